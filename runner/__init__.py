@@ -1,0 +1,1 @@
+"""Glovebox: runs untrusted agents in boxes and judges what they did."""

@@ -1,0 +1,49 @@
+"""JSON values: their type, their copies, their canonical text and its digest.
+
+Canonical text is JSON with keys sorted by code point, no blanks, and every character beyond ASCII
+escaped. ``1`` and ``1.0`` stay apart and integers have no bound, so equal texts mean equal values.
+``docs/canonical_json.md`` holds vectors for other languages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""Any JSON value. Treated as immutable once handed over: whoever wants to change it copies it first."""
+
+JsonObject = dict[str, Json]
+
+_encode_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode
+_encode_ordered = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True).encode
+
+
+def canonical_json(value: object) -> str:
+    """Return the one text that all equal JSON values share."""
+    return _encode_canonical(value)
+
+
+def ordered_json(value: object) -> str:
+    """Return compact ASCII JSON text that keeps the order of keys, for what an agent reads."""
+    return _encode_ordered(value)
+
+
+def digest_json(value: object) -> str:
+    """Return the hex SHA-256 of the canonical text of ``value``."""
+    return sha256(_encode_canonical(value).encode("ascii")).hexdigest()
+
+
+def copy_json(value: Json) -> Json:
+    """Return a copy that shares nothing mutable with ``value``."""
+    if isinstance(value, dict):
+        return {key: copy_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copy_json(item) for item in value]
+    return value
+
+
+def copy_object(value: Mapping[str, Json]) -> JsonObject:
+    """Return a copy of a JSON object that shares nothing mutable with it."""
+    return {key: copy_json(item) for key, item in value.items()}

@@ -1,0 +1,52 @@
+"""A table you can read: names of extensions and where each lives, imported on use."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar, cast
+
+from runner.core.errors import InputError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names of one kind of extension.
+
+    Third parties add entries through the entry-point group ``glovebox.<kind>s``; a built-in name cannot be
+    taken over.
+    """
+
+    def __init__(self, kind: str, table: Mapping[str, str]) -> None:
+        """Hold the table; nothing is imported.
+
+        Args:
+            kind: what an entry is, in the singular, such as ``"world"``.
+            table: name → ``"module:attribute"``.
+        """
+        self.kind = kind
+        self.table = dict(table)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.table
+
+    def load(self, name: str) -> T:
+        """Import and return the entry called ``name``.
+
+        Raises:
+            InputError: there is none; the message lists what there is and names the nearest.
+        """
+        path = self.table.get(name) or self._from_entry_points().get(name)
+        if path is None:
+            known = sorted({*self.table, *self._from_entry_points()})
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+            raise InputError(f"no {self.kind} is called {name!r}; {hint}")
+        module, _, attribute = path.partition(":")
+        return cast(T, getattr(import_module(module), attribute))
+
+    def _from_entry_points(self) -> dict[str, str]:
+        return {entry.name: entry.value for entry in entry_points(group=f"glovebox.{self.kind}s")}

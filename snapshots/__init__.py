@@ -1,0 +1,1 @@
+"""Offline search over sealed snapshots; knows nothing about the runner."""
