@@ -31,9 +31,13 @@ class Budget:
     wall_ms: int | None = None
 
     def limits(self) -> dict[BudgetKind, int]:
-        """Return the bounds that are set."""
-        named = {kind: getattr(self, kind.value) for kind in BudgetKind}
-        return {kind: limit for kind, limit in named.items() if limit is not None}
+        """Return the counted bounds that are set; wall time is measured, not counted."""
+        counted = {
+            BudgetKind.STEPS: self.steps,
+            BudgetKind.CALLS: self.calls,
+            BudgetKind.RETRIES: self.retries,
+        }
+        return {kind: limit for kind, limit in counted.items() if limit is not None}
 
 
 @dataclass(frozen=True, slots=True)

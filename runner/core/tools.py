@@ -117,10 +117,15 @@ class Layer(Protocol):
 class World(Toolset, Protocol):
     """A simulator: a toolset whose whole memory is one JSON object."""
 
-    state: JsonObject
-    """Changed by nothing but this world's tools."""
+    toolset_id: str
+    """What the tools are called together."""
     revision: int
     """Grows by one whenever ``state`` changes."""
+
+    @property
+    def state(self) -> JsonObject:
+        """Changed by nothing but this world's tools."""
+        ...
 
 
 def delivered_arguments(call: ToolCall, story: Story) -> Mapping[str, Json]:

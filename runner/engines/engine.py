@@ -229,4 +229,6 @@ class Engine(Protocol):
 class OwnerCheck(Protocol):
     """Tells whether the owner named by a leftover's labels still lives."""
 
-    def __call__(self, labels: dict[str, str], /) -> bool: ...
+    def __call__(self, labels: dict[str, str], /) -> bool:
+        """Return True while the owner lives."""
+        ...

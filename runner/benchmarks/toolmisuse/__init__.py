@@ -1,0 +1,1 @@
+"""ToolMisuseBench: its published record format and its tasks."""

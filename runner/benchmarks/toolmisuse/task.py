@@ -1,0 +1,49 @@
+"""From a published record to a task and its gold."""
+
+from __future__ import annotations
+
+from runner.benchmarks.toolmisuse.record import TaskRecord
+from runner.core.episode_spec import SeatSpec
+from runner.core.errors import SpecError
+from runner.core.fault_plan import FaultRule
+from runner.core.gold import Gold
+from runner.core.ledger import Budget
+from runner.core.task import Case, Task
+
+PROFILE = "toolmisuse"
+SCORER = "toolmisuse"
+
+
+def case_of(record: TaskRecord) -> Case:
+    """Return the record as a task and its gold.
+
+    Raises:
+        SpecError: the record is valid but no world serves its domain.
+    """
+    if record.domain == "mixed":
+        raise SpecError("domain", "'mixed' is a label of the format; no world serves it")
+    return Case(_task(record), Gold(SCORER, tuple(record.success_criteria)))
+
+
+def _task(record: TaskRecord) -> Task:
+    budget = record.budget
+    return Task(
+        task_id=record.task_id,
+        world=record.domain,
+        profile=PROFILE,
+        initial_state=record.initial_state,
+        fault_plan=tuple(
+            FaultRule(index, fault.fault_type, fault.trigger, fault.severity, fault.payload)
+            for index, fault in enumerate(record.fault_plan)
+        ),
+        seed=record.seed,
+        seats=(
+            SeatSpec(
+                instruction=record.instruction,
+                budget=Budget(
+                    steps=budget.max_steps, calls=budget.max_tool_calls, retries=budget.max_retries
+                ),
+            ),
+        ),
+        tags={"split": record.split, "difficulty": record.difficulty},
+    )

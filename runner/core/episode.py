@@ -1,0 +1,46 @@
+"""One attempt at one task, as the service hosts it: a world, its seats, and the record of both."""
+
+from __future__ import annotations
+
+from runner.core.episode_spec import EpisodeSpec
+from runner.core.events import CallMade, EpisodeClosed, EpisodeOpened, Event, Recorder, strikes_by_rule
+from runner.core.json_values import copy_object
+from runner.core.seat import Seat
+from runner.core.tools import World
+
+
+class DeliveryCount:
+    """A recorder that counts fault deliveries and passes everything on."""
+
+    def __init__(self, recorder: Recorder, rules: int) -> None:
+        self._recorder = recorder
+        self.deliveries = [0] * rules
+
+    def record(self, event: Event, duration_ns: int = 0) -> None:
+        """Count what struck a call, then pass the event on."""
+        if isinstance(event, CallMade) and event.result.story:
+            strikes_by_rule(event.result.story, self.deliveries)
+        self._recorder.record(event, duration_ns)
+
+
+class Episode:
+    """Knows nothing about sockets, boxes or scores."""
+
+    def __init__(
+        self, spec: EpisodeSpec, world: World, seats: tuple[Seat, ...], recorder: DeliveryCount
+    ) -> None:
+        self.spec = spec
+        self.world = world
+        self.seats = seats
+        self._recorder = recorder
+        recorder.record(EpisodeOpened(spec))
+
+    @property
+    def ended(self) -> bool:
+        """True when every seat's work has ended."""
+        return all(seat.end is not None for seat in self.seats)
+
+    def close(self) -> None:
+        """Write down how the world stands and which planned faults it met. Call once."""
+        state = copy_object(self.world.state)
+        self._recorder.record(EpisodeClosed(state, tuple(self._recorder.deliveries)))

@@ -1,0 +1,37 @@
+"""What the sandbox service needs to know of an episode, and nothing that tells how it is scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runner.core.fault_plan import FaultPlan
+from runner.core.json_values import JsonObject
+from runner.core.ledger import Budget
+
+ONLY_SEAT = "agent"
+"""Name of the seat where an episode has but one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatSpec:
+    """One participant: its instruction and budget."""
+
+    name: str = ONLY_SEAT
+    """Unique within the episode; lower-case letters, digits and ``_``, at most 32 characters."""
+    instruction: str
+    budget: Budget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeSpec:
+    """One attempt at one task: world, faults, chance and seats."""
+
+    episode_id: str
+    """Unique among open episodes. Never shown to an agent."""
+    world: str
+    profile: str
+    initial_state: JsonObject
+    fault_plan: FaultPlan
+    seed: int
+    seats: tuple[SeatSpec, ...]
+    """At least one."""

@@ -1,0 +1,42 @@
+"""Tasks, and the suites they are run in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runner.core.episode_spec import SeatSpec
+from runner.core.fault_plan import FaultPlan
+from runner.core.gold import Gold
+from runner.core.json_values import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One thing to do, in one world, under one fault plan."""
+
+    task_id: str
+    """Unique within its suite."""
+    world: str
+    profile: str
+    initial_state: JsonObject
+    fault_plan: FaultPlan
+    seed: int
+    seats: tuple[SeatSpec, ...]
+    tags: JsonObject
+    """Labels for tables, such as ``difficulty``; nothing acts on them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A task with the right answer."""
+
+    task: Task
+    gold: Gold
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Tasks that are run together, in order."""
+
+    name: str
+    cases: tuple[Case, ...]

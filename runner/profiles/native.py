@@ -1,0 +1,59 @@
+"""The profile of this project's own suites: an agent is never shown which faults touched its call."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from runner.core.clock import Clock
+from runner.core.dice import NamedDice
+from runner.core.door import Door
+from runner.core.episode import DeliveryCount, Episode
+from runner.core.episode_spec import EpisodeSpec, SeatSpec
+from runner.core.events import Recorder
+from runner.core.json_values import JsonObject, copy_object
+from runner.core.ledger import Ledger
+from runner.core.seat import Reply, Seat
+from runner.core.tools import Layer
+from runner.faults.arming import arm
+from runner.layers.charged import Charged
+from runner.layers.concealed import Concealed
+from runner.layers.traced import Traced
+from runner.layers.validated import Validated
+from runner.worlds.table import WORLDS
+
+FAMILIES_OUTERMOST_FIRST = {
+    "adversarial_error": "adversarial_error",
+    "authz": "authz",
+    "rate_limit": "rate_limit",
+    "timeout": "timeout",
+    "schema_drift": "interface_drift",
+}
+"""Drift changes the interface, so it stands where the interface is: right before the schema check."""
+
+
+class Native:
+    """Faults without provenance, JSON Schema checks, chance named by what it decides."""
+
+    def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
+        """Build the world and one door a seat."""
+        counted = DeliveryCount(recorder, len(spec.fault_plan))
+        world = WORLDS.load(spec.world)(copy_object(spec.initial_state))
+        faults = arm(spec.fault_plan, NamedDice(spec.seed), FAMILIES_OUTERMOST_FIRST)
+        numbers = count(1)
+
+        def seat(given: SeatSpec) -> Seat:
+            ledger = Ledger(given.budget)
+            layers: list[Layer] = [
+                Traced(given.name, world, counted, clock, numbers),
+                Charged(ledger),
+                Concealed(),
+                *faults,
+                Validated(world.list_tools()),
+            ]
+            return Seat(given.name, given.instruction, Door(world, layers), ledger, counted)
+
+        return Episode(spec, world, tuple(seat(given) for given in spec.seats), counted)
+
+    def recorded_arguments(self, reply: Reply) -> JsonObject | None:
+        """Return None: an agent's transcript shows what the agent sent."""
+        return None

@@ -1,0 +1,62 @@
+"""ToolMisuseBench as it is, weaknesses included: for comparison with published numbers."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from runner.core.clock import Clock
+from runner.core.door import Door
+from runner.core.episode import DeliveryCount, Episode
+from runner.core.episode_spec import EpisodeSpec, SeatSpec
+from runner.core.events import Recorder
+from runner.core.json_values import JsonObject, copy_object
+from runner.core.ledger import Ledger
+from runner.core.seat import Reply, Seat
+from runner.core.tools import Layer, delivered_arguments
+from runner.faults.arming import arm
+from runner.faults.stream_dice import StreamDice
+from runner.layers.charged import Charged
+from runner.layers.disclosed import Disclosed
+from runner.layers.traced import Traced
+from runner.layers.validated_loosely import ValidatedLoosely
+from runner.worlds.table import WORLDS
+
+FAMILIES_OUTERMOST_FIRST = {
+    "schema_drift": "schema_drift",
+    "adversarial_error": "adversarial_error",
+    "authz": "authz",
+    "rate_limit": "rate_limit",
+    "timeout": "timeout",
+}
+"""Whatever the order of the plan (spec part 4.1): drift alters the call for all the others, and rewriting
+sees what the three failing families answer."""
+
+
+class ToolMisuse:
+    """The compatibility profile (spec parts 2 to 5): replays the reference call for call."""
+
+    def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
+        """Build the world and one door a seat."""
+        counted = DeliveryCount(recorder, len(spec.fault_plan))
+        world = WORLDS.load(spec.world)(copy_object(spec.initial_state))
+        dice = StreamDice(spec.seed, spec.fault_plan)
+        faults = arm(spec.fault_plan, dice, FAMILIES_OUTERMOST_FIRST)
+        numbers = count(1)
+
+        def seat(given: SeatSpec) -> Seat:
+            ledger = Ledger(given.budget)
+            layers: list[Layer] = [
+                Traced(given.name, world, counted, clock, numbers),
+                Charged(ledger),
+                Disclosed(),
+                *faults,
+                ValidatedLoosely(world.toolset_id, world.list_tools()),
+            ]
+            return Seat(given.name, given.instruction, Door(world, layers), ledger, counted)
+
+        return Episode(spec, world, tuple(seat(given) for given in spec.seats), counted)
+
+    def recorded_arguments(self, reply: Reply) -> JsonObject | None:
+        """Return what the faults made of the arguments: the reference's transcript shows that."""
+        delivered = delivered_arguments(reply.call, reply.result.story)
+        return None if delivered is reply.call.arguments else dict(delivered)
