@@ -72,20 +72,10 @@ def _explain_value(misfit: ValidationError, about: JsonObject) -> Failure:
 
 
 def _type_word(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-    return "object"
+    # A boolean is an integer to Python, so it has to be asked first.
+    words = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"))
+    other = "null" if value is None else "object"
+    return next((word for kind, word in words if isinstance(value, kind)), other)
 
 
 def _invalid(code: str, message: str, details: JsonObject) -> Failure:

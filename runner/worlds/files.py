@@ -74,5 +74,5 @@ class Files:
             for stored in self._files()
             if stored.startswith(prefix) and len(stored) > len(prefix)
         }
-        entries: list[Json] = sorted(names)
+        entries: list[Json] = [*sorted(names)]
         return Value({"path": path, "entries": entries})
