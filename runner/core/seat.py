@@ -17,7 +17,7 @@ class Reply:
     """What a seat gets back for a call."""
 
     result: ToolResult
-    remaining: Mapping[BudgetKind, int]
+    remaining: dict[BudgetKind, int]
     ended: bool
     """True when no further call of this seat will be carried out."""
     call: ToolCall

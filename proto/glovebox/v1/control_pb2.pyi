@@ -91,7 +91,9 @@ class OpenEpisodeResponse(_message.Message):
 
     @_builtins.property
     def spec_error(self) -> Global___SpecError:
-        """Instead of `opened`: the specification cannot be hosted. Nothing was opened."""
+        """Instead of `opened`: the specification cannot be hosted, nothing was opened. Or later, as the last
+        message: the world cannot go on with the state it was given, the episode is gone.
+        """
 
     def __init__(
         self,

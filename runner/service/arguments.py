@@ -1,0 +1,99 @@
+"""Reading the JSON that agents send, which may be anything."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import NoReturn
+
+from runner.core.json_values import Json, JsonObject
+from runner.core.refusal import Refusal, RefusalKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatLimits:
+    """What the wall lets through. Every bound is inclusive."""
+
+    argument_bytes: int = 1024 * 1024
+    """Of one call's arguments, as UTF-8."""
+    argument_depth: int = 64
+    """Levels of objects and lists in one call's arguments, the outermost included."""
+    name_bytes: int = 1024
+    """Of a tool's name and of a call's own name, as UTF-8."""
+    answer_bytes: int = 1024 * 1024
+    """Of a submitted answer or reason, as UTF-8."""
+    refusals: int = 1000
+    """Messages of one seat that are refused and taken down; the seat hears nothing else after that."""
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_MALFORMED = Refusal(RefusalKind.MALFORMED)
+_EXPONENT = re.compile(r"[0-9][eE]")
+_decoder = json.JSONDecoder(parse_constant=_no_constant)
+
+
+def read_arguments(text: str, limits: SeatLimits) -> JsonObject | Refusal:
+    """Return the arguments of a call, or why they were not let through.
+
+    Args:
+        text: JSON of one object; empty means no arguments.
+        limits: of size and depth.
+    """
+    if not text:
+        return {}
+    too_large = refuse_large(text, limits.argument_bytes)
+    if too_large is not None:
+        return too_large
+    try:
+        value: Json = _decoder.decode(text)
+    except RecursionError:
+        # The decoder's own bound is the interpreter's stack, far beyond any sensible limit.
+        return Refusal(RefusalKind.TOO_DEEP, limits.argument_depth, _brackets(text))
+    except ValueError:
+        return _MALFORMED
+    if not isinstance(value, dict) or not _is_writable(text, value):
+        return _MALFORMED
+    return _refuse_deep(text, value, limits.argument_depth) or value
+
+
+def _refuse_deep(text: str, value: JsonObject, limit: int) -> Refusal | None:
+    # Depth needs at least as many opening brackets, so most calls need no walk.
+    depth = _depth(value) if _brackets(text) > limit else 0
+    return Refusal(RefusalKind.TOO_DEEP, limit, depth) if depth > limit else None
+
+
+def refuse_large(text: str, limit_bytes: int) -> Refusal | None:
+    """Return a refusal of a text that is longer than ``limit_bytes`` as UTF-8."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return Refusal(RefusalKind.TOO_LARGE, limit_bytes, size) if size > limit_bytes else None
+
+
+def _brackets(text: str) -> int:
+    return text.count("{") + text.count("[")
+
+
+def _depth(value: Json) -> int:
+    deepest, open_values = 0, [(value, 1)]
+    while open_values:
+        inner, level = open_values.pop()
+        items = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else None
+        if items is not None:
+            deepest = max(deepest, level)
+            open_values.extend((item, level + 1) for item in items)
+    return deepest
+
+
+def _is_writable(text: str, value: JsonObject) -> bool:
+    """Tell whether the value can be written again: no lone surrogates, no overflown numbers."""
+    has_surrogate_escape = "\\ud" in text or "\\uD" in text
+    if not has_surrogate_escape and _EXPONENT.search(text) is None:
+        return True
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""Events on their way from the door to the orchestrator.
+
+A call must not wait for its trace: the door only puts events down here. Whoever streams them out takes them
+in batches and does the writing, chaining and sending in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from threading import Condition
+
+from runner.core.chain import Chain, Record
+from runner.core.events import Event, SeatEnded
+from runner.core.json_values import canonical_json
+from runner.wire.ports import EpisodeMessage, Records, SeatWorkEnded, Unhostable
+
+BATCH_EVENTS = 256
+"""As many events are sent at once, at most."""
+FLUSH_INTERVAL_S = 0.25
+"""So long may an event wait before it is sent."""
+
+_Stamped = tuple[Event, int, int]
+
+
+class Outbox:
+    """A recorder whose records can be streamed. Many may write, one reads."""
+
+    def __init__(self) -> None:
+        self._events: deque[_Stamped] = deque()
+        self._changed = Condition()
+        self._urgent = False
+        self._closed = False
+        self._broken: Unhostable | None = None
+
+    def record(self, event: Event, duration_ns: int = 0) -> None:
+        """Put one event down, stamped with the time of day."""
+        self._events.append((event, time.time_ns() // 1_000_000, duration_ns // 1000))
+        if isinstance(event, SeatEnded) or len(self._events) == BATCH_EVENTS:
+            self._wake()
+
+    def close(self, broken: Unhostable | None = None) -> None:
+        """Say that nothing more will be put down.
+
+        Args:
+            broken: why the episode broke off; its trace then gets no seal.
+        """
+        if not self._closed:
+            self._closed, self._broken = True, broken
+            self._wake()
+
+    def stream(self) -> Iterator[EpisodeMessage]:
+        """Yield everything that is put down, then the seal, or why there is none."""
+        chain = Chain()
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._urgent, FLUSH_INTERVAL_S)
+                self._urgent = False
+            closed = self._closed
+            yield from self._drain(chain)
+            if closed:
+                break
+        if self._broken is not None:
+            yield self._broken
+        else:
+            yield Records((_link(chain, chain.seal(), time.time_ns() // 1_000_000, 0),))
+
+    def _drain(self, chain: Chain) -> Iterator[EpisodeMessage]:
+        while self._events:
+            batch = [self._events.popleft() for _ in range(min(BATCH_EVENTS, len(self._events)))]
+            yield Records(
+                tuple(_link(chain, canonical_json(event.to_json()), at, took) for event, at, took in batch)
+            )
+            for event, _, _ in batch:
+                if isinstance(event, SeatEnded):
+                    yield SeatWorkEnded(event.seat)
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._urgent = True
+            self._changed.notify()
+
+
+def _link(chain: Chain, event_json: str, wall_ms: int, duration_us: int) -> Record:
+    return Record(event_json, chain.link(event_json), wall_ms, duration_us)

@@ -1,0 +1,150 @@
+"""Where an agent's messages arrive: checks their form, then lets them in one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+
+from runner.core.clock import Clock
+from runner.core.errors import SpecError
+from runner.core.events import CallRefused, Recorder
+from runner.core.json_values import JsonObject
+from runner.core.ledger import BudgetKind
+from runner.core.outcome import Finished, GaveUp, TimedOut
+from runner.core.refusal import Refusal, RefusalKind
+from runner.core.seat import Seat
+from runner.profiles.profile import Profile
+from runner.service.arguments import SeatLimits, read_arguments, refuse_large
+from runner.wire.ports import Answered, TaskView, Unhostable
+
+_ENDED = Refusal(RefusalKind.ENDED)
+
+
+class SeatDesk:
+    """One seat of one episode. Safe to use from several threads; implements the wire's ``SeatPort``."""
+
+    def __init__(
+        self,
+        seat: Seat,
+        *,
+        profile: Profile,
+        recorder: Recorder,
+        lock: Lock,
+        clock: Clock,
+        wall_ms: int | None,
+        limits: SeatLimits,
+        on_broken: Callable[[Unhostable], None],
+    ) -> None:
+        """Take the desk.
+
+        Args:
+            seat: whose messages arrive here.
+            profile: decides what a transcript shows.
+            recorder: takes refusals down.
+            lock: shared by all seats of the episode: one call at a time.
+            clock: measures the wall time from now on.
+            wall_ms: wall time of the seat, milliseconds; None for no bound.
+            limits: of what an agent sends.
+            on_broken: told once when the world cannot go on.
+        """
+        self._seat = seat
+        self._profile = profile
+        self._recorder = recorder
+        self._lock = lock
+        self._clock = clock
+        self._wall_ms = wall_ms
+        self._started_ns = clock.now_ns()
+        self._limits = limits
+        self._on_broken = on_broken
+        self._refusals = 0
+        self._is_broken = False
+        self._answers: dict[str, tuple[str, str, Answered]] = {}
+
+    def view_task(self) -> TaskView:
+        """Return the task with what is left now."""
+        return TaskView(self._seat.instruction, self._seat.list_tools(), self._remaining())
+
+    def call(self, tool_name: str, arguments_json: str, call_id: str) -> Answered | Refusal:
+        """Carry out one call, or say why it was not let in."""
+        arguments = (
+            refuse_large(tool_name, self._limits.name_bytes)
+            or refuse_large(call_id, self._limits.name_bytes)
+            or read_arguments(arguments_json, self._limits)
+        )
+        with self._lock:
+            if self._has_ended():
+                return self._answered_before(call_id, tool_name, arguments_json) or _ENDED
+            if isinstance(arguments, Refusal):
+                return self._refuse(arguments)
+            if not call_id:
+                return self._carry_out(tool_name, arguments)
+            before = self._answered_before(call_id, tool_name, arguments_json)
+            if before is not None:
+                return before
+            answer = self._carry_out(tool_name, arguments)
+            if isinstance(answer, Answered):
+                self._answers[call_id] = (tool_name, arguments_json, answer)
+            return answer
+
+    def submit(self, end: Finished | GaveUp) -> bool | Refusal:
+        """End the seat's work; the first ending counts."""
+        text = end.answer if isinstance(end, Finished) else end.reason
+        too_large = refuse_large(text, self._limits.answer_bytes)
+        with self._lock:
+            if self._has_ended():
+                return False
+            if too_large is not None:
+                return self._refuse(too_large)
+            return self._seat.finish(end)
+
+    def time_out(self) -> None:
+        """End the seat's work because its wall time is over."""
+        with self._lock:
+            self._seat.finish(TimedOut(self._wall_ms or 0))
+
+    def _carry_out(self, tool_name: str, arguments: JsonObject) -> Answered | Refusal:
+        try:
+            reply = self._seat.call(tool_name, arguments)
+        except SpecError as error:
+            self._is_broken = True
+            self._on_broken(Unhostable(error.field, error.reason))
+            return _ENDED
+        return Answered(reply, self._with_wall(reply.remaining), self._profile.recorded_arguments(reply))
+
+    def _answered_before(
+        self, call_id: str, tool_name: str, arguments_json: str
+    ) -> Answered | Refusal | None:
+        if call_id not in self._answers:
+            return None
+        known_name, known_arguments, answer = self._answers[call_id]
+        if (known_name, known_arguments) == (tool_name, arguments_json):
+            return answer
+        return self._refuse(Refusal(RefusalKind.CALL_ID_REUSED))
+
+    def _refuse(self, refusal: Refusal) -> Refusal:
+        if self._refusals >= self._limits.refusals:
+            return Refusal(RefusalKind.TOO_MANY_REFUSALS, self._limits.refusals, self._refusals)
+        self._refusals += 1
+        if self._seat.end is None:
+            kind = refusal.kind.value
+            self._recorder.record(CallRefused(self._seat.name, kind, refusal.limit, refusal.actual))
+        return refusal
+
+    def _has_ended(self) -> bool:
+        if self._seat.end is None and self._wall_left_ms() == 0:
+            self._seat.finish(TimedOut(self._wall_ms or 0))
+        return self._is_broken or self._seat.end is not None
+
+    def _wall_left_ms(self) -> int | None:
+        if self._wall_ms is None:
+            return None
+        return max(0, self._wall_ms - (self._clock.now_ns() - self._started_ns) // 1_000_000)
+
+    def _remaining(self) -> dict[BudgetKind, int]:
+        return self._with_wall(self._seat.remaining())
+
+    def _with_wall(self, remaining: dict[BudgetKind, int]) -> dict[BudgetKind, int]:
+        left = self._wall_left_ms()
+        if left is not None:
+            remaining[BudgetKind.WALL_MS] = left
+        return remaining

@@ -1,0 +1,90 @@
+"""The orchestrator's side of the control socket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import grpc
+from glovebox.v1 import control_pb2, control_pb2_grpc
+
+from runner.core.episode_spec import EpisodeSpec
+from runner.core.errors import InfraError
+from runner.wire.control_server import SPEC_BYTES
+from runner.wire.convert import message_from_pb, spec_to_pb
+from runner.wire.ports import EpisodeMessage, ServiceHealth
+
+CALL_TIMEOUT_S = 30.0
+"""For the answer to a short call; the service answers in milliseconds or is gone."""
+
+
+class ControlClient:
+    """A service process, as the orchestrator sees it. Safe to use from several threads."""
+
+    def __init__(self, socket_path: str) -> None:
+        options = [
+            ("grpc.max_send_message_length", SPEC_BYTES),
+            ("grpc.max_receive_message_length", SPEC_BYTES),
+        ]
+        self._channel = grpc.insecure_channel(f"unix:{socket_path}", options=options)
+        self._stub = control_pb2_grpc.ControlServiceStub(self._channel)
+
+    def wait_until_ready(self, timeout_s: float) -> None:
+        """Wait until the service answers.
+
+        Raises:
+            InfraError: it does not within ``timeout_s`` seconds.
+        """
+        try:
+            self._stub.Health(control_pb2.HealthRequest(), timeout=timeout_s, wait_for_ready=True)
+        except grpc.RpcError as error:
+            raise _lost(error) from None
+
+    def open_episode(self, spec: EpisodeSpec) -> Iterator[EpisodeMessage]:
+        """Open an episode and yield what happens in it until it is closed.
+
+        Raises:
+            SpecError: the specification cannot cross the wire.
+            InfraError: the service is gone.
+        """
+        request = control_pb2.OpenEpisodeRequest(spec=spec_to_pb(spec))
+        try:
+            for message in self._stub.OpenEpisode(request):
+                yield message_from_pb(message)
+        except grpc.RpcError as error:
+            raise _lost(error) from None
+
+    def close_episode(self, episode_id: str, *, timed_out: bool) -> bool:
+        """Close an episode; False when no such episode was open.
+
+        Raises:
+            InfraError: the service is gone.
+        """
+        reason = control_pb2.CLOSE_REASON_TIMED_OUT if timed_out else control_pb2.CLOSE_REASON_AGENT_DONE
+        request = control_pb2.CloseEpisodeRequest(episode_id=episode_id, reason=reason)
+        try:
+            return self._stub.CloseEpisode(request, timeout=CALL_TIMEOUT_S).was_open
+        except grpc.RpcError as error:
+            raise _lost(error) from None
+
+    def health(self) -> ServiceHealth:
+        """Return how the service is.
+
+        Raises:
+            InfraError: the service is gone.
+        """
+        try:
+            health = self._stub.Health(control_pb2.HealthRequest(), timeout=CALL_TIMEOUT_S)
+        except grpc.RpcError as error:
+            raise _lost(error) from None
+        return ServiceHealth(
+            health.episodes_open, health.episodes_closed, health.resident_bytes, health.version
+        )
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self._channel.close()
+
+
+def _lost(error: grpc.RpcError) -> InfraError:
+    code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
+    return InfraError(f"the sandbox service does not answer ({code})")

@@ -1,0 +1,74 @@
+"""The server the orchestrator talks to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+from glovebox.v1 import control_pb2, control_pb2_grpc
+
+from runner.core.errors import SpecError
+from runner.wire.convert import message_to_pb, spec_from_pb
+from runner.wire.ports import HostPort, Unhostable
+
+SPEC_BYTES = 64 * 1024 * 1024
+"""Largest episode specification; states can be whole databases."""
+OPEN_EPISODES = 512
+"""Episodes one service hosts at once; each holds a thread for its stream."""
+
+
+class ControlServer:
+    """Serves the host on one Unix socket."""
+
+    def __init__(self, host: HostPort, socket_path: str) -> None:
+        """Listen at once.
+
+        Raises:
+            RuntimeError: the socket cannot be bound.
+        """
+        self._server = grpc.server(
+            ThreadPoolExecutor(OPEN_EPISODES, "control"),
+            options=[("grpc.max_receive_message_length", SPEC_BYTES)],
+        )
+        control_pb2_grpc.add_ControlServiceServicer_to_server(_ControlService(host), self._server)
+        self._server.add_insecure_port(f"unix:{socket_path}")
+        self._server.start()
+
+    def stop(self) -> None:
+        """Drop every connection at once."""
+        self._server.stop(None).wait()
+
+
+class _ControlService(control_pb2_grpc.ControlServiceServicer):
+    def __init__(self, host: HostPort) -> None:
+        self._host = host
+
+    def OpenEpisode(
+        self, request: control_pb2.OpenEpisodeRequest, context: grpc.ServicerContext
+    ) -> Iterator[control_pb2.OpenEpisodeResponse]:
+        try:
+            spec = spec_from_pb(request.spec)
+        except SpecError as error:
+            yield message_to_pb(Unhostable(error.field, error.reason))
+            return
+        for message in self._host.open_episode(spec):
+            yield message_to_pb(message)
+
+    def CloseEpisode(
+        self, request: control_pb2.CloseEpisodeRequest, context: grpc.ServicerContext
+    ) -> control_pb2.CloseEpisodeResponse:
+        timed_out = request.reason == control_pb2.CLOSE_REASON_TIMED_OUT
+        was_open = self._host.close_episode(request.episode_id, timed_out)
+        return control_pb2.CloseEpisodeResponse(was_open=was_open)
+
+    def Health(
+        self, request: control_pb2.HealthRequest, context: grpc.ServicerContext
+    ) -> control_pb2.HealthResponse:
+        health = self._host.health()
+        return control_pb2.HealthResponse(
+            episodes_open=health.episodes_open,
+            episodes_closed=health.episodes_closed,
+            resident_bytes=health.resident_bytes,
+            version=health.version,
+        )

@@ -1,0 +1,216 @@
+"""Between the core's words and the wire's, both ways."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from glovebox.v1 import control_pb2, episode_pb2, tool_pb2, trace_pb2
+
+from runner.core.chain import Record
+from runner.core.episode_spec import EpisodeSpec, SeatSpec
+from runner.core.errors import SpecError
+from runner.core.fault_plan import FaultRule
+from runner.core.json_values import Json, ordered_json
+from runner.core.ledger import Budget, BudgetKind
+from runner.core.refusal import Refusal, RefusalKind
+from runner.core.tools import Value
+from runner.wire.ports import (
+    Answered,
+    EpisodeMessage,
+    Opened,
+    Records,
+    SeatSockets,
+    SeatWorkEnded,
+    TaskView,
+    Unhostable,
+)
+
+REFUSAL_KINDS = {kind: tool_pb2.RefusalKind.Value(f"REFUSAL_KIND_{kind.name}") for kind in RefusalKind}
+
+
+def remaining_to_pb(remaining: Mapping[BudgetKind, int]) -> tool_pb2.Remaining:
+    """Return what is left of each bounded kind."""
+    return tool_pb2.Remaining(**{kind.value: left for kind, left in remaining.items()})
+
+
+def task_to_pb(view: TaskView) -> tool_pb2.GetTaskResponse:
+    """Return the task as an agent reads it."""
+    tools = [
+        tool_pb2.ToolSpec(
+            name=tool.name, description=tool.description, parameters_json=ordered_json(tool.parameters)
+        )
+        for tool in view.tools
+    ]
+    remaining = remaining_to_pb(view.remaining)
+    return tool_pb2.GetTaskResponse(instruction=view.instruction, tools=tools, remaining=remaining)
+
+
+def answer_to_pb(answer: Answered | Refusal) -> tool_pb2.CallToolResponse:
+    """Return the answer to a call."""
+    if isinstance(answer, Refusal):
+        return tool_pb2.CallToolResponse(
+            refusal=refusal_to_pb(answer), ended=answer.kind is RefusalKind.ENDED
+        )
+    result, recorded = answer.reply.result, answer.recorded_arguments
+    response = tool_pb2.CallToolResponse(
+        remaining=remaining_to_pb(answer.remaining), ended=answer.reply.ended
+    )
+    if isinstance(result, Value):
+        response.value_json = ordered_json(result.output)
+    else:
+        response.failure.code = result.code
+        response.failure.message = result.message
+        response.failure.details_json = ordered_json(dict(result.details))
+    if recorded is not None:
+        response.recorded_arguments_json = ordered_json(recorded)
+    return response
+
+
+def refusal_to_pb(refusal: Refusal) -> tool_pb2.Refusal:
+    """Return the wall's own no."""
+    return tool_pb2.Refusal(kind=REFUSAL_KINDS[refusal.kind], limit=refusal.limit, actual=refusal.actual)
+
+
+def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
+    """Return the episode as the service is told of it.
+
+    Raises:
+        SpecError: a text cannot cross the wire because it holds a lone surrogate.
+    """
+    plan: list[Json] = [rule.to_json() for rule in spec.fault_plan]
+    return episode_pb2.EpisodeSpec(
+        episode_id=_wire_text("episode_id", spec.episode_id),
+        world=_wire_text("world", spec.world),
+        profile=_wire_text("profile", spec.profile),
+        initial_state_json=ordered_json(spec.initial_state),
+        fault_plan_json=ordered_json(plan),
+        seed=str(spec.seed),
+        seats=[_seat_to_pb(seat) for seat in spec.seats],
+    )
+
+
+def _seat_to_pb(seat: SeatSpec) -> episode_pb2.SeatSpec:
+    limits = {kind.value: getattr(seat.budget, kind.value) for kind in BudgetKind}
+    return episode_pb2.SeatSpec(
+        name=seat.name,
+        instruction=_wire_text("instruction", seat.instruction),
+        budget=episode_pb2.Budget(**limits),
+    )
+
+
+def _wire_text(field: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise SpecError(field, "holds a lone surrogate, which no text on the wire can") from None
+    return text
+
+
+def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
+    """Return the episode that :func:`spec_to_pb` wrote.
+
+    Raises:
+        SpecError: a field does not hold what its comment says.
+    """
+    state = _loads("initial_state", spec.initial_state_json)
+    if not isinstance(state, dict):
+        raise SpecError("initial_state", "must be a JSON object")
+    return EpisodeSpec(
+        episode_id=spec.episode_id,
+        world=spec.world,
+        profile=spec.profile,
+        initial_state=state,
+        fault_plan=_plan_from_json(_loads("fault_plan", spec.fault_plan_json)),
+        seed=int(spec.seed),
+        seats=tuple(
+            SeatSpec(name=seat.name, instruction=seat.instruction, budget=_budget_from_pb(seat.budget))
+            for seat in spec.seats
+        ),
+    )
+
+
+def _budget_from_pb(budget: episode_pb2.Budget) -> Budget:
+    return Budget(
+        steps=budget.steps if budget.HasField("steps") else None,
+        calls=budget.calls if budget.HasField("calls") else None,
+        retries=budget.retries if budget.HasField("retries") else None,
+        wall_ms=budget.wall_ms if budget.HasField("wall_ms") else None,
+    )
+
+
+def _plan_from_json(plan: Json) -> tuple[FaultRule, ...]:
+    if not isinstance(plan, list):
+        raise SpecError("fault_plan", "must be a JSON list")
+    return tuple(_rule_from_json(index, rule) for index, rule in enumerate(plan))
+
+
+def _rule_from_json(index: int, rule: Json) -> FaultRule:
+    match rule:
+        case {
+            "fault_type": str(family),
+            "trigger": dict(trigger),
+            "severity": str(severity),
+            "payload": dict(payload),
+        }:
+            return FaultRule(index, family, trigger, severity, payload)
+    raise SpecError(f"fault_plan[{index}]", "must have fault_type, trigger, severity and payload")
+
+
+def _loads(field: str, text: str) -> Json:
+    try:
+        value: Json = json.loads(text)
+    except ValueError as reason:
+        raise SpecError(field, f"is not JSON: {reason}") from None
+    return value
+
+
+def message_to_pb(message: EpisodeMessage) -> control_pb2.OpenEpisodeResponse:
+    """Return one message of an episode's stream."""
+    match message:
+        case Opened(seats):
+            sockets = [control_pb2.SeatSockets(name=seat.name, directory=seat.directory) for seat in seats]
+            return control_pb2.OpenEpisodeResponse(opened=control_pb2.Opened(seats=sockets))
+        case Records(records):
+            lines = [record_to_pb(record) for record in records]
+            return control_pb2.OpenEpisodeResponse(records=control_pb2.Records(records=lines))
+        case SeatWorkEnded(name):
+            return control_pb2.OpenEpisodeResponse(seat_ended=control_pb2.SeatEnded(name=name))
+        case Unhostable(field, reason):
+            error = control_pb2.SpecError(field=field, message=reason)
+            return control_pb2.OpenEpisodeResponse(spec_error=error)
+
+
+def message_from_pb(message: control_pb2.OpenEpisodeResponse) -> EpisodeMessage:
+    """Return the message that :func:`message_to_pb` wrote.
+
+    Raises:
+        ValueError: the message is empty.
+    """
+    match message.WhichOneof("message"):
+        case "opened":
+            seats = message.opened.seats
+            return Opened(tuple(SeatSockets(seat.name, seat.directory) for seat in seats))
+        case "records":
+            return Records(tuple(record_from_pb(record) for record in message.records.records))
+        case "seat_ended":
+            return SeatWorkEnded(message.seat_ended.name)
+        case "spec_error":
+            return Unhostable(message.spec_error.field, message.spec_error.message)
+        case _:
+            raise ValueError("an empty message")
+
+
+def record_to_pb(record: Record) -> trace_pb2.TraceRecord:
+    """Return one line of a trace."""
+    return trace_pb2.TraceRecord(
+        event_json=record.event_json,
+        hash=record.hash,
+        wall_ms=record.wall_ms,
+        duration_us=record.duration_us,
+    )
+
+
+def record_from_pb(record: trace_pb2.TraceRecord) -> Record:
+    """Return the line that :func:`record_to_pb` wrote."""
+    return Record(record.event_json, record.hash, record.wall_ms, record.duration_us)
