@@ -1,0 +1,10 @@
+"""An agent that minds the rules: it does what it was asked, mends what it can, and knows when to stop.
+
+``plan`` says what was asked, ``trouble`` what an error means, ``agent`` what to do next.
+"""
+
+from __future__ import annotations
+
+from glovebox_agent.builtin.policy_aware.agent import PolicyAware
+
+__all__ = ["PolicyAware"]

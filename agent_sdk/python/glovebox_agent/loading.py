@@ -1,0 +1,63 @@
+"""From the name of an agent to the agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from glovebox_agent.builtin import BUILTIN
+from glovebox_agent.errors import UsageError
+
+_PREFIX = "builtin:"
+
+
+def load_agent(name: str, calls_file: Path | None = None) -> Any:
+    """Import and make the agent called ``name``.
+
+    Args:
+        name: ``builtin:NAME`` or ``module:Class``.
+        calls_file: JSON file whose content the class is made with, where one is given.
+
+    Raises:
+        UsageError: there is no such agent, or the file cannot be read.
+        Exception: whatever the agent's own module or class raises.
+    """
+    cls = _load_class(_path_of(name))
+    needs_calls = name == f"{_PREFIX}oracle"
+    if needs_calls and calls_file is None:
+        raise UsageError(f"{name} replays a list of calls: name its file with --calls")
+    return cls() if calls_file is None else cls(_read_json(calls_file))
+
+
+def _path_of(name: str) -> str:
+    if not name.startswith(_PREFIX):
+        return name
+    short = name.removeprefix(_PREFIX)
+    if short not in BUILTIN:
+        raise UsageError(f"no agent is called {short!r}; there are: {', '.join(BUILTIN)}")
+    return BUILTIN[short]
+
+
+def _load_class(path: str) -> Callable[..., Any]:
+    module_name, _, class_name = path.partition(":")
+    if not class_name or not all(part.isidentifier() for part in module_name.split(".")):
+        raise UsageError(f"{path!r} names no agent; expected builtin:NAME or module:Class")
+    if find_spec(module_name.partition(".")[0]) is None:
+        raise UsageError(f"there is no module {module_name!r}")
+    module = import_module(module_name)
+    cls = getattr(module, class_name, None)
+    if not callable(cls):
+        raise UsageError(f"the module {module_name!r} has no class {class_name!r}")
+    made: Callable[..., Any] = cls
+    return made
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: {error}") from error

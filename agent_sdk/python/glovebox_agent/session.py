@@ -1,0 +1,225 @@
+"""A seat at the other side of a socket.
+
+Calls go over one open stream by default, a request out and its answer in, which is the fastest that gRPC
+gives. Without the stream each call is an exchange of its own: slower, but from several threads at once,
+and a call whose answer was lost is sent once more under the same name, so that it is carried out once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+from glovebox.v1 import tool_pb2 as pb
+from glovebox.v1.tool_pb2_grpc import ToolServiceStub
+
+from glovebox_agent import wire
+from glovebox_agent.errors import ConnectionLost, Ended, GloveboxError, NotReachable, ServiceFailed
+from glovebox_agent.seat import Reply, Task
+from glovebox_agent.stream import Stream
+
+SOCKET_VARIABLE = "GLOVEBOX_SOCKET"
+SOCKET_PATH = "/glovebox/grpc.sock"
+
+_PATH_BYTES_MAX = 107
+"""What a Unix socket address holds."""
+
+_POLL_S = 0.005
+
+_CHANNEL_OPTIONS = (
+    # The other side bounds what it takes and what it sends; a limit here would only lose its words.
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", -1),
+    # A socket that is there but does not answer yet will do so in a moment, not in gRPC's usual second.
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 250),
+    # A session is a connection of its own and inherits no other one's state.
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+
+class Session:
+    """A connection to one seat: the task, calls, and the end of the work.
+
+    A context manager. Safe to use from several threads; with ``stream=True`` their calls take turns.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, stream: bool = True, patience_ms: int = 5000
+    ) -> None:
+        """Connect and fetch the task.
+
+        Args:
+            path: of the socket; by default the environment's ``GLOVEBOX_SOCKET``, else
+                ``/glovebox/grpc.sock``.
+            stream: send calls over one open stream rather than each on its own.
+            patience_ms: how long to wait for somebody to answer: at the start, and for the same call to be
+                answered after its connection was lost (only without the stream).
+
+        Raises:
+            NotReachable: nobody answered in time.
+        """
+        chosen = path or os.environ.get(SOCKET_VARIABLE) or SOCKET_PATH
+        self.path = str(Path(chosen).absolute())
+        self.ended = False
+        """True once no further call will be carried out."""
+        self._patience_ms = patience_ms
+        self._answered = 0
+        self._call_ids = (f"{os.urandom(8).hex()}.{number}" for number in count(1))
+        self._lock = Lock()
+        self._streams = stream
+        self._stream: Stream | None = None
+        self._channel = grpc.insecure_channel(f"unix:{_quoted(self.path)}", _CHANNEL_OPTIONS)
+        self._stub = ToolServiceStub(self._channel)
+        try:
+            self.task: Task = self._fetch_task()
+        except GloveboxError:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up. Closing twice is closing once."""
+        self._drop_stream()
+        self._channel.close()
+
+    def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Reply:
+        """Call the tool ``name``.
+
+        Args:
+            name: one of the task's tools; any other is answered with a failure.
+            arguments: values that JSON can hold, by name; None means none.
+
+        Returns:
+            What the tool said, be it a value or a failure.
+
+        Raises:
+            Refused: the call was not let through; nothing happened and nothing was charged.
+            Ended: the work had ended before.
+            ServiceUnavailable: the connection broke, or the answer makes no sense.
+        """
+        if self._streams:
+            request = wire.call_to_pb(name, {} if arguments is None else arguments)
+            response = self._exchange(pb.InteractRequest(call=request)).call
+        else:
+            with self._lock:
+                call_id = next(self._call_ids)
+            response = self._send_call(wire.call_to_pb(name, {} if arguments is None else arguments, call_id))
+        return self._reply(response)
+
+    def submit(self, answer: str = "") -> bool:
+        """End the work with an answer, any text.
+
+        Returns:
+            True when it counted; False when the work had ended before.
+        """
+        return self._submit(wire.answer_to_pb(answer))
+
+    def give_up(self, reason: str) -> bool:
+        """End the work because it cannot or must not be done.
+
+        Returns:
+            True when it counted; False when the work had ended before.
+        """
+        return self._submit(wire.give_up_to_pb(reason))
+
+    def _fetch_task(self) -> Task:
+        started = time.monotonic()
+
+        def waited_ms() -> int:
+            return int((time.monotonic() - started) * 1000)
+
+        if len(os.fsencode(self.path)) > _PATH_BYTES_MAX:
+            raise NotReachable(self.path, 0, f"longer than the {_PATH_BYTES_MAX} bytes of a socket address")
+        while not Path(self.path).exists():
+            if waited_ms() >= self._patience_ms:
+                raise NotReachable(self.path, waited_ms(), "no such socket")
+            time.sleep(_POLL_S)
+        left_s = max(1, self._patience_ms - waited_ms()) / 1000
+        try:
+            message = self._stub.GetTask(pb.GetTaskRequest(), timeout=left_s, wait_for_ready=True)
+        except grpc.RpcError as error:
+            problem = self._error(error, sent_bytes=0)
+            if isinstance(problem, ConnectionLost):
+                raise NotReachable(self.path, waited_ms(), "nobody answers") from error
+            raise problem from error
+        return wire.task_from_pb(message)
+
+    def _send_call(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        try:
+            return self._stub.CallTool(request)
+        except grpc.RpcError as error:
+            problem = self._error(error, sent_bytes=request.ByteSize())
+            if not isinstance(problem, ConnectionLost):
+                raise problem from error
+        try:
+            return self._stub.CallTool(request, timeout=self._patience_ms / 1000, wait_for_ready=True)
+        except grpc.RpcError as error:
+            raise self._error(error, sent_bytes=request.ByteSize()) from error
+
+    def _submit(self, request: pb.SubmitRequest) -> bool:
+        if self._stream is not None:
+            accepted = self._exchange(pb.InteractRequest(submit=request)).submit.accepted
+        else:
+            try:
+                accepted = self._stub.Submit(request).accepted
+            except grpc.RpcError as error:
+                raise self._error(error, sent_bytes=request.ByteSize()) from error
+        self.ended = True
+        return accepted
+
+    def _exchange(self, request: pb.InteractRequest) -> pb.InteractResponse:
+        with self._lock:
+            try:
+                self._stream = self._stream or Stream(self._stub)
+                response = self._stream.exchange(request)
+            except grpc.RpcError as error:
+                self._drop_stream()
+                raise self._error(error, sent_bytes=request.ByteSize()) from error
+            except BaseException:
+                # Interrupted between request and answer: the next answer would belong to this request.
+                self._drop_stream()
+                raise
+            if response is None:
+                self._drop_stream()
+                raise ConnectionLost(self.path, self._answered)
+        if response.WhichOneof("response") != request.WhichOneof("request"):
+            raise ServiceFailed(f"{self.path}: an answer to something else")
+        return response
+
+    def _reply(self, response: pb.CallToolResponse) -> Reply:
+        try:
+            reply = wire.reply_from_pb(response)
+        except Ended:
+            self.ended = True
+            raise
+        self._answered += 1
+        self.ended = self.ended or reply.ended
+        return reply
+
+    def _drop_stream(self) -> None:
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+
+    def _error(self, error: grpc.RpcError, *, sent_bytes: int) -> GloveboxError:
+        return wire.error_from_rpc(error, path=self.path, answered=self._answered, sent_bytes=sent_bytes)
+
+
+def _quoted(path: str) -> str:
+    """Return the path as it stands in an address, where these characters would mean something else."""
+    return path.replace("%", "%25").replace("#", "%23").replace("?", "%3F")
