@@ -6,6 +6,7 @@ from runner.core.ledger import BudgetKind, Exhausted, Ledger
 from runner.core.tools import Failure, FailureKind, Forward, Story, ToolCall, ToolResult, Value
 
 _ONE_CALL = {BudgetKind.STEPS: 1, BudgetKind.CALLS: 1}
+_ONE_STEP = {BudgetKind.STEPS: 1}
 _ONE_RETRY = {BudgetKind.RETRIES: 1}
 
 
@@ -22,6 +23,8 @@ class Charged:
         """Admit the call if the budget does."""
         reservation = self._ledger.reserve(_ONE_CALL)
         if isinstance(reservation, Exhausted):
+            # A call that is refused has still taken the agent's turn, as in the reference.
+            self._ledger.reserve(_ONE_STEP)
             return Failure(FailureKind.OUT_OF_BUDGET, "budget_exceeded", "Episode budget exceeded.")
         result = forward(call)
         self._ledger.settle(reservation)

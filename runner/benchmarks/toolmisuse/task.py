@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runner.benchmarks.toolmisuse.oracles import OracleRecord
 from runner.benchmarks.toolmisuse.record import TaskRecord
 from runner.core.episode_spec import SeatSpec
 from runner.core.errors import SpecError
@@ -14,15 +15,22 @@ PROFILE = "toolmisuse"
 SCORER = "toolmisuse"
 
 
-def case_of(record: TaskRecord) -> Case:
+def case_of(record: TaskRecord, oracle: OracleRecord | None = None) -> Case:
     """Return the record as a task and its gold.
+
+    Args:
+        record: as published or generated.
+        oracle: how the task is proven solvable or unsolvable, where somebody has proven it.
 
     Raises:
         SpecError: the record is valid but no world serves its domain.
     """
     if record.domain == "mixed":
         raise SpecError("domain", "'mixed' is a label of the format; no world serves it")
-    return Case(_task(record), Gold(SCORER, tuple(record.success_criteria)))
+    criteria = tuple(record.success_criteria)
+    if oracle is None:
+        return Case(_task(record), Gold(SCORER, criteria))
+    return Case(_task(record), Gold(SCORER, criteria, oracle.solvable, tuple(oracle.oracle)))
 
 
 def _task(record: TaskRecord) -> Task:

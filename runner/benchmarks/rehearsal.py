@@ -1,0 +1,82 @@
+"""Plays a task in memory, behind its own door: no box, no service, no sockets.
+
+Proves that a task can be opened, and what comes of a given list of moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+
+from runner.core.clock import StoppedClock
+from runner.core.episode import Episode
+from runner.core.episode_spec import EpisodeSpec
+from runner.core.errors import SpecError
+from runner.core.events import Event
+from runner.core.evidence import Evidence, read_evidence
+from runner.core.json_values import Json
+from runner.core.outcome import Finished, GaveUp
+from runner.core.seat import Seat
+from runner.core.task import Task
+from runner.profiles.table import PROFILES
+
+Move = Mapping[str, Json]
+"""One of ``{"tool_name": …, "args": {…}}``, ``{"submit": answer}`` and ``{"give_up": reason}``."""
+
+
+class Notebook:
+    """A recorder that keeps every event in memory."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def record(self, event: Event, duration_ns: int = 0) -> None:
+        """Keep the event."""
+        self.events.append(event)
+
+
+def open_task(task: Task, notebook: Notebook) -> Episode:
+    """Build the task's world and the doors to it.
+
+    Raises:
+        SpecError: world, profile, state or fault plan cannot be used.
+    """
+    spec = EpisodeSpec(
+        episode_id="rehearsal",
+        world=task.world,
+        profile=task.profile,
+        initial_state=task.initial_state,
+        fault_plan=task.fault_plan,
+        seed=task.seed,
+        seats=task.seats,
+    )
+    return PROFILES.load(task.profile)().open_episode(spec, notebook, StoppedClock())
+
+
+def rehearse(task: Task, moves: Iterable[Move]) -> Evidence:
+    """Make the moves at the task's first seat, until one ends the work, and return what that proves.
+
+    Raises:
+        SpecError: the task cannot be opened or played, or a move is none.
+    """
+    notebook = Notebook()
+    episode = open_task(task, notebook)
+    seat = episode.seats[0]
+    for number, move in enumerate(chain(moves, [{"submit": ""}])):
+        if seat.end is not None:
+            break
+        _make(move, number, seat)
+    episode.close()
+    return read_evidence(event.to_json() for event in notebook.events)
+
+
+def _make(move: Move, number: int, seat: Seat) -> None:
+    match move:
+        case {"tool_name": str(name), "args": dict(arguments)}:
+            seat.call(name, arguments)
+        case {"submit": str(answer)}:
+            seat.finish(Finished(answer))
+        case {"give_up": str(reason)}:
+            seat.finish(GaveUp(reason))
+        case _:
+            raise SpecError(f"oracle[{number}]", f"is no move: {dict(move)!r}")

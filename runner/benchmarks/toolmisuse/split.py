@@ -1,0 +1,100 @@
+"""Reading one split: strictly, or exactly as the reference does.
+
+The reference takes what cannot be run or compared: two tasks of one id, keys that stand twice, NaN, half
+surrogate pairs, texts of any depth, a split that is misspelt or has no task. The strict reading refuses all
+of these; the compatible one takes them as the reference does, and exists to prove that we know how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from runner.benchmarks.misfits import misfits_of
+from runner.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records, refuse_record
+from runner.benchmarks.toolmisuse.files import task_files
+from runner.benchmarks.toolmisuse.published import verify_published
+from runner.benchmarks.toolmisuse.record import TaskRecord
+
+Records = tuple[Placed[TaskRecord], ...]
+
+
+def read_split(root: Path, split: str | None) -> Records:
+    """Return the records of a split in order, read strictly.
+
+    Args:
+        root: a folder in a published layout, or one file.
+        split: which records to keep; None for all, where ``root`` is a file.
+
+    Raises:
+        Unreadable: a file or a record cannot be used, or no record belongs to the split.
+    """
+    files = (root,) if root.is_file() else task_files(root, split or "")
+    for path in files:
+        verify_published(path)
+    records = tuple(record for path in files for record in _read_tasks(path))
+    refuse_duplicates(records)
+    kept = tuple(each for each in records if split in (None, each.value.split))
+    if not kept:
+        asked = "" if split is None else f" of split {split!r}"
+        raise Unreadable(Place(root), Problem.NOT_FOUND, f"holds no task{asked}")
+    return kept
+
+
+def read_split_as_reference(root: Path, split: str) -> Records:
+    """Return the records of a split in order, as the reference reads them.
+
+    Raises:
+        Unreadable: the reference stops with an error too.
+    """
+    records = [
+        validated(record) for path in task_files(root, split) for record in read_records(path, lenient=True)
+    ]
+    return tuple(each for each in records if each.value.split == split)
+
+
+def validated(record: Placed[Any]) -> Placed[TaskRecord]:
+    """Return the record with its defaults filled in and its numbers converted.
+
+    Raises:
+        Unreadable: it is no valid record.
+    """
+    try:
+        return Placed(TaskRecord.model_validate(record.value), record.place)
+    except ValidationError as error:
+        refuse_record(record.place, misfits_of(error, TaskRecord))
+
+
+def refuse_duplicates(records: Iterable[Placed[TaskRecord]]) -> None:
+    """Raise if two records have one id.
+
+    Raises:
+        Unreadable: at the second of them; names the first.
+    """
+    seen: dict[str, Place] = {}
+    for record in records:
+        task_id = record.value.task_id
+        first = seen.setdefault(task_id, record.place)
+        if first is not record.place:
+            reason = f"task_id: {task_id!r} was used before, at {first}"
+            raise Unreadable(record.place, Problem.DUPLICATE_ID, reason)
+
+
+def _read_tasks(path: Path) -> Iterator[Placed[TaskRecord]]:
+    for record in read_records(path):
+        if not _resembles_task(record.value):
+            # Most often a manifest that lies among the task files.
+            raise Unreadable(
+                record.place,
+                Problem.INVALID_RECORD,
+                "is no task record; if the file holds no tasks, move it out of the folder, or name the task "
+                "file itself",
+            )
+        yield validated(record)
+
+
+def _resembles_task(value: Any) -> bool:
+    return isinstance(value, dict) and not TaskRecord.model_fields.keys().isdisjoint(value)

@@ -1,0 +1,172 @@
+"""One attempt at one episode, from opening to closing: a service, a box, a trace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread, Timer
+
+from runner.core.chain import Record
+from runner.core.episode_spec import EpisodeSpec
+from runner.core.errors import InfraError
+from runner.core.outcome import Infra, InfraKind
+from runner.engines.engine import Box, BoxOutput, BoxSpec, Engine, Exit, Image, Limits, Mount
+from runner.orchestrator.service_pool import ServicePool
+from runner.wire.control_client import ControlClient
+from runner.wire.ports import EpisodeMessage, Opened, Records, SeatWorkEnded, Unhostable
+
+GRACE_S = 2.0
+"""So long may a box go on after its seat's work has ended."""
+JOIN_TIMEOUT_S = 30.0
+"""From closing an episode until its sealed trace must have arrived."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxPlan:
+    """How the agent's box is started."""
+
+    image: Image
+    limits: Limits
+    arguments: tuple[str, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What came of it."""
+
+    records: tuple[Record, ...]
+    """The trace, as far as it arrived."""
+    exit: Exit | None
+    """How the agent's process ended; None when it had to be stopped."""
+    output: BoxOutput | None
+    """What the box printed; None when there was no box."""
+    infra: Infra | None
+    """What failed on our side; None when nothing did."""
+    wall_ms: int
+    """From opening to closing, the start of the box included."""
+
+
+class _Watcher:
+    """Reads an episode's stream in a thread of its own."""
+
+    def __init__(self, messages: Iterator[EpisodeMessage]) -> None:
+        self.records: list[Record] = []
+        self.infra: Infra | None = None
+        self.box: Box | None = None
+        self._messages = messages
+        self._timer: Timer | None = None
+        self._thread = Thread(target=self._read, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def join(self) -> None:
+        self._thread.join(JOIN_TIMEOUT_S)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._thread.is_alive():
+            self.infra = Infra(InfraKind.SERVICE, f"the trace was not sealed within {JOIN_TIMEOUT_S:.0f} s")
+
+    def _read(self) -> None:
+        try:
+            for message in self._messages:
+                self._take(message)
+        except InfraError as error:
+            self.infra = Infra(InfraKind.SERVICE, str(error))
+            self._end_box()
+
+    def _take(self, message: EpisodeMessage) -> None:
+        match message:
+            case Records(records):
+                self.records.extend(records)
+            case SeatWorkEnded():
+                self._timer = Timer(GRACE_S, self._end_box)
+                self._timer.daemon = True
+                self._timer.start()
+            case Unhostable(where, reason):
+                self.infra = Infra(InfraKind.TASK, f"{where}: {reason}")
+                self._end_box()
+            case Opened():
+                pass
+
+    def _end_box(self) -> None:
+        if self.box is not None:
+            self.box.kill()
+
+
+def attempt_episode(spec: EpisodeSpec, engine: Engine, box_plan: BoxPlan, pool: ServicePool) -> Attempt:
+    """Open the episode, run the agent's box against it, close both.
+
+    Never raises for what goes wrong in it: a failure of ours is part of the returned attempt.
+
+    Args:
+        spec: one seat's episode.
+        engine: makes the box.
+        box_plan: what the box is like.
+        pool: lends the service.
+    """
+    started = time.monotonic()
+    try:
+        with pool.lease() as client:
+            return _attempt(spec, engine, box_plan, client, started)
+    except InfraError as error:
+        return _failed(Infra(InfraKind.SERVICE, str(error)), started)
+
+
+def _attempt(
+    spec: EpisodeSpec, engine: Engine, box_plan: BoxPlan, client: ControlClient, started: float
+) -> Attempt:
+    messages = client.open_episode(spec)
+    match next(messages, None):
+        case Opened(seats):
+            gloves = Path(seats[0].directory)
+        case Unhostable(where, reason):
+            return _failed(Infra(InfraKind.TASK, f"{where}: {reason}"), started)
+        case other:
+            return _failed(Infra(InfraKind.SERVICE, f"the service opened with {other!r}"), started)
+    watcher = _Watcher(messages)
+    watcher.start()
+    ended: Exit | None = None
+    output: BoxOutput | None = None
+    infra: Infra | None = None
+    try:
+        box = engine.start(_box_spec(box_plan, gloves))
+        watcher.box = box
+        try:
+            ended = box.wait(_wall_ms(spec))
+        finally:
+            client.close_episode(spec.episode_id, timed_out=ended is None)
+            output = box.close()
+    except InfraError as error:
+        infra = Infra(InfraKind.ENGINE, str(error))
+        client.close_episode(spec.episode_id, timed_out=False)
+    watcher.join()
+    return Attempt(tuple(watcher.records), ended, output, infra or watcher.infra, _ms_since(started))
+
+
+def _box_spec(plan: BoxPlan, gloves: Path) -> BoxSpec:
+    return BoxSpec(
+        image=plan.image,
+        gloves=gloves,
+        arguments=plan.arguments,
+        mounts=plan.mounts,
+        limits=plan.limits,
+        labels=plan.labels,
+    )
+
+
+def _wall_ms(spec: EpisodeSpec) -> int:
+    bounds = [seat.budget.wall_ms for seat in spec.seats if seat.budget.wall_ms is not None]
+    return max(bounds)
+
+
+def _failed(infra: Infra, started: float) -> Attempt:
+    return Attempt((), None, None, infra, _ms_since(started))
+
+
+def _ms_since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

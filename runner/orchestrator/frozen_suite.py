@@ -1,0 +1,79 @@
+"""A suite as a run folder keeps it: tasks with their gold, one a line, whatever benchmark they came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from runner.core.episode_spec import SeatSpec
+from runner.core.errors import InputError
+from runner.core.fault_plan import FaultRule
+from runner.core.gold import Gold
+from runner.core.json_values import JsonObject, canonical_json
+from runner.core.ledger import Budget, BudgetKind
+from runner.core.task import Case, Suite, Task
+
+
+def freeze_suite(suite: Suite) -> str:
+    """Return the suite as JSON lines."""
+    return "".join(canonical_json(_case_to_json(case)) + "\n" for case in suite.cases)
+
+
+def thaw_suite(name: str, lines: Iterable[str]) -> Suite:
+    """Return the suite that :func:`freeze_suite` wrote.
+
+    Raises:
+        InputError: the lines were tampered with.
+    """
+    try:
+        return Suite(name, tuple(_case_from_json(json.loads(line)) for line in lines))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"the run folder's suite.jsonl cannot be read: {error!r}") from None
+
+
+def _case_to_json(case: Case) -> JsonObject:
+    task, gold = case.task, case.gold
+    return {
+        "task_id": task.task_id,
+        "world": task.world,
+        "profile": task.profile,
+        "initial_state": task.initial_state,
+        "fault_plan": [rule.to_json() for rule in task.fault_plan],
+        "seed": str(task.seed),
+        "seats": [_seat_to_json(seat) for seat in task.seats],
+        "tags": task.tags,
+        "gold": {
+            "scorer": gold.scorer,
+            "criteria": [dict(criterion) for criterion in gold.criteria],
+            "solvable": gold.solvable,
+            "oracle": None if gold.oracle is None else [dict(step) for step in gold.oracle],
+        },
+    }
+
+
+def _seat_to_json(seat: SeatSpec) -> JsonObject:
+    limits = {kind.value: getattr(seat.budget, kind.value) for kind in BudgetKind}
+    return {"name": seat.name, "instruction": seat.instruction, "budget": limits}
+
+
+def _case_from_json(value: Mapping[str, Any]) -> Case:
+    gold = value["gold"]
+    task = Task(
+        task_id=value["task_id"],
+        world=value["world"],
+        profile=value["profile"],
+        initial_state=value["initial_state"],
+        fault_plan=tuple(
+            FaultRule(index, rule["fault_type"], rule["trigger"], rule["severity"], rule["payload"])
+            for index, rule in enumerate(value["fault_plan"])
+        ),
+        seed=int(value["seed"]),
+        seats=tuple(
+            SeatSpec(name=seat["name"], instruction=seat["instruction"], budget=Budget(**seat["budget"]))
+            for seat in value["seats"]
+        ),
+        tags=value["tags"],
+    )
+    oracle = None if gold["oracle"] is None else tuple(gold["oracle"])
+    return Case(task, Gold(gold["scorer"], tuple(gold["criteria"]), gold["solvable"], oracle))

@@ -1,0 +1,97 @@
+"""One line about one episode: what tables and resumption need, without the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runner.core.json_values import Json, JsonObject
+from runner.core.outcome import Infra, Outcome, outcome_from_json, outcome_to_json
+from runner.core.score import Score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeRow:
+    """An episode that is done."""
+
+    episode: str
+    agent: str
+    task: str
+    trial: int
+    seed: int
+    outcome: Outcome
+    score: Score
+    trace: str
+    """Where the trace lies within the run folder; empty where none was sealed."""
+    trace_digest: str
+    """Of the sealed trace; empty where there is none."""
+    attempts: int
+    """How often it was tried, failures of our side included."""
+    wall_ms: int
+    """Of the last attempt, the start of its box included."""
+    stdout_bytes: int
+    """What the box printed in all, kept or not."""
+    stderr_bytes: int
+    refusals: int
+    """Messages that the wall did not let through."""
+
+    @property
+    def is_infra(self) -> bool:
+        """True when our side failed, so that the episode counts nowhere."""
+        return isinstance(self.outcome, Infra)
+
+    def to_json(self) -> JsonObject:
+        """Return the row as one JSON object."""
+        return {
+            "episode": self.episode,
+            "agent": self.agent,
+            "task": self.task,
+            "trial": self.trial,
+            "seed": str(self.seed),
+            **outcome_to_json(self.outcome),
+            "success": self.score.success,
+            "checks": dict(self.score.checks),
+            "metrics": dict(self.score.metrics),
+            "trace": self.trace,
+            "trace_digest": self.trace_digest,
+            "attempts": self.attempts,
+            "wall_ms": self.wall_ms,
+            "stdout_bytes": self.stdout_bytes,
+            "stderr_bytes": self.stderr_bytes,
+            "refusals": self.refusals,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Json]) -> EpisodeRow:
+        """Return the row that :meth:`to_json` wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is not a row.
+        """
+        success, checks, metrics = value["success"], value["checks"], value["metrics"]
+        if not isinstance(checks, dict) or not isinstance(metrics, dict):
+            raise TypeError("checks and metrics are objects")
+        return cls(
+            episode=str(value["episode"]),
+            agent=str(value["agent"]),
+            task=str(value["task"]),
+            trial=_integer(value["trial"]),
+            seed=_integer(value["seed"]),
+            outcome=outcome_from_json(dict(value)),
+            score=Score(
+                None if success is None else bool(success),
+                {name: bool(verdict) for name, verdict in checks.items()},
+                metrics,
+            ),
+            trace=str(value["trace"]),
+            trace_digest=str(value["trace_digest"]),
+            attempts=_integer(value["attempts"]),
+            wall_ms=_integer(value["wall_ms"]),
+            stdout_bytes=_integer(value["stdout_bytes"]),
+            stderr_bytes=_integer(value["stderr_bytes"]),
+            refusals=_integer(value["refusals"]),
+        )
+
+
+def _integer(value: Json) -> int:
+    return int(value)  # type: ignore[arg-type]

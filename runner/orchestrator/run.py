@@ -1,0 +1,119 @@
+"""Many episodes: what is missing is run, every one is written down when it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import islice
+
+import structlog
+
+from runner.core.outcome import Infra, InfraKind, outcome_name
+from runner.engines.engine import BoxOutput, Engine
+from runner.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
+from runner.orchestrator.judge import Verdict, judge
+from runner.orchestrator.plan import PlannedEpisode
+from runner.orchestrator.row import EpisodeRow
+from runner.orchestrator.run_folder import RunFolder
+from runner.orchestrator.service_pool import ServicePool
+
+BoxPlanner = Callable[[PlannedEpisode], BoxPlan]
+"""Says what the box of an episode is like."""
+
+RETRIED = frozenset({InfraKind.ENGINE, InfraKind.SERVICE, InfraKind.ORCHESTRATOR})
+"""Failures of ours that may be gone the next time; a task that cannot be hosted never can."""
+
+_log = structlog.get_logger("glovebox.run")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLimits:
+    """How a run spends the machine."""
+
+    concurrency: int
+    """Episodes running at once."""
+    infra_attempts: int = 3
+    """Tries per episode before a failure of ours is written down."""
+    wall_ms: int = 60_000
+    """Wall time of an episode whose task states none, milliseconds."""
+
+
+class Run:
+    """Runs planned episodes in boxes and writes them into a folder."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        engine: Engine,
+        pool: ServicePool,
+        box_planner: BoxPlanner,
+        limits: RunLimits,
+    ) -> None:
+        self._folder = folder
+        self._engine = engine
+        self._pool = pool
+        self._box_planner = box_planner
+        self._limits = limits
+
+    def execute(self, planned: Iterable[PlannedEpisode], on_row: Callable[[EpisodeRow], None]) -> None:
+        """Run every episode, ``concurrency`` at once.
+
+        Args:
+            planned: what to run; taken one by one, so it may be long.
+            on_row: told of each finished episode, from this thread.
+        """
+        waiting = iter(planned)
+        with ThreadPoolExecutor(self._limits.concurrency, "episode") as threads:
+            first = islice(waiting, self._limits.concurrency)
+            running: set[Future[EpisodeRow]] = {threads.submit(self._episode, one) for one in first}
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                running |= {threads.submit(self._episode, one) for one in islice(waiting, len(done))}
+                for future in done:
+                    on_row(future.result())
+
+    def _episode(self, planned: PlannedEpisode) -> EpisodeRow:
+        spec = planned.to_spec(self._limits.wall_ms)
+        for number in range(1, self._limits.infra_attempts + 1):
+            attempt = attempt_episode(spec, self._engine, self._box_planner(planned), self._pool)
+            verdict = judge(planned.case, attempt.records, attempt.exit, attempt.infra)
+            if not _may_pass(verdict) or number == self._limits.infra_attempts:
+                break
+            _log.warning("trying again", episode=planned.episode_id, failure=outcome_name(verdict.outcome))
+        return self._write(planned, attempt, verdict, number)
+
+    def _write(
+        self, planned: PlannedEpisode, attempt: Attempt, verdict: Verdict, attempts: int
+    ) -> EpisodeRow:
+        output = attempt.output or BoxOutput(b"", b"", 0, 0)
+        trace = self._folder.write_trace(planned, attempt.records) if verdict.trace_digest else ""
+        self._folder.write_output(planned, output)
+        row = EpisodeRow(
+            episode=planned.episode_id,
+            agent=planned.agent,
+            task=planned.case.task.task_id,
+            trial=planned.trial,
+            seed=planned.seed,
+            outcome=verdict.outcome,
+            score=verdict.score,
+            trace=trace,
+            trace_digest=verdict.trace_digest,
+            attempts=attempts,
+            wall_ms=attempt.wall_ms,
+            stdout_bytes=output.stdout_bytes,
+            stderr_bytes=output.stderr_bytes,
+            refusals=len(verdict.evidence.refusals) if verdict.evidence else 0,
+        )
+        self._folder.append_row(row)
+        return row
+
+
+def _may_pass(verdict: Verdict) -> bool:
+    return isinstance(verdict.outcome, Infra) and verdict.outcome.what in RETRIED
+
+
+def missing(planned: Iterable[PlannedEpisode], rows: Iterable[EpisodeRow]) -> list[PlannedEpisode]:
+    """Return what has no row yet, in the order of the plan; rows of our own failures count as none."""
+    done: Mapping[str, EpisodeRow] = {row.episode: row for row in rows if not row.is_infra}
+    return [one for one in planned if one.episode_id not in done]

@@ -1,0 +1,60 @@
+"""The SDK's seat without a socket: an agent and the door in one process, for proofs and benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from glovebox_agent.errors import Ended
+from glovebox_agent.seat import Failure, Remaining, Reply, Task, Tool, Value
+
+from runner.core.ledger import BudgetKind
+from runner.core.outcome import Finished, GaveUp
+from runner.core.seat import Seat
+from runner.core.tools import Value as CoreValue
+from runner.profiles.profile import Profile
+
+
+class MemorySeat:
+    """Implements :class:`glovebox_agent.seat.Seat` over a seat of the core."""
+
+    def __init__(self, seat: Seat, profile: Profile) -> None:
+        self._seat = seat
+        self._profile = profile
+
+    @property
+    def task(self) -> Task:
+        """The seat's task."""
+        tools = tuple(Tool(tool.name, tool.parameters, tool.description) for tool in self._seat.list_tools())
+        return Task(self._seat.instruction, tools, _remaining(self._seat.remaining()))
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
+        """Call through the door; raises Ended when the work has ended."""
+        if self._seat.end is not None:
+            raise Ended
+        reply = self._seat.call(name, arguments)
+        result = reply.result
+        return Reply(
+            Value(result.output)
+            if isinstance(result, CoreValue)
+            else Failure(result.code, result.message, dict(result.details)),
+            _remaining(reply.remaining),
+            reply.ended,
+            self._profile.recorded_arguments(reply),
+        )
+
+    def submit(self, answer: str = "") -> bool:
+        """End the work with an answer."""
+        return self._seat.finish(Finished(answer))
+
+    def give_up(self, reason: str) -> bool:
+        """End the work without one."""
+        return self._seat.finish(GaveUp(reason))
+
+
+def _remaining(left: Mapping[BudgetKind, int]) -> Remaining:
+    return Remaining(
+        steps=left.get(BudgetKind.STEPS),
+        calls=left.get(BudgetKind.CALLS),
+        retries=left.get(BudgetKind.RETRIES),
+    )

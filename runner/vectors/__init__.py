@@ -1,0 +1,1 @@
+"""Replays recorded behaviour and compares, at three depths: the core, the wire, a box."""
