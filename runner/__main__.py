@@ -1,0 +1,5 @@
+"""``python -m runner``: the command without being installed."""
+
+from runner.cli import main
+
+main()
