@@ -44,30 +44,30 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def _misfit(found: Mapping[str, Any], schema: Mapping[str, Any]) -> Misfit:
-    kind, context = found["type"], found.get("ctx", {})
-    place = _Place.at(found["loc"], schema)
+    place, context, given = _Place.at(found["loc"], schema), found.get("ctx", {}), _shown(found["input"])
     location = place.location
-    match kind:
+    match found["type"]:
         case "missing":
-            return Misfit(location, "is missing")
+            reason = "is missing"
         case "extra_forbidden":
-            return Misfit(location, f"is no key of this format; {nearest(str(location[-1]), place.known)}")
-        case "literal_error" | "enum":
-            return Misfit(location, f"must be {context['expected']}, not {_shown(found['input'])}")
+            reason = f"is no key of this format; {nearest(str(location[-1]), place.known)}"
+        case "literal_error":
+            reason = f"must be {context['expected']}, not {given}"
         case "union_tag_invalid":
-            key, words = str(context["discriminator"]).strip("'"), context["expected_tags"]
-            known = [word.strip("' ") for word in words.split(",")]
-            return Misfit(
-                (*location, key), f"{_shown(context['tag'])} is not known; {nearest(context['tag'], known)}"
-            )
+            location = (*location, context["discriminator"].strip("'"))
+            known = [word.strip("' ") for word in context["expected_tags"].split(",")]
+            reason = f"{context['tag']!r} is not known; {nearest(context['tag'], known)}"
         case "union_tag_not_found":
-            return Misfit((*location, str(context["discriminator"]).strip("'")), "is missing")
+            location = (*location, context["discriminator"].strip("'"))
+            reason = "is missing"
         case "model_type" | "dict_type" | "model_attributes_type":
-            return Misfit(location, f"must be an object, not {_shown(found['input'])}")
+            reason = f"must be an object, not {given}"
         case "value_error":
-            return Misfit(location, str(context["error"]))
-    reason = str(found["msg"]).removeprefix("Input ")
-    return Misfit(location, f"{reason[:1].lower()}{reason[1:]}, not {_shown(found['input'])}")
+            reason = str(context["error"])
+        case _:
+            message = found["msg"].removeprefix("Input ")
+            reason = f"{message[:1].lower()}{message[1:]}, not {given}"
+    return Misfit(location, reason)
 
 
 _SHOWN_CHARACTERS = 60
@@ -83,7 +83,7 @@ class _Place:
     """Where a location leads to in a JSON Schema."""
 
     location: Location
-    """Without the words that the validator puts in for its own use, such as the tag of a union."""
+    """Without the words that the validator puts in for itself: tags and types of the arms of a union."""
     known: list[str]
     """The keys that the innermost object may have."""
 
@@ -99,8 +99,9 @@ class _Place:
                 continue
             if "properties" in here:
                 known = list(here["properties"])
+            if isinstance(step, int) or here.get("type") == "object":
+                kept.append(step)
             here = _inner(here, step)
-            kept.append(step)
         return cls(tuple(kept), known)
 
 

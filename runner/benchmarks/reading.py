@@ -68,12 +68,6 @@ class Unreadable(InputError):
         """All that is wrong with the record; the message tells the first."""
 
 
-def refuse_record(place: Place, misfits: Sequence[Misfit]) -> NoReturn:
-    """Raise for an invalid record: tells the first misfit and how many more there are."""
-    more = f" (and {len(misfits) - 1} more)" if len(misfits) > 1 else ""
-    raise Unreadable(place, Problem.INVALID_RECORD, f"{misfits[0]}{more}", misfits)
-
-
 def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
     """Yield the JSON values of a file, in order.
 

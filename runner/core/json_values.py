@@ -47,3 +47,11 @@ def copy_json(value: Json) -> Json:
 def copy_object(value: Mapping[str, Json]) -> JsonObject:
     """Return a copy of a JSON object that shares nothing mutable with it."""
     return {key: copy_json(item) for key, item in value.items()}
+
+
+def type_word(value: object) -> str:
+    """Return JSON Schema's word for the type of ``value``, such as ``integer``."""
+    # A boolean is an integer to Python, so it has to be asked first.
+    words = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"))
+    other = "null" if value is None else "object"
+    return next((word for kind, word in words if isinstance(value, kind)), other)

@@ -133,11 +133,7 @@ def delivered_arguments(call: ToolCall, story: Story) -> Mapping[str, Json]:
 
     Args:
         call: the call as the agent sent it.
-        story: of its result, in the order in which the faults were passed.
+        story: of its result; of two faults that altered the call, the inner one stands later.
     """
-    altered = [event for event in story if event.delivered is not None]
-    if not altered:
-        return call.arguments
-    last = max(altered, key=lambda event: event.rule).delivered
-    assert last is not None
-    return last
+    altered = [event.delivered for event in story if event.delivered is not None]
+    return altered[-1] if altered else call.arguments

@@ -4,9 +4,15 @@ The life of a box::
 
     engine.prepare(source) ──▶ image        once per agent and run; may build; may say no (InputError)
     engine.start(spec)     ──▶ box          the agent's process runs
-    box.wait(deadline_ms)  ──▶ Exit | None  None: still running when the time was over
-    box.kill()                              as often as one likes; returns at once
-    box.close()            ──▶ BoxOutput    always, exactly once: nothing of the box is left on the host
+    box.wait(timeout_ms)   ──▶ Exit | None  None: still running when the time was over
+    box.kill()                              as often as one likes, also after close; returns at once
+    box.close()            ──▶ BoxOutput    always: nothing of the box is left on the host
+    engine.close()                          when the last box is closed
+
+What a box looks like from inside: the user is :data:`BOX_UID`; everything is read-only but /tmp; the seat's
+sockets are in :data:`GLOVES`; there is no network; the environment holds what the image sets and nothing
+beyond :data:`ENVIRONMENT_NAMES`. Where an engine cannot give one of these, its page in the documentation,
+its :attr:`Engine.isolation` and its :attr:`Engine.unenforced` say so.
 
 An engine knows nothing about episodes, tasks, sockets or scores: it is given a folder to show inside and a
 command to run. What a box prints, how it exits and whether it can be started is data; only the failure of
@@ -15,10 +21,23 @@ the machinery itself (a daemon that does not answer, a missing runtime) is an ``
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
+
+GLOVES = "/glovebox"
+"""Where a box finds its seat's sockets."""
+
+AGENT_FOLDER = "/agent"
+"""Where a box finds the folder of an agent that was named as ``module:Class``."""
+
+BOX_UID = 65534
+"""User and group inside: "nobody" everywhere, owner of nothing."""
+
+ENVIRONMENT_NAMES = frozenset({"HOME", "HOSTNAME", "LANG", "LD_LIBRARY_PATH", "PATH", "PWD"})
+"""Variables that a box may hold besides those of its image."""
 
 
 class Isolation(Enum):
@@ -51,7 +70,8 @@ class Limits:
     open_files: int = 1024
     """File descriptors of one process."""
     output_bytes: int = 1024 * 1024
-    """Kept of standard output and of standard error, each; the rest is read, counted and dropped."""
+    """Kept of standard output and of standard error, each: the first half and the last half of it. What lies
+    between is read, counted and dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +119,9 @@ class Image:
     mounts: tuple[Mount, ...] = ()
     """Agent code to show inside."""
     environment: dict[str, str] = field(default_factory=dict)
-    """Set inside, nothing else is."""
+    """Set inside, over what the image itself sets."""
+    scratch: tuple[str, ...] = ()
+    """Folders that the image declares writable; each becomes a small place in memory of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +167,7 @@ class BoxOutput:
     stdout: bytes
     stderr: bytes
     stdout_bytes: int
-    """Printed in all, where the engine can count it; else the number kept."""
+    """Printed in all."""
     stderr_bytes: int
 
 
@@ -169,11 +191,18 @@ class Box(Protocol):
         ...
 
     def kill(self) -> None:
-        """Stop everything in the box at once; does nothing when it has stopped."""
+        """Stop everything in the box at once; does nothing when it has stopped or is closed."""
         ...
 
     def close(self) -> BoxOutput:
-        """Stop it if need be, collect what it printed and remove every trace of it from the host."""
+        """Stop it if need be, collect what it printed and remove every trace of it from the host.
+
+        Returns:
+            What it printed; the same again when it is closed again.
+
+        Raises:
+            InfraError: the box cannot be removed; :meth:`Engine.reap` of a later run will try again.
+        """
         ...
 
 
@@ -186,11 +215,40 @@ class Readiness:
     """Version and what it gives when ready; else what is missing and how to get it. One line."""
 
 
-class Engine(Protocol):
-    """A way of making boxes. Safe to use from several threads."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """What a user may say about an engine; each engine reads what concerns it."""
 
-    name: str
-    isolation: Isolation
+    runtime: str | None = None
+    """Name of a registered OCI runtime, such as ``runsc``; None means the daemon's default."""
+    starts_at_once: int = 4
+    """Boxes that may be starting at the same time, at least 1."""
+    trust: bool = False
+    """True allows any agent code where there is no isolation."""
+    progress: Callable[[str], None] | None = None
+    """Told, in one line, of what takes long."""
+
+
+class Engine(Protocol):
+    """A way of making boxes. Made from :class:`EngineOptions` alone, without effects.
+
+    Safe to use from several threads.
+    """
+
+    @property
+    def name(self) -> str:
+        """As in the table of engines."""
+        ...
+
+    @property
+    def isolation(self) -> Isolation:
+        """What its boxes give; never claims more than is known."""
+        ...
+
+    @property
+    def unenforced(self) -> tuple[str, ...]:
+        """Fields of :class:`Limits` that a box can exceed here, or that hold for each process alone."""
+        ...
 
     def check(self) -> Readiness:
         """Say whether boxes can be made here; never raises."""
@@ -222,7 +280,14 @@ class Engine(Protocol):
 
         Returns:
             How many leftovers were removed.
+
+        Raises:
+            InfraError: the engine does not answer.
         """
+        ...
+
+    def close(self) -> None:
+        """Give up threads and connections; every box must have been closed before."""
         ...
 
 

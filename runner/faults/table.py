@@ -14,6 +14,7 @@ FaultFamily = Callable[[Armed], Layer]
 FAMILIES: Registry[FaultFamily] = Registry(
     "fault_family",
     {
+        "access_gate": "runner.faults.access_gate:AccessGate",
         "adversarial_error": "runner.faults.adversarial_error:AdversarialError",
         "authz": "runner.faults.authz:Authz",
         "interface_drift": "runner.faults.interface_drift:InterfaceDrift",

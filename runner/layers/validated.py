@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from jsonschema_rs import Draft202012Validator, ValidationError, ValidationErrorKind
 
-from runner.core.json_values import Json, JsonObject, ordered_json
+from runner.core.json_values import Json, JsonObject, ordered_json, type_word
 from runner.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult, ToolSpec
 
 
@@ -63,19 +63,12 @@ def _explain_value(misfit: ValidationError, about: JsonObject) -> Failure:
     argument = ".".join(str(step) for step in misfit.instance_path)
     if isinstance(misfit.kind, ValidationErrorKind.Type):
         expected = " or ".join(misfit.kind.types)
-        details: JsonObject = {"arg": argument, "expected": expected, "received": _type_word(misfit.instance)}
+        details: JsonObject = {"arg": argument, "expected": expected, "received": type_word(misfit.instance)}
         return _invalid("invalid_argument_type", "An argument has the wrong type.", {**details, **about})
     rule = str(misfit.schema_path[-1])
     return _invalid(
         "invalid_argument", "An argument is not allowed.", {"arg": argument, "rule": rule, **about}
     )
-
-
-def _type_word(value: object) -> str:
-    # A boolean is an integer to Python, so it has to be asked first.
-    words = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"))
-    other = "null" if value is None else "object"
-    return next((word for kind, word in words if isinstance(value, kind)), other)
 
 
 def _invalid(code: str, message: str, details: JsonObject) -> Failure:

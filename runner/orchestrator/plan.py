@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from runner.core.canonical_names import file_name
 from runner.core.episode_spec import EpisodeSpec, SeatSpec
 from runner.core.ledger import Budget
 from runner.core.task import Case, Suite, Task
+from runner.records.episode_name import EpisodeName
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +24,9 @@ class PlannedEpisode:
     seed: int
 
     @property
-    def episode_id(self) -> str:
-        """Name of the episode within its run; the same in every run of the same plan."""
-        return f"{self.agent}/{self.case.task.task_id}/{self.trial}"
-
-    @property
-    def trace_path(self) -> str:
-        """Where the trace lies within the run folder."""
-        task = file_name(self.case.task.task_id)
-        return f"traces/{file_name(self.agent)}/{task}.{self.trial}.jsonl"
+    def name(self) -> EpisodeName:
+        """Name of the episode within its run."""
+        return EpisodeName(self.agent, self.case.task.task_id, self.trial)
 
     def to_spec(self, wall_ms: int) -> EpisodeSpec:
         """Return what the service needs to know.
@@ -42,7 +36,7 @@ class PlannedEpisode:
         """
         task = self.case.task
         return EpisodeSpec(
-            episode_id=self.episode_id,
+            episode_id=str(self.name),
             world=task.world,
             profile=task.profile,
             initial_state=task.initial_state,

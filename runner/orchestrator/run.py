@@ -14,9 +14,9 @@ from runner.engines.engine import BoxOutput, Engine
 from runner.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
 from runner.orchestrator.judge import Verdict, judge
 from runner.orchestrator.plan import PlannedEpisode
-from runner.orchestrator.row import EpisodeRow
-from runner.orchestrator.run_folder import RunFolder
 from runner.orchestrator.service_pool import ServicePool
+from runner.records.row import EpisodeRow
+from runner.records.run_folder import RunFolder
 
 BoxPlanner = Callable[[PlannedEpisode], BoxPlan]
 """Says what the box of an episode is like."""
@@ -80,20 +80,17 @@ class Run:
             verdict = judge(planned.case, attempt.records, attempt.exit, attempt.infra)
             if not _may_pass(verdict) or number == self._limits.infra_attempts:
                 break
-            _log.warning("trying again", episode=planned.episode_id, failure=outcome_name(verdict.outcome))
+            _log.warning("trying again", episode=str(planned.name), failure=outcome_name(verdict.outcome))
         return self._write(planned, attempt, verdict, number)
 
     def _write(
         self, planned: PlannedEpisode, attempt: Attempt, verdict: Verdict, attempts: int
     ) -> EpisodeRow:
         output = attempt.output or BoxOutput(b"", b"", 0, 0)
-        trace = self._folder.write_trace(planned, attempt.records) if verdict.trace_digest else ""
-        self._folder.write_output(planned, output)
+        trace = self._folder.write_trace(planned.name, attempt.records) if verdict.trace_digest else ""
+        self._folder.write_output(planned.name, output.stdout, output.stderr)
         row = EpisodeRow(
-            episode=planned.episode_id,
-            agent=planned.agent,
-            task=planned.case.task.task_id,
-            trial=planned.trial,
+            name=planned.name,
             seed=planned.seed,
             outcome=verdict.outcome,
             score=verdict.score,
@@ -115,5 +112,5 @@ def _may_pass(verdict: Verdict) -> bool:
 
 def missing(planned: Iterable[PlannedEpisode], rows: Iterable[EpisodeRow]) -> list[PlannedEpisode]:
     """Return what has no row yet, in the order of the plan; rows of our own failures count as none."""
-    done: Mapping[str, EpisodeRow] = {row.episode: row for row in rows if not row.is_infra}
-    return [one for one in planned if one.episode_id not in done]
+    done: Mapping[str, EpisodeRow] = {str(row.name): row for row in rows if not row.is_infra}
+    return [one for one in planned if str(one.name) not in done]

@@ -23,7 +23,7 @@ from runner.worlds.table import WORLDS
 
 FAMILIES_OUTERMOST_FIRST = {
     "adversarial_error": "adversarial_error",
-    "authz": "authz",
+    "authz": "access_gate",
     "rate_limit": "rate_limit",
     "timeout": "timeout",
     "schema_drift": "interface_drift",

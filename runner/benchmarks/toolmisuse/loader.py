@@ -54,4 +54,4 @@ def _only_split(root: Path) -> str:
 
 
 def _holds(root: Path, split: str) -> bool:
-    return (root / split).is_dir() or (root / f"{split}.jsonl").is_file() or (root / f"{split}.json").is_file()
+    return (root / split).is_dir() or any((root / f"{split}{end}").is_file() for end in (".jsonl", ".json"))

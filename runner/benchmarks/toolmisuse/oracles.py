@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from runner.benchmarks.misfits import misfits_of
-from runner.benchmarks.reading import read_records, refuse_record
+from runner.benchmarks.reading import read_records
+from runner.benchmarks.records import validated
 
 FOLDER = "oracles"
 """Beside the folders of the splits, where the reference's reader does not look."""
@@ -40,11 +40,5 @@ def read_oracles(root: Path, split: str | None) -> Mapping[str, OracleRecord]:
     path = oracle_file(root, split or "")
     if split is None or not path.is_file():
         return {}
-    oracles: dict[str, OracleRecord] = {}
-    for record in read_records(path):
-        try:
-            oracle = OracleRecord.model_validate(record.value)
-        except ValidationError as error:
-            refuse_record(record.place, misfits_of(error, OracleRecord))
-        oracles[oracle.task_id] = oracle
-    return oracles
+    records = [validated(record, OracleRecord).value for record in read_records(path)]
+    return {record.task_id: record for record in records}

@@ -7,14 +7,12 @@ of these; the compatible one takes them as the reference does, and exists to pro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from runner.benchmarks.misfits import misfits_of
-from runner.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records, refuse_record
+from runner.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records
+from runner.benchmarks.records import refuse_duplicates, validated
 from runner.benchmarks.toolmisuse.files import task_files
 from runner.benchmarks.toolmisuse.published import verify_published
 from runner.benchmarks.toolmisuse.record import TaskRecord
@@ -51,36 +49,11 @@ def read_split_as_reference(root: Path, split: str) -> Records:
         Unreadable: the reference stops with an error too.
     """
     records = [
-        validated(record) for path in task_files(root, split) for record in read_records(path, lenient=True)
+        validated(record, TaskRecord)
+        for path in task_files(root, split)
+        for record in read_records(path, lenient=True)
     ]
     return tuple(each for each in records if each.value.split == split)
-
-
-def validated(record: Placed[Any]) -> Placed[TaskRecord]:
-    """Return the record with its defaults filled in and its numbers converted.
-
-    Raises:
-        Unreadable: it is no valid record.
-    """
-    try:
-        return Placed(TaskRecord.model_validate(record.value), record.place)
-    except ValidationError as error:
-        refuse_record(record.place, misfits_of(error, TaskRecord))
-
-
-def refuse_duplicates(records: Iterable[Placed[TaskRecord]]) -> None:
-    """Raise if two records have one id.
-
-    Raises:
-        Unreadable: at the second of them; names the first.
-    """
-    seen: dict[str, Place] = {}
-    for record in records:
-        task_id = record.value.task_id
-        first = seen.setdefault(task_id, record.place)
-        if first is not record.place:
-            reason = f"task_id: {task_id!r} was used before, at {first}"
-            raise Unreadable(record.place, Problem.DUPLICATE_ID, reason)
 
 
 def _read_tasks(path: Path) -> Iterator[Placed[TaskRecord]]:
@@ -93,7 +66,7 @@ def _read_tasks(path: Path) -> Iterator[Placed[TaskRecord]]:
                 "is no task record; if the file holds no tasks, move it out of the folder, or name the task "
                 "file itself",
             )
-        yield validated(record)
+        yield validated(record, TaskRecord)
 
 
 def _resembles_task(value: Any) -> bool:

@@ -17,15 +17,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 
-from runner.core.canonical_names import file_name
 from runner.core.chain import Record
 from runner.core.errors import InputError
 from runner.core.json_values import JsonObject, canonical_json
 from runner.core.task import Suite
-from runner.engines.engine import BoxOutput
-from runner.orchestrator.frozen_suite import freeze_suite, thaw_suite
-from runner.orchestrator.plan import PlannedEpisode
-from runner.orchestrator.row import EpisodeRow
+from runner.records.episode_name import EpisodeName
+from runner.records.frozen_suite import freeze_suite, thaw_suite
+from runner.records.row import EpisodeRow
 
 FORMAT = "glovebox.run/1"
 
@@ -103,8 +101,10 @@ class RunFolder:
         return thaw_suite(str(self.manifest().get("suite", "")), lines)
 
     def rows(self) -> list[EpisodeRow]:
-        """Return the rows in the order in which their episodes were done; the last may be torn, then it is
-        left out.
+        """Return one row an episode, in the order in which episodes were first done.
+
+        A later row replaces an earlier one of the same episode, which was a failure of ours. The last line
+        may be torn, then it is left out.
 
         Raises:
             InputError: a row before the last cannot be read.
@@ -113,15 +113,16 @@ class RunFolder:
         if not path.exists():
             return []
         lines = path.read_bytes().splitlines(keepends=True)
-        rows = []
+        rows: dict[str, EpisodeRow] = {}
         for number, line in enumerate(lines, 1):
             try:
-                rows.append(EpisodeRow.from_json(json.loads(line)))
+                row = EpisodeRow.from_json(json.loads(line))
+                rows[str(row.name)] = row
             except (KeyError, TypeError, ValueError):
                 if number == len(lines) and not line.endswith(b"\n"):
                     break
                 raise InputError(f"{path}:{number} is not a row") from None
-        return rows
+        return list(rows.values())
 
     def drop_torn_row(self) -> None:
         """Cut off what a crash left of a row that was being written."""
@@ -139,13 +140,13 @@ class RunFolder:
             rows.flush()
             os.fsync(rows.fileno())
 
-    def write_trace(self, planned: PlannedEpisode, records: Sequence[Record]) -> str:
+    def write_trace(self, name: EpisodeName, records: Sequence[Record]) -> str:
         """Write a sealed trace and return where, relative to the folder."""
         lines = (canonical_json(_record_to_json(record)) for record in records)
-        path = self.path / planned.trace_path
+        path = self.path / name.trace_path
         path.parent.mkdir(parents=True, exist_ok=True)
         _write_whole(path, "".join(f"{line}\n" for line in lines))
-        return planned.trace_path
+        return name.trace_path
 
     def read_trace(self, row: EpisodeRow) -> list[Record]:
         """Return the trace of an episode.
@@ -159,18 +160,18 @@ class RunFolder:
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(f"{path} is not a readable trace") from None
 
-    def write_output(self, planned: PlannedEpisode, output: BoxOutput) -> None:
+    def write_output(self, name: EpisodeName, stdout: bytes, stderr: bytes) -> None:
         """Write down what a box printed, if anything."""
-        stem = f"{file_name(planned.agent)}.{file_name(planned.case.task.task_id)}.{planned.trial}"
-        for name, content in (("stdout", output.stdout), ("stderr", output.stderr)):
+        for stream, content in (("stdout", stdout), ("stderr", stderr)):
             if content:
-                (self.path / "output" / f"{stem}.{name}").write_bytes(content)
+                path = self.path / f"{name.output_path}.{stream}"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
 
-    def outputs(self, row: EpisodeRow) -> Iterator[Path]:
+    def outputs(self, name: EpisodeName) -> Iterator[Path]:
         """Yield the files that hold what the episode's box printed."""
-        stem = f"{file_name(row.agent)}.{file_name(row.task)}.{row.trial}"
-        for name in ("stdout", "stderr"):
-            path = self.path / "output" / f"{stem}.{name}"
+        for stream in ("stdout", "stderr"):
+            path = self.path / f"{name.output_path}.{stream}"
             if path.exists():
                 yield path
 

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from runner.core.json_values import Json, JsonObject
 from runner.core.outcome import Infra, Outcome, outcome_from_json, outcome_to_json
 from runner.core.score import Score
+from runner.records.episode_name import EpisodeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeRow:
     """An episode that is done."""
 
-    episode: str
-    agent: str
-    task: str
-    trial: int
+    name: EpisodeName
     seed: int
     outcome: Outcome
     score: Score
@@ -43,10 +41,10 @@ class EpisodeRow:
     def to_json(self) -> JsonObject:
         """Return the row as one JSON object."""
         return {
-            "episode": self.episode,
-            "agent": self.agent,
-            "task": self.task,
-            "trial": self.trial,
+            "episode": str(self.name),
+            "agent": self.name.agent,
+            "task": self.name.task,
+            "trial": self.name.trial,
             "seed": str(self.seed),
             **outcome_to_json(self.outcome),
             "success": self.score.success,
@@ -72,10 +70,7 @@ class EpisodeRow:
         if not isinstance(checks, dict) or not isinstance(metrics, dict):
             raise TypeError("checks and metrics are objects")
         return cls(
-            episode=str(value["episode"]),
-            agent=str(value["agent"]),
-            task=str(value["task"]),
-            trial=_integer(value["trial"]),
+            name=EpisodeName(str(value["agent"]), str(value["task"]), _integer(value["trial"])),
             seed=_integer(value["seed"]),
             outcome=outcome_from_json(dict(value)),
             score=Score(

@@ -1,0 +1,60 @@
+"""Files of native records as a benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.benchmarks.cases import cases_of
+from runner.benchmarks.native.coherence import refuse_incoherent
+from runner.benchmarks.native.record import TaskRecord
+from runner.benchmarks.native.task import case_of
+from runner.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records
+from runner.benchmarks.records import refuse_duplicates, validated
+from runner.core.errors import InputError
+from runner.core.json_values import JsonObject
+from runner.core.task import Case, Suite
+
+FORMAT_PREFIX = "glovebox.task/"
+
+
+class NativeRecords:
+    """Argument: ``PATH``, a file of records or a folder of such files."""
+
+    def load(self, argument: str) -> Suite:
+        """Return the records as a suite; every task is opened once, so that none fails later."""
+        if not argument:
+            raise InputError("native needs a path: native:PATH")
+        path = Path(argument)
+        return Suite(path.stem or path.resolve().name, load_cases(path))
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Look for the format's own key."""
+        return str(record.get("format", "")).startswith(FORMAT_PREFIX)
+
+
+def load_cases(path: Path) -> tuple[Case, ...]:
+    """Return the cases of a file, or of all ``*.jsonl`` of a folder in the order of their names.
+
+    Raises:
+        Unreadable: a file or a record cannot be used.
+    """
+    return cases_of(read_tasks(path), _case)
+
+
+def read_tasks(path: Path) -> tuple[Placed[TaskRecord], ...]:
+    """Return the records of a file or folder in order.
+
+    Raises:
+        Unreadable: a file or a record cannot be used, two have one id, or there is none.
+    """
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    records = tuple(validated(record, TaskRecord) for file in files for record in read_records(file))
+    if not records:
+        raise Unreadable(Place(path), Problem.NOT_FOUND, "holds no task")
+    refuse_duplicates(records)
+    return records
+
+
+def _case(record: TaskRecord) -> Case:
+    refuse_incoherent(record)
+    return case_of(record)

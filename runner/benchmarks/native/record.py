@@ -1,0 +1,87 @@
+"""The project's own task record, ``glovebox.task/1``: one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from runner.benchmarks.native.criteria import Criterion
+from runner.benchmarks.native.faults import FaultRecord
+from runner.benchmarks.native.strict import Strict
+
+FORMAT = "glovebox.task/1"
+"""Grows when a record of the old format would be read differently."""
+
+
+class BudgetRecord(Strict):
+    """What an agent may spend: inclusive upper bounds."""
+
+    steps: int = Field(ge=1)
+    calls: int = Field(ge=1)
+    retries: int = Field(ge=0)
+    """Failed calls that are tolerated; one more ends the work."""
+    wall_ms: Annotated[int, Field(ge=1)] | None = None
+    """None leaves it to the run."""
+
+
+class Move(Strict):
+    """One move of the oracle: a call, or the end of the work."""
+
+    tool_name: str | None = None
+    args: dict[str, Any] | None = None
+    submit: str | None = None
+    give_up: str | None = None
+
+    @model_validator(mode="after")
+    def _is_one_move(self) -> Move:
+        if self.model_fields_set not in ({"tool_name", "args"}, {"submit"}, {"give_up"}):
+            raise ValueError("is no move: give tool_name and args, or submit, or give_up")
+        return self
+
+
+class TaskRecord(Strict):
+    """One task."""
+
+    format: Literal["glovebox.task/1"]
+    task_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    """Unique within a file."""
+    world: str
+    """Name of a simulator."""
+    instruction: str = Field(min_length=1)
+    initial_state: dict[str, Any]
+    fault_plan: list[FaultRecord] = Field(default_factory=list)
+    budget: BudgetRecord
+    criteria: list[Criterion] = Field(min_length=1)
+    """All of them have to hold."""
+    solvable: bool
+    """False where the right end is to give up."""
+    oracle: list[Move] = Field(min_length=1)
+    """Moves that prove it: calls, and last how the work ends."""
+    seed: int = 0
+    tags: dict[str, Any] = Field(default_factory=dict)
+    """Labels for tables; nothing acts on them."""
+
+    @model_validator(mode="after")
+    def _oracle_ends_as_it_must(self) -> TaskRecord:
+        end = "submit" if self.solvable else "give_up"
+        ends = [getattr(move, end) is not None for move in self.oracle]
+        calls = [move.tool_name is not None for move in self.oracle]
+        if not ends[-1] or not all(calls[:-1]):
+            raise ValueError(
+                f"oracle: has to be calls and then {{{end!r}: text}}, as solvable is {self.solvable}"
+            )
+        return self
+
+
+def record_schema() -> dict[str, Any]:
+    """Return the JSON Schema of one record, for editors and other languages."""
+    schema = TaskRecord.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": FORMAT, **schema}
+
+
+def record_to_json(record: TaskRecord) -> dict[str, Any]:
+    """Return the record with nothing in it that is merely a default."""
+    made: dict[str, Any] = json.loads(record.model_dump_json(exclude_unset=True))
+    return made

@@ -1,0 +1,55 @@
+"""From a native record to a task and its gold."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from runner.benchmarks.native.faults import FaultRecord
+from runner.benchmarks.native.record import TaskRecord
+from runner.core.episode_spec import SeatSpec
+from runner.core.fault_plan import FaultRule
+from runner.core.gold import Gold
+from runner.core.json_values import JsonObject
+from runner.core.ledger import Budget
+from runner.core.task import Case, Task
+
+PROFILE = "native"
+SCORER = "native"
+
+
+def case_of(record: TaskRecord) -> Case:
+    """Return the record as a task and its gold."""
+    budget = record.budget
+    task = Task(
+        task_id=record.task_id,
+        world=record.world,
+        profile=PROFILE,
+        initial_state=record.initial_state,
+        fault_plan=tuple(_rule(index, fault) for index, fault in enumerate(record.fault_plan)),
+        seed=record.seed,
+        seats=(
+            SeatSpec(
+                instruction=record.instruction,
+                budget=Budget(
+                    steps=budget.steps, calls=budget.calls, retries=budget.retries, wall_ms=budget.wall_ms
+                ),
+            ),
+        ),
+        tags=record.tags,
+    )
+    gold = Gold(
+        SCORER,
+        tuple(_given(criterion) for criterion in record.criteria),
+        record.solvable,
+        tuple(_given(move) for move in record.oracle),
+    )
+    return Case(task, gold)
+
+
+def _rule(index: int, fault: FaultRecord) -> FaultRule:
+    return FaultRule(index, fault.fault_type, _given(fault.trigger), "soft", _given(fault.payload))
+
+
+def _given(part: BaseModel) -> JsonObject:
+    """Return what the record said, without defaults: the families and the scorer have their own."""
+    return {key: value for key, value in part.model_dump(exclude_unset=True).items() if value is not None}

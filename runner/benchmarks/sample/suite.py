@@ -1,0 +1,26 @@
+"""The suite named ``sample``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.benchmarks.native.loader import load_cases
+from runner.core.errors import InputError
+from runner.core.json_values import JsonObject
+from runner.core.task import Suite
+
+TASKS = Path(__file__).with_name("tasks.jsonl")
+
+
+class Sample:
+    """Takes no argument."""
+
+    def load(self, argument: str) -> Suite:
+        """Return the forty tasks."""
+        if argument:
+            raise InputError(f"sample takes no argument, but {argument!r} follows it")
+        return Suite("sample", load_cases(TASKS))
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Recognise nothing: these tasks are native records like any others."""
+        return False

@@ -1,0 +1,68 @@
+"""What is said about a run when it is over, by run, resume and score alike."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import Console
+
+from runner.cli.table import agent_table
+from runner.core.json_values import JsonObject
+from runner.orchestrator.launch import config_of, planned_of
+from runner.records.row import EpisodeRow
+from runner.records.run_folder import RunFolder
+from runner.report.misbehaviour import misbehaviour
+from runner.report.summary import run_digest, summarize
+
+BAD_INPUT = 2
+INFRA = 3
+INFRA_SHARE_MAX = 0.1
+"""With a larger share of episodes lost to our own failures, no headline is printed."""
+
+
+def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
+    """Print the result and return the exit status.
+
+    Args:
+        folder: the run.
+        rows: of its episodes, scored.
+        as_json: print one JSON object on standard output, and nothing else there.
+    """
+    planned = planned_of(folder)
+    labels = list(dict.fromkeys(one.agent for one in planned))
+    summaries = summarize(rows, labels)
+    digest = run_digest(rows, [str(one.name) for one in planned])
+    complaints = list(misbehaviour(rows, config_of(folder).limits.output_kb << 10))
+    errors = Console(stderr=True)
+    infra = sum(row.is_infra for row in rows)
+    too_much_infra = bool(rows) and infra / len(rows) > INFRA_SHARE_MAX
+    if as_json:
+        report: JsonObject = {
+            "run": str(folder.path),
+            "trace_digest": digest,
+            "episodes": len(rows),
+            "planned": len(planned),
+            "infra": infra,
+            "headline": not too_much_infra,
+            "agents": [one.to_json() for one in summaries],
+            "misbehaviour": list(complaints),
+        }
+        print(json.dumps(report, indent=2))
+    elif too_much_infra:
+        errors.print(
+            f"{infra} of {len(rows)} episodes failed on our side: no result to speak of", markup=False
+        )
+    else:
+        console = Console()
+        console.print(agent_table(summaries), crop=False, overflow="ignore", no_wrap=True)
+        console.print(
+            f"\nisolation: {folder.manifest()['isolation']}   trace digest: {digest[:16]}…   {folder.path}/",
+            highlight=False,
+        )
+    for line in complaints:
+        errors.print(
+            f"glovebox: {line}; see {folder.path}/output/", markup=False, highlight=False, soft_wrap=True
+        )
+    if too_much_infra:
+        return INFRA
+    return BAD_INPUT if complaints else 0

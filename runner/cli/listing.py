@@ -1,0 +1,35 @@
+"""``glovebox list``."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from glovebox_agent.builtin import BUILTIN
+
+from runner.benchmarks.table import BENCHMARKS
+from runner.engines.table import ENGINES
+from runner.faults.table import FAMILIES
+from runner.profiles.table import PROFILES
+from runner.scorers.table import SCORERS
+from runner.worlds.table import WORLDS
+
+
+@click.command("list")
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+def list_all(as_json: bool) -> None:
+    """List what there is: benchmarks, agents, engines, worlds, fault families, profiles, scorers."""
+    tables = {
+        "benchmarks": sorted(BENCHMARKS),
+        "agents": sorted(BUILTIN),
+        "engines": sorted(ENGINES),
+        "worlds": sorted(WORLDS),
+        "faults": sorted(FAMILIES),
+        "profiles": sorted(PROFILES),
+        "scorers": sorted(SCORERS),
+    }
+    if as_json:
+        click.echo(json.dumps(tables, indent=2))
+        return
+    for kind, names in tables.items():
+        click.echo(f"{kind:<11} {', '.join(names)}")

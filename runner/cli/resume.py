@@ -1,0 +1,24 @@
+"""``glovebox resume``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from runner.cli.finish import finish
+from runner.cli.progress import RunProgress
+from runner.orchestrator.launch import Progress, resume_run
+from runner.records.run_folder import RunFolder
+
+
+@click.command()
+@click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def resume(run_dir: Path, as_json: bool) -> int:
+    """Finish the run in DIR: run the episodes that are missing or failed on our side, repeat none."""
+    folder = RunFolder.open(run_dir)
+    with RunProgress(Console(stderr=True), quiet=as_json) as progress:
+        resume_run(folder, Progress(progress.start, progress.row))
+    return finish(folder, folder.rows(), as_json=as_json)

@@ -1,0 +1,42 @@
+"""The table that a run ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from runner.report.summary import AgentSummary
+
+
+def agent_table(summaries: Sequence[AgentSummary]) -> Table:
+    """Return one line an agent."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("agent")
+    for column in ("success", "of", "recovered", "of faulted", "calls", "invalid", "denied", "infra"):
+        table.add_column(column, justify="right")
+    table.add_column("how episodes ended")
+    for one in summaries:
+        table.add_row(
+            one.agent,
+            percent(one.success_rate),
+            str(one.graded),
+            percent(one.recovery_rate),
+            str(one.faulted),
+            decimal(one.tool_calls),
+            decimal(one.invalid_calls),
+            decimal(one.denied_calls),
+            str(one.infra),
+            ", ".join(f"{name} {count}" for name, count in one.outcomes.items()),
+        )
+    return table
+
+
+def percent(share: float | None) -> str:
+    """Return a share for people; a dash where there is none."""
+    return "–" if share is None else f"{share:.1%}"
+
+
+def decimal(value: float | None) -> str:
+    """Return a mean for people; a dash where there is none."""
+    return "–" if value is None else f"{value:.2f}"

@@ -1,0 +1,37 @@
+"""Scores again, from the traces alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from runner.core.errors import InputError
+from runner.core.outcome import AgentCrashed
+from runner.engines.engine import Exit, ExitReason
+from runner.orchestrator.judge import judge
+from runner.records.row import EpisodeRow
+from runner.records.run_folder import RunFolder
+
+
+def rescore(folder: RunFolder) -> list[EpisodeRow]:
+    """Return the rows of a run with outcome and score judged again from trace and gold.
+
+    Raises:
+        InputError: a trace is missing, was changed, or belongs to no task of the suite.
+    """
+    cases = {case.task.task_id: case for case in folder.suite().cases}
+    rows = []
+    for row in folder.rows():
+        if not row.trace:
+            rows.append(row)
+            continue
+        case = cases.get(row.name.task)
+        if case is None:
+            raise InputError(f"{row.name}: the run's suite has no such task")
+        # Only the process's end is not in the trace; the row remembers it.
+        ended = Exit(0, ExitReason.EXITED) if isinstance(row.outcome, AgentCrashed) else None
+        verdict = judge(case, folder.read_trace(row), ended, None)
+        if verdict.trace_digest != row.trace_digest:
+            raise InputError(f"{folder.path / row.trace} is not the trace that was recorded for {row.name}")
+        outcome = row.outcome if isinstance(row.outcome, AgentCrashed) else verdict.outcome
+        rows.append(replace(row, outcome=outcome, score=verdict.score))
+    return rows
