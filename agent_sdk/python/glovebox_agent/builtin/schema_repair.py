@@ -96,10 +96,11 @@ def default_arguments(schema: ToolSchema) -> JsonObject:
 
 def default_of(schema: ToolSchema, name: str) -> Any:
     """Return the default of an argument, by its type."""
-    return _default_of_type(schema["properties"].get(name, {}).get("type"))
+    return default_of_type(schema["properties"].get(name, {}).get("type"))
 
 
-def _default_of_type(word: object) -> Any:
+def default_of_type(word: object) -> Any:
+    """Return the default of a JSON type, by its word."""
     return _DEFAULTS.get(str(word), _DEFAULTS["string"])()
 
 
@@ -116,7 +117,7 @@ def cast_to(word: str, value: Any) -> Any:
             case "boolean":
                 return _boolean(value)
     except (TypeError, ValueError, OverflowError):
-        return _default_of_type(word)
+        return default_of_type(word)
     return value
 
 

@@ -7,30 +7,43 @@ sentence may be there to mislead, while what an error carries along rarely is.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
-from glovebox_agent.builtin.schema_repair import cast_to
+from glovebox_agent.builtin.policy_aware.mending import fits, mended
 from glovebox_agent.observation import Problem, ToolSchema
+from glovebox_agent.seat import JsonObject
 
 
 class Trouble(Enum):
     """The kinds of trouble a call meets."""
 
     ALTERED = "altered"
-    """What was looked at is not what was sent, so the answer says nothing about the call."""
+    """What was looked at is not what was meant, so the answer says nothing about what was meant."""
     BUSY = "busy"
     """Too many calls for now."""
     DENIED = "denied"
     """The caller may not do this."""
     MISFIT = "misfit"
-    """The arguments do not fit the tool."""
+    """The tool asks for other arguments, and says which."""
     SETTLED = "settled"
     """The tool looked and said no; it will say so again."""
     SILENT = "silent"
     """No answer in time."""
     UNKNOWN = "unknown"
     """None of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One call of one tool, in the three forms its arguments can have."""
+
+    meant: JsonObject
+    """What the plan asks for."""
+    sent: JsonObject
+    """The same after mending."""
+    recorded: JsonObject
+    """What the transcript shows."""
 
 
 _BY_DETAIL: Mapping[str, Trouble] = {
@@ -46,31 +59,32 @@ _BY_CODE: Mapping[str, Trouble] = {
     "authz_denied": Trouble.DENIED,
     "rate_limited": Trouble.BUSY,
     "timeout": Trouble.SILENT,
-    "missing_required_arg": Trouble.MISFIT,
-    "unknown_argument": Trouble.MISFIT,
-    "invalid_argument_type": Trouble.MISFIT,
     "unknown_tool": Trouble.SETTLED,
+    "invalid_argument": Trouble.SETTLED,
     "not_found": Trouble.SETTLED,
     "already_exists": Trouble.SETTLED,
     "invalid_cron": Trouble.SETTLED,
 }
 
 
-def trouble_of(
-    problem: Problem, sent: Mapping[str, Any], recorded: Mapping[str, Any], schema: ToolSchema
-) -> Trouble:
+def trouble_of(problem: Problem, call: Attempt, schema: ToolSchema) -> Trouble:
     """Return what ``problem`` means.
 
     Args:
         problem: the error.
-        sent: the arguments that were sent.
-        recorded: the arguments that the transcript shows.
-        schema: of the tool that was called.
+        call: what was refused.
+        schema: of the tool that was called, as published.
     """
     trouble = _named(problem)
-    if trouble is Trouble.MISFIT and fits(sent, schema):
-        return Trouble.ALTERED
-    if trouble in {Trouble.MISFIT, Trouble.SETTLED, Trouble.UNKNOWN} and dict(recorded) != dict(sent):
+    if trouble is Trouble.MISFIT:
+        missing = problem["details"].get("missing")
+        if call.sent != call.meant and missing and all(name in call.meant for name in missing):
+            # The change that was asked for a moment ago is not wanted any more.
+            return Trouble.ALTERED
+        if mended(call.sent, problem, schema) == call.sent:
+            # It complains of something that is not so, or of something that cannot be helped.
+            return Trouble.ALTERED if fits(call.sent, schema) else Trouble.SETTLED
+    if trouble in {Trouble.SETTLED, Trouble.UNKNOWN} and call.recorded != call.sent:
         return Trouble.ALTERED
     return trouble
 
@@ -80,18 +94,3 @@ def _named(problem: Problem) -> Trouble:
         if detail in problem["details"]:
             return trouble
     return _BY_CODE.get(problem["code"], Trouble.UNKNOWN)
-
-
-def fits(arguments: Mapping[str, Any], schema: ToolSchema) -> bool:
-    """Say whether ``arguments`` are what the published schema asks for."""
-    properties = schema["properties"]
-    if any(name not in arguments for name in schema["required"]):
-        return False
-    if not schema["additionalProperties"] and any(name not in properties for name in arguments):
-        return False
-    return all(_is_of_type(value, properties.get(name, {})) for name, value in arguments.items())
-
-
-def _is_of_type(value: Any, schema: Mapping[str, Any]) -> bool:
-    cast = cast_to(str(schema.get("type", "")), value)
-    return bool(cast == value) and type(cast) is type(value)

@@ -1,0 +1,103 @@
+"""A small tool service on a real Unix socket whose answers a test scripts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import Any, Self
+
+import grpc
+from glovebox.v1 import tool_pb2 as pb
+from glovebox.v1 import tool_pb2_grpc as pb_grpc
+
+Answer = Callable[[pb.CallToolRequest], pb.CallToolResponse]
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "again": {"type": "integer"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+
+def value(output: dict[str, Any], **more: Any) -> pb.CallToolResponse:
+    return pb.CallToolResponse(value_json=json.dumps(output), **more)
+
+
+def failure(code: str, message: str = "no", **details: Any) -> pb.CallToolResponse:
+    return pb.CallToolResponse(
+        failure=pb.Failure(code=code, message=message, details_json=json.dumps(details))
+    )
+
+
+def refusal(kind: pb.RefusalKind, limit: int = 0, actual: int = 0) -> pb.CallToolResponse:
+    return pb.CallToolResponse(refusal=pb.Refusal(kind=kind, limit=limit, actual=actual))
+
+
+def echo(request: pb.CallToolRequest) -> pb.CallToolResponse:
+    return pb.CallToolResponse(value_json=request.arguments_json)
+
+
+class ScriptedService(pb_grpc.ToolServiceServicer):
+    """Answers every call with ``answer``; the same call_id is carried out once. A context manager."""
+
+    def __init__(self, path: Path, answer: Answer = echo, message_bytes_max: int = 64 * 1024 * 1024) -> None:
+        self.path = path
+        self.answer = answer
+        self.received: list[pb.CallToolRequest] = []
+        self.carried_out = 0
+        self.submitted: list[pb.SubmitRequest] = []
+        self.streams_opened = 0
+        self._answers_by_id: dict[str, pb.CallToolResponse] = {}
+        self._lock = Lock()
+        options = [("grpc.max_receive_message_length", message_bytes_max)]
+        self._server = grpc.server(ThreadPoolExecutor(16), options=options)
+        pb_grpc.add_ToolServiceServicer_to_server(self, self._server)
+        self._server.add_insecure_port(f"unix:{path}")
+
+    def __enter__(self) -> Self:
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.vanish()
+
+    def vanish(self) -> None:
+        """Break every connection at once."""
+        self._server.stop(grace=None).wait()
+
+    def GetTask(self, request: pb.GetTaskRequest, context: grpc.ServicerContext) -> pb.GetTaskResponse:
+        tool = pb.ToolSpec(name="echo", description="Says it again.", parameters_json=json.dumps(PARAMETERS))
+        return pb.GetTaskResponse(
+            instruction="Say «ψ» twice.", tools=[tool], remaining=pb.Remaining(steps=6, retries=0)
+        )
+
+    def CallTool(self, request: pb.CallToolRequest, context: grpc.ServicerContext) -> pb.CallToolResponse:
+        with self._lock:
+            self.received.append(request)
+        known = self._answers_by_id.get(request.call_id) if request.call_id else None
+        if known is not None:
+            return known
+        answer = self.answer(request)
+        with self._lock:
+            self.carried_out += 1
+            self._answers_by_id[request.call_id] = answer
+        return answer
+
+    def Submit(self, request: pb.SubmitRequest, context: grpc.ServicerContext) -> pb.SubmitResponse:
+        self.submitted.append(request)
+        return pb.SubmitResponse(accepted=len(self.submitted) == 1)
+
+    def Interact(
+        self, request_iterator: Iterator[pb.InteractRequest], context: grpc.ServicerContext
+    ) -> Iterator[pb.InteractResponse]:
+        self.streams_opened += 1
+        for request in request_iterator:
+            match request.WhichOneof("request"):
+                case "call":
+                    yield pb.InteractResponse(call=self.CallTool(request.call, context))
+                case "submit":
+                    yield pb.InteractResponse(submit=self.Submit(request.submit, context))
