@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from runner.core.tools import Forward, Layer, ToolCall, ToolResult, Toolset, ToolSpec
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One layer with the way inward from it; a bound method of it is a :data:`Forward`."""
+def _step(layer: Layer, forward: Forward) -> Forward:
+    """Return the way through one layer, its parts looked up once rather than at every call."""
+    around = layer.around
 
-    layer: Layer
-    forward: Forward
+    def step(call: ToolCall) -> ToolResult:
+        return around(call, forward)
 
-    def call(self, call: ToolCall) -> ToolResult:
-        return self.layer.around(call, self.forward)
+    return step
 
 
 class Door:
@@ -35,7 +33,7 @@ class Door:
         self._toolset = toolset
         forward: Forward = toolset.call
         for layer in reversed(layers):
-            forward = _Step(layer, forward).call
+            forward = _step(layer, forward)
         self.call: Forward = forward
 
     def list_tools(self) -> tuple[ToolSpec, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.events import CallMade, EpisodeClosed, EpisodeOpened, Event, Recorder, strikes_by_rule
-from runner.core.json_values import copy_object
 from runner.core.seat import Seat
 from runner.core.tools import World
 
@@ -41,6 +40,6 @@ class Episode:
         return all(seat.end is not None for seat in self.seats)
 
     def close(self) -> None:
-        """Write down how the world stands and which planned faults it met. Call once."""
-        state = copy_object(self.world.state)
-        self._recorder.record(EpisodeClosed(state, tuple(self._recorder.deliveries)))
+        """Write down how the world stands and which planned faults it met. Call once, last."""
+        # Not copied: nobody calls a tool of this world any more.
+        self._recorder.record(EpisodeClosed(self.world.state, tuple(self._recorder.deliveries)))

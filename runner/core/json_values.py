@@ -38,15 +38,19 @@ def digest_json(value: object) -> str:
 def copy_json(value: Json) -> Json:
     """Return a copy that shares nothing mutable with ``value``."""
     if isinstance(value, dict):
-        return {key: copy_json(item) for key, item in value.items()}
+        return copy_object(value)
     if isinstance(value, list):
-        return [copy_json(item) for item in value]
+        return [copy_json(item) if item.__class__ in _CONTAINERS else item for item in value]
     return value
 
 
 def copy_object(value: Mapping[str, Json]) -> JsonObject:
     """Return a copy of a JSON object that shares nothing mutable with it."""
-    return {key: copy_json(item) for key, item in value.items()}
+    return {key: copy_json(item) if item.__class__ in _CONTAINERS else item for key, item in value.items()}
+
+
+_CONTAINERS = frozenset((dict, list))
+"""What is worth a call of its own; JSON has no subclasses of these."""
 
 
 def type_word(value: object) -> str:

@@ -16,6 +16,9 @@ class BudgetKind(Enum):
     RETRIES = "retries"
     WALL_MS = "wall_ms"
 
+    # Members are singletons, and the ledger looks kinds up on every call: by identity is fastest.
+    __hash__ = object.__hash__
+
 
 Amounts = Mapping[BudgetKind, int]
 
@@ -76,14 +79,14 @@ class Ledger:
         Returns:
             A reservation, or the first kind in the order of ``amounts`` that does not admit its amount.
         """
+        spent, limits = self._spent, self._limits
         with self._lock:
             for kind, amount in amounts.items():
-                limit = self._limits.get(kind)
-                if limit is not None and self._spent[kind] + amount > limit:
+                if kind in limits and spent[kind] + amount > limits[kind]:
                     self._refused = self._refused or kind
-                    return Exhausted(kind, limit, self._spent[kind])
+                    return Exhausted(kind, limits[kind], spent[kind])
             for kind, amount in amounts.items():
-                self._spent[kind] += amount
+                spent[kind] += amount
         return Reservation(amounts)
 
     def settle(self, reservation: Reservation, actual: Amounts | None = None) -> None:

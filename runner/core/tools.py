@@ -27,6 +27,10 @@ class ToolSpec:
     """JSON Schema of the arguments; always of type ``object``."""
     description: str = ""
 
+    def __hash__(self) -> int:
+        # Equal specifications share their name, and a schema, being a dict, has no hash of its own.
+        return hash(self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from runner.core.json_values import Json
 from runner.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult, ToolSpec
@@ -31,7 +32,7 @@ class ValidatedLoosely:
 
     def __init__(self, toolset_id: str, tools: tuple[ToolSpec, ...]) -> None:
         self._toolset_id = toolset_id
-        self._signatures = {tool.name: _signature(tool) for tool in tools}
+        self._signatures = _signatures(tools)
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Forward a call that fits, answer one that does not."""
@@ -71,6 +72,12 @@ def _misfit(signature: _Signature, call: ToolCall) -> Failure | None:
 
 def _invalid(code: str, message: str, details: dict[str, Json]) -> Failure:
     return Failure(FailureKind.INVALID_CALL, code, message, details)
+
+
+@lru_cache(maxsize=256)
+def _signatures(tools: tuple[ToolSpec, ...]) -> Mapping[str, _Signature]:
+    # Many episodes share few toolsets.
+    return {tool.name: _signature(tool) for tool in tools}
 
 
 def _signature(tool: ToolSpec) -> _Signature:
