@@ -1,0 +1,106 @@
+"""The door alone, in memory: what all layers cost a call, and how many episodes a second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from glovebox_agent.adapter import work
+from glovebox_agent.loading import load_agent
+
+from runner.bench.measure import Figure, best_of, timed
+from runner.core.clock import StoppedClock
+from runner.core.episode_spec import EpisodeSpec, SeatSpec
+from runner.core.fault_plan import FaultRule
+from runner.core.json_values import Json, copy_object
+from runner.core.ledger import Budget
+from runner.core.task import Case
+from runner.core.tools import ToolCall
+from runner.orchestrator.plan import PlannedEpisode
+from runner.profiles.table import PROFILES
+from runner.service.outbox import Outbox
+from runner.testing.memory_recorder import MemoryRecorder
+from runner.testing.memory_seat import MemorySeat
+from runner.worlds.table import WORLDS
+
+CALLS = 5000
+LAYERS_US_MAX = 50
+REFERENCE_EPISODES_PER_S = 4223
+"""The reference harness, everything in one process, on one core of a machine of this size."""
+FAMILIES = ("timeout", "rate_limit", "authz", "adversarial_error", "schema_drift")
+
+
+def layers_cost() -> Iterator[Figure]:
+    """Yield what a call costs on top of the world, with all five families armed and the trace on."""
+    for profile in sorted(PROFILES):
+        with_layers = best_of(5, partial(_time_door, profile))
+        bare = best_of(5, _time_world)
+        cost_us = (with_layers - bare) / CALLS * 1e6
+        goal = f"at most {LAYERS_US_MAX} µs"
+        yield Figure(f"all layers, per call, {profile}", f"{cost_us:.1f} µs", goal, cost_us <= LAYERS_US_MAX)
+
+
+def episodes_in_memory(cases: Sequence[Case]) -> Iterator[Figure]:
+    """Yield how fast whole episodes go, with ``schema_repair`` making the calls."""
+    seconds = best_of(3, lambda: timed(lambda: _play_all(cases)))
+    per_s = len(cases) / seconds
+    yield Figure(
+        "episodes through the door, in memory",
+        f"{per_s:,.0f}/s",
+        f"beat {REFERENCE_EPISODES_PER_S:,}/s (recorded)",
+        per_s > REFERENCE_EPISODES_PER_S,
+    )
+
+
+def _play_all(cases: Sequence[Case]) -> None:
+    for case in cases:
+        profile = PROFILES.load(case.task.profile)()
+        spec = PlannedEpisode("bench", case, 0, case.task.seed).to_spec(60_000)
+        episode = profile.open_episode(spec, MemoryRecorder(), StoppedClock())
+        work(load_agent("builtin:schema_repair"), MemorySeat(episode.seats[0], profile))
+        episode.close()
+
+
+_STATE: dict[str, Json] = {
+    "accounts": {f"acct{number}": {"id": f"acct{number}", "tier": "basic"} for number in range(5)}
+}
+_ARGUMENTS: dict[str, Json] = {"id": "acct3"}
+
+
+def _time_door(profile: str) -> float:
+    return timed(_calls_through_door(profile))
+
+
+def _time_world() -> float:
+    return timed(_calls_on_world())
+
+
+def _calls_through_door(profile: str) -> Callable[[], None]:
+    # Armed on a tool that is never called: every family looks at every call and lets it pass.
+    plan = tuple(FaultRule(index, family, {"on_tool": "other"}) for index, family in enumerate(FAMILIES))
+    spec = EpisodeSpec(
+        episode_id="bench",
+        world="crud",
+        profile=profile,
+        initial_state=_STATE,
+        fault_plan=plan,
+        seed=1,
+        seats=(SeatSpec(instruction="", budget=Budget(steps=10**9, calls=10**9, retries=10**9)),),
+    )
+    seat = PROFILES.load(profile)().open_episode(spec, Outbox(), StoppedClock()).seats[0]
+
+    def run() -> None:
+        for _ in range(CALLS):
+            seat.call("get_account", _ARGUMENTS)
+
+    return run
+
+
+def _calls_on_world() -> Callable[[], None]:
+    world = WORLDS.load("crud")(copy_object(_STATE))
+
+    def run() -> None:
+        for _ in range(CALLS):
+            world.call(ToolCall("get_account", _ARGUMENTS))
+
+    return run
