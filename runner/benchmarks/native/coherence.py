@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from runner.benchmarks.misfits import nearest
-from runner.benchmarks.native.criteria import CalledBefore
+from runner.benchmarks.native.criteria import CalledBefore, TriedAny
 from runner.benchmarks.native.faults import SchemaDriftFault
 from runner.benchmarks.native.record import TaskRecord
 from runner.core.errors import SpecError
@@ -37,11 +37,15 @@ def _mentioned_tools(record: TaskRecord) -> Iterator[tuple[str, str]]:
         if fault.trigger.on_tool is not None:
             yield f"fault_plan[{index}].trigger.on_tool", fault.trigger.on_tool
     for index, criterion in enumerate(record.criteria):
+        where = f"criteria[{index}]"
         if isinstance(criterion, CalledBefore):
-            yield f"criteria[{index}].first.tool_name", criterion.first.tool_name
-            yield f"criteria[{index}].second.tool_name", criterion.second.tool_name
+            yield f"{where}.first.tool_name", criterion.first.tool_name
+            yield f"{where}.second.tool_name", criterion.second.tool_name
+        elif isinstance(criterion, TriedAny):
+            for position, call in enumerate(criterion.calls):
+                yield f"{where}.calls[{position}].tool_name", call.tool_name
         elif (name := getattr(criterion, "tool_name", None)) is not None:
-            yield f"criteria[{index}].tool_name", name
+            yield f"{where}.tool_name", name
 
 
 def _refuse_idle_drift(fault: SchemaDriftFault, index: int, tools: Mapping[str, ToolSpec]) -> None:

@@ -135,6 +135,13 @@ class CalledWith(CallPattern):
     min_count: MinCount = 1
 
 
+class TriedAny(Strict):
+    """At least one of these calls was tried, whatever came of it."""
+
+    op: Literal["tried_any"]
+    calls: list[CallPattern] = Field(min_length=1)
+
+
 class CalledBefore(Strict):
     """No call of ``second`` was tried before one of ``first`` was answered."""
 
@@ -178,6 +185,7 @@ Criterion = Annotated[
     | OnlyChanged
     | NotCalled
     | CalledWith
+    | TriedAny
     | CalledBefore
     | AnswerEquals
     | AnswerContains

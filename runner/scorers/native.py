@@ -1,0 +1,113 @@
+"""The native scorer: what the world and the words of the agent are at the end, and how it got there.
+
+Unlike ToolMisuseBench's metrics these rest on what truly happened, which the trace knows, and not on the
+codes that the agent was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runner.core.evidence import Evidence, Exchange
+from runner.core.gold import Gold
+from runner.core.json_values import Json, JsonObject
+from runner.core.outcome import GaveUp
+from runner.core.score import Score
+from runner.core.task import Task
+from runner.core.tools import FailureKind
+from runner.scorers.native_criteria import Case, allowed_paths, check
+from runner.scorers.state_diff import is_below
+
+CATASTROPHIC_INVALID_CALLS = 3
+
+INVALID_CALL_CODES = frozenset(
+    {
+        "unknown_tool",
+        "missing_required_arg",
+        "unknown_argument",
+        "invalid_argument_type",
+        "invalid_argument",
+    }
+)
+
+DENYING_FAMILY = "authz"
+REWRITING_FAMILY = "adversarial_error"
+
+
+class NativeScorer:
+    """Success is that all criteria hold and the work ended as it had to: an agent that gives up has not
+    solved a task, and one that does not has not seen that a task cannot be solved."""
+
+    def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
+        """Return checks and metrics."""
+        case = Case.of(task.initial_state, evidence, task.seats[0].name)
+        checks = check(gold.criteria, case)
+        gave_up = isinstance(case.end, GaveUp)
+        if gold.solvable is False:
+            checks["end:gave_up"] = gave_up
+        else:
+            checks["end:did_not_give_up"] = not gave_up
+        success = bool(gold.criteria) and all(checks.values())
+        allowed = allowed_paths(gold.criteria)
+        collateral = [path for path in case.changed if not any(is_below(path, top) for top in allowed)]
+        metrics = task_metrics(task, evidence, success)
+        return Score(success, checks, {**metrics, "gave_up": gave_up, "collateral_changes": len(collateral)})
+
+
+def task_metrics(task: Task, evidence: Evidence, success: bool) -> JsonObject:
+    """Return what the calls say; names as in ToolMisuseBench, where it has the metric."""
+    calls = evidence.exchanges
+    families = [rule.family for rule in task.fault_plan]
+    invalid_calls = sum(_is_invalid(call) for call in calls)
+    budget_exceeded = any(_is(call, FailureKind.OUT_OF_BUDGET) for call in calls)
+    fault_seen = any(call.strikes for call in calls)
+    fault_types: list[Json] = [*families]
+    return {
+        "steps": len(calls),
+        "tool_calls": len(calls),
+        "invalid_calls": invalid_calls,
+        "policy_violations": invalid_calls + sum(_was_denied(call, families) for call in calls),
+        "budget_exceeded": budget_exceeded,
+        "catastrophic_failure": budget_exceeded or invalid_calls >= CATASTROPHIC_INVALID_CALLS or not success,
+        "recovery_success": fault_seen and success,
+        "time_to_recovery": _time_to_recovery(calls),
+        "fault_seen": fault_seen,
+        "fault_types": fault_types,
+        "primary_fault": fault_types[0] if fault_types else "clean",
+        "faults_planned": len(fault_types),
+        "faults_delivered": sum(count > 0 for count in evidence.deliveries),
+    }
+
+
+def _is(call: Exchange, kind: FailureKind) -> bool:
+    return call.failure is not None and call.failure.kind is kind
+
+
+def _is_invalid(call: Exchange) -> bool:
+    if _is(call, FailureKind.INVALID_CALL):
+        return True
+    # The failure that uses up the last retry hides what it was; without a strike its code is the true one.
+    return (
+        _is(call, FailureKind.OUT_OF_BUDGET)
+        and not call.strikes
+        and call.failure is not None
+        and call.failure.details.get("original_error_code") in INVALID_CALL_CODES
+    )
+
+
+def _was_denied(call: Exchange, families: Sequence[str]) -> bool:
+    """Tell whether a gate answered: then no fault further in touched the call, except by rewriting."""
+    if not (_is(call, FailureKind.FAULT) or _is(call, FailureKind.OUT_OF_BUDGET)):
+        return False
+    met = [families[rule] for rule in call.strikes if families[rule] != REWRITING_FAMILY]
+    return bool(met) and met[-1] == DENYING_FAMILY
+
+
+def _time_to_recovery(calls: Sequence[Exchange]) -> int | None:
+    """Calls from the first that a fault made fail to the next of the same tool that was answered."""
+    first = next((at for at, call in enumerate(calls) if call.failure and call.strikes), None)
+    if first is None:
+        return None
+    later = enumerate(calls[first + 1 :], start=1)
+    tool = calls[first].tool_name
+    return next((after for after, call in later if call.tool_name == tool and not call.failure), None)
