@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from glovebox_agent.builtin import BUILTIN
@@ -15,7 +14,7 @@ from glovebox_agent.errors import UsageError
 _PREFIX = "builtin:"
 
 
-def load_agent(name: str, calls_file: Path | None = None) -> Any:
+def load_agent(name: str, calls_file: str | None = None) -> Any:
     """Import and make the agent called ``name``.
 
     Args:
@@ -56,8 +55,9 @@ def _load_class(path: str) -> Callable[..., Any]:
     return made
 
 
-def _read_json(path: Path) -> Any:
+def _read_json(path: str) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: {error}") from error

@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Mapping
 from itertools import count
-from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self
@@ -67,12 +66,13 @@ class Session:
             NotReachable: nobody answered in time.
         """
         chosen = path or os.environ.get(SOCKET_VARIABLE) or SOCKET_PATH
-        self.path = str(Path(chosen).absolute())
+        self.path = os.path.abspath(chosen)
         self.ended = False
         """True once no further call will be carried out."""
         self._patience_ms = patience_ms
         self._answered = 0
-        self._call_ids = (f"{os.urandom(8).hex()}.{number}" for number in count(1))
+        self._name = os.urandom(8).hex()
+        self._call_numbers = count(1)
         self._lock = Lock()
         self._streams = stream
         self._stream: Stream | None = None
@@ -80,7 +80,7 @@ class Session:
         self._stub = ToolServiceStub(self._channel)
         try:
             self.task: Task = self._fetch_task()
-        except GloveboxError:
+        except BaseException:
             self.close()
             raise
 
@@ -116,8 +116,8 @@ class Session:
             request = wire.call_to_pb(name, {} if arguments is None else arguments)
             response = self._exchange(pb.InteractRequest(call=request)).call
         else:
-            with self._lock:
-                call_id = next(self._call_ids)
+            # Random, because an agent may open several sessions; taking the next number is atomic.
+            call_id = f"{self._name}.{next(self._call_numbers)}"
             response = self._send_call(wire.call_to_pb(name, {} if arguments is None else arguments, call_id))
         return self._reply(response)
 
@@ -145,7 +145,7 @@ class Session:
 
         if len(os.fsencode(self.path)) > _PATH_BYTES_MAX:
             raise NotReachable(self.path, 0, f"longer than the {_PATH_BYTES_MAX} bytes of a socket address")
-        while not Path(self.path).exists():
+        while not os.path.exists(self.path):
             if waited_ms() >= self._patience_ms:
                 raise NotReachable(self.path, waited_ms(), "no such socket")
             time.sleep(_POLL_S)

@@ -33,7 +33,7 @@ def failure(code: str, message: str = "no", **details: Any) -> pb.CallToolRespon
     )
 
 
-def refusal(kind: pb.RefusalKind, limit: int = 0, actual: int = 0) -> pb.CallToolResponse:
+def refusal(kind: pb.RefusalKind.ValueType, limit: int = 0, actual: int = 0) -> pb.CallToolResponse:
     return pb.CallToolResponse(refusal=pb.Refusal(kind=kind, limit=limit, actual=actual))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from glovebox_agent import Agent
 from glovebox_agent.builtin.instruction_parser import InstructionParser
 from glovebox_agent.builtin.instruction_parser_no_recovery import InstructionParserNoRecovery
 from glovebox_agent.builtin.schema_repair import SchemaRepair
@@ -16,7 +17,7 @@ from glovebox_agent.observation import Observation, tool_schema
 from tests.golden import golden_file, golden_sample
 from tests.unit.agent_sdk.memory_seat import TOOLS
 
-AGENTS = {
+AGENTS: dict[str, Callable[[], Agent]] = {
     "schema_repair": SchemaRepair,
     "instruction_parser": InstructionParser,
     "instruction_parser_no_recovery": InstructionParserNoRecovery,

@@ -117,7 +117,7 @@ class PolicyAware:
                 return None
             return f"{code}, and nothing I was given opens it"
         if times > _PATIENCE[trouble]:
-            return f"{code}, {times} times"
+            return f"{code}, {times} times" if times > 1 else code
         if trouble is Trouble.BUSY and _wait_ms(problem) > _WAIT_MS_MAX:
             return f"{code} for {_wait_ms(problem):.0f} ms"
         if times > 1 and observation["remaining_budget"].get("retries_left") == 0:

@@ -16,7 +16,7 @@ from glovebox_agent.builtin.instruction_parser import read_call
 _PLAINER: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"(?<=\w)['’](?=[a-z]{1,2}\b)"), ""),  # it's, don't: no quotation begins there
     (re.compile(r"[\"“”‘’`]"), "'"),
-    (re.compile(r"\b(job|command|reason|id)(?: named| called| ?[=:])? '([\w-]+)'", re.I), r"\1 \2"),
+    (re.compile(r"\b(job|command|reason|id)(?: named | called | ?[=:] ?| )'([\w-]+)'", re.I), r"\1 \2"),
     (re.compile(r"\b(job|command|reason|id)(?: named| called| ?[=:]) ?(?=\w)", re.I), r"\1 "),
     (re.compile(r"\b(tier|plan|subscription)\b([^']*) (?:to|is) '(\w+)'", re.I), r"\1\2 to \3"),
     (re.compile(r"\btier ?[=:] ?'?(?=\w)", re.I), "tier is "),

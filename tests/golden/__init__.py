@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-_ROOT = Path(__file__).resolve().parent.parent
+_INSIDE_THE_PROJECT = Path(__file__).resolve().parent
 
 FOLDER_VARIABLE = "GLOVEBOX_GOLDEN"
-_BESIDE_THE_PROJECT = _ROOT.parent / "shared" / "golden"
-_INSIDE_THE_PROJECT = _ROOT / "tests" / "golden"
+_BESIDE_THE_PROJECT = _INSIDE_THE_PROJECT.parent.parent.parent / "shared" / "golden"
 
 
 def golden_file(name: str) -> Path:

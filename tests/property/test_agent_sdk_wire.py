@@ -1,0 +1,64 @@
+"""What an agent sends and is told comes through the wire as it was."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from glovebox.v1 import tool_pb2 as pb
+from glovebox_agent import Failure, JsonObject, Remaining, Reply, Value, wire
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+_numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+_scalars = st.none() | st.booleans() | _numbers | _text
+_values: st.SearchStrategy[Any] = st.recursive(
+    _scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_text, inner, max_size=4),
+    max_leaves=12,
+)
+_objects = st.dictionaries(_text, _values, max_size=5)
+_amounts = st.none() | st.integers(min_value=0, max_value=2**63 - 1)
+
+
+@settings(deadline=None)
+@given(name=_text, arguments=_objects)
+def test_arguments_keep_their_values_types_and_order(name: str, arguments: JsonObject) -> None:
+    sent = pb.CallToolRequest.FromString(wire.call_to_pb(name, arguments).SerializeToString())
+    assert sent.tool_name == name
+    assert json.dumps(json.loads(sent.arguments_json)) == json.dumps(arguments)
+
+
+@settings(deadline=None)
+@given(
+    result=st.builds(Value, _objects) | st.builds(Failure, _text, _text, _objects),
+    remaining=st.builds(Remaining, steps=_amounts, calls=_amounts, retries=_amounts, wall_ms=_amounts),
+    ended=st.booleans(),
+    recorded=st.none() | _objects,
+)
+def test_replies_come_back_as_they_were(
+    result: Value | Failure, remaining: Remaining, ended: bool, recorded: JsonObject | None
+) -> None:
+    reply = Reply(result, remaining, ended, recorded)
+    message = pb.CallToolResponse.FromString(_to_pb(reply).SerializeToString())
+    assert wire.reply_from_pb(message) == reply
+
+
+def _to_pb(reply: Reply) -> pb.CallToolResponse:
+    left = reply.remaining
+    message = pb.CallToolResponse(
+        remaining=pb.Remaining(
+            steps=left.steps, calls=left.calls, retries=left.retries, wall_ms=left.wall_ms
+        ),
+        ended=reply.ended,
+        recorded_arguments_json=None
+        if reply.recorded_arguments is None
+        else json.dumps(reply.recorded_arguments),
+    )
+    match reply.result:
+        case Value(output):
+            message.value_json = json.dumps(output)
+        case Failure(code, text, details):
+            message.failure.CopyFrom(pb.Failure(code=code, message=text, details_json=json.dumps(details)))
+    return message

@@ -1,0 +1,137 @@
+"""``python3 -m glovebox_agent run``, as a box starts it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.agent_sdk.scripted_service import ScriptedService, value
+
+
+def run(service: ScriptedService, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "GLOVEBOX_SOCKET": str(service.path)}
+    command = [sys.executable, "-m", "glovebox_agent", "run", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+def test_runs_a_built_in_agent(service: ScriptedService, tmp_path: Path) -> None:
+    done = run(service, tmp_path, "builtin:heuristic")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert [each.arguments_json for each in service.received] == ['{"text":"value"}']
+    assert len(service.submitted) == 1
+
+
+def test_replays_a_list_of_calls(service: ScriptedService, tmp_path: Path) -> None:
+    calls = [{"tool_name": "echo", "args": {"text": "ψ"}}, {"give_up": "enough"}]
+    (tmp_path / "calls.json").write_text(json.dumps(calls))
+    done = run(service, tmp_path, "builtin:oracle", "--calls", "calls.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert service.submitted[0].give_up_reason == "enough"
+
+
+def test_runs_an_agent_of_ones_own(service: ScriptedService, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Agent:\n"
+        "    def reset(self): self.n = 0\n"
+        "    def act(self, observation):\n"
+        "        self.n += 1\n"
+        "        return {'tool_name': 'echo', 'args': {'n': self.n}} if self.n < 3 else None\n"
+    )
+    assert run(service, tmp_path, "mine:Agent").returncode == 0
+    assert [json.loads(each.arguments_json)["n"] for each in service.received] == [1, 2]
+    assert len(service.submitted) == 1
+
+
+@pytest.mark.parametrize("last_word", ["", "session.submit('done')", "session.give_up('no')"])
+def test_runs_an_agent_that_takes_the_session(
+    service: ScriptedService, tmp_path: Path, last_word: str
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Agent:\n"
+        "    def run(self, session):\n"
+        "        session.call('echo', {})\n"
+        f"        {last_word}\n"
+    )
+    assert run(service, tmp_path, "mine:Agent").returncode == 0
+    assert len(service.received) == 1
+    assert len(service.submitted) == 1
+
+
+def test_does_not_submit_once_the_work_has_ended(service: ScriptedService, tmp_path: Path) -> None:
+    service.answer = lambda _: value({}, ended=True)
+    (tmp_path / "mine.py").write_text("class Agent:\n    def run(self, session): session.call('echo', {})\n")
+    assert run(service, tmp_path, "mine:Agent").returncode == 0
+    assert service.submitted == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class Agent:\n    def run(self, session): raise KeyError('my own mistake')\n",
+        "class Agent:\n    def __init__(self): raise KeyError('my own mistake')\n",
+        "raise KeyError('my own mistake')\n",
+    ],
+    ids=["working", "being_made", "being_imported"],
+)
+def test_an_agent_that_raises_leaves_a_traceback_and_no_submission(
+    service: ScriptedService, tmp_path: Path, source: str
+) -> None:
+    (tmp_path / "mine.py").write_text(source)
+    done = run(service, tmp_path, "mine:Agent")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "my own mistake" in done.stderr
+    assert service.submitted == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["builtin:nobody"], "no agent is called 'nobody'; there are: heuristic, instruction_parser,"),
+        (["nobody"], "'nobody' names no agent; expected builtin:NAME or module:Class"),
+        (["..:Agent"], "names no agent"),
+        (["nowhere:Agent"], "there is no module 'nowhere'"),
+        (["json:Agent"], "the module 'json' has no class 'Agent'"),
+        (["builtin:oracle"], "name its file with --calls"),
+        (["builtin:oracle", "--calls", "nowhere.json"], "nowhere.json"),
+    ],
+)
+def test_a_command_that_cannot_be_carried_out_is_one_clear_line(
+    service: ScriptedService, tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    done = run(service, tmp_path, *arguments)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert service.submitted == []
+
+
+def test_a_service_that_goes_away_is_told_apart_from_the_agent(
+    service: ScriptedService, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Agent:\n"
+        "    def run(self, session):\n"
+        "        session.call('echo', {})\n"
+        "        input()\n"
+        "        session.call('echo', {})\n"
+    )
+    environment = {**os.environ, "GLOVEBOX_SOCKET": str(service.path)}
+    command = [sys.executable, "-m", "glovebox_agent", "run", "mine:Agent"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while not service.received and process.poll() is None:
+            pass
+        service.vanish()
+        _, errors = process.communicate("\n", timeout=30)
+    assert process.returncode == 3
+    assert "connection lost after 1 answered calls" in errors
+    assert "Traceback" not in errors

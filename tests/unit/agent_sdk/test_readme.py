@@ -1,0 +1,55 @@
+"""The README's examples do what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import glovebox_agent
+import pytest
+from glovebox_agent import Ending, Value, errors, work
+from glovebox_agent.builtin import BUILTIN
+
+from tests.unit.agent_sdk.memory_seat import TOOLS, MemorySeat
+from tests.unit.agent_sdk.scripted_service import Answer, ScriptedService, failure, value
+
+README = (Path(glovebox_agent.__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+SESSION, AGENT = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("answer", "end"),
+    [
+        (lambda _: value({"account": {"tier": "gold"}}), ("answer", "the tier is gold")),
+        (lambda _: failure("not_found", "no such account"), ("give_up_reason", "not_found: no such account")),
+    ],
+    ids=["value", "failure"],
+)
+def test_the_first_example(
+    service: ScriptedService, monkeypatch: pytest.MonkeyPatch, answer: Answer, end: tuple[str, str]
+) -> None:
+    service.answer = answer
+    monkeypatch.setenv("GLOVEBOX_SOCKET", str(service.path))
+    exec(SESSION, {})
+    (submitted,) = service.submitted
+    assert submitted.WhichOneof("end") == end[0]
+    assert getattr(submitted, end[0]) == end[1]
+
+
+def test_the_second_example() -> None:
+    names: dict[str, type[glovebox_agent.Agent]] = {}
+    exec(AGENT, names)
+    seat = MemorySeat(lambda *_: Value({"jobs": []}), tools=TOOLS["scheduling"])
+    assert work(names["Agent"](), seat) is Ending.SUBMITTED
+    assert seat.calls == [("list_jobs", {})]
+
+
+def test_every_built_in_agent_is_described() -> None:
+    assert set(re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)) == set(BUILTIN)
+
+
+def test_the_tree_of_errors_is_the_one_in_the_code() -> None:
+    branch = re.compile(r"[├└]── (\w+)")
+    ours = {thing.__name__ for thing in vars(errors).values() if isinstance(thing, type)}
+    assert branch.findall(README) == branch.findall(errors.__doc__ or "")
+    assert {"GloveboxError", "RefusalKind", "Enum", *branch.findall(README)} == ours
