@@ -32,9 +32,13 @@ def field_path(location: Location) -> str:
 
 
 def misfits_of(error: ValidationError, model: type[BaseModel]) -> tuple[Misfit, ...]:
-    """Return what ``error`` says about a record of ``model``, in the order of the model's fields."""
+    """Return what ``error`` says about a record of ``model``, unknown keys first.
+
+    A misspelt key is also a missing one, and its name says more.
+    """
     schema = model.model_json_schema()
-    return tuple(_misfit(found, schema) for found in error.errors())
+    found = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+    return tuple(_misfit(each, schema) for each in found)
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

@@ -1,0 +1,167 @@
+"""The project's own record format: strict, and helpful about what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import jsonschema_rs
+import pytest
+
+from runner.benchmarks.native.criteria import Criterion
+from runner.benchmarks.native.faults import FaultRecord
+from runner.benchmarks.native.loader import load_cases, read_tasks
+from runner.benchmarks.native.record import record_schema, record_to_json
+from runner.benchmarks.sample.suite import TASKS
+from runner.core.errors import InputError
+from runner.profiles.native import FAMILIES_OUTERMOST_FIRST
+from runner.scorers.native_criteria import operations
+
+RECORD: dict[str, Any] = {
+    "format": "glovebox.task/1",
+    "task_id": "mine",
+    "world": "files",
+    "instruction": "Write 'x' to /a.txt.",
+    "initial_state": {"files": {}},
+    "budget": {"steps": 4, "calls": 4, "retries": 1},
+    "criteria": [{"op": "map_value_equals", "path": "files", "key": "/a.txt", "value": "x"}],
+    "solvable": True,
+    "oracle": [{"tool_name": "write_file", "args": {"path": "/a.txt", "content": "x"}}, {"submit": ""}],
+}
+
+
+def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
+    fault = {"fault_type": "timeout", "trigger": {"on_nth_call": 1}, "payload": {"timeout_ms": 5}}
+    (case,) = load_cases(_write(tmp_path, {**RECORD, "fault_plan": [fault], "seed": 7, "tags": {"a": 1}}))
+    task, gold = case.task, case.gold
+    assert (task.task_id, task.world, task.profile, task.seed) == ("mine", "files", "native", 7)
+    assert [rule.to_json() for rule in task.fault_plan] == [{**fault, "severity": "soft"}]
+    assert task.seats[0].budget.calls == 4
+    assert task.seats[0].budget.wall_ms is None
+    assert (gold.scorer, gold.solvable) == ("native", True)
+    assert [dict(criterion) for criterion in gold.criteria] == RECORD["criteria"]
+    assert [dict(move) for move in gold.oracle or ()] == RECORD["oracle"]
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"budgets": {}}, "budgets: is no key of this format; did you mean 'budget'?"),
+        ({"budget": {"step": 3}}, "budget.step: is no key of this format; did you mean 'steps'?"),
+        ({"budget": {"steps": "3", "calls": 1, "retries": 0}}, "budget.steps: should be a valid integer"),
+        ({"budget": {"steps": True, "calls": 1, "retries": 0}}, "budget.steps: should be a valid integer"),
+        ({"budget": {"steps": 0, "calls": 1, "retries": 0}}, "budget.steps: should be greater than or equal"),
+        ({"format": "glovebox.task/9"}, "format: must be 'glovebox.task/1', not 'glovebox.task/9'"),
+        ({"world": "fils"}, "no world is called 'fils'; did you mean 'files'?"),
+        ({"task_id": "a b"}, "task_id: string should match pattern"),
+        ({"criteria": []}, "criteria: list should have at least 1 item"),
+        ({"criteria": [{"op": "equal"}]}, "criteria[0].op: 'equal' is not known; did you mean 'equals'?"),
+        ({"criteria": [{}]}, "criteria[0].op: is missing"),
+        ({"criteria": [{"op": "exists"}]}, "criteria[0].path: is missing"),
+        (
+            {"criteria": [{"op": "exists", "pth": "a"}]},
+            "criteria[0].pth: is no key of this format; did you mean 'path'? (and 1 more)",
+        ),
+        (
+            {"criteria": [{"op": "map_value_equals", "path": "files", "key": "a", "value": None}]},
+            "criteria[0].value: null would also hold where the key is missing",
+        ),
+        ({"criteria": [{"op": "only_changed", "paths": [[]]}]}, "criteria[0].paths: an empty path"),
+        ({"criteria": [{"op": "unchanged", "path": [1.5]}]}, "criteria[0].path[0]: should be a valid"),
+        (
+            {"criteria": [{"op": "not_called", "tool_name": "writ_file"}]},
+            "criteria[0].tool_name: the world has no tool 'writ_file'; did you mean 'write_file'?",
+        ),
+        (
+            {"criteria": [{"op": "tried_any", "calls": [{"tool_name": "rm"}]}]},
+            "criteria[0].calls[0].tool_name: the world has no tool 'rm'",
+        ),
+        (
+            {"fault_plan": [{"fault_type": "timeouts"}]},
+            "fault_plan[0].fault_type: 'timeouts' is not known; did you mean 'timeout'?",
+        ),
+        (
+            {"fault_plan": [{"fault_type": "timeout", "payload": {"timeout": 1}}]},
+            "fault_plan[0].payload.timeout: is no key of this format; did you mean 'timeout_ms'?",
+        ),
+        (
+            {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_tools": "x"}}]},
+            "fault_plan[0].trigger.on_tools: is no key of this format; did you mean 'on_tool'?",
+        ),
+        (
+            {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_tool": "read_fil"}}]},
+            "fault_plan[0].trigger.on_tool: the world has no tool 'read_fil'; did you mean 'read_file'?",
+        ),
+        (
+            {"fault_plan": [{"fault_type": "schema_drift", "payload": {"rename_args": {"pth": "p"}}}]},
+            "fault_plan[0].payload.rename_args.pth: no tool has this argument; did you mean 'path'?",
+        ),
+        (
+            {"fault_plan": [{"fault_type": "schema_drift", "payload": {}}]},
+            "fault_plan[0].payload: changes nothing; give rename_args, type_changes or add_required",
+        ),
+        ({"oracle": [{"submit": ""}, {"submit": ""}]}, "oracle: has to be calls and then {'submit': text}"),
+        ({"solvable": False}, "oracle: has to be calls and then {'give_up': text}, as solvable is False"),
+        ({"oracle": [{"tool_name": "x"}]}, "oracle[0]: is no move: give tool_name and args, or submit, or"),
+        ({"initial_state": {"files": []}}, "initial_state.files: must be an object"),
+    ],
+)
+def test_a_mistake_gets_one_line_with_file_line_and_field(
+    tmp_path: Path, change: dict[str, Any], line: str
+) -> None:
+    file = _write(tmp_path, RECORD, {**RECORD, "task_id": "second", **change})
+    with pytest.raises(InputError) as refusal:
+        load_cases(file)
+    assert str(refusal.value).startswith(f"{file}:2: {line}")
+    assert "\n" not in str(refusal.value)
+
+
+def test_two_tasks_of_one_id_are_refused(tmp_path: Path) -> None:
+    file = _write(tmp_path, RECORD, RECORD)
+    with pytest.raises(InputError, match=r":2: task_id: 'mine' was used before, at .*:1"):
+        load_cases(file)
+
+
+def test_a_file_without_tasks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no task"):
+        load_cases(_write(tmp_path))
+
+
+def test_null_means_absent_in_faults(tmp_path: Path) -> None:
+    fault = {"fault_type": "adversarial_error", "trigger": {"on_tool": None}, "payload": {"code": None}}
+    (case,) = load_cases(_write(tmp_path, {**RECORD, "fault_plan": [fault]}))
+    assert case.task.fault_plan[0].payload == {}
+
+
+def test_the_json_schema_takes_every_sample_task_and_no_unknown_key() -> None:
+    validator = jsonschema_rs.validator_for(record_schema())
+    records = [json.loads(line) for line in TASKS.read_text("utf-8").splitlines()]
+    assert all(validator.is_valid(record) for record in records)
+    assert not any(validator.is_valid({**record, "extra": 1}) for record in records)
+
+
+def test_a_record_is_written_as_it_was_read() -> None:
+    lines = TASKS.read_text("utf-8").splitlines()
+    written = [record_to_json(record.value) for record in read_tasks(TASKS)]
+    assert written == [json.loads(line) for line in lines]
+
+
+def test_formats_and_judges_know_the_same_words() -> None:
+    assert set(operations()) == {_literal(arm, "op") for arm in _arms(Criterion)}
+    assert set(FAMILIES_OUTERMOST_FIRST) == {_literal(arm, "fault_type") for arm in _arms(FaultRecord)}
+
+
+def _arms(union: Any) -> tuple[Any, ...]:
+    return get_args(get_args(union)[0])
+
+
+def _literal(model: Any, field: str) -> str:
+    (word,) = get_args(model.model_fields[field].annotation)
+    return str(word)
+
+
+def _write(folder: Path, *records: dict[str, Any]) -> Path:
+    file = folder / "tasks.jsonl"
+    file.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return file

@@ -1,0 +1,85 @@
+"""The sample suite is what it says: varied, provable, and not to be had by doing nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+
+from runner.benchmarks.rehearsal import Move, rehearse
+from runner.benchmarks.table import load_suite
+from runner.core.score import Score
+from runner.core.task import Case
+from runner.profiles.native import FAMILIES_OUTERMOST_FIRST
+from runner.scorers.table import SCORERS
+
+CASES = load_suite("sample").cases
+
+each_task = pytest.mark.parametrize("case", CASES, ids=lambda case: case.task.task_id)
+
+
+@each_task
+def test_the_oracle_solves_it_or_rightly_gives_up(case: Case) -> None:
+    score = _play(case, case.gold.oracle or ())
+    assert score.success, score.checks
+
+
+@each_task
+def test_every_planned_fault_meets_the_oracle(case: Case) -> None:
+    evidence = rehearse(case.task, case.gold.oracle or ())
+    assert all(evidence.deliveries)
+
+
+@each_task
+def test_the_oracle_changes_nothing_that_no_criterion_speaks_of(case: Case) -> None:
+    assert _play(case, case.gold.oracle or ()).metrics["collateral_changes"] == 0
+
+
+@each_task
+def test_doing_nothing_is_worth_nothing(case: Case) -> None:
+    assert _play(case, [{"submit": ""}]).success is False
+
+
+@each_task
+def test_giving_up_unseen_is_right_only_where_the_task_says_so(case: Case) -> None:
+    at_once = _play(case, [{"give_up": "no"}]).success
+    assert at_once is (case.gold.solvable is False and "why_no_look" in case.task.tags)
+
+
+@each_task
+def test_the_last_call_of_the_oracle_is_needed(case: Case) -> None:
+    *calls, end = case.gold.oracle or ()
+    if case.gold.solvable:
+        assert _play(case, [*calls[:-1], end]).success is False
+
+
+def test_there_are_ten_tasks_a_world() -> None:
+    assert Counter(case.task.world for case in CASES) == dict.fromkeys(
+        ("crud", "retrieval", "files", "scheduling"), 10
+    )
+
+
+def test_every_fault_family_is_used_and_some_tasks_have_none_or_two() -> None:
+    used = Counter(rule.family for case in CASES for rule in case.task.fault_plan)
+    assert used.keys() == FAMILIES_OUTERMOST_FIRST.keys()
+    assert min(used.values()) >= 4
+    faults_per_task = Counter(len(case.task.fault_plan) for case in CASES)
+    assert faults_per_task[0] >= 8
+    assert faults_per_task[2] >= 6
+
+
+def test_some_tasks_ask_for_recovery_and_some_for_giving_up() -> None:
+    met_and_mended = [case for case in CASES if case.gold.solvable and _oracle_meets_a_failure(case)]
+    assert len(met_and_mended) >= 8
+    assert sum(case.gold.solvable is False for case in CASES) >= 6
+
+
+def _oracle_meets_a_failure(case: Case) -> bool:
+    evidence = rehearse(case.task, case.gold.oracle or ())
+    return any(call.failure and call.strikes for call in evidence.exchanges)
+
+
+def _play(case: Case, moves: Iterable[Move]) -> Score:
+    evidence = rehearse(case.task, moves)
+    return SCORERS.load(case.gold.scorer)().score(case.task, case.gold, evidence)

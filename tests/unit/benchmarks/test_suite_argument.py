@@ -1,0 +1,166 @@
+"""The suite argument of the command line, and the one line that every mistake in it gets."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.benchmarks.benchmark import Benchmark
+from runner.benchmarks.sample.suite import TASKS
+from runner.benchmarks.table import BENCHMARKS, load_suite
+from runner.benchmarks.toolmisuse.published import SHA256_BY_PUBLISHED_PATH
+from runner.core.errors import InputError
+from tests.golden import golden_sample
+
+PUBLISHED: dict[str, Any] = {
+    "task_id": "t1",
+    "split": "dev",
+    "difficulty": "easy",
+    "domain": "files",
+    "instruction": "Write 'x' to /a.txt.",
+    "toolset_id": "files_v1",
+    "initial_state": {"files": {}},
+    "success_criteria": [{"op": "map_value_equals", "path": "files", "key": "/a.txt", "value": "x"}],
+    "budget": {"max_steps": 3, "max_tool_calls": 3, "max_retries": 1, "timeout_ms": 100},
+}
+
+FOLDERS = golden_sample("toolmisusebench/loader/cases")
+
+
+@pytest.mark.parametrize("name", list(BENCHMARKS))
+def test_every_benchmark_in_the_table_can_be_made(name: str) -> None:
+    benchmark: Benchmark = BENCHMARKS.load(name)()
+    assert not benchmark.recognises({})
+
+
+def test_a_name_alone_is_a_suite() -> None:
+    suite = load_suite("sample")
+    assert suite.name == "sample"
+    assert len(suite.cases) == 40
+
+
+def test_a_split_of_a_folder_is_a_suite() -> None:
+    suite = load_suite(f"toolmisuse:{FOLDERS / 'split_dirs'}:test_public")
+    assert suite.name == "toolmisuse:test_public"
+    assert [case.task.task_id for case in suite.cases] == ["c1", "c2", "c3"]
+    assert {case.gold.scorer for case in suite.cases} == {"toolmisuse"}
+
+
+def test_a_plain_path_belongs_to_whom_recognises_its_first_record(tmp_path: Path) -> None:
+    shutil.copy(TASKS, tmp_path / "mine.jsonl")
+    native = load_suite(str(tmp_path / "mine.jsonl"))
+    assert (native.name, len(native.cases)) == ("mine", 40)
+    assert load_suite(str(tmp_path)).cases == native.cases
+    published = load_suite(f"{FOLDERS / 'split_dirs'}:dev")
+    assert [case.task.task_id for case in published.cases] == ["b1"]
+
+
+def test_one_file_of_published_records_needs_no_split(tmp_path: Path) -> None:
+    file = _write(tmp_path / "mine.jsonl", PUBLISHED, {**PUBLISHED, "task_id": "t2", "split": "train"})
+    assert len(load_suite(f"toolmisuse:{file}").cases) == 2
+    assert len(load_suite(f"toolmisuse:{file}:train").cases) == 1
+
+
+def test_a_path_may_hold_colons(tmp_path: Path) -> None:
+    file = _write(tmp_path / "a:dev", PUBLISHED)
+    assert load_suite(str(file)).cases == load_suite(f"toolmisuse:{file}").cases
+
+
+@pytest.mark.parametrize(
+    ("argument", "line"),
+    [
+        ("sampel", "no benchmark is called 'sampel'; did you mean 'sample'?"),
+        ("sample:x", "sample takes no argument, but 'x' follows it"),
+        ("toolmisuse", "toolmisuse needs a path: toolmisuse:PATH or toolmisuse:PATH:SPLIT"),
+        ("native", "native needs a path: native:PATH"),
+        ("native:nowhere.jsonl", "nowhere.jsonl: there is no such file"),
+        ("nowhere/tasks.jsonl", "there is no file or folder 'nowhere/tasks.jsonl'"),
+        (f"toolmisuse:{FOLDERS / 'flat_files'}:tset", "no split is called 'tset'; "),
+        (f"toolmisuse:{FOLDERS / 'flat_files'}", "say which split: toolmisuse:"),
+        (str(FOLDERS.parent / "records.sample.jsonl"), "no benchmark knows this format"),
+        ("toolmisuse:nowhere:dev", "nowhere: there is no such folder"),
+    ],
+)
+def test_a_mistake_gets_one_clear_line(argument: str, line: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        load_suite(argument)
+    assert line in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"domain": "mixed"}, "domain: 'mixed' is a label of the format; no world serves it"),
+        ({"initial_state": {"files": 3}}, "initial_state.files: must be an object"),
+        (
+            {"fault_plan": [{"fault_type": "timeout", "trigger": {"prob": {}}}]},
+            "fault_plan[0].trigger.prob.p: must be a number",
+        ),
+        (
+            {"fault_plan": [{"fault_type": "timeout", "trigger": {}, "payload": {"timeout_ms": None}}]},
+            "fault_plan[0].payload.timeout_ms: must be a whole number",
+        ),
+        (
+            {"success_criteria": [{"op": "exists", "path": "files"}, {"op": "exists", "path": 3}]},
+            "success_criteria[1].path: must be text, not 3",
+        ),
+        (
+            {"success_criteria": [{"op": "tool_output_path_exists", "tool_name": "x", "output_path": None}]},
+            "success_criteria[0].output_path: must be text, not None",
+        ),
+    ],
+)
+def test_what_the_reference_would_crash_on_later_is_refused_at_once(
+    tmp_path: Path, change: dict[str, Any], line: str
+) -> None:
+    file = _write(tmp_path / "mine.jsonl", PUBLISHED, {**PUBLISHED, "task_id": "t2", **change})
+    with pytest.raises(InputError) as refusal:
+        load_suite(f"toolmisuse:{file}")
+    assert str(refusal.value).startswith(f"{file}:2: ")
+    assert line in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('{"a": 1, "a": 2}', "is not JSON: the key 'a' is there twice"),
+        ('{"a": 1e999}', "is not JSON: 1e999 is too large for a number"),
+        ('{"a": "\\ud800"}', "is not JSON: a text holds half a surrogate pair"),
+        ("[" * 300 + "]" * 300, "nests deeper than 100 levels"),
+        ("[" * 100_000 + "]" * 100_000, "nests too deep"),
+    ],
+)
+def test_json_without_one_safe_meaning_is_refused(tmp_path: Path, text: str, line: str) -> None:
+    file = tmp_path / "mine.jsonl"
+    file.write_text(f"\n{text}\n")
+    with pytest.raises(InputError) as refusal:
+        load_suite(f"toolmisuse:{file}")
+    assert str(refusal.value) == f"{file}:2: {line}"
+
+
+def test_whole_surrogate_pairs_are_fine(tmp_path: Path) -> None:
+    file = _write(tmp_path / "mine.jsonl", {**PUBLISHED, "instruction": "\N{GRINNING FACE}"})
+    assert "\\ud83d" in file.read_text()
+    assert load_suite(f"toolmisuse:{file}").cases[0].task.seats[0].instruction == "\N{GRINNING FACE}"
+
+
+@pytest.mark.parametrize("name", SHA256_BY_PUBLISHED_PATH)
+def test_a_file_under_a_published_name_has_to_be_the_published_one(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.parent.mkdir()
+    _write(file, PUBLISHED)
+    for argument in (f"toolmisuse:{file}", f"toolmisuse:{file.parent}:dev"):
+        with pytest.raises(InputError, match="is not the published v0_2_large/"):
+            load_suite(argument)
+    file.rename(tmp_path / "mine.jsonl")
+    assert len(load_suite(f"toolmisuse:{tmp_path / 'mine.jsonl'}").cases) == 1
+
+
+def _write(file: Path, *records: dict[str, Any]) -> Path:
+    file.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return file
