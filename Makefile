@@ -1,0 +1,83 @@
+# Everything there is to do here; `make` alone prints the menu.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := menu
+PACKAGES := runner snapshots agent_sdk/python/glovebox_agent tests
+TESTS := .venv/bin/python -m pytest
+
+.PHONY: menu
+menu: ## print this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: .venv/.made ## make .venv, with the command in .venv/bin/glovebox
+
+.venv/.made: pyproject.toml agent_sdk/python/pyproject.toml constraints.txt scripts/setup
+	@scripts/setup
+	@touch $@
+
+.PHONY: demo
+demo: setup bubblewrap ## run three agents on the sample suite and print how they did
+	@.venv/bin/glovebox run sample --agent schema_repair --agent instruction_parser --agent policy_aware
+
+.PHONY: test
+test: setup bubblewrap ## run every test; those that need a container engine say so where there is none
+	@$(TESTS)
+
+.PHONY: test-fast
+test-fast: setup ## run the tests that need no box, stop at the first failure
+	@$(TESTS) -x -m 'not docker and not bubblewrap and not image'
+
+.PHONY: lint
+lint: setup ## check style, and which room imports which
+	@.venv/bin/ruff check
+	@.venv/bin/ruff format --check
+	@.venv/bin/lint-imports --no-cache
+
+.PHONY: types
+types: setup ## check types
+	@.venv/bin/mypy $(PACKAGES)
+
+.PHONY: format
+format: setup ## put the code into shape
+	@.venv/bin/ruff check --fix
+	@.venv/bin/ruff format
+
+.PHONY: proto
+proto: setup ## generate Python from proto/ again
+	@scripts/proto proto
+
+.PHONY: proto-check
+proto-check: setup ## check that generated code is fresh, protos have style and nothing breaks
+	@scripts/proto-check
+
+.PHONY: images
+images: setup ## build the images that boxes are started from
+	@.venv/bin/glovebox images
+
+.PHONY: bench
+bench: setup ## measure what the wall costs, as ratios
+	@.venv/bin/python -m runner.bench
+
+.PHONY: schemas
+schemas: setup ## write the published JSON Schemas again
+	@.venv/bin/glovebox schema run >docs/run_config.schema.json
+
+.PHONY: versions
+versions: setup ## write down the versions that .venv holds as those to keep to
+	@{ head -n 1 constraints.txt; .venv/bin/python -m pip freeze --exclude-editable; } >.venv/versions
+	@cp .venv/versions constraints.txt && touch .venv/.made
+
+.PHONY: ci
+ci: images lint types proto-check test ## all that must pass before a change is good
+
+.PHONY: clean
+clean: ## remove whatever can be made again; runs/ stays
+	@rm -rf .venv proto/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find . -name __pycache__ -prune -exec rm -rf {} +
+
+# Boxes for machines without a container engine.
+.PHONY: bubblewrap
+bubblewrap:
+	@command -v bwrap >/dev/null || docker info >/dev/null 2>&1 || \
+	    scripts/debian-package bubblewrap "boxes where there is no container engine"

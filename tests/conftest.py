@@ -1,0 +1,45 @@
+"""Tests that need something of the machine: left out where it is missing, failed where CI is set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from functools import cache
+
+import pytest
+
+ENGINE_OF_MARKER = {"docker": "docker", "image": "docker", "bubblewrap": "bubblewrap"}
+"""Marker → the engine without which its tests mean nothing."""
+
+
+@cache
+def _missing(engine: str) -> str | None:
+    from runner.core.errors import GloveboxError
+    from runner.engines.table import ENGINES
+
+    try:
+        readiness = ENGINES.load(engine)().check()
+    except GloveboxError as error:
+        return str(error)
+    return None if readiness.ready else readiness.detail
+
+
+def _marked(item: pytest.Item) -> list[str]:
+    return [marker for marker in ENGINE_OF_MARKER if item.get_closest_marker(marker) is not None]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for marker in _marked(item):
+        reason = _missing(ENGINE_OF_MARKER[marker])
+        if reason is not None:
+            pytest.skip(f"needs {marker}: {reason}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and os.environ.get("CI") and _marked(item) and item.get_closest_marker("runsc") is None:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
+        report.outcome = "failed"
+        report.longrepr = f"left out, which CI does not allow: {reason}"
+    return report
