@@ -6,10 +6,12 @@ and mostly dropped. Both ends are kept: the first lines say what was tried, the 
 
 from __future__ import annotations
 
+import io
 import os
 import selectors
 import socket
 import struct
+from contextlib import suppress
 from threading import Thread
 
 from runner.engines.engine import BoxOutput
@@ -127,13 +129,18 @@ class FrameReader:
         """Return what was printed, once the stream is at its end or ``timeout_s`` is over."""
         self._thread.join(timeout_s)
         if self._thread.is_alive():
-            self._stream.shutdown(socket.SHUT_RDWR)
+            with suppress(OSError):  # The other end may have gone in this moment.
+                self._stream.shutdown(socket.SHUT_RDWR)
             self._thread.join()
         self._stream.close()
         return _box_output(self._stdout, self._stderr)
 
+    def _frames(self) -> io.BufferedReader:
+        return io.BufferedReader(socket.SocketIO(self._stream, "r"), READ_BYTES)
+
     def _read(self) -> None:
-        with self._stream.makefile("rb", buffering=READ_BYTES) as frames:
+        # A daemon that dies takes the rest with it; waiting for the box will say so.
+        with suppress(ConnectionError), self._frames() as frames:
             while len(header := frames.read(self._HEADER.size)) == self._HEADER.size:
                 kind, left_bytes = self._HEADER.unpack(header)
                 output = self._stderr if kind == self._STDERR else self._stdout

@@ -1,0 +1,143 @@
+"""Agents in Linux namespaces made by bubblewrap: no daemon, no image, a few milliseconds.
+
+Memory is limited for each process, not for the box, and processor time is not limited: that takes control
+groups, which take a daemon or rights that an ordinary user lacks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from runner.core.errors import InfraError, InputError
+from runner.engines.agent_command import ENVIRONMENT, agent_mounts, sdk_command
+from runner.engines.bubblewrap_command import StatusPipe, box_command, view_arguments
+from runner.engines.bubblewrap_view import PACKAGES_FOLDER, View, host_view
+from runner.engines.child import ChildBox, Command, Starter
+from runner.engines.engine import (
+    AGENT_FOLDER,
+    GLOVES,
+    AgentKind,
+    AgentSource,
+    BoxOutput,
+    BoxSpec,
+    EngineOptions,
+    Exit,
+    Image,
+    Isolation,
+    Limits,
+    Mount,
+    OwnerCheck,
+    Readiness,
+)
+from runner.engines.images.sdk_folder import installed_sdk
+
+_TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
+"""Command → the package that has it."""
+_CHECK_TIMEOUT_MS = 10_000
+
+
+class BubblewrapEngine:
+    """Boxes out of namespaces."""
+
+    name = "bubblewrap"
+    isolation = Isolation.NAMESPACES
+    unenforced = ("memory_bytes", "cpus")
+
+    def __init__(self, options: EngineOptions | None = None) -> None:
+        self._starter = Starter()
+
+    @cached_property
+    def _view(self) -> View:
+        return host_view()
+
+    def check(self) -> Readiness:
+        """Start a box with nothing in it."""
+        for tool, package in _TOOLS.items():
+            if shutil.which(tool) is None:
+                return Readiness(False, f"no {tool}; install it (Debian: apt-get install {package})")
+        try:
+            ended, output = self._trial()
+        except InfraError as error:
+            return Readiness(False, str(error))
+        if ended is None or ended.code != 0:
+            return Readiness(False, f"no namespaces here: {_last_line(output.stderr) or 'no answer'}")
+        return Readiness(
+            True,
+            "namespaces, no network, read-only; memory is limited for each process, processor time is not",
+        )
+
+    def prepare(self, source: AgentSource) -> Image:
+        """Return how to run ``source``, with the SDK laid out for it.
+
+        Raises:
+            InputError: it cannot be found, or only a container engine can run it.
+        """
+        if source.kind in (AgentKind.FOLDER, AgentKind.IMAGE):
+            raise InputError(
+                f"bubblewrap has no images, so it cannot run {source.name!r}; use --engine docker"
+            )
+        sdk = installed_sdk()
+        mounts = agent_mounts(source)
+        packages = f"{AGENT_FOLDER}:{PACKAGES_FOLDER}" if mounts else PACKAGES_FOLDER
+        return Image(
+            "",
+            sdk.name,
+            sdk_command(source),
+            (*mounts, Mount(sdk, PACKAGES_FOLDER)),
+            ENVIRONMENT | {"PYTHONPATH": packages},
+        )
+
+    def start(self, spec: BoxSpec) -> ChildBox:
+        """Start one box.
+
+        Raises:
+            InputError: there is no such command in the view.
+            InfraError: the machine cannot start a process.
+        """
+        command = (*spec.image.command, *spec.arguments)
+        view = self._view.with_mounts((*spec.image.mounts, *spec.mounts, Mount(spec.gloves, GLOVES)))
+        if not view.holds_command(command[0]):
+            raise InputError(f"there is no command {command[0]!r} in the box")
+        return self._start(view, spec.image.environment, spec.limits, command)
+
+    def reap(self, is_owned: OwnerCheck) -> int:
+        """Return 0: the kernel ends a box together with whoever started it."""
+        return 0
+
+    def close(self) -> None:
+        """End the thread that starts boxes, and any that still run."""
+        self._starter.close()
+
+    def _trial(self) -> tuple[Exit | None, BoxOutput]:
+        box = self._start(self._view, {}, Limits(), ("true",))
+        try:
+            ended = box.wait(_CHECK_TIMEOUT_MS)
+        finally:
+            output = box.close()
+        return ended, output
+
+    def _start(
+        self, view: View, environment: Mapping[str, str], limits: Limits, command: Sequence[str]
+    ) -> ChildBox:
+        status = StatusPipe()
+        described = os.memfd_create("view")
+        try:
+            os.write(described, "\0".join(view_arguments(view, environment, limits)).encode())
+            os.lseek(described, 0, os.SEEK_SET)
+            inherited = (described, status.inlet)
+            arguments = box_command(described, status.inlet, limits, command)
+            child = self._starter.start(Command(arguments=arguments, environment={}, descriptors=inherited))
+        except InfraError:
+            status.close()
+            raise
+        finally:
+            os.close(described)
+            status.close_inlet()
+        return ChildBox(child, limits.output_bytes, read_code=status.read_code, on_close=status.close)
+
+
+def _last_line(text: bytes) -> str:
+    return text.decode(errors="replace").strip().rpartition("\n")[2]

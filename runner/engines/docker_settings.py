@@ -1,0 +1,89 @@
+"""The settings of a container that holds what must not get out.
+
+Everything that is not needed is off, whatever the image asks for: no network, nothing writable but small
+places in memory, no capability, no way to gain one, no health check, no volume. What has no value here keeps
+Docker's default, above all the seccomp profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from docker import APIClient
+from docker.types import Healthcheck, HostConfig, LogConfig, Mount, Ulimit
+
+from runner.engines.engine import BOX_UID, GLOVES, BoxSpec, Limits
+from runner.engines.engine import Mount as Shown
+
+_HOSTNAME = "localhost"
+_CPU_PERIOD_US = 100_000
+_WRITABLE = "rw,noexec,nosuid,nodev,mode=1777"
+
+
+def container_config(
+    client: APIClient, spec: BoxSpec, command: Sequence[str], runtime: str | None
+) -> dict[str, Any]:
+    """Return the body of the request that creates a box.
+
+    Args:
+        client: knows the words of the daemon's version; nothing is asked.
+        spec: the box.
+        command: to run, with its arguments; replaces the image's own.
+        runtime: registered with the daemon; None for its default.
+    """
+    config: dict[str, Any] = client.create_container_config(
+        spec.image.digest or spec.image.reference,
+        list(command[1:]),
+        entrypoint=list(command[:1]),
+        hostname=_HOSTNAME,
+        user=f"{BOX_UID}:{BOX_UID}",
+        environment=spec.image.environment,
+        labels=spec.labels,
+        healthcheck=Healthcheck(test=["NONE"]),
+        host_config=_host_config(client, spec, runtime),
+    )
+    return config
+
+
+def _host_config(client: APIClient, spec: BoxSpec, runtime: str | None) -> HostConfig:
+    shown = (Shown(spec.gloves, GLOVES), *spec.image.mounts, *spec.mounts)
+    return client.create_host_config(
+        network_mode="none",
+        read_only=True,
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        init=True,
+        # Of its own, and without the writable place in memory that sharing would need.
+        ipc_mode="none",
+        cgroupns="private",
+        tmpfs=_tmpfs(spec),
+        mounts=[Mount(one.target, str(one.source), type="bind", read_only=True) for one in shown],
+        # What it prints is read from the daemon directly and must not fill the daemon's disk.
+        log_config=LogConfig(type="none", config={}),
+        runtime=runtime,
+        **_resources(spec.limits),
+    )
+
+
+def _resources(limits: Limits) -> dict[str, Any]:
+    return {
+        "mem_limit": limits.memory_bytes,
+        "memswap_limit": limits.memory_bytes,
+        "cpu_period": _CPU_PERIOD_US,
+        "cpu_quota": round(limits.cpus * _CPU_PERIOD_US),
+        "pids_limit": limits.processes,
+        "ulimits": [
+            _both("nofile", limits.open_files),
+            _both("fsize", limits.file_bytes),
+            _both("core", 0),
+        ],
+    }
+
+
+def _both(name: str, value: int) -> Ulimit:
+    return Ulimit(name=name, soft=value, hard=value)
+
+
+def _tmpfs(spec: BoxSpec) -> dict[str, str]:
+    return dict.fromkeys(("/tmp", *spec.image.scratch), f"{_WRITABLE},size={spec.limits.tmp_bytes}")

@@ -1,0 +1,71 @@
+"""The image of an agent that is a folder with a Dockerfile."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+from docker.utils import exclude_paths
+from docker.utils import tar as make_context
+
+from runner.core.errors import InputError
+from runner.engines.docker_daemon import Daemon
+from runner.engines.images.agent_python import NAME as AGENT_PYTHON
+from runner.engines.images.agent_python import build_agent_python
+from runner.engines.images.build import build
+
+NAME = "glovebox/agent-folder"
+
+
+def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) -> str:
+    """Make sure of the image that a folder describes, and return its reference.
+
+    The tag is the digest of the folder's content, less what its .dockerignore names.
+
+    Args:
+        folder: with a Dockerfile at its top.
+        progress: told, in one line, of what takes long.
+        daemon: to build with.
+
+    Raises:
+        InputError: there is no Dockerfile, or it cannot be built.
+        InfraError: the daemon does not answer.
+    """
+    dockerfile = folder / "Dockerfile"
+    if not dockerfile.is_file():
+        raise InputError(f"{folder} holds no Dockerfile")
+    # Whoever begins from our image means today's.
+    base = build_agent_python(progress, daemon) if AGENT_PYTHON in dockerfile.read_text("utf-8") else ""
+    files = sorted(exclude_paths(str(folder), _ignored(folder)))
+    reference = f"{NAME}:{_digest(folder, files, base)}"
+    if daemon.image(reference) is None:
+        progress(f"building the image of {folder}")
+        with tempfile.TemporaryFile() as context:
+            make_context(folder, exclude=_ignored(folder), fileobj=context)
+            context.seek(0)
+            build(daemon, context, reference)
+    return reference
+
+
+def _ignored(folder: Path) -> list[str]:
+    try:
+        lines = (folder / ".dockerignore").read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _digest(folder: Path, files: list[str], base: str) -> str:
+    digest = sha256(base.encode())
+    for name in files:
+        file = folder / name
+        status = file.lstat()
+        digest.update(f"\0{name}\0{status.st_mode:o}\0".encode())
+        if file.is_symlink():
+            digest.update(os.fsencode(file.readlink()))
+        elif file.is_file():
+            digest.update(sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,66 @@
+"""Every engine there is, and which one is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runner.core.errors import InputError
+from runner.core.registry import Registry
+from runner.engines.engine import Engine, EngineOptions
+
+EngineFactory = Callable[[EngineOptions], Engine]
+"""Makes an engine; touches nothing yet."""
+
+ENGINES: Registry[EngineFactory] = Registry(
+    "engine",
+    {
+        "docker": "runner.engines.docker:DockerEngine",
+        "bubblewrap": "runner.engines.bubblewrap:BubblewrapEngine",
+        "process": "runner.engines.process:ProcessEngine",
+    },
+)
+
+AUTO = "auto"
+_AUTO_ORDER = ("docker", "bubblewrap")
+"""Strongest first. The process engine is never taken by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenEngine:
+    """An engine that is ready."""
+
+    engine: Engine
+    reason: str
+    """Which one and why, in one line."""
+
+
+def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngine:
+    """Return the engine called ``name``, or with ``"auto"`` the strongest that is ready.
+
+    Args:
+        name: in the table of engines, or ``"auto"``.
+        options: what the user says about it. A runtime can only be had from docker.
+
+    Raises:
+        InputError: there is no such engine, or none is ready; the message says what to install.
+    """
+    options = options or EngineOptions()
+    if name != AUTO:
+        return _choose(name, options, "as asked")
+    refusals: list[str] = []
+    for candidate in _AUTO_ORDER[:1] if options.runtime else _AUTO_ORDER:
+        try:
+            return _choose(candidate, options, "; ".join(refusals) or "the strongest that is ready")
+        except InputError as error:
+            refusals.append(str(error))
+    raise InputError("no engine can hold an untrusted agent here. " + ". ".join(refusals))
+
+
+def _choose(name: str, options: EngineOptions, why: str) -> ChosenEngine:
+    engine = ENGINES.load(name)(options)
+    readiness = engine.check()
+    if not readiness.ready:
+        engine.close()
+        raise InputError(f"{name} is not ready: {readiness.detail}")
+    return ChosenEngine(engine, f"{name} ({readiness.detail}); {why}")
