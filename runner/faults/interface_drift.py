@@ -76,8 +76,9 @@ class InterfaceDrift:
             told = {"missing": missing, "types": types}
             return "missing_required_arg", "The tool asks for more arguments now.", told
         for name, kind in {**self._types, **self._additions}.items():
-            if name in arguments and type_word(arguments[name]) != kind:
-                told = {"arg": name, "expected": kind, "received": type_word(arguments[name])}
+            received = type_word(arguments[name]) if name in arguments else kind
+            if received != kind and (received, kind) != ("integer", "number"):
+                told = {"arg": name, "expected": kind, "received": received}
                 return "invalid_argument_type", "The tool takes another type now.", told
         return None
 

@@ -1,0 +1,57 @@
+"""A native episode over one file, with any fault plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runner.core.clock import StoppedClock
+from runner.core.episode_spec import EpisodeSpec, SeatSpec
+from runner.core.evidence import Evidence, read_evidence
+from runner.core.fault_plan import FaultRule
+from runner.core.ledger import Budget
+from runner.core.tools import Failure, ToolResult, Value
+from runner.profiles.native import Native
+from runner.testing.memory_recorder import MemoryRecorder
+
+
+class NativeDoor:
+    """One open episode; calls go through all its layers."""
+
+    def __init__(self, *faults: Mapping[str, Any]) -> None:
+        self._recorder = MemoryRecorder()
+        self._episode = Native().open_episode(_spec(faults), self._recorder, StoppedClock())
+
+    def call(self, tool_name: str, **arguments: Any) -> ToolResult:
+        return self._episode.seats[0].call(tool_name, arguments).result
+
+    def refused(self, tool_name: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
+        """Call, expecting a refusal; return its code and details."""
+        result = self.call(tool_name, **arguments)
+        assert isinstance(result, Failure), result
+        return result.code, dict(result.details)
+
+    def answered(self, tool_name: str, **arguments: Any) -> dict[str, Any]:
+        """Call, expecting an answer; return it."""
+        result = self.call(tool_name, **arguments)
+        assert isinstance(result, Value), result
+        return result.output
+
+    def close(self) -> Evidence:
+        self._episode.close()
+        return read_evidence(self._recorder.written())
+
+
+def _spec(faults: Sequence[Mapping[str, Any]]) -> EpisodeSpec:
+    return EpisodeSpec(
+        episode_id="e",
+        world="files",
+        profile="native",
+        initial_state={"files": {"/a.txt": "x"}},
+        fault_plan=tuple(
+            FaultRule(index, fault["fault_type"], fault.get("trigger", {}), "soft", fault.get("payload", {}))
+            for index, fault in enumerate(faults)
+        ),
+        seed=1,
+        seats=(SeatSpec(instruction="", budget=Budget()),),
+    )

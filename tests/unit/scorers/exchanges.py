@@ -1,0 +1,76 @@
+"""Calls and evidence, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runner.core.episode_spec import ONLY_SEAT, SeatSpec
+from runner.core.evidence import Evidence, Exchange, ShownFailure
+from runner.core.fault_plan import FaultRule
+from runner.core.gold import Gold
+from runner.core.ledger import Budget
+from runner.core.outcome import Finished, SeatEnd
+from runner.core.score import Score
+from runner.core.task import Task
+from runner.core.tools import FailureKind
+from runner.scorers.native import NativeScorer
+
+SUBMITTED = Finished()
+
+
+def answered(tool_name: str = "t", *strikes: int, delivered: Any = None, **sent: Any) -> Exchange:
+    """A call that was answered."""
+    arguments = sent if delivered is None else delivered
+    return Exchange(ONLY_SEAT, tool_name, sent, arguments, {}, None, strikes, "")
+
+
+def failed(
+    kind: FailureKind, tool_name: str = "t", *strikes: int, code: str = "e", original: str = "", **sent: Any
+) -> Exchange:
+    """A call that was not."""
+    failure = ShownFailure(kind, code, "", {"original_error_code": original} if original else {})
+    return Exchange(ONLY_SEAT, tool_name, sent, sent, None, failure, strikes, "")
+
+
+def evidence(
+    *exchanges: Exchange,
+    state: Mapping[str, Any] | None = None,
+    end: SeatEnd | None = SUBMITTED,
+    deliveries: Sequence[int] = (),
+) -> Evidence:
+    """A closed episode; with ``end`` None its agent broke off."""
+    ends = {} if end is None else {ONLY_SEAT: end}
+    return Evidence(exchanges, (), ends, dict(state or {}), tuple(deliveries))
+
+
+def task(state: Mapping[str, Any] | None = None, *families: str) -> Task:
+    """A task with these faults planned."""
+    return Task(
+        task_id="t",
+        world="files",
+        profile="native",
+        initial_state=dict(state or {}),
+        fault_plan=tuple(FaultRule(index, family) for index, family in enumerate(families)),
+        seed=0,
+        seats=(SeatSpec(instruction="", budget=Budget()),),
+        tags={},
+    )
+
+
+def judged(
+    criterion: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    seen: Evidence,
+    before: Mapping[str, Any] | None = None,
+    *families: str,
+    solvable: bool = True,
+) -> Score:
+    """What the native scorer says."""
+    criteria = [criterion] if isinstance(criterion, Mapping) else criterion
+    return NativeScorer().score(task(before, *families), Gold("native", tuple(criteria), solvable), seen)
+
+
+def holds(criterion: Mapping[str, Any], seen: Evidence, before: Mapping[str, Any] | None = None) -> bool:
+    """Whether one criterion holds, whatever else there is to the score."""
+    score = judged(criterion, seen, before)
+    return score.checks[f"check_0:{criterion['op']}"]

@@ -1,0 +1,118 @@
+"""Verdict and metrics of the native scorer rest on what truly happened."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runner.core.outcome import Finished, GaveUp, SeatEnd
+from runner.core.tools import FailureKind
+from tests.unit.scorers.exchanges import answered, evidence, failed, judged
+
+HOLDS = {"op": "unchanged"}
+INVALID, WORLD, FAULT, SPENT = (
+    FailureKind.INVALID_CALL,
+    FailureKind.WORLD,
+    FailureKind.FAULT,
+    FailureKind.OUT_OF_BUDGET,
+)
+
+
+@pytest.mark.parametrize(
+    ("solvable", "end", "success"),
+    [
+        (True, Finished(), True),
+        (True, None, True),
+        (True, GaveUp(), False),
+        (False, GaveUp(), True),
+        (False, Finished(), False),
+        (False, None, False),
+    ],
+)
+def test_the_work_has_to_end_as_the_task_asks(solvable: bool, end: SeatEnd | None, success: bool) -> None:
+    assert judged(HOLDS, evidence(end=end), solvable=solvable).success is success
+
+
+def test_giving_up_does_not_excuse_what_was_broken() -> None:
+    seen = evidence(state={"a": 2}, end=GaveUp())
+    assert judged(HOLDS, seen, {"a": 1}, solvable=False).success is False
+
+
+def test_without_criteria_nothing_is_a_success() -> None:
+    assert judged([], evidence()).success is False
+
+
+def test_invalid_calls_are_those_that_no_tool_saw_whatever_their_code() -> None:
+    seen = evidence(
+        failed(INVALID, code="missing_required_arg"),
+        failed(FAULT, "t", 0, code="unknown_argument"),
+        failed(WORLD, code="not_found"),
+        failed(SPENT, code="retry_exceeded", original="unknown_tool"),
+    )
+    metrics = judged(HOLDS, seen, None, "schema_drift").metrics
+    assert metrics["invalid_calls"] == 2
+    assert metrics["policy_violations"] == 2
+    assert metrics["budget_exceeded"] is True
+    assert metrics["catastrophic_failure"] is True
+
+
+def test_a_denial_is_a_violation_even_when_its_code_was_rewritten() -> None:
+    families = ("authz", "adversarial_error", "timeout")
+    seen = evidence(
+        failed(FAULT, "t", 0, 1, code="not_found"),
+        failed(FAULT, "t", 0, 2, code="timeout"),
+        failed(WORLD, "t", 0, code="not_found"),
+        answered("t", 0),
+    )
+    assert judged(HOLDS, seen, None, *families).metrics["policy_violations"] == 1
+
+
+def test_a_fault_is_seen_when_it_struck_not_when_it_was_shown() -> None:
+    assert judged(HOLDS, evidence(answered("t", 0)), None, "schema_drift").metrics["fault_seen"] is True
+    shown = evidence(failed(WORLD, code="timeout"))
+    assert judged(HOLDS, shown, None, "timeout").metrics["fault_seen"] is False
+
+
+@pytest.mark.parametrize(
+    ("calls", "calls_to_recovery"),
+    [
+        ([failed(FAULT, "a", 0), answered("a")], 1),
+        ([answered("a"), failed(FAULT, "a", 0), answered("b"), failed(FAULT, "a", 0), answered("a")], 3),
+        ([failed(FAULT, "a", 0), answered("b")], None),
+        ([answered("a", 0), answered("a")], None),
+        ([failed(WORLD, "a"), answered("a")], None),
+    ],
+)
+def test_recovery_is_of_the_same_tool(calls: list[Any], calls_to_recovery: int | None) -> None:
+    metrics = judged(HOLDS, evidence(*calls), None, "timeout").metrics
+    assert metrics["time_to_recovery"] == calls_to_recovery
+
+
+def test_planned_and_delivered_faults_are_counted_apart() -> None:
+    seen = evidence(answered("t", 1), deliveries=(0, 3))
+    metrics = judged(HOLDS, seen, None, "timeout", "schema_drift").metrics
+    assert (metrics["faults_planned"], metrics["faults_delivered"]) == (2, 1)
+    assert (metrics["primary_fault"], metrics["fault_types"]) == ("timeout", ["timeout", "schema_drift"])
+    assert metrics["recovery_success"] is True
+
+
+def test_collateral_changes_are_those_that_no_criterion_speaks_of() -> None:
+    before = {"files": {"/a.txt": "x", "/b.txt": "y"}, "accounts": {"a1": {"tier": "t"}}}
+    after = {
+        "files": {"/a.txt": "z", "/c.txt": "new"},
+        "accounts": {"a1": {"tier": "gold", "note": "oops"}},
+    }
+    criteria: list[dict[str, Any]] = [
+        {"op": "map_value_equals", "path": "files", "key": "/a.txt", "value": "z"},
+        {"op": "equals", "path": "accounts.a1.tier", "value": "gold"},
+        {"op": "only_changed", "paths": [["files", "/c.txt"]]},
+    ]
+    score = judged(criteria, evidence(state=after), before)
+    assert score.metrics["collateral_changes"] == 2
+    assert score.checks == {
+        "check_0:map_value_equals": True,
+        "check_1:equals": True,
+        "check_2:only_changed": False,
+        "end:did_not_give_up": True,
+    }
