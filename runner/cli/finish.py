@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 from rich.console import Console
 
@@ -16,6 +17,8 @@ from runner.report.summary import run_digest, summarize
 
 BAD_INPUT = 2
 INFRA = 3
+WIDE = 200
+"""Columns of what is written to a file or a pipe."""
 INFRA_SHARE_MAX = 0.1
 """With a larger share of episodes lost to our own failures, no headline is printed."""
 
@@ -53,12 +56,11 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
             f"{infra} of {len(rows)} episodes failed on our side: no result to speak of", markup=False
         )
     else:
-        console = Console()
-        console.print(agent_table(summaries), crop=False, overflow="ignore", no_wrap=True)
-        console.print(
-            f"\nisolation: {folder.manifest()['isolation']}   trace digest: {digest[:16]}…   {folder.path}/",
-            highlight=False,
-        )
+        # A pipe has no width, and the table must not be squeezed into a guess of one.
+        console = Console(width=None if sys.stdout.isatty() else WIDE)
+        console.print(agent_table(summaries))
+        where = f"isolation: {folder.manifest()['isolation']}   trace digest: {digest[:16]}…   {folder.path}/"
+        console.print(f"\n{where}", highlight=False, markup=False)
     for line in complaints:
         errors.print(
             f"glovebox: {line}; see {folder.path}/output/", markup=False, highlight=False, soft_wrap=True

@@ -44,6 +44,11 @@ class RunProgress:
     ) -> None:
         self._bar.stop()
 
+    def wait(self, what: str) -> None:
+        """Say what takes long."""
+        if not self._quiet:
+            self._console.print(what, highlight=False, markup=False)
+
     def start(self, engine: str, to_run: int, done: int) -> None:
         """Say what is about to happen."""
         self._total = to_run

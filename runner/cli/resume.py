@@ -20,5 +20,5 @@ def resume(run_dir: Path, as_json: bool) -> int:
     """Finish the run in DIR: run the episodes that are missing or failed on our side, repeat none."""
     folder = RunFolder.open(run_dir)
     with RunProgress(Console(stderr=True), quiet=as_json) as progress:
-        resume_run(folder, Progress(progress.start, progress.row))
+        resume_run(folder, Progress(progress.start, progress.row, progress.wait))
     return finish(folder, folder.rows(), as_json=as_json)

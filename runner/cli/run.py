@@ -57,7 +57,7 @@ def _setting(name: str) -> str:
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.pass_context
-def run(ctx: click.Context, out: Path | None, as_json: bool, **given: Any) -> int:
+def run(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any) -> int:
     """Run agents on the tasks of SUITE, each episode in a box of its own.
 
     SUITE is the name of a benchmark, such as `sample`, or a file or folder of tasks; `glovebox list` says
@@ -80,5 +80,5 @@ def run(ctx: click.Context, out: Path | None, as_json: bool, **given: Any) -> in
     config = run_config(settings)
     folder_path = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     with RunProgress(Console(stderr=True), quiet=as_json) as progress:
-        folder = start_run(config, folder_path, Progress(progress.start, progress.row))
+        folder = start_run(config, folder_path, Progress(progress.start, progress.row, progress.wait))
     return finish(folder, folder.rows(), as_json=as_json)

@@ -74,7 +74,8 @@ def _replay(via: str, engine: str) -> Iterator[Replay]:
             return
         from runner.vectors.via_box import ViaBox
 
-        yield ViaBox.on(engine, pool)
+        with ViaBox.on(engine, pool) as boxes:
+            yield boxes
 
 
 def _print_json(via: str, verdicts: list[Verdict], failed: list[Verdict]) -> None:

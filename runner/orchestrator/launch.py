@@ -18,7 +18,7 @@ from runner.core.canonical_names import file_name
 from runner.core.errors import InputError
 from runner.core.json_values import JsonObject
 from runner.core.task import Suite
-from runner.engines.engine import AgentKind, Image, Limits, Mount
+from runner.engines.engine import AgentKind, EngineOptions, Image, Limits, Mount
 from runner.engines.ownership import owner_is_alive, owner_labels
 from runner.engines.table import ChosenEngine, choose_engine
 from runner.orchestrator.agents import NamedAgent, name_agents
@@ -43,6 +43,8 @@ class Progress:
     on_start: Callable[[str, int, int], None]
     """Which engine and why; episodes to run; episodes done before."""
     on_row: Callable[[EpisodeRow], None]
+    on_wait: Callable[[str], None]
+    """What takes long before the first episode, in one line."""
 
 
 def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
@@ -54,7 +56,7 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
     """
     suite = load_suite(config.suite)
     agents = name_agents(config.agents)
-    chosen = _choose(config)
+    chosen = _choose(config, progress.on_wait)
     images = _prepare(chosen, agents)
     folder = RunFolder.create(out, _manifest(config, suite, agents, images, chosen), suite)
     _execute(folder, config, suite, agents, images, chosen, progress)
@@ -70,7 +72,7 @@ def resume_run(folder: RunFolder, progress: Progress) -> None:
     """
     config = config_of(folder)
     agents = name_agents(config.agents)
-    chosen = _choose(config)
+    chosen = _choose(config, progress.on_wait)
     folder.drop_torn_row()
     images = _prepare(chosen, agents)
     _execute(folder, config, folder.suite(), agents, images, chosen, progress)
@@ -95,8 +97,9 @@ def planned_of(folder: RunFolder) -> list[PlannedEpisode]:
     return list(plan_episodes(folder.suite(), labels, config.trials, config.seed))
 
 
-def _choose(config: RunConfig) -> ChosenEngine:
-    return choose_engine(config.engine, runtime=config.runtime, trust=config.i_trust_this_agent)
+def _choose(config: RunConfig, on_wait: Callable[[str], None]) -> ChosenEngine:
+    options = EngineOptions(runtime=config.runtime, trust=config.i_trust_this_agent, progress=on_wait)
+    return choose_engine(config.engine, options)
 
 
 def _prepare(chosen: ChosenEngine, agents: Sequence[NamedAgent]) -> dict[str, Image]:
