@@ -13,10 +13,10 @@ from runner.core.gold import Gold
 from runner.core.json_values import Json, JsonObject
 from runner.core.outcome import GaveUp
 from runner.core.score import Score
+from runner.core.state_diff import is_below
 from runner.core.task import Task
 from runner.core.tools import FailureKind
 from runner.scorers.native_criteria import Case, allowed_paths, check
-from runner.scorers.state_diff import is_below
 
 CATASTROPHIC_INVALID_CALLS = 3
 

@@ -14,8 +14,8 @@ from runner.core.errors import SpecError
 from runner.core.evidence import Evidence, Exchange
 from runner.core.json_values import Json, JsonObject, canonical_json
 from runner.core.outcome import Finished, GaveUp, SeatEnd
+from runner.core.state_diff import Path, changed_paths, is_below
 from runner.scorers.criteria import Criterion, check_all
-from runner.scorers.state_diff import Path, changed_paths, is_below
 
 
 @dataclass(frozen=True, slots=True)

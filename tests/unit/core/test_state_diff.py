@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.core.json_values import canonical_json
-from runner.scorers.state_diff import changed_paths, is_below
+from runner.core.state_diff import Change, changed_paths, changes, is_below
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
@@ -72,3 +72,13 @@ def test_a_path_is_below_itself_and_below_all_above_it() -> None:
     assert is_below(("a", "b"), ["a", "b"])
     assert not is_below(("a",), ["a", "b"])
     assert not is_below(("ab",), ["a"])
+
+
+def test_a_change_says_what_was_and_what_is():
+    before = {"accounts": {"a": {"tier": "basic", "old": 1}}}
+    after = {"accounts": {"a": {"tier": "gold", "new": [True]}}}
+    assert changes(before, after) == (
+        Change(("accounts", "a", "new", 0), None, "true"),
+        Change(("accounts", "a", "old"), "1", None),
+        Change(("accounts", "a", "tier"), '"basic"', '"gold"'),
+    )

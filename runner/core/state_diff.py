@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from runner.core.json_values import Json, canonical_json
 
@@ -11,15 +12,30 @@ Path = tuple[str | int, ...]
 list have one and no two share it, else by its position."""
 
 
-def changed_paths(before: Json, after: Json) -> tuple[Path, ...]:
-    """Return the path of every leaf that differs, was added or was removed, in order.
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One leaf that is not what it was. Values are canonical JSON text; None where there is no such leaf."""
+
+    path: Path
+    before: str | None
+    after: str | None
+
+
+def changes(before: Json, after: Json) -> tuple[Change, ...]:
+    """Return every leaf that differs, was added or was removed, in the order of their paths.
 
     A leaf is anything but an object or a list that has entries. 1, 1.0 and true differ.
     """
     old, new = dict(_leaves(before, ())), dict(_leaves(after, ()))
     changed = [path for path, text in new.items() if old.get(path) != text]
     removed = [path for path in old if path not in new and not _is_told_by(new, path)]
-    return tuple(sorted({*changed, *removed}, key=_order))
+    paths = sorted({*changed, *removed}, key=_order)
+    return tuple(Change(path, old.get(path), new.get(path)) for path in paths)
+
+
+def changed_paths(before: Json, after: Json) -> tuple[Path, ...]:
+    """Return the path of every leaf that differs, was added or was removed, in order."""
+    return tuple(change.path for change in changes(before, after))
 
 
 def is_below(path: Path, top: Sequence[str | int]) -> bool:
