@@ -53,7 +53,7 @@ proto-check: setup ## check that generated code is fresh, protos have style and 
 
 .PHONY: images
 images: setup ## build the images that boxes are started from
-	@.venv/bin/glovebox images
+	@.venv/bin/glovebox images build
 
 .PHONY: bench
 bench: setup ## measure what the wall costs, as ratios

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.core.episode_spec import EpisodeSpec
-from runner.core.events import CallMade, EpisodeClosed, EpisodeOpened, Event, Recorder, strikes_by_rule
+from runner.core.events import CallMade, EpisodeClosed, EpisodeOpened, Event, Recorder
 from runner.core.seat import Seat
 from runner.core.tools import World
 
@@ -17,8 +17,9 @@ class DeliveryCount:
 
     def record(self, event: Event, duration_ns: int = 0) -> None:
         """Count what struck a call, then pass the event on."""
-        if isinstance(event, CallMade) and event.result.story:
-            strikes_by_rule(event.result.story, self.deliveries)
+        if isinstance(event, CallMade):
+            for strike in event.result.story:
+                self.deliveries[strike.rule] += 1
         self._recorder.record(event, duration_ns)
 
 

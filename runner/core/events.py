@@ -13,7 +13,7 @@ from typing import Protocol
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.json_values import Json, JsonObject, digest_json
 from runner.core.outcome import SeatEnd, outcome_to_json
-from runner.core.tools import FaultEvent, Story, ToolCall, ToolResult, Value, delivered_arguments
+from runner.core.tools import FaultEvent, ToolCall, ToolResult, Value, delivered_arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class EpisodeOpened:
             "seed": str(spec.seed),
             "state": digest_json(spec.initial_state),
             "fault_plan": [rule.to_json() for rule in spec.fault_plan],
-            "seats": [{"name": seat.name, "budget": _budget_json(seat.budget)} for seat in spec.seats],
+            "seats": [{"name": seat.name, "budget": seat.budget.to_json()} for seat in spec.seats],
         }
 
 
@@ -146,15 +146,3 @@ def _strike_json(strike: FaultEvent) -> JsonObject:
     if strike.code_before is not None:
         event["code_before"] = strike.code_before
     return event
-
-
-def _budget_json(budget: object) -> JsonObject:
-    names = ("steps", "calls", "retries", "wall_ms")
-    limits = {name: getattr(budget, name) for name in names}
-    return {name: limit for name, limit in limits.items() if limit is not None}
-
-
-def strikes_by_rule(story: Story, deliveries: list[int]) -> None:
-    """Add one to ``deliveries`` for every strike in ``story``, by rule."""
-    for strike in story:
-        deliveries[strike.rule] += 1

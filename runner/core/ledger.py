@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from threading import Lock
 
+from runner.core.json_values import JsonObject
+
 
 class BudgetKind(Enum):
     """What can be spent. The value names the unit where it is not a count."""
@@ -41,6 +43,11 @@ class Budget:
             BudgetKind.RETRIES: self.retries,
         }
         return {kind: limit for kind, limit in counted.items() if limit is not None}
+
+    def to_json(self) -> JsonObject:
+        """Return the bounds that are set, by name."""
+        bounds = {kind.value: getattr(self, kind.value) for kind in BudgetKind}
+        return {name: bound for name, bound in bounds.items() if bound is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +107,8 @@ class Ledger:
         if actual is None:
             return
         with self._lock:
-            for kind, amount in reservation.amounts.items():
-                self._spent[kind] += actual.get(kind, 0) - amount
+            for kind in {**reservation.amounts, **actual}:
+                self._spent[kind] += actual.get(kind, 0) - reservation.amounts.get(kind, 0)
 
     def spent(self, kind: BudgetKind) -> int:
         """Return the units of ``kind`` that are settled or reserved."""
