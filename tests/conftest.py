@@ -8,20 +8,26 @@ from functools import cache
 
 import pytest
 
-ENGINE_OF_MARKER = {"docker": "docker", "image": "docker", "bubblewrap": "bubblewrap"}
-"""Marker → the engine without which its tests mean nothing."""
+ENGINE_OF_MARKER = {
+    "docker": ("docker", None),
+    "image": ("docker", None),
+    "bubblewrap": ("bubblewrap", None),
+    "runsc": ("docker", "runsc"),
+}
+"""Marker → the engine and the runtime without which its tests mean nothing."""
 
 
 @cache
-def _missing(engine: str) -> str | None:
-    from runner.core.errors import GloveboxError
-    from runner.engines.table import ENGINES
+def _missing(engine: str, runtime: str | None) -> str | None:
+    from runner.core.errors import InputError
+    from runner.engines.engine import EngineOptions
+    from runner.engines.table import choose_engine
 
     try:
-        readiness = ENGINES.load(engine)().check()
-    except GloveboxError as error:
+        choose_engine(engine, EngineOptions(runtime=runtime)).engine.close()
+    except InputError as error:
         return str(error)
-    return None if readiness.ready else readiness.detail
+    return None
 
 
 def _marked(item: pytest.Item) -> list[str]:
@@ -30,7 +36,7 @@ def _marked(item: pytest.Item) -> list[str]:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in _marked(item):
-        reason = _missing(ENGINE_OF_MARKER[marker])
+        reason = _missing(*ENGINE_OF_MARKER[marker])
         if reason is not None:
             pytest.skip(f"needs {marker}: {reason}")
 

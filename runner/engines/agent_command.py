@@ -7,8 +7,11 @@ from pathlib import Path
 from runner.core.errors import InputError
 from runner.engines.engine import AGENT_FOLDER, AgentKind, AgentSource, Mount
 
-ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
-"""Unbuffered, so that what an agent printed is there when it had to be stopped."""
+ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8"}
+"""Not PYTHONUNBUFFERED: without its buffer Python loses what a pipe does not take at once, as under gVisor."""
+
+_READ_FILE = 0o004
+_READ_FOLDER = 0o005
 
 
 def sdk_command(source: AgentSource) -> tuple[str, ...]:
@@ -17,23 +20,38 @@ def sdk_command(source: AgentSource) -> tuple[str, ...]:
     return ("python3", "-m", "glovebox_agent", "run", name)
 
 
-def agent_mounts(source: AgentSource) -> tuple[Mount, ...]:
+def agent_mounts(source: AgentSource, *, for_nobody: bool) -> tuple[Mount, ...]:
     """Return what the box must show of the host for ``source``: the folder that holds its module, or nothing.
 
+    Args:
+        source: the agent.
+        for_nobody: the box has no more rights on the host than any user, so it must be allowed to read.
+
     Raises:
-        InputError: there is no such module where the command is run.
+        InputError: there is no such module where the command is run, or the box could not read it.
     """
     if source.kind is not AgentKind.MODULE:
         return ()
-    return (Mount(_folder_of(source.name), AGENT_FOLDER),)
+    module = _find_module(source.name)
+    if for_nobody:
+        _require_readable(module.parent)
+        _require_readable(module)
+    return (Mount(module.parent, AGENT_FOLDER),)
 
 
-def _folder_of(name: str) -> Path:
+def _find_module(name: str) -> Path:
     module, _, attribute = name.partition(":")
     parts = module.split(".")
     if not attribute.isidentifier() or not all(part.isidentifier() for part in parts):
         raise InputError(f"{name!r} does not name an agent; write module:Class")
     folder = Path.cwd()
-    if not (folder / f"{parts[0]}.py").is_file() and not (folder / parts[0]).is_dir():
-        raise InputError(f"there is no module {parts[0]!r} in {folder}; run the command where it lies")
-    return folder
+    for path in (folder / parts[0], folder / f"{parts[0]}.py"):
+        if path.exists():
+            return path
+    raise InputError(f"there is no module {parts[0]!r} in {folder}; run the command where it lies")
+
+
+def _require_readable(path: Path) -> None:
+    needed = _READ_FOLDER if path.is_dir() else _READ_FILE
+    if path.stat().st_mode & needed != needed:
+        raise InputError(f"the box cannot read {path}; let others read it (chmod -R o+rX)")

@@ -80,7 +80,7 @@ class BubblewrapEngine:
                 f"bubblewrap has no images, so it cannot run {source.name!r}; use --engine docker"
             )
         sdk = installed_sdk()
-        mounts = agent_mounts(source)
+        mounts = agent_mounts(source, for_nobody=os.geteuid() == 0)
         packages = f"{AGENT_FOLDER}:{PACKAGES_FOLDER}" if mounts else PACKAGES_FOLDER
         return Image(
             "",

@@ -103,7 +103,7 @@ class DockerEngine:
             case AgentKind.FOLDER:
                 return self._image(build_folder(Path(source.name), progress, self._daemon))
             case AgentKind.BUILTIN | AgentKind.MODULE:
-                mounts = agent_mounts(source)
+                mounts = agent_mounts(source, for_nobody=True)
                 return replace(
                     self._image(build_agent_python(progress, self._daemon)),
                     command=sdk_command(source),

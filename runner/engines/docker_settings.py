@@ -77,6 +77,8 @@ def _resources(limits: Limits) -> dict[str, Any]:
             _both("nofile", limits.open_files),
             _both("fsize", limits.file_bytes),
             _both("core", 0),
+            # /dev/mqueue is there all the same, and is a place to write.
+            _both("msgqueue", 0),
         ],
     }
 

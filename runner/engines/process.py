@@ -62,7 +62,7 @@ class ProcessEngine:
                 f"the process engine gives {source.name!r} this machine without any isolation; "
                 "use --engine docker or bubblewrap, or add --i-trust-this-agent"
             )
-        mounts = agent_mounts(source)
+        mounts = agent_mounts(source, for_nobody=False)
         environment = ENVIRONMENT | ({"PYTHONPATH": AGENT_FOLDER} if mounts else {})
         return Image("", "", (sys.executable, *sdk_command(source)[1:]), mounts, environment)
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from runner.core.errors import InputError
 from runner.core.registry import Registry
 from runner.engines.engine import Engine, EngineOptions
 
-EngineFactory = Callable[[EngineOptions], Engine]
-"""Makes an engine; touches nothing yet."""
+
+class EngineFactory(Protocol):
+    """An engine's class."""
+
+    def __call__(self, options: EngineOptions | None = None, /) -> Engine:
+        """Make the engine; touches nothing yet."""
+        ...
+
 
 ENGINES: Registry[EngineFactory] = Registry(
     "engine",

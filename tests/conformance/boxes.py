@@ -1,0 +1,100 @@
+"""What the tests of every engine share: boxes that run a piece of Python, and a socket for them to find."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from runner.engines.engine import GLOVES, Box, BoxOutput, BoxSpec, Engine, Exit, Image, Limits, Mount
+
+PATIENCE_MS = 60_000
+"""For whatever should take a second on a machine with nothing else to do."""
+SOCKET = f"{GLOVES}/grpc.sock"
+
+
+@dataclass
+class Boxes:
+    """Starts boxes of one engine and closes them at the end."""
+
+    engine: Engine
+    image: Image
+    gloves: Path
+    labels: dict[str, str]
+    cleaning: ExitStack
+
+    def start(
+        self, code: str, *arguments: str, limits: Limits | None = None, mounts: tuple[Mount, ...] = ()
+    ) -> Box:
+        """Start a box that runs ``code``; the arguments are its ``sys.argv[1:]``."""
+        box = self.engine.start(self.spec(code, *arguments, limits=limits, mounts=mounts))
+        self.cleaning.callback(box.close)
+        return box
+
+    def spec(
+        self, code: str, *arguments: str, limits: Limits | None = None, mounts: tuple[Mount, ...] = ()
+    ) -> BoxSpec:
+        image = replace(self.image, command=(self.image.command[0], "-c", code))
+        return BoxSpec(
+            image=image,
+            gloves=self.gloves,
+            arguments=arguments,
+            mounts=mounts,
+            limits=limits or Limits(),
+            labels=self.labels,
+        )
+
+    def run(
+        self, code: str, *arguments: str, limits: Limits | None = None, mounts: tuple[Mount, ...] = ()
+    ) -> tuple[Exit, BoxOutput]:
+        """Run ``code`` to its end."""
+        box = self.start(code, *arguments, limits=limits, mounts=mounts)
+        ended = box.wait(PATIENCE_MS)
+        assert ended is not None, "the box did not end"
+        return ended, box.close()
+
+    def says(self, code: str, *arguments: str, limits: Limits | None = None) -> str:
+        """Run ``code``, which must succeed, and return what it printed."""
+        ended, output = self.run(code, *arguments, limits=limits)
+        assert ended.code == 0, output.stderr.decode()
+        return output.stdout.decode().strip()
+
+
+class Listener:
+    """A real server on the socket that boxes find in their gloves."""
+
+    def __init__(self, gloves: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.bind(str(gloves / "grpc.sock"))
+        (gloves / "grpc.sock").chmod(0o666)
+        self._socket.listen()
+        self._socket.settimeout(PATIENCE_MS / 1000)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def accept(self) -> socket.socket:
+        connection, _ = self._socket.accept()
+        connection.settimeout(PATIENCE_MS / 1000)
+        return connection
+
+
+def hangs_up(connection: socket.socket) -> bool:
+    """Tell whether the other side is gone, waiting for it; a process that is killed hangs up."""
+    try:
+        while connection.recv(4096):
+            pass
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        pass
+    return True
+
+
+Starter = Callable[[], Boxes]
