@@ -46,7 +46,9 @@ class Probe:
         for _ in range(ROUNDS):
             for name, call in calls.items():
                 times.setdefault(name, []).extend(_time(call, CALLS_A_ROUND))
-        json.dump({name: [round(one * 1e6, 1) for one in values] for name, values in times.items()}, sys.stdout)
+        json.dump(
+            {name: [round(one * 1e6, 1) for one in values] for name, values in times.items()}, sys.stdout
+        )
         session.submit()
 
 
