@@ -24,8 +24,16 @@ def cases_of(records: Iterable[Placed[T]], case_of: Callable[[T], Case]) -> tupl
 
 def _case(record: Placed[T], case_of: Callable[[T], Case]) -> Case:
     try:
-        case = case_of(record.value)
-        open_task(case.task, Notebook())
+        return opened(case_of(record.value))
     except InputError as error:
         raise Unreadable(record.place, Problem.INVALID_RECORD, str(error)) from None
+
+
+def opened(case: Case) -> Case:
+    """Return the case after its task was opened once.
+
+    Raises:
+        SpecError: world, state or fault plan cannot be used.
+    """
+    open_task(case.task, Notebook())
     return case

@@ -10,7 +10,7 @@ from runner.benchmarks.reading import Place, Problem, Unreadable
 from runner.benchmarks.toolmisuse.record import Split
 from runner.core.errors import InputError
 
-SPLITS: tuple[str, ...] = get_args(Split)
+SPLITS: tuple[Split, ...] = get_args(Split)
 
 
 def task_files(root: Path, split: str) -> tuple[Path, ...]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Split = Literal["train", "dev", "test_public"]
+Difficulty = Literal["easy", "medium", "hard"]
 Domain = Literal["crud", "retrieval", "files", "scheduling", "mixed"]
 FaultType = Literal["timeout", "rate_limit", "schema_drift", "authz", "adversarial_error"]
 
@@ -39,7 +40,7 @@ class TaskRecord(_Strict):
 
     task_id: str
     split: Split
-    difficulty: Literal["easy", "medium", "hard"]
+    difficulty: Difficulty
     domain: Domain
     instruction: str
     toolset_id: str

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from runner.benchmarks.manifest import read_manifest, verify_files
 from runner.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records
 from runner.benchmarks.records import refuse_duplicates, validated
 from runner.benchmarks.toolmisuse.files import task_files
@@ -33,6 +34,9 @@ def read_split(root: Path, split: str | None) -> Records:
     files = (root,) if root.is_file() else task_files(root, split or "")
     for path in files:
         verify_published(path)
+    manifest = read_manifest(root) if root.is_dir() else None
+    if manifest is not None:
+        verify_files(root, manifest, files)
     records = tuple(record for path in files for record in _read_tasks(path))
     refuse_duplicates(records)
     kept = tuple(each for each in records if split in (None, each.value.split))

@@ -1,0 +1,62 @@
+"""Proves what a task claims: that its oracle is right, that nothing comes of nothing.
+
+How evidence is judged is handed in: scorers are another room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from runner.benchmarks.rehearsal import rehearse
+from runner.core.errors import InputError, SpecError
+from runner.core.evidence import Evidence
+from runner.core.gold import Gold
+from runner.core.score import Score
+from runner.core.task import Case, Task
+
+Judge = Callable[[Task, Gold, Evidence], Score]
+"""Scores one episode by the scorer that its gold names."""
+
+NOTHING = ({"submit": ""},)
+
+
+class Unproven(InputError):
+    """A task that is not what it claims to be."""
+
+    def __init__(self, task_id: str, reason: str) -> None:
+        super().__init__(f"{task_id}: {reason}")
+
+
+def prove_solvable(case: Case, judge: Judge) -> None:
+    """Play the oracle and judge it.
+
+    Raises:
+        Unproven: the oracle fails, or a planned fault never met it.
+    """
+    evidence = _rehearse(case)
+    score = judge(case.task, case.gold, evidence)
+    if score.success is not True:
+        failed = ", ".join(name for name, held in score.checks.items() if not held)
+        raise Unproven(case.task.task_id, f"its oracle does not solve it: {failed or 'it has no criteria'}")
+    if not all(evidence.deliveries):
+        rule = evidence.deliveries.index(0)
+        raise Unproven(case.task.task_id, f"fault_plan[{rule}] never meets its oracle")
+
+
+def prove_not_free(case: Case, judge: Judge) -> None:
+    """Do nothing and judge that.
+
+    Raises:
+        Unproven: doing nothing is a success.
+    """
+    if judge(case.task, case.gold, rehearse(case.task, NOTHING)).success is not False:
+        raise Unproven(case.task.task_id, "doing nothing solves it")
+
+
+def _rehearse(case: Case) -> Evidence:
+    if not case.gold.oracle:
+        raise Unproven(case.task.task_id, "it has no oracle")
+    try:
+        return rehearse(case.task, case.gold.oracle)
+    except SpecError as error:
+        raise Unproven(case.task.task_id, f"its oracle cannot be played: {error}") from None

@@ -1,0 +1,1 @@
+"""Makes ToolMisuseBench suites: same format, same rules, our own words."""
