@@ -8,7 +8,7 @@ from runner.core.errors import InputError
 from runner.engines.engine import AGENT_FOLDER, AgentKind, AgentSource, Mount
 
 ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8"}
-"""Not PYTHONUNBUFFERED: without its buffer Python loses what a pipe does not take at once, as under gVisor."""
+"""Not PYTHONUNBUFFERED: Python would lose what a pipe does not take at once, which happens under gVisor."""
 
 _READ_FILE = 0o004
 _READ_FOLDER = 0o005

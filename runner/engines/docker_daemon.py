@@ -17,11 +17,11 @@ import requests
 import urllib3
 from docker import APIClient
 from docker.errors import APIError, DockerException, ImageNotFound, NotFound
-from docker.transport import UnixHTTPAdapter
 from docker.utils import kwargs_from_env
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from runner.core.errors import InfraError, InputError
+from runner.engines import docker_road as road
 
 T = TypeVar("T")
 
@@ -29,10 +29,7 @@ DEADLINE_S = 60
 """Per question. A daemon under load takes seconds; one that is stuck takes for ever."""
 CONNECT_DEADLINE_S = 5
 ATTEMPTS = 3
-_CONNECTIONS_MAX = 64
-"""Kept open between questions."""
 _DEFAULT_HOST = "unix:///var/run/docker.sock"
-_REPLY_HEAD_BYTES_MAX = 64 * 1024
 
 
 class _Busy(Exception):
@@ -56,18 +53,20 @@ class Daemon:
         self.host = str(settings.get("base_url") or _DEFAULT_HOST).replace("http+unix://", "unix://")
         if not self.host.startswith("unix://"):
             raise InputError(f"DOCKER_HOST is {self.host}, but boxes need a daemon on this machine")
+        self._socket_path = self.host.removeprefix("unix://")
 
     @cached_property
     def client(self) -> APIClient:
         """The SDK's client, for what is asked seldom; wrap it in :meth:`asking`."""
-        with self.asking("answer"):
-            path = self.host.removeprefix("unix://")
-            client = APIClient(self.host, version="auto", timeout=CONNECT_DEADLINE_S)
-            client.timeout = DEADLINE_S
-            client.mount("http+docker://", _OnePool(f"http+unix://{path}", DEADLINE_S, 1, _CONNECTIONS_MAX))
-            # There is no proxy and no password on the way to a local socket.
-            client.trust_env = False
-            return client
+        try:
+            version = road.api_version(self._socket_path, CONNECT_DEADLINE_S)
+        except OSError as error:
+            raise InfraError(f"no Docker engine answers at {self.host}: {error}") from error
+        client = APIClient(self.host, version=version, timeout=DEADLINE_S)
+        client.mount("http+docker://", road.OnePool(self._socket_path, DEADLINE_S))
+        # There is no proxy and no password on the way to a local socket.
+        client.trust_env = False
+        return client
 
     def info(self) -> dict[str, Any]:
         """Return what the daemon says about itself."""
@@ -185,21 +184,10 @@ class Daemon:
         The SDK gives such a stream only with the deadline of its connection, and silence is no failure.
         """
         path = f"/v{self.client.api_version}/containers/{container}/attach?stream=1&stdout=1&stderr=1"
-        lines = (f"POST {path} HTTP/1.1", "Host: docker", "Connection: Upgrade", "Upgrade: tcp", "", "")
-        stream = socket.socket(socket.AF_UNIX)
         try:
-            stream.settimeout(DEADLINE_S)
-            stream.connect(self.host.removeprefix("unix://"))
-            stream.sendall("\r\n".join(lines).encode())
-            status = _read_head(stream).partition(b"\r\n")[0]
-            stream.settimeout(None)
+            return road.hijack(self._socket_path, path, DEADLINE_S)
         except OSError as error:
-            stream.close()
             raise InfraError(f"docker did not attach to a container: {error}") from error
-        if b" 101 " not in status:
-            stream.close()
-            raise InfraError(f"docker refused to attach to a container: {status.decode(errors='replace')}")
-        return stream
 
     def close(self) -> None:
         """Close the connections."""
@@ -233,22 +221,4 @@ class Daemon:
         except _PASSING as error:
             raise InfraError(f"docker did not {what} in time ({self.host}): {error}") from error
         except DockerException as error:
-            raise InfraError(f"no Docker engine answers at {self.host}: {error}") from error
-
-
-class _OnePool(UnixHTTPAdapter):
-    """Keeps connections by the daemon they lead to; the SDK keeps them by the whole address of a question."""
-
-    def get_connection(self, url: Any, proxies: Any = None) -> Any:
-        return super().get_connection("http+docker://localhost", proxies)
-
-
-def _read_head(stream: socket.socket) -> bytes:
-    # The container has not been started yet, so no frame follows in the same piece.
-    head = b""
-    while b"\r\n\r\n" not in head and len(head) < _REPLY_HEAD_BYTES_MAX:
-        piece = stream.recv(4096)
-        if not piece:
-            raise ConnectionResetError("the connection was closed")
-        head += piece
-    return head
+            raise InfraError(f"docker did not {what}: {error}") from error

@@ -23,8 +23,9 @@ SUITE = "bookworm"
 PACKAGES = ("python3", "libstdc++6")
 """libstdc++6 is what gRPC's library is linked with."""
 
-_KEPT = ("usr/bin/python3", "usr/lib/", "lib/", "lib64/", "etc/python3.11/", "etc/ld.so.conf.d/")
-_DROPPED = ("usr/lib/dpkg/", "usr/lib/python3/", "lib/systemd/")
+_KEPT = ("usr/bin/python3", "usr/lib/", "lib/", "lib64/", "etc/ld.so.conf.d/")
+_DROPPED = ("usr/lib/dpkg/", "usr/lib/python3/", "usr/lib/python3.11/sitecustomize.py", "lib/systemd/")
+"""What serves package managers, and a hook of Debian's for reporting its bugs."""
 _DROPPED_PARTS = frozenset({"gconv", "lib2to3", "pydoc_data", "perl5", "krb5", "sasl2", "engines-3"})
 """Folders that no agent misses: conversions of old encodings, a tool, its help, other people's plug-ins."""
 _FILES = {

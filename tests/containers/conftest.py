@@ -1,0 +1,42 @@
+"""A Docker engine, and a folder for gloves."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from docker import APIClient
+
+from runner.engines.docker import DockerEngine
+from runner.engines.engine import EngineOptions
+from runner.engines.ownership import owner_labels
+
+
+@pytest.fixture
+def docker_engine() -> Iterator[DockerEngine]:
+    with closing(DockerEngine(EngineOptions())) as engine:
+        yield engine
+
+
+@pytest.fixture
+def daemon() -> Iterator[APIClient]:
+    """The same daemon, seen without our code."""
+    with closing(APIClient(version="auto")) as client:
+        yield client
+
+
+@pytest.fixture
+def gloves() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.fixture
+def labels() -> dict[str, str]:
+    """A run of this test alone."""
+    return owner_labels(secrets.token_hex(8))

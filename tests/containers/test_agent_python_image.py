@@ -1,0 +1,88 @@
+"""What is in the image that agents in Python start from."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import pytest
+from docker import APIClient
+
+from runner.engines.docker import DockerEngine
+from runner.engines.engine import AgentKind, AgentSource, BoxSpec, Image
+from runner.engines.images.agent_python import NAME, build_agent_python
+
+pytestmark = [pytest.mark.docker, pytest.mark.image]
+
+MIB = 1024 * 1024
+WORDS = ("episode", "harness", "orchestrat", "toolmisuse", "control_pb2", "trace_pb2")
+"""Nothing in a name may tell an agent where it is."""
+
+
+@pytest.fixture
+def image(docker_engine: DockerEngine) -> Image:
+    return docker_engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
+
+
+@pytest.fixture
+def names(daemon: APIClient, image: Image) -> Iterator[list[str]]:
+    """Every path in the image."""
+    container = daemon.create_container(image.digest, ["none"])["Id"]
+    try:
+        with TemporaryFile() as archive:
+            for piece in daemon.export(container):
+                archive.write(piece)
+            archive.seek(0)
+            with tarfile.open(fileobj=archive) as files:
+                yield files.getnames()
+    finally:
+        daemon.remove_container(container, v=True)
+
+
+def test_an_unchanged_image_is_not_built_again(image: Image) -> None:
+    said: list[str] = []
+    assert build_agent_python(said.append) == image.reference
+    assert said == []
+
+
+def test_the_newest_image_has_a_name_for_dockerfiles(daemon: APIClient, image: Image) -> None:
+    assert daemon.inspect_image(f"{NAME}:latest")["Id"] == image.digest  # type: ignore[no-untyped-call]
+
+
+def test_its_command_says_what_it_is(image: Image) -> None:
+    assert image.command == ("python3", "-m", "glovebox_agent", "run", "builtin:noop")
+
+
+def test_it_is_small(daemon: APIClient, image: Image) -> None:
+    size = daemon.inspect_image(image.digest)["Size"]  # type: ignore[no-untyped-call]
+    assert size < 200 * MIB
+
+
+def test_no_path_tells_of_the_harness(names: list[str]) -> None:
+    assert [name for name in names for word in WORDS if word in name.lower()] == []
+
+
+def test_everything_python_imports_is_compiled(names: list[str]) -> None:
+    sources = [Path(name) for name in names if name.endswith(".py") and "/python3.11/" in f"/{name}"]
+    imported = [one for one in sources if not {"test", "tests", "site-packages", "config"} & set(one.parts)]
+    compiled = {name for name in names if name.endswith(".cpython-311.pyc")}
+    missing = [
+        one for one in imported if f"{one.parent}/__pycache__/{one.stem}.cpython-311.pyc" not in compiled
+    ]
+    assert len(imported) > 500
+    assert missing == []
+
+
+def test_importing_compiles_nothing(docker_engine: DockerEngine, image: Image, gloves: Path) -> None:
+    code = "import sys; import glovebox_agent; print(sys.version_info[:2], flush=True)"
+    command = ("python3", "-v", "-c", code)
+    box = docker_engine.start(BoxSpec(image=replace(image, command=command), gloves=gloves))
+    assert box.wait(60_000) is not None
+    output = box.close()
+    assert output.stdout == b"(3, 11)\n"
+    assert len(re.findall(rb"# code object from '/\S+\.pyc'", output.stderr)) > 100
+    assert re.findall(rb"# code object from '/\S+\.py'", output.stderr) == []

@@ -1,0 +1,204 @@
+"""What is particular to boxes that a Docker daemon makes."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docker import APIClient
+
+from runner.core.errors import InputError
+from runner.engines.docker import DockerEngine
+from runner.engines.engine import AgentKind, AgentSource, Box, BoxSpec, Image, Limits
+from runner.engines.images.agent_python import NAME as AGENT_PYTHON
+from runner.engines.ownership import RUN
+
+pytestmark = [pytest.mark.docker, pytest.mark.image]
+
+PATIENCE_MS = 60_000
+SLEEP = "import time; time.sleep(600)"
+
+
+@pytest.fixture
+def python(docker_engine: DockerEngine) -> Image:
+    return docker_engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
+
+
+@pytest.fixture
+def remove_images(daemon: APIClient) -> Iterator[list[str]]:
+    references: list[str] = []
+    yield references
+    for reference in references:
+        daemon.remove_image(reference, force=True)
+
+
+def containers_of(daemon: APIClient, labels: dict[str, str]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = daemon.containers(all=True, filters={"label": f"{RUN}={labels[RUN]}"})
+    return found
+
+
+def run(engine: DockerEngine, image: Image, gloves: Path, *command: str) -> tuple[int, bytes]:
+    box = engine.start(BoxSpec(image=replace(image, command=command or image.command), gloves=gloves))
+    ended = box.wait(PATIENCE_MS)
+    output = box.close()
+    assert ended is not None
+    return ended.code, output.stdout + output.stderr
+
+
+def write_agent(folder: Path, *lines: str) -> AgentSource:
+    folder.mkdir(exist_ok=True)
+    (folder / "Dockerfile").write_text("\n".join((f"FROM {AGENT_PYTHON}", *lines, "")))
+    return AgentSource(AgentKind.FOLDER, str(folder))
+
+
+def test_a_box_is_hardened_in_every_setting(
+    docker_engine: DockerEngine, daemon: APIClient, python: Image, gloves: Path, labels: dict[str, str]
+) -> None:
+    image = replace(python, command=("python3", "-c", SLEEP))
+    limits = Limits(memory_bytes=64 << 20, cpus=0.5, processes=20, file_bytes=1 << 20, open_files=50)
+    box = docker_engine.start(BoxSpec(image=image, gloves=gloves, limits=limits, labels=labels))
+    try:
+        [container] = containers_of(daemon, labels)
+        seen = daemon.inspect_container(container["Id"])
+    finally:
+        box.close()
+    host, config = seen["HostConfig"], seen["Config"]
+    assert host["NetworkMode"] == "none"
+    assert host["ReadonlyRootfs"] is True
+    assert host["CapDrop"] == ["ALL"]
+    assert not host["CapAdd"]
+    assert host["SecurityOpt"] == ["no-new-privileges"]
+    assert host["Privileged"] is False
+    assert host["Init"] is True
+    assert (host["IpcMode"], host["CgroupnsMode"], host["PidMode"]) == ("none", "private", "")
+    assert (host["Memory"], host["MemorySwap"]) == (64 << 20, 64 << 20)
+    assert (host["CpuQuota"], host["CpuPeriod"], host["PidsLimit"]) == (50_000, 100_000, 20)
+    assert {(one["Name"], one["Hard"]) for one in host["Ulimits"]} == {
+        ("nofile", 50),
+        ("fsize", 1 << 20),
+        ("core", 0),
+        ("msgqueue", 0),
+    }
+    assert [(one["Destination"], one["RW"]) for one in seen["Mounts"]] == [("/glovebox", False)]
+    assert list(host["Tmpfs"]) == ["/tmp"]
+    assert host["LogConfig"]["Type"] == "none"
+    assert (config["User"], config["Hostname"]) == ("65534:65534", "localhost")
+
+
+def test_closing_leaves_no_container(
+    docker_engine: DockerEngine, daemon: APIClient, python: Image, gloves: Path, labels: dict[str, str]
+) -> None:
+    def start() -> Box:
+        image = replace(python, command=("python3", "-c", SLEEP))
+        return docker_engine.start(BoxSpec(image=image, gloves=gloves, labels=labels))
+
+    boxes = [start(), start()]
+    assert len(containers_of(daemon, labels)) == 2
+    for box in boxes:
+        box.close()
+    assert containers_of(daemon, labels) == []
+
+
+def test_a_box_that_cannot_start_leaves_no_container(
+    docker_engine: DockerEngine, daemon: APIClient, python: Image, gloves: Path, labels: dict[str, str]
+) -> None:
+    with pytest.raises(InputError, match="nowhere"):
+        docker_engine.start(
+            BoxSpec(image=replace(python, command=("nowhere",)), gloves=gloves, labels=labels)
+        )
+    assert containers_of(daemon, labels) == []
+
+
+def test_a_missing_image_is_the_users_to_mend(docker_engine: DockerEngine) -> None:
+    with pytest.raises(InputError, match="no-such-image"):
+        docker_engine.prepare(AgentSource(AgentKind.IMAGE, "no-such-image:at-all"))
+
+
+def test_a_folder_becomes_an_image_that_runs_its_own_command(
+    docker_engine: DockerEngine, gloves: Path, tmp_path: Path, remove_images: list[str]
+) -> None:
+    source = write_agent(tmp_path, 'ENTRYPOINT ["python3", "-c"]', "CMD [\"print('its own')\"]")
+    image = docker_engine.prepare(source)
+    remove_images.append(image.reference)
+    assert run(docker_engine, image, gloves) == (0, b"its own\n")
+
+
+def test_a_folder_is_built_again_only_when_it_changed(
+    docker_engine: DockerEngine, tmp_path: Path, remove_images: list[str]
+) -> None:
+    mark = secrets.token_hex(4)
+    source = write_agent(tmp_path, f"ENV MARK={mark}", "COPY data /data", 'CMD ["python3"]')
+    (tmp_path / "data").write_text("one")
+    (tmp_path / ".dockerignore").write_text("notes\n")
+    first = docker_engine.prepare(source)
+    (tmp_path / "notes").write_text("not part of it")
+    again = docker_engine.prepare(source)
+    (tmp_path / "data").write_text("two")
+    changed = docker_engine.prepare(source)
+    remove_images += [first.reference, changed.reference]
+    assert again == first
+    assert changed.reference != first.reference
+    assert changed.digest != first.digest
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (['RUN ["python3", "-c", "raise SystemExit(9)"]'], "returned a non-zero code: 9"),
+        (["NONSENSE"], "(?i)unknown instruction"),
+        (["COPY missing /there"], "missing"),
+    ],
+)
+def test_a_folder_that_cannot_be_built_is_the_users_to_mend(
+    docker_engine: DockerEngine, tmp_path: Path, lines: list[str], message: str
+) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        docker_engine.prepare(write_agent(tmp_path, *lines))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_a_dockerfile_is_the_users_to_mend(
+    docker_engine: DockerEngine, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="no Dockerfile"):
+        docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(tmp_path)))
+
+
+def test_an_image_without_a_command_is_the_users_to_mend(
+    docker_engine: DockerEngine, gloves: Path, tmp_path: Path, remove_images: list[str]
+) -> None:
+    image = docker_engine.prepare(write_agent(tmp_path, "ENTRYPOINT []", "CMD []"))
+    remove_images.append(image.reference)
+    with pytest.raises(InputError, match="command"):
+        docker_engine.start(BoxSpec(image=image, gloves=gloves))
+
+
+def test_what_an_image_asks_for_is_not_given(
+    docker_engine: DockerEngine, daemon: APIClient, gloves: Path, tmp_path: Path, remove_images: list[str]
+) -> None:
+    """A volume would be a way to fill the disk, a health check a second process, a user a way up."""
+    look = (
+        "import os; open('/data/x', 'w').write('kept in memory'); print(os.getuid())\\n"
+        "try: open('/data/y', 'wb').write(bytes(3 << 20))\\nexcept OSError as e: print(e.strerror)"
+    )
+    image = docker_engine.prepare(
+        write_agent(
+            tmp_path,
+            "VOLUME /data",
+            "HEALTHCHECK --interval=1s CMD echo",
+            "USER root",
+            f'CMD ["python3", "-c", "{look}"]',
+        )
+    )
+    remove_images.append(image.reference)
+    before = {one["Name"] for one in daemon.volumes()["Volumes"] or ()}
+    box = docker_engine.start(BoxSpec(image=image, gloves=gloves, limits=Limits(tmp_bytes=2 << 20)))
+    during = {one["Name"] for one in daemon.volumes()["Volumes"] or ()}
+    assert box.wait(PATIENCE_MS) is not None
+    output = box.close()
+    assert output.stdout == b"65534\nNo space left on device\n", output.stderr
+    assert during <= before

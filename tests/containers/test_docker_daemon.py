@@ -1,0 +1,118 @@
+"""What happens on the way to the daemon: answers that are lost, and a daemon that is not there."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from docker import APIClient
+
+from runner.core.errors import InfraError, InputError
+from runner.engines import docker_daemon
+from runner.engines.docker import DockerEngine
+from runner.engines.engine import AgentKind, AgentSource, BoxSpec, EngineOptions
+from runner.engines.ownership import RUN
+from runner.engines.table import choose_engine
+from tests.containers.docker_proxy import DockerProxy
+
+pytestmark = [pytest.mark.docker, pytest.mark.image]
+
+PATIENCE_MS = 60_000
+
+
+@pytest.fixture
+def proxy(gloves: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DockerProxy]:
+    with DockerProxy(gloves) as road:
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{road.address}")
+        yield road
+
+
+def spec_of(engine: DockerEngine, gloves: Path, labels: dict[str, str], code: str) -> BoxSpec:
+    image = engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
+    return BoxSpec(image=replace(image, command=("python3", "-c", code)), gloves=gloves, labels=labels)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [b"/containers/create?", b"/start HTTP", b"/wait HTTP", b"DELETE ", b"/images/"],
+)
+def test_a_lost_answer_changes_nothing(
+    proxy: DockerProxy, daemon: APIClient, gloves: Path, labels: dict[str, str], question: bytes
+) -> None:
+    engine = DockerEngine(EngineOptions())
+    proxy.lose_next_answer_to(question)
+    spec = spec_of(engine, gloves, labels, "print('ran')")
+    box = engine.start(spec)
+    ended = box.wait(PATIENCE_MS)
+    output = box.close()
+    engine.close()
+    assert len(proxy.lost) == 1
+    assert ended is not None
+    assert (ended.code, output.stdout) == (0, b"ran\n")
+    assert daemon.containers(all=True, filters={"label": f"{RUN}={labels[RUN]}"}) == []
+
+
+def test_boxes_share_connections(proxy: DockerProxy, gloves: Path, labels: dict[str, str]) -> None:
+    engine = DockerEngine(EngineOptions())
+    spec = spec_of(engine, gloves, labels, "pass")
+    before = proxy.connections
+    for _ in range(4):
+        box = engine.start(spec)
+        box.wait(PATIENCE_MS)
+        box.close()
+    engine.close()
+    attached = 4
+    assert proxy.connections - before <= attached + 1
+
+
+def test_an_engine_that_is_not_there_is_said_to_be_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    engine = DockerEngine(EngineOptions())
+    readiness = engine.check()
+    assert not readiness.ready
+    assert "apt-get install docker.io" in readiness.detail
+    assert "\n" not in readiness.detail
+    with pytest.raises(InputError, match="docker is not ready"):
+        choose_engine("docker")
+    with pytest.raises(InfraError, match="no Docker engine answers"):
+        engine.prepare(AgentSource(AgentKind.IMAGE, "any"))
+
+
+def test_an_engine_that_does_not_answer_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, gloves: Path
+) -> None:
+    monkeypatch.setattr(docker_daemon, "CONNECT_DEADLINE_S", 1)
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.bind(str(gloves / "docker.sock"))
+        deaf.listen()
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{gloves}/docker.sock")
+        assert not DockerEngine(EngineOptions()).check().ready
+
+
+def test_an_engine_on_another_machine_cannot_share_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2375")
+    readiness = DockerEngine(EngineOptions()).check()
+    assert not readiness.ready
+    assert "on this machine" in readiness.detail
+
+
+def test_an_unknown_runtime_is_named_with_those_there_are() -> None:
+    with pytest.raises(InputError, match=r"no runtime 'no-such'.*runc"):
+        choose_engine("docker", EngineOptions(runtime="no-such"))
+
+
+def test_making_an_engine_asks_nothing_and_imports_no_client() -> None:
+    """Listing engines must be quick, and work where there is none."""
+    code = (
+        "import sys; import runner.engines.table; assert 'docker' not in sys.modules;"
+        "from runner.engines.bubblewrap import BubblewrapEngine; assert 'docker' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "DOCKER_HOST": "unix:///no"})

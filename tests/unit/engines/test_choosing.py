@@ -1,0 +1,69 @@
+"""Which engine is taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import InputError
+from runner.engines.engine import EngineOptions, Limits
+from runner.engines.table import ENGINES, choose_engine
+
+
+@pytest.fixture
+def no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+
+
+@pytest.fixture
+def no_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.mark.docker
+def test_docker_comes_first() -> None:
+    chosen = choose_engine("auto")
+    assert chosen.engine.name == "docker"
+    assert chosen.reason.startswith("docker (Docker ")
+    chosen.engine.close()
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.usefixtures("no_docker")
+def test_bubblewrap_comes_second_and_says_why() -> None:
+    chosen = choose_engine("auto")
+    assert chosen.engine.name == "bubblewrap"
+    assert "docker is not ready" in chosen.reason
+    assert "\n" not in chosen.reason
+    chosen.engine.close()
+
+
+@pytest.mark.usefixtures("no_docker", "no_tools")
+def test_the_process_engine_is_never_taken_by_itself() -> None:
+    with pytest.raises(InputError) as caught:
+        choose_engine("auto")
+    assert "apt-get install docker.io" in str(caught.value)
+    assert "apt-get install bubblewrap" in str(caught.value)
+
+
+@pytest.mark.usefixtures("no_docker")
+def test_asking_for_a_runtime_is_asking_for_docker() -> None:
+    with pytest.raises(InputError, match="docker is not ready"):
+        choose_engine("auto", EngineOptions(runtime="runsc"))
+
+
+def test_the_process_engine_can_be_asked_for() -> None:
+    chosen = choose_engine("process")
+    assert chosen.reason.startswith("process (no isolation")
+    chosen.engine.close()
+
+
+def test_a_misspelt_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean 'bubblewrap'"):
+        choose_engine("bublewrap")
+
+
+def test_every_engine_says_honestly_which_limits_it_does_not_hold() -> None:
+    for name in ENGINES:
+        assert set(ENGINES.load(name)().unenforced) <= set(Limits.__dataclass_fields__)

@@ -1,0 +1,70 @@
+"""Keeping both ends of what is printed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.engines.output import CappedOutput, FrameReader, PipeReader
+
+
+@given(st.lists(st.binary(max_size=50)), st.integers(min_value=0, max_value=120))
+def test_what_fits_is_kept_whole_and_what_does_not_at_both_ends(chunks: list[bytes], limit: int) -> None:
+    output = CappedOutput(limit)
+    for chunk in chunks:
+        output.write(chunk)
+    printed = b"".join(chunks)
+    head, tail = limit - limit // 2, limit // 2
+    expected = printed if len(printed) <= limit else printed[:head] + printed[len(printed) - tail :]
+    assert output.kept() == expected
+    assert output.total_bytes == len(printed)
+
+
+def test_a_pipe_that_somebody_holds_open_is_not_waited_for() -> None:
+    (stdout, held), (stderr, closed) = os.pipe(), os.pipe()
+    reader = PipeReader(stdout, stderr, 100)
+    os.write(held, b"before")
+    os.close(closed)
+    output = reader.finish(0.3)
+    os.close(held)
+    assert output.stdout == b"before"
+
+
+@given(st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=3000)), max_size=20))
+def test_frames_go_to_the_stream_they_name(frames: list[tuple[int, bytes]]) -> None:
+    near, far = socket.socketpair()
+    reader = FrameReader(near, 100_000)
+    sender = threading.Thread(target=_send, args=(far, frames))
+    sender.start()
+    sender.join()
+    output = reader.finish(10)
+    assert output.stdout == b"".join(payload for kind, payload in frames if kind == 1)
+    assert output.stderr == b"".join(payload for kind, payload in frames if kind == 2)
+
+
+def test_a_stream_that_breaks_off_inside_a_frame_keeps_what_came() -> None:
+    near, far = socket.socketpair()
+    reader = FrameReader(near, 100)
+    far.sendall(struct.pack(">BxxxL", 1, 10) + b"half")
+    far.close()
+    output = reader.finish(10)
+    assert (output.stdout, output.stdout_bytes) == (b"half", 4)
+
+
+def test_a_stream_that_never_ends_is_not_waited_for() -> None:
+    near, far = socket.socketpair()
+    with far:
+        reader = FrameReader(near, 100)
+        far.sendall(struct.pack(">BxxxL", 2, 3) + b"new")
+        assert reader.finish(0.3).stderr == b"new"
+
+
+def _send(far: socket.socket, frames: list[tuple[int, bytes]]) -> None:
+    with far:
+        for kind, payload in frames:
+            far.sendall(struct.pack(">BxxxL", kind, len(payload)) + payload)

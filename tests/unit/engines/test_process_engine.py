@@ -1,0 +1,117 @@
+"""What the engine without isolation refuses, and how it finds its way without mounts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import InfraError, InputError
+from runner.engines.engine import AgentKind, AgentSource, BoxSpec, EngineOptions, Isolation, Mount
+from runner.engines.process import ProcessEngine
+from runner.engines.session_records import SessionRecords, default_folder
+
+BUILTIN = AgentSource(AgentKind.BUILTIN, "noop")
+
+
+@pytest.fixture
+def trusting() -> Iterator[ProcessEngine]:
+    with closing(ProcessEngine(EngineOptions(trust=True))) as engine:
+        yield engine
+
+
+def run(engine: ProcessEngine, spec: BoxSpec) -> str:
+    box = engine.start(spec)
+    assert box.wait(60_000) is not None
+    output = box.close()
+    return (output.stdout + output.stderr).decode()
+
+
+def test_it_claims_no_isolation() -> None:
+    with closing(ProcessEngine()) as engine:
+        assert engine.isolation is Isolation.NONE
+        assert "no isolation" in engine.check().detail
+
+
+def test_a_module_runs_only_when_it_is_trusted(
+    trusting: ProcessEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("class Agent: pass")
+    source = AgentSource(AgentKind.MODULE, "mine:Agent")
+    with closing(ProcessEngine()) as careful, pytest.raises(InputError, match="--i-trust-this-agent"):
+        careful.prepare(source)
+    image = trusting.prepare(source)
+    looking = replace(image, command=(image.command[0], "-c", "import mine; print(mine.__file__)"))
+    assert run(trusting, BoxSpec(image=looking, gloves=tmp_path)).strip() == str(tmp_path / "mine.py")
+
+
+@pytest.mark.parametrize("kind", [AgentKind.FOLDER, AgentKind.IMAGE])
+def test_what_needs_a_container_is_refused_all_the_same(trusting: ProcessEngine, kind: AgentKind) -> None:
+    with pytest.raises(InputError, match="--engine docker"):
+        trusting.prepare(AgentSource(kind, "/somewhere"))
+
+
+def test_the_socket_is_named_by_a_variable(trusting: ProcessEngine, tmp_path: Path) -> None:
+    image = trusting.prepare(BUILTIN)
+    asking = replace(
+        image, command=(image.command[0], "-c", "import os; print(os.environ['GLOVEBOX_SOCKET'])")
+    )
+    assert run(trusting, BoxSpec(image=asking, gloves=tmp_path)).strip() == f"{tmp_path}/grpc.sock"
+
+
+def test_the_environment_is_the_minimum(
+    trusting: ProcessEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_KEY", "hidden")
+    image = trusting.prepare(BUILTIN)
+    asking = replace(image, command=(image.command[0], "-c", "import os; print(sorted(os.environ))"))
+    assert run(trusting, BoxSpec(image=asking, gloves=tmp_path)).strip() == str(
+        ["GLOVEBOX_SOCKET", "HOME", "LANG", "PATH"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("argument", "seen"),
+    [
+        ("/task", "{source}"),
+        ("/task/calls.json", "{source}/calls.json"),
+        ("--calls=/task/calls.json", "--calls={source}/calls.json"),
+        ("/task:/agent:/task/b", "{source}:/agent:{source}/b"),
+        ("/tasks/calls.json", "/tasks/calls.json"),
+        ("/my/task", "/my/task"),
+        ("/glovebox/grpc.sock", "{gloves}/grpc.sock"),
+    ],
+)
+def test_paths_of_mounts_become_paths_of_the_host(
+    trusting: ProcessEngine, tmp_path: Path, argument: str, seen: str
+) -> None:
+    gloves, source = tmp_path / "gloves", tmp_path / "task"
+    image = trusting.prepare(BUILTIN)
+    echo = replace(image, command=(image.command[0], "-c", "import sys; print(sys.argv[1])"))
+    spec = BoxSpec(image=echo, gloves=gloves, arguments=(argument,), mounts=(Mount(source, "/task"),))
+    assert run(trusting, spec).strip() == seen.format(source=source, gloves=gloves)
+
+
+def test_no_record_outlives_its_box(trusting: ProcessEngine, tmp_path: Path) -> None:
+    before = set(default_folder().glob("*"))
+    run(trusting, BoxSpec(image=trusting.prepare(BUILTIN), gloves=tmp_path))
+    assert set(default_folder().glob("*")) <= before
+
+
+def test_a_folder_that_others_may_write_is_not_believed(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    (tmp_path / "1.json").write_text("{}")
+    with pytest.raises(InfraError, match="this user alone"):
+        SessionRecords(tmp_path).reap(lambda labels: False)
+    assert (tmp_path / "1.json").exists()
+
+
+def test_a_record_that_was_never_finished_is_forgotten(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    (tmp_path / "7.json").write_text('{"leader": 7, "lab')
+    assert SessionRecords(tmp_path).reap(lambda labels: True) == 1
+    assert SessionRecords(tmp_path).reap(lambda labels: True) == 0
