@@ -12,7 +12,7 @@ FaultFamily = Callable[[Armed], Layer]
 """Makes the layer of one armed rule; raises SpecError for a payload it cannot use."""
 
 FAMILIES: Registry[FaultFamily] = Registry(
-    "fault_family",
+    "fault",
     {
         "access_gate": "runner.faults.access_gate:AccessGate",
         "adversarial_error": "runner.faults.adversarial_error:AdversarialError",

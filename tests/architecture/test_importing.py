@@ -1,0 +1,48 @@
+"""Importing does nothing: it writes no file, starts no thread or process, prints no word."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.project import PACKAGES, modules
+
+IMPORT_AND_WATCH = """
+import sys, threading
+from importlib import import_module
+
+WATCHED = {
+    "os.chmod", "os.fork", "os.mkdir", "os.remove", "os.rename", "os.system", "signal.signal",
+    "socket.connect", "subprocess.Popen",
+}
+
+def watch(event, arguments):
+    opened_to_write = event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")
+    if opened_to_write or event in WATCHED:
+        print(event, *arguments)
+
+sys.addaudithook(watch)
+for name in sys.argv[1:]:
+    import_module(name)
+for thread in threading.enumerate():
+    if thread is not threading.main_thread():
+        print("a thread runs:", thread.name)
+"""
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_importing_every_module_does_nothing(package: str, tmp_path: Path) -> None:
+    watched = subprocess.run(
+        [sys.executable, "-B", "-c", IMPORT_AND_WATCH, *modules(package)],
+        cwd=tmp_path,
+        env={"HOME": str(tmp_path), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (watched.returncode, watched.stdout, watched.stderr) == (0, "", "")
+    assert list(tmp_path.iterdir()) == []

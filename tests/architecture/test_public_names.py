@@ -1,0 +1,41 @@
+"""What is public is a decision: a package shows what its ``__all__`` lists, and a room shows nothing."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from types import ModuleType
+
+import pytest
+
+from tests.architecture.project import PACKAGES, modules
+
+ALL_MODULES = [name for package in PACKAGES for name in modules(package)]
+FRONTS = [name for name in ALL_MODULES if hasattr(import_module(name), "__all__")]
+ROOMS = [
+    name
+    for name in ALL_MODULES
+    if name not in FRONTS and hasattr(import_module(name), "__path__") and "builtin" not in name
+]
+
+
+def _shown(module: ModuleType) -> set[str]:
+    return {
+        name
+        for name, value in vars(module).items()
+        if name[0] != "_" and name != "annotations" and not inspect.ismodule(value)
+    }
+
+
+@pytest.mark.parametrize("name", FRONTS)
+def test_a_front_shows_what_it_lists_and_no_more(name: str) -> None:
+    module = import_module(name)
+    assert _shown(module) == set(module.__all__)
+    assert list(module.__all__) == sorted(module.__all__)
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_room_shows_its_purpose_and_its_files_alone(name: str) -> None:
+    room = import_module(name)
+    assert room.__doc__
+    assert _shown(room) == set()

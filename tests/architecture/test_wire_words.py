@@ -1,0 +1,34 @@
+"""The core, the wire and the SDK use the same closed sets of words."""
+
+from __future__ import annotations
+
+from glovebox.v1 import episode_pb2, tool_pb2
+from glovebox_agent.errors import RefusalKind as RefusalKindOfTheSdk
+from glovebox_agent.seat import Remaining
+
+from runner.core.ledger import Budget, BudgetKind
+from runner.core.refusal import RefusalKind
+
+BUDGET_KINDS = {kind.value for kind in BudgetKind}
+
+
+def _kinds_on_the_wire() -> dict[str, int]:
+    values = tool_pb2.DESCRIPTOR.enum_types_by_name["RefusalKind"].values
+    kinds = {value.name.removeprefix("REFUSAL_KIND_"): value.number for value in values}
+    assert kinds.pop("UNSPECIFIED") == 0
+    return kinds
+
+
+def test_the_wire_has_every_kind_of_refusal_and_no_other() -> None:
+    assert _kinds_on_the_wire().keys() == {kind.name for kind in RefusalKind}
+
+
+def test_the_sdk_has_every_kind_of_refusal_under_its_number() -> None:
+    assert _kinds_on_the_wire() == {kind.name: kind.value for kind in RefusalKindOfTheSdk}
+
+
+def test_every_kind_of_budget_can_be_given_and_told() -> None:
+    assert {field.name for field in episode_pb2.Budget.DESCRIPTOR.fields} == BUDGET_KINDS
+    assert {field.name for field in tool_pb2.Remaining.DESCRIPTOR.fields} == BUDGET_KINDS
+    assert set(Budget.__slots__) == BUDGET_KINDS
+    assert set(Remaining.__slots__) == BUDGET_KINDS
