@@ -126,6 +126,10 @@ class Session:
 
         Returns:
             True when it counted; False when the work had ended before.
+
+        Raises:
+            Refused: the text was not let through; the work goes on.
+            ServiceUnavailable: the connection broke.
         """
         return self._submit(wire.answer_to_pb(answer))
 
@@ -134,6 +138,10 @@ class Session:
 
         Returns:
             True when it counted; False when the work had ended before.
+
+        Raises:
+            Refused: the text was not let through; the work goes on.
+            ServiceUnavailable: the connection broke.
         """
         return self._submit(wire.give_up_to_pb(reason))
 
@@ -173,14 +181,16 @@ class Session:
 
     def _submit(self, request: pb.SubmitRequest) -> bool:
         if self._stream is not None:
-            accepted = self._exchange(pb.InteractRequest(submit=request)).submit.accepted
+            response = self._exchange(pb.InteractRequest(submit=request)).submit
         else:
             try:
-                accepted = self._stub.Submit(request).accepted
+                response = self._stub.Submit(request)
             except grpc.RpcError as error:
                 raise self._error(error, sent_bytes=request.ByteSize()) from error
+        if response.HasField("refusal"):
+            raise wire.refusal_from_pb(response.refusal)
         self.ended = True
-        return accepted
+        return response.accepted
 
     def _exchange(self, request: pb.InteractRequest) -> pb.InteractResponse:
         with self._lock:

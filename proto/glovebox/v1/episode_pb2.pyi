@@ -32,9 +32,7 @@ class EpisodeSpec(_message.Message):
     SEED_FIELD_NUMBER: _builtins.int
     SEATS_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
-    """Unique within the service while the episode is open. Not empty, at most 200 characters. Never
-    shown to an agent.
-    """
+    """Unique within the service while the episode is open. Never shown to an agent."""
     world: _builtins.str
     """Name of the world, such as "crud"."""
     profile: _builtins.str

@@ -150,7 +150,7 @@ class CallToolRequest(_message.Message):
     and lose large integers. Empty text means no arguments.
     """
     call_id: _builtins.str
-    """Optional. A name for this very call, at most 64 characters, chosen by the agent. A call that is
+    """Optional. A name for this very call, at most 64 bytes as UTF-8, chosen by the agent. A call that is
     sent again under the same name is carried out once and answered the same twice.
     """
     def __init__(
@@ -361,16 +361,22 @@ class SubmitResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ACCEPTED_FIELD_NUMBER: _builtins.int
+    REFUSAL_FIELD_NUMBER: _builtins.int
     accepted: _builtins.bool
-    """True when this submission counted; false when the work had ended before."""
+    """True when this submission counted; false when the work had ended before, or with a refusal."""
+    @_builtins.property
+    def refusal(self) -> Global___Refusal:
+        """Set when the wall did not let the submission through: the work goes on."""
+
     def __init__(
         self,
         *,
         accepted: _builtins.bool = ...,
+        refusal: Global___Refusal | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["refusal", b"refusal"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "refusal", b"refusal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
