@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import math
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -20,7 +20,9 @@ class SeatLimits:
     argument_depth: int = 64
     """Levels of objects and lists in one call's arguments, the outermost included."""
     name_bytes: int = 1024
-    """Of a tool's name and of a call's own name, as UTF-8."""
+    """Of a tool's name, as UTF-8."""
+    call_id_bytes: int = 64
+    """Of a call's own name, as UTF-8."""
     answer_bytes: int = 1024 * 1024
     """Of a submitted answer or reason, as UTF-8."""
     refusals: int = 1000
@@ -31,9 +33,15 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("a number that no float can hold")
+    return number
+
+
 _MALFORMED = Refusal(RefusalKind.MALFORMED)
-_EXPONENT = re.compile(r"[0-9][eE]")
-_decoder = json.JSONDecoder(parse_constant=_no_constant)
+_decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
 
 
 def read_arguments(text: str, limits: SeatLimits) -> JsonObject | Refusal:
@@ -55,9 +63,10 @@ def read_arguments(text: str, limits: SeatLimits) -> JsonObject | Refusal:
         return Refusal(RefusalKind.TOO_DEEP, limits.argument_depth, _brackets(text))
     except ValueError:
         return _MALFORMED
-    if not isinstance(value, dict) or not _is_writable(text, value):
+    if not isinstance(value, dict):
         return _MALFORMED
-    return _refuse_deep(text, value, limits.argument_depth) or value
+    # Depth first, because what comes after it may go as deep as the value does.
+    return _refuse_deep(text, value, limits.argument_depth) or _refuse_surrogates(text, value) or value
 
 
 def _refuse_deep(text: str, value: JsonObject, limit: int) -> Refusal | None:
@@ -87,13 +96,11 @@ def _depth(value: Json) -> int:
     return deepest
 
 
-def _is_writable(text: str, value: JsonObject) -> bool:
-    """Tell whether the value can be written again: no lone surrogates, no overflown numbers."""
-    has_surrogate_escape = "\\ud" in text or "\\uD" in text
-    if not has_surrogate_escape and _EXPONENT.search(text) is None:
-        return True
+def _refuse_surrogates(text: str, value: JsonObject) -> Refusal | None:
+    """Refuse half a surrogate pair, which no text on the wire or in a file can hold."""
+    has_escapes = "\\ud" in text or "\\uD" in text
     try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode("utf-8")
-    except ValueError:
-        return False
-    return True
+        (json.dumps(value, ensure_ascii=False) if has_escapes else text).encode("utf-8")
+    except UnicodeEncodeError:
+        return _MALFORMED
+    return None

@@ -1,86 +1,19 @@
-"""Opens and closes episodes, each with its world, its doors and its sockets."""
+"""Opens and closes episodes; knows which are open."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
+import resource
 from pathlib import Path
 from threading import Lock
 
 from runner.core.clock import Clock
-from runner.core.episode import Episode
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.errors import InputError, SpecError
-from runner.profiles.table import PROFILES
 from runner.service.arguments import SeatLimits
-from runner.service.outbox import Outbox
-from runner.service.seat_desk import SeatDesk
+from runner.service.hosted_episode import HostedEpisode
 from runner.version import __version__
-from runner.wire.ports import EpisodeMessage, Opened, SeatSockets, ServiceHealth, Unhostable
-from runner.wire.tool_server import ToolServer, ToolServerLimits
-
-SOCKET_NAME = "grpc.sock"
-
-
-class HostedEpisode:
-    """One open episode: what it takes to close it again."""
-
-    def __init__(
-        self,
-        spec: EpisodeSpec,
-        directory: Path,
-        clock: Clock,
-        seat_limits: SeatLimits,
-        limits: ToolServerLimits,
-    ) -> None:
-        """Build world and doors, and listen.
-
-        Raises:
-            SpecError: the specification cannot be hosted.
-        """
-        self.outbox = Outbox()
-        self._directory = directory
-        self._lock = Lock()
-        self._closed = False
-        profile = PROFILES.load(spec.profile)()
-        self._episode: Episode = profile.open_episode(spec, self.outbox, clock)
-        self._desks = [
-            SeatDesk(
-                seat,
-                profile=profile,
-                recorder=self.outbox,
-                lock=self._lock,
-                clock=clock,
-                wall_ms=given.budget.wall_ms,
-                limits=seat_limits,
-                on_broken=self.outbox.close,
-            )
-            for seat, given in zip(self._episode.seats, spec.seats, strict=True)
-        ]
-        self.sockets = tuple(_make_room(directory, seat.name) for seat in spec.seats)
-        self._servers = [
-            ToolServer(desk, f"{room.directory}/{SOCKET_NAME}", limits)
-            for desk, room in zip(self._desks, self.sockets, strict=True)
-        ]
-        for room in self.sockets:
-            # The agent's user is not ours, and connecting needs write permission. Nobody else can reach the
-            # socket: the folders above are closed to all but us, and only this seat's box is shown this one.
-            (Path(room.directory) / SOCKET_NAME).chmod(0o666)
-
-    def close(self, *, timed_out: bool) -> None:
-        """End all work, write down how the world stands, remove the sockets; once."""
-        if timed_out:
-            for desk in self._desks:
-                desk.time_out()
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            self._episode.close()
-        self.outbox.close()
-        for server in self._servers:
-            server.stop()
-        shutil.rmtree(self._directory, ignore_errors=True)
+from runner.wire.ports import ServiceHealth
+from runner.wire.tool_server import ToolServerLimits
 
 
 class Host:
@@ -92,7 +25,7 @@ class Host:
         """Host nothing yet.
 
         Args:
-            directory: where sockets are made; closed to everybody else, path short enough for them.
+            directory: where sockets are made; absolute, closed to everybody else, short enough for them.
             clock: measures wall time.
             seat_limits: of what an agent's messages may hold.
             server_limits: of what an agent's connection may do.
@@ -106,54 +39,55 @@ class Host:
         self._made = 0
         self._closed = 0
 
-    def open_episode(self, spec: EpisodeSpec) -> Iterator[EpisodeMessage]:
-        """Open an episode and yield what happens until it is closed."""
-        try:
-            hosted = self._host(spec)
-        except SpecError as error:
-            yield Unhostable(error.field, error.reason)
-            return
-        except InputError as error:
-            yield Unhostable("profile or world", str(error))
-            return
-        try:
-            yield Opened(hosted.sockets)
-            yield from hosted.outbox.stream()
-        finally:
-            # Also when the orchestrator has hung up: an episode nobody listens to is over.
-            self.close_episode(spec.episode_id, timed_out=False)
+    def open_episode(self, spec: EpisodeSpec) -> HostedEpisode:
+        """Open an episode; its sockets are listening.
 
-    def close_episode(self, episode_id: str, timed_out: bool) -> bool:
-        """Close an episode; False when no such episode was open."""
-        with self._lock:
-            hosted = self._open.pop(episode_id, None)
-            self._closed += hosted is not None
-        if hosted is None:
-            return False
-        hosted.close(timed_out=timed_out)
-        return True
-
-    def close(self) -> None:
-        """Close every open episode."""
-        for episode_id in list(self._open):
-            self.close_episode(episode_id, timed_out=False)
-
-    def health(self) -> ServiceHealth:
-        """Return how the service is."""
-        return ServiceHealth(len(self._open), self._closed, _resident_bytes(), __version__)
-
-    def _host(self, spec: EpisodeSpec) -> HostedEpisode:
+        Raises:
+            SpecError: the specification cannot be hosted.
+            InfraError: a socket cannot be made.
+        """
         _check_seats(spec)
         with self._lock:
             if spec.episode_id in self._open:
                 raise SpecError("episode_id", f"{spec.episode_id!r} is open already")
             self._made += 1
-            number = self._made
-        directory = self._directory / str(number)
-        hosted = HostedEpisode(spec, directory, self._clock, self._seat_limits, self._server_limits)
-        with self._lock:
+            hosted = self._host(spec, self._directory / str(self._made))
             self._open[spec.episode_id] = hosted
         return hosted
+
+    def close_episode(self, episode_id: str, timed_out: bool) -> bool:
+        """Close an episode; False when no such episode was open."""
+        hosted = self._open.get(episode_id)
+        return hosted is not None and self._close(hosted, timed_out=timed_out)
+
+    def close(self) -> None:
+        """Close every open episode."""
+        for hosted in list(self._open.values()):
+            self._close(hosted)
+
+    def health(self) -> ServiceHealth:
+        """Return how the service is."""
+        return ServiceHealth(len(self._open), self._closed, _resident_bytes(), __version__)
+
+    def _host(self, spec: EpisodeSpec, directory: Path) -> HostedEpisode:
+        try:
+            return HostedEpisode(
+                spec, directory, self._clock, self._seat_limits, self._server_limits, self._close
+            )
+        except SpecError:
+            raise
+        except InputError as error:
+            raise SpecError("profile or world", str(error)) from None
+
+    def _close(self, hosted: HostedEpisode, *, timed_out: bool = False) -> bool:
+        with self._lock:
+            # Another episode may have been opened under the same name since.
+            if self._open.get(hosted.episode_id) is not hosted:
+                return False
+            del self._open[hosted.episode_id]
+            self._closed += 1
+        hosted.close(timed_out=timed_out)
+        return True
 
 
 def _check_seats(spec: EpisodeSpec) -> None:
@@ -167,12 +101,6 @@ def _check_seats(spec: EpisodeSpec) -> None:
             raise SpecError("seats", f"{name!r} is not a name of lower-case letters, digits and '_'")
 
 
-def _make_room(directory: Path, seat: str) -> SeatSockets:
-    room = directory / seat
-    room.mkdir(parents=True, mode=0o755)
-    return SeatSockets(seat, str(room))
-
-
 def _resident_bytes() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4096
+    return pages * resource.getpagesize()

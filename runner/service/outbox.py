@@ -18,6 +18,8 @@ from runner.wire.ports import EpisodeMessage, Records, SeatWorkEnded, Unhostable
 
 BATCH_EVENTS = 256
 """As many events are sent at once, at most."""
+BATCH_BYTES = 1024 * 1024
+"""With as much text, at most, unless one event alone has more."""
 FLUSH_INTERVAL_S = 0.25
 """So long may an event wait before it is sent."""
 
@@ -32,6 +34,7 @@ class Outbox:
         self._changed = Condition()
         self._urgent = False
         self._closed = False
+        self._abandoned = False
         self._broken: Unhostable | None = None
 
     def record(self, event: Event, duration_ns: int = 0) -> None:
@@ -50,17 +53,23 @@ class Outbox:
             self._closed, self._broken = True, broken
             self._wake()
 
+    def abandon(self) -> None:
+        """Make the stream end where it is, because nobody listens any more."""
+        self._abandoned = True
+        self._wake()
+
     def stream(self) -> Iterator[EpisodeMessage]:
         """Yield everything that is put down, then the seal, or why there is none."""
         chain = Chain()
-        while True:
+        closed = False
+        while not closed:
             with self._changed:
                 self._changed.wait_for(lambda: self._urgent, FLUSH_INTERVAL_S)
                 self._urgent = False
+            if self._abandoned:
+                return
             closed = self._closed
             yield from self._drain(chain)
-            if closed:
-                break
         if self._broken is not None:
             yield self._broken
         else:
@@ -68,13 +77,23 @@ class Outbox:
 
     def _drain(self, chain: Chain) -> Iterator[EpisodeMessage]:
         while self._events:
-            batch = [self._events.popleft() for _ in range(min(BATCH_EVENTS, len(self._events)))]
-            yield Records(
-                tuple(_link(chain, canonical_json(event.to_json()), at, took) for event, at, took in batch)
-            )
-            for event, _, _ in batch:
-                if isinstance(event, SeatEnded):
-                    yield SeatWorkEnded(event.seat)
+            records, ended = self._take_batch(chain)
+            yield Records(records)
+            for seat in ended:
+                yield SeatWorkEnded(seat)
+
+    def _take_batch(self, chain: Chain) -> tuple[tuple[Record, ...], list[str]]:
+        """Return the next records, and the seats whose work ends with them."""
+        records: list[Record] = []
+        ended: list[str] = []
+        size = 0
+        while self._events and len(records) < BATCH_EVENTS and size < BATCH_BYTES:
+            event, wall_ms, duration_us = self._events.popleft()
+            records.append(_link(chain, canonical_json(event.to_json()), wall_ms, duration_us))
+            size += len(records[-1].event_json)
+            if isinstance(event, SeatEnded):
+                ended.append(event.seat)
+        return tuple(records), ended
 
     def _wake(self) -> None:
         with self._changed:

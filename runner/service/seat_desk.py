@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from hashlib import sha256
 from threading import Lock
 
 from runner.core.clock import Clock
@@ -18,6 +20,8 @@ from runner.service.arguments import SeatLimits, read_arguments, refuse_large
 from runner.wire.ports import Answered, TaskView, Unhostable
 
 _ENDED = Refusal(RefusalKind.ENDED)
+
+_log = logging.getLogger("glovebox.service")
 
 
 class SeatDesk:
@@ -47,6 +51,7 @@ class SeatDesk:
             limits: of what an agent sends.
             on_broken: told once when the world cannot go on.
         """
+        self.name = seat.name
         self._seat = seat
         self._profile = profile
         self._recorder = recorder
@@ -57,8 +62,9 @@ class SeatDesk:
         self._limits = limits
         self._on_broken = on_broken
         self._refusals = 0
-        self._is_broken = False
-        self._answers: dict[str, tuple[str, str, Answered]] = {}
+        self._is_closed = False
+        self._answers: dict[str, tuple[bytes, Answered | Refusal]] = {}
+        """Of calls with a name of their own: the digest of what was asked, and what was answered."""
 
     def view_task(self) -> TaskView:
         """Return the task with what is left now."""
@@ -68,23 +74,15 @@ class SeatDesk:
         """Carry out one call, or say why it was not let in."""
         arguments = (
             refuse_large(tool_name, self._limits.name_bytes)
-            or refuse_large(call_id, self._limits.name_bytes)
+            or refuse_large(call_id, self._limits.call_id_bytes)
             or read_arguments(arguments_json, self._limits)
         )
         with self._lock:
-            if self._has_ended():
-                return self._answered_before(call_id, tool_name, arguments_json) or _ENDED
             if isinstance(arguments, Refusal):
-                return self._refuse(arguments)
-            if not call_id:
-                return self._carry_out(tool_name, arguments)
-            before = self._answered_before(call_id, tool_name, arguments_json)
-            if before is not None:
-                return before
-            answer = self._carry_out(tool_name, arguments)
-            if isinstance(answer, Answered):
-                self._answers[call_id] = (tool_name, arguments_json, answer)
-            return answer
+                return _ENDED if self._has_ended() else self._refuse(arguments)
+            if call_id:
+                return self._carry_out_once(call_id, tool_name, arguments_json, arguments)
+            return _ENDED if self._has_ended() else self._carry_out(tool_name, arguments)
 
     def submit(self, end: Finished | GaveUp) -> bool | Refusal:
         """End the seat's work; the first ending counts."""
@@ -97,43 +95,63 @@ class SeatDesk:
                 return self._refuse(too_large)
             return self._seat.finish(end)
 
-    def time_out(self) -> None:
-        """End the seat's work because its wall time is over."""
+    def close(self, *, timed_out: bool) -> None:
+        """Let nothing in any more, whether or not the seat's work has ended.
+
+        Args:
+            timed_out: whether the work, if it has not ended, ends because its wall time is over.
+        """
         with self._lock:
-            self._seat.finish(TimedOut(self._wall_ms or 0))
+            if timed_out:
+                self._seat.finish(TimedOut(self._wall_ms or 0))
+            self._is_closed = True
+
+    def _carry_out_once(
+        self, call_id: str, tool_name: str, arguments_json: str, arguments: JsonObject
+    ) -> Answered | Refusal:
+        asked = sha256(f"{tool_name}\0{arguments_json}".encode("utf-8", "surrogatepass")).digest()
+        known = self._answers.get(call_id)
+        # Also after the end: an answer that was lost on its way can be asked for again.
+        if known is not None and known[0] == asked:
+            return known[1]
+        if self._has_ended():
+            return _ENDED
+        if known is not None:
+            return self._refuse(Refusal(RefusalKind.CALL_ID_REUSED))
+        answer = self._carry_out(tool_name, arguments)
+        self._answers[call_id] = (asked, answer)
+        return answer
 
     def _carry_out(self, tool_name: str, arguments: JsonObject) -> Answered | Refusal:
         try:
             reply = self._seat.call(tool_name, arguments)
         except SpecError as error:
-            self._is_broken = True
-            self._on_broken(Unhostable(error.field, error.reason))
-            return _ENDED
+            return self._break_off(Unhostable(error.field, error.reason))
+        except Exception as error:
+            # Ours, whatever it is. gRPC would tell the agent what it says, and the episode would go on.
+            _log.exception("a world broke down")
+            return self._break_off(Unhostable("world", f"broke down: {error!r}"))
         return Answered(reply, self._with_wall(reply.remaining), self._profile.recorded_arguments(reply))
 
-    def _answered_before(
-        self, call_id: str, tool_name: str, arguments_json: str
-    ) -> Answered | Refusal | None:
-        if call_id not in self._answers:
-            return None
-        known_name, known_arguments, answer = self._answers[call_id]
-        if (known_name, known_arguments) == (tool_name, arguments_json):
-            return answer
-        return self._refuse(Refusal(RefusalKind.CALL_ID_REUSED))
+    def _break_off(self, why: Unhostable) -> Refusal:
+        self._is_closed = True
+        self._on_broken(why)
+        return _ENDED
 
     def _refuse(self, refusal: Refusal) -> Refusal:
         if self._refusals >= self._limits.refusals:
             return Refusal(RefusalKind.TOO_MANY_REFUSALS, self._limits.refusals, self._refusals)
         self._refusals += 1
-        if self._seat.end is None:
-            kind = refusal.kind.value
-            self._recorder.record(CallRefused(self._seat.name, kind, refusal.limit, refusal.actual))
+        kind = refusal.kind.value
+        self._recorder.record(CallRefused(self._seat.name, kind, refusal.limit, refusal.actual))
         return refusal
 
     def _has_ended(self) -> bool:
+        if self._is_closed:
+            return True
         if self._seat.end is None and self._wall_left_ms() == 0:
             self._seat.finish(TimedOut(self._wall_ms or 0))
-        return self._is_broken or self._seat.end is not None
+        return self._seat.end is not None
 
     def _wall_left_ms(self) -> int | None:
         if self._wall_ms is None:

@@ -28,6 +28,8 @@ def serve(directory: Path, *, until_stdin_closes: bool) -> None:
     """
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     directory.chmod(0o700)
+    # Whoever is told where a socket lies may stand elsewhere.
+    directory = directory.resolve()
     host = Host(directory, MonotonicClock(), SeatLimits(), ToolServerLimits())
     server = ControlServer(host, str(directory / CONTROL_SOCKET))
     stop = Event()

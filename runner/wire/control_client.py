@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Timer
 
 import grpc
 from glovebox.v1 import control_pb2, control_pb2_grpc
@@ -23,7 +24,8 @@ class ControlClient:
     def __init__(self, socket_path: str) -> None:
         options = [
             ("grpc.max_send_message_length", SPEC_BYTES),
-            ("grpc.max_receive_message_length", SPEC_BYTES),
+            # What a trace holds is up to the agent; to stop reading it would let an agent break its episode.
+            ("grpc.max_receive_message_length", -1),
         ]
         self._channel = grpc.insecure_channel(f"unix:{socket_path}", options=options)
         self._stub = control_pb2_grpc.ControlServiceStub(self._channel)
@@ -46,12 +48,20 @@ class ControlClient:
             SpecError: the specification cannot cross the wire.
             InfraError: the service is gone.
         """
-        request = control_pb2.OpenEpisodeRequest(spec=spec_to_pb(spec))
+        stream = self._stub.OpenEpisode(control_pb2.OpenEpisodeRequest(spec=spec_to_pb(spec)))
+        # Only the first message is due soon; how long an episode lasts is not known here.
+        patience = Timer(CALL_TIMEOUT_S, stream.cancel)
+        patience.daemon = True
+        patience.start()
         try:
-            for message in self._stub.OpenEpisode(request):
+            for message in stream:
+                patience.cancel()
                 yield message_from_pb(message)
         except grpc.RpcError as error:
             raise _lost(error) from None
+        finally:
+            patience.cancel()
+            stream.cancel()  # type: ignore[no-untyped-call]  # its stub lacks a type
 
     def close_episode(self, episode_id: str, *, timed_out: bool) -> bool:
         """Close an episode; False when no such episode was open.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import BoundedSemaphore
 
 import grpc
 from glovebox.v1 import control_pb2, control_pb2_grpc
@@ -16,6 +17,8 @@ SPEC_BYTES = 64 * 1024 * 1024
 """Largest episode specification; states can be whole databases."""
 OPEN_EPISODES = 512
 """Episodes one service hosts at once; each holds a thread for its stream."""
+SHORT_CALLS = 16
+"""Calls beside those streams that are worked on at once, so that a full service can still close and tell."""
 
 
 class ControlServer:
@@ -28,7 +31,7 @@ class ControlServer:
             RuntimeError: the socket cannot be bound.
         """
         self._server = grpc.server(
-            ThreadPoolExecutor(OPEN_EPISODES, "control"),
+            ThreadPoolExecutor(OPEN_EPISODES + SHORT_CALLS, "control"),
             options=[("grpc.max_receive_message_length", SPEC_BYTES)],
         )
         control_pb2_grpc.add_ControlServiceServicer_to_server(_ControlService(host), self._server)
@@ -43,16 +46,30 @@ class ControlServer:
 class _ControlService(control_pb2_grpc.ControlServiceServicer):
     def __init__(self, host: HostPort) -> None:
         self._host = host
+        self._places = BoundedSemaphore(OPEN_EPISODES)
 
     def OpenEpisode(
         self, request: control_pb2.OpenEpisodeRequest, context: grpc.ServicerContext
     ) -> Iterator[control_pb2.OpenEpisodeResponse]:
+        if not self._places.acquire(blocking=False):
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{OPEN_EPISODES} episodes are open already")
         try:
-            spec = spec_from_pb(request.spec)
+            yield from self._open(request, context)
+        finally:
+            self._places.release()
+
+    def _open(
+        self, request: control_pb2.OpenEpisodeRequest, context: grpc.ServicerContext
+    ) -> Iterator[control_pb2.OpenEpisodeResponse]:
+        try:
+            episode = self._host.open_episode(spec_from_pb(request.spec))
         except SpecError as error:
             yield message_to_pb(Unhostable(error.field, error.reason))
             return
-        for message in self._host.open_episode(spec):
+        # Whoever waits for the next event cannot see that the orchestrator has hung up.
+        if not context.add_callback(episode.abandon):
+            episode.abandon()
+        for message in episode.messages():
             yield message_to_pb(message)
 
     def CloseEpisode(

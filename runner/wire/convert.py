@@ -26,6 +26,9 @@ from runner.wire.ports import (
     Unhostable,
 )
 
+LARGEST_COUNT = 2**63 - 1
+"""What a count on the wire can be."""
+
 REFUSAL_KINDS = {kind: tool_pb2.RefusalKind.Value(f"REFUSAL_KIND_{kind.name}") for kind in RefusalKind}
 
 
@@ -67,6 +70,13 @@ def answer_to_pb(answer: Answered | Refusal) -> tool_pb2.CallToolResponse:
     return response
 
 
+def submission_to_pb(counted: bool | Refusal) -> tool_pb2.SubmitResponse:
+    """Return the answer to a submission."""
+    if isinstance(counted, Refusal):
+        return tool_pb2.SubmitResponse(refusal=refusal_to_pb(counted))
+    return tool_pb2.SubmitResponse(accepted=counted)
+
+
 def refusal_to_pb(refusal: Refusal) -> tool_pb2.Refusal:
     """Return the wall's own no."""
     return tool_pb2.Refusal(kind=REFUSAL_KINDS[refusal.kind], limit=refusal.limit, actual=refusal.actual)
@@ -76,7 +86,7 @@ def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
     """Return the episode as the service is told of it.
 
     Raises:
-        SpecError: a text cannot cross the wire because it holds a lone surrogate.
+        SpecError: a text or a number cannot cross the wire.
     """
     plan: list[Json] = [rule.to_json() for rule in spec.fault_plan]
     return episode_pb2.EpisodeSpec(
@@ -85,18 +95,31 @@ def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
         profile=_wire_text("profile", spec.profile),
         initial_state_json=ordered_json(spec.initial_state),
         fault_plan_json=ordered_json(plan),
-        seed=str(spec.seed),
+        seed=_decimal("seed", spec.seed),
         seats=[_seat_to_pb(seat) for seat in spec.seats],
     )
 
 
 def _seat_to_pb(seat: SeatSpec) -> episode_pb2.SeatSpec:
-    limits = {kind.value: getattr(seat.budget, kind.value) for kind in BudgetKind}
+    limits = {kind.value: _wire_count(kind, getattr(seat.budget, kind.value)) for kind in BudgetKind}
     return episode_pb2.SeatSpec(
-        name=seat.name,
+        name=_wire_text("seats.name", seat.name),
         instruction=_wire_text("instruction", seat.instruction),
         budget=episode_pb2.Budget(**limits),
     )
+
+
+def _wire_count(kind: BudgetKind, limit: int | None) -> int | None:
+    if limit is None or 0 <= limit <= LARGEST_COUNT:
+        return limit
+    raise SpecError(f"budget.{kind.value}", f"must be from 0 to {LARGEST_COUNT}")
+
+
+def _decimal(field: str, number: int) -> str:
+    try:
+        return str(number)
+    except ValueError as reason:
+        raise SpecError(field, f"is too long a number: {reason}") from None
 
 
 def _wire_text(field: str, text: str) -> str:
@@ -122,12 +145,19 @@ def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
         profile=spec.profile,
         initial_state=state,
         fault_plan=_plan_from_json(_loads("fault_plan", spec.fault_plan_json)),
-        seed=int(spec.seed),
+        seed=_integer("seed", spec.seed),
         seats=tuple(
             SeatSpec(name=seat.name, instruction=seat.instruction, budget=_budget_from_pb(seat.budget))
             for seat in spec.seats
         ),
     )
+
+
+def _integer(field: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise SpecError(field, "is not a decimal number") from None
 
 
 def _budget_from_pb(budget: episode_pb2.Budget) -> Budget:
@@ -160,8 +190,8 @@ def _rule_from_json(index: int, rule: Json) -> FaultRule:
 def _loads(field: str, text: str) -> Json:
     try:
         value: Json = json.loads(text)
-    except ValueError as reason:
-        raise SpecError(field, f"is not JSON: {reason}") from None
+    except (ValueError, RecursionError) as reason:
+        raise SpecError(field, f"is not JSON that can be read: {reason}") from None
     return value
 
 

@@ -102,11 +102,30 @@ class ServiceHealth:
     version: str
 
 
+class EpisodePort(Protocol):
+    """An open episode, as the orchestrator that opened it listens to it."""
+
+    def messages(self) -> Iterator[EpisodeMessage]:
+        """Yield what happens until the episode is closed; when it ends for any reason, so does the episode.
+
+        To be called once.
+        """
+        ...
+
+    def abandon(self) -> None:
+        """Make ``messages`` end because nobody listens any more. Returns at once, in any thread."""
+        ...
+
+
 class HostPort(Protocol):
     """The service, as the orchestrator reaches it. Safe to use from several threads."""
 
-    def open_episode(self, spec: EpisodeSpec) -> Iterator[EpisodeMessage]:
-        """Open an episode and yield what happens until it is closed; closing the iterator abandons it."""
+    def open_episode(self, spec: EpisodeSpec) -> EpisodePort:
+        """Open an episode; its sockets are listening.
+
+        Raises:
+            SpecError: the specification cannot be hosted; nothing was opened.
+        """
         ...
 
     def close_episode(self, episode_id: str, timed_out: bool) -> bool:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import grpc
-from glovebox.v1 import tool_pb2, tool_pb2_grpc
+from glovebox.v1 import tool_pb2
+from google.protobuf.message import DecodeError
 
 from runner.core.outcome import Finished, GaveUp
-from runner.core.refusal import Refusal
-from runner.wire.convert import answer_to_pb, task_to_pb
+from runner.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
 from runner.wire.ports import SeatPort
+
+STOP_TIMEOUT_S = 5.0
+"""Until a stopping server is left to itself; it takes milliseconds unless gRPC has lost track of a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,40 +56,42 @@ class ToolServer:
             options=options,
             maximum_concurrent_rpcs=limits.concurrent_calls,
         )
-        tool_pb2_grpc.add_ToolServiceServicer_to_server(_ToolService(seat), self._server)
+        self._server.add_generic_rpc_handlers((_handlers(_ToolService(seat)),))
         self._server.add_insecure_port(f"unix:{socket_path}")
         self._server.start()
 
     def stop(self) -> None:
         """Drop every connection at once and remove the socket."""
-        self._server.stop(None).wait()
+        self._server.stop(None).wait(STOP_TIMEOUT_S)
 
 
-class _ToolService(tool_pb2_grpc.ToolServiceServicer):
+class _ToolService:
     def __init__(self, seat: SeatPort) -> None:
         self._seat = seat
 
-    def GetTask(
+    def get_task(
         self, request: tool_pb2.GetTaskRequest, context: grpc.ServicerContext
     ) -> tool_pb2.GetTaskResponse:
         return task_to_pb(self._seat.view_task())
 
-    def CallTool(
+    def call_tool(
         self, request: tool_pb2.CallToolRequest, context: grpc.ServicerContext
     ) -> tool_pb2.CallToolResponse:
         return self._call(request)
 
-    def Submit(
+    def submit(
         self, request: tool_pb2.SubmitRequest, context: grpc.ServicerContext
     ) -> tool_pb2.SubmitResponse:
         return self._submit(request)
 
-    def Interact(
-        self,
-        request_iterator: Iterator[tool_pb2.InteractRequest],
-        context: grpc.ServicerContext,
+    def interact(
+        self, requests: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[tool_pb2.InteractResponse]:
-        for request in request_iterator:
+        for raw in requests:
+            try:
+                request = tool_pb2.InteractRequest.FromString(raw)
+            except DecodeError:
+                context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a message of this protocol")
             if request.WhichOneof("request") == "submit":
                 yield tool_pb2.InteractResponse(submit=self._submit(request.submit))
             else:
@@ -97,5 +103,34 @@ class _ToolService(tool_pb2_grpc.ToolServiceServicer):
     def _submit(self, request: tool_pb2.SubmitRequest) -> tool_pb2.SubmitResponse:
         given_up = request.WhichOneof("end") == "give_up_reason"
         end = GaveUp(request.give_up_reason) if given_up else Finished(request.answer)
-        counted = self._seat.submit(end)
-        return tool_pb2.SubmitResponse(accepted=not isinstance(counted, Refusal) and counted)
+        return submission_to_pb(self._seat.submit(end))
+
+
+def _handlers(service: _ToolService) -> grpc.GenericRpcHandler[Any, Any]:
+    """Return the service's methods by name, as the generated code would, but for the stream.
+
+    Its messages are read here: after one that is no message, gRPC's own reader leaves the call open for ever,
+    and then the server cannot be stopped.
+    """
+    unary, stream = grpc.unary_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
+    return grpc.method_handlers_generic_handler(
+        tool_pb2.DESCRIPTOR.services_by_name["ToolService"].full_name,
+        {
+            "GetTask": unary(
+                service.get_task,
+                tool_pb2.GetTaskRequest.FromString,
+                tool_pb2.GetTaskResponse.SerializeToString,
+            ),
+            "CallTool": unary(
+                service.call_tool,
+                tool_pb2.CallToolRequest.FromString,
+                tool_pb2.CallToolResponse.SerializeToString,
+            ),
+            "Submit": unary(
+                service.submit,
+                tool_pb2.SubmitRequest.FromString,
+                tool_pb2.SubmitResponse.SerializeToString,
+            ),
+            "Interact": stream(service.interact, None, tool_pb2.InteractResponse.SerializeToString),
+        },
+    )
