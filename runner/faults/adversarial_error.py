@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runner.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
-from runner.faults.payload import payload_text
+from runner.faults.payload import field_name, payload_text, speakable
 from runner.faults.trigger import Armed
 
 DEFAULT_MESSAGE = "Unexpected internal failure."
@@ -20,9 +20,12 @@ class AdversarialError:
         rule = armed.rule
         messages = rule.payload.get("messages")
         self._armed = armed
-        self._messages = messages if isinstance(messages, list) else []
-        self._message = payload_text(rule, "message", DEFAULT_MESSAGE)
-        self._code = payload_text(rule, "code", "") if "code" in rule.payload else None
+        self._messages = [
+            speakable(str(message), field_name(rule, "payload", "messages"))
+            for message in (messages if isinstance(messages, list) else [])
+        ]
+        self._message = self._text("message", DEFAULT_MESSAGE)
+        self._code = self._text("code", "") if "code" in rule.payload else None
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Rewrite the failure that comes back, or pass on what does."""
@@ -45,4 +48,8 @@ class AdversarialError:
             return self._message
         # A list of one still takes its draw: the reference's random stream moves (correction C6).
         chance = self._armed.dice.draw(self._armed.rule.index, call, "message")
-        return str(self._messages[int(chance * len(self._messages))])
+        return self._messages[int(chance * len(self._messages))]
+
+    def _text(self, key: str, default: str) -> str:
+        rule = self._armed.rule
+        return speakable(payload_text(rule, key, default), field_name(rule, "payload", key))

@@ -51,6 +51,19 @@ def payload_text(rule: FaultRule, key: str, default: str) -> str:
     return str(rule.payload.get(key, default))
 
 
+def speakable(text: str, field: str) -> str:
+    """Return ``text``, which an agent is to be told.
+
+    Raises:
+        SpecError: it holds half a surrogate pair, which no text on the wire can.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise SpecError(field, "holds half a surrogate pair, which nobody can be told") from None
+    return text
+
+
 def payload_object(rule: FaultRule, key: str) -> JsonObject:
     """Return a payload object; anything that is not an object counts as empty."""
     value = rule.payload.get(key)

@@ -55,10 +55,9 @@ class Retrieval:
         return [doc for doc in docs if isinstance(doc, dict)]
 
     def _search(self, arguments: Mapping[str, Json]) -> ToolResult:
-        query, top_k = arguments["query"], arguments["top_k"]
-        assert isinstance(query, str)
-        assert isinstance(top_k, int)
-        terms = query.strip().lower().split()
+        # An integer to JSON Schema may be 3.0 here; the reference takes true for one.
+        count = max(1, int(arguments["top_k"]))  # type: ignore[arg-type]
+        terms = str(arguments["query"]).strip().lower().split()
         scored = [(_score(doc, terms), doc) for doc in self._docs()]
         try:
             scored.sort(key=lambda pair: (-pair[0], pair[1].get("id", "")))
@@ -67,7 +66,7 @@ class Retrieval:
         # The reference cuts first and drops misses after, so a low top_k cannot be refilled.
         found: list[Json] = [
             {"id": copy_json(doc.get("id")), "title": copy_json(doc.get("title")), "score": score}
-            for score, doc in scored[: max(1, top_k)]
+            for score, doc in scored[:count]
             if score > 0
         ]
         return Value({"results": found})
