@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread, Timer
 
 from runner.core.chain import Record
 from runner.core.episode_spec import EpisodeSpec
-from runner.core.errors import InfraError
+from runner.core.errors import InfraError, SpecError
 from runner.core.outcome import Infra, InfraKind
 from runner.engines.engine import Box, BoxOutput, BoxSpec, Engine, Exit, Image, Limits, Mount
 from runner.orchestrator.service_pool import ServicePool
@@ -56,13 +57,21 @@ class _Watcher:
     def __init__(self, messages: Iterator[EpisodeMessage]) -> None:
         self.records: list[Record] = []
         self.infra: Infra | None = None
-        self.box: Box | None = None
+        self._box: Box | None = None
+        self._box_must_go = False
         self._messages = messages
         self._timer: Timer | None = None
         self._thread = Thread(target=self._read, daemon=True)
 
     def start(self) -> None:
         self._thread.start()
+
+    def watch_over(self, box: Box) -> None:
+        """Stop this box when its seat's work has ended or our side has failed."""
+        self._box = box
+        # What ends a box may have happened while it was starting.
+        if self._box_must_go:
+            box.kill()
 
     def join(self) -> None:
         self._thread.join(JOIN_TIMEOUT_S)
@@ -94,25 +103,31 @@ class _Watcher:
                 pass
 
     def _end_box(self) -> None:
-        if self.box is not None:
-            self.box.kill()
+        self._box_must_go = True
+        if self._box is not None:
+            self._box.kill()
 
 
 def attempt_episode(spec: EpisodeSpec, engine: Engine, box_plan: BoxPlan, pool: ServicePool) -> Attempt:
     """Open the episode, run the agent's box against it, close both.
 
-    Never raises for what goes wrong in it: a failure of ours is part of the returned attempt.
+    A failure of ours is part of the returned attempt.
 
     Args:
         spec: one seat's episode.
         engine: makes the box.
         box_plan: what the box is like.
         pool: lends the service.
+
+    Raises:
+        InputError: no box can be started from what the user named.
     """
     started = time.monotonic()
     try:
         with pool.lease() as client:
             return _attempt(spec, engine, box_plan, client, started)
+    except SpecError as error:
+        return _failed(Infra(InfraKind.TASK, str(error)), started)
     except InfraError as error:
         return _failed(Infra(InfraKind.SERVICE, str(error)), started)
 
@@ -133,19 +148,31 @@ def _attempt(
     ended: Exit | None = None
     output: BoxOutput | None = None
     infra: Infra | None = None
+    timed_out = False
     try:
-        box = engine.start(_box_spec(box_plan, gloves))
-        watcher.box = box
-        try:
-            ended = box.wait(_wall_ms(spec))
-        finally:
-            client.close_episode(spec.episode_id, timed_out=ended is None)
-            output = box.close()
+        ended, output = _run_box(engine, _box_spec(box_plan, gloves), _wall_ms(spec), watcher)
+        timed_out = ended is None
     except InfraError as error:
         infra = Infra(InfraKind.ENGINE, str(error))
-        client.close_episode(spec.episode_id, timed_out=False)
+    finally:
+        # When the service is gone, the watcher knows.
+        with suppress(InfraError):
+            client.close_episode(spec.episode_id, timed_out=timed_out)
     watcher.join()
-    return Attempt(tuple(watcher.records), ended, output, infra or watcher.infra, _ms_since(started))
+    return Attempt(tuple(watcher.records), ended, output, watcher.infra or infra, _ms_since(started))
+
+
+def _run_box(
+    engine: Engine, box_spec: BoxSpec, wall_ms: int, watcher: _Watcher
+) -> tuple[Exit | None, BoxOutput]:
+    """Start a box and wait for its end, at most its time; whatever happens, the box is removed."""
+    box = engine.start(box_spec)
+    try:
+        watcher.watch_over(box)
+        ended = box.wait(wall_ms)
+    finally:
+        output = box.close()
+    return ended, output
 
 
 def _box_spec(plan: BoxPlan, gloves: Path) -> BoxSpec:

@@ -12,9 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runner.core.errors import InputError
 
+LONGEST_S = 30 * 24 * 60 * 60
+"""Wall time that an episode may be given, seconds."""
+
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class BoxLimits(_Strict):
@@ -44,7 +47,9 @@ class RunConfig(_Strict):
     engine: str = Field("auto", description="docker, bubblewrap, process, or auto.")
     runtime: str | None = Field(None, description="Container runtime of the docker engine, such as runsc.")
     i_trust_this_agent: bool = Field(False, description="Let the process engine run any agent.")
-    wall_time_s: float = Field(60.0, gt=0, description="Per episode whose task states none, seconds.")
+    wall_time_s: float = Field(
+        60.0, gt=0, le=LONGEST_S, description="Per episode whose task states none, seconds."
+    )
     limits: BoxLimits = Field(default=BoxLimits(), description="Of each box.")
 
 
@@ -64,7 +69,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise InputError(f"{path}:{line}: {error.problem}") from None
     except yaml.YAMLError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {' '.join(str(error).split())}") from None
+    except RecursionError:
+        raise InputError(f"{path}: nests too deep") from None
     if not isinstance(settings, dict):
         raise InputError(f"{path}: must hold settings, such as 'suite: sample'")
     _check_keys(path, settings, RunConfig)
@@ -103,8 +110,10 @@ class _UniqueKeys(yaml.SafeLoader):
 def _construct_unique(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
     keys = [loader.construct_object(key) for key, _ in node.value]
     for position, key in enumerate(keys):
+        mark = node.value[position][0].start_mark
+        if isinstance(key, list | dict):
+            raise yaml.constructor.ConstructorError(None, None, "a key must be a word", mark)
         if key in keys[:position]:
-            mark = node.value[position][0].start_mark
             raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is there twice", mark)
     return {
         key: loader.construct_object(value, deep=True)

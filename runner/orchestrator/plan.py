@@ -36,7 +36,7 @@ class PlannedEpisode:
         """
         task = self.case.task
         return EpisodeSpec(
-            episode_id=str(self.name),
+            episode_id=self.name.identifier,
             world=task.world,
             profile=task.profile,
             initial_state=task.initial_state,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
@@ -112,5 +112,5 @@ def _may_pass(verdict: Verdict) -> bool:
 
 def missing(planned: Iterable[PlannedEpisode], rows: Iterable[EpisodeRow]) -> list[PlannedEpisode]:
     """Return what has no row yet, in the order of the plan; rows of our own failures count as none."""
-    done: Mapping[str, EpisodeRow] = {str(row.name): row for row in rows if not row.is_infra}
-    return [one for one in planned if str(one.name) not in done]
+    done = {row.name for row in rows if not row.is_infra}
+    return [one for one in planned if one.name not in done]

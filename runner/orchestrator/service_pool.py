@@ -36,7 +36,10 @@ class ServiceWorker:
         """
         self._directory = directory
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "runner.service", str(directory)], stdin=subprocess.PIPE
+            [sys.executable, "-m", "runner.service", str(directory)],
+            stdin=subprocess.PIPE,
+            # A Ctrl-C in the terminal is for the orchestrator, whose running episodes still need this one.
+            start_new_session=True,
         )
         self.client = ControlClient(str(directory / "control.sock"))
         self.episodes = 0

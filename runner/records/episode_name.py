@@ -18,7 +18,13 @@ class EpisodeName:
     """From 0."""
 
     def __str__(self) -> str:
+        """For people: where agents or tasks have slashes in their names, two episodes may read the same."""
         return f"{self.agent}/{self.task}/{self.trial}"
+
+    @property
+    def identifier(self) -> str:
+        """A text that no other episode of the run has."""
+        return f"{file_name(self.agent)}/{file_name(self.task)}/{self.trial}"
 
     @property
     def trace_path(self) -> str:

@@ -10,14 +10,17 @@ from runner.core.episode_spec import SeatSpec
 from runner.core.errors import InputError
 from runner.core.fault_plan import FaultRule
 from runner.core.gold import Gold
-from runner.core.json_values import JsonObject, canonical_json
+from runner.core.json_values import JsonObject, ordered_json
 from runner.core.ledger import Budget, BudgetKind
 from runner.core.task import Case, Suite, Task
 
 
 def freeze_suite(suite: Suite) -> str:
-    """Return the suite as JSON lines."""
-    return "".join(canonical_json(_case_to_json(case)) + "\n" for case in suite.cases)
+    """Return the suite as JSON lines.
+
+    Keys keep their order: a plan's renames are made in it, and an agent reads a world's answers in it.
+    """
+    return "".join(ordered_json(_case_to_json(case)) + "\n" for case in suite.cases)
 
 
 def thaw_suite(name: str, lines: Iterable[str]) -> Suite:

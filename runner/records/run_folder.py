@@ -113,11 +113,11 @@ class RunFolder:
         if not path.exists():
             return []
         lines = path.read_bytes().splitlines(keepends=True)
-        rows: dict[str, EpisodeRow] = {}
+        rows: dict[EpisodeName, EpisodeRow] = {}
         for number, line in enumerate(lines, 1):
             try:
                 row = EpisodeRow.from_json(json.loads(line))
-                rows[str(row.name)] = row
+                rows[row.name] = row
             except (KeyError, TypeError, ValueError):
                 if number == len(lines) and not line.endswith(b"\n"):
                     break
