@@ -12,7 +12,10 @@ from runner.core.json_values import JsonObject
 from runner.orchestrator.launch import config_of, planned_of
 from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
+from runner.report.breakdown import breakdown
+from runner.report.headline import why_no_headline
 from runner.report.misbehaviour import misbehaviour
+from runner.report.results import count, join_results
 from runner.report.summary import run_digest, summarize
 
 BAD_INPUT = 2
@@ -38,7 +41,8 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
     complaints = list(misbehaviour(rows, config_of(folder).limits.output_kb << 10))
     errors = Console(stderr=True)
     infra = sum(row.is_infra for row in rows)
-    too_much_infra = bool(rows) and infra / len(rows) > INFRA_SHARE_MAX
+    results = join_results(rows, folder.suite())
+    no_headline = why_no_headline(count(results))
     if as_json:
         report: JsonObject = {
             "run": str(folder.path),
@@ -46,15 +50,16 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
             "episodes": len(rows),
             "planned": len(planned),
             "infra": infra,
-            "headline": not too_much_infra,
-            "agents": [one.to_json() for one in summaries],
+            "headline": no_headline is None,
+            "agents": [
+                {**breakdown([each for each in results if each.row.name.agent == one.agent]), **one.to_json()}
+                for one in summaries
+            ],
             "misbehaviour": list(complaints),
         }
         print(json.dumps(report, indent=2))
-    elif too_much_infra:
-        errors.print(
-            f"{infra} of {len(rows)} episodes failed on our side: no result to speak of", markup=False
-        )
+    elif no_headline is not None:
+        errors.print(no_headline, markup=False)
     else:
         # A pipe has no width, and the table must not be squeezed into a guess of one.
         console = Console(width=None if sys.stdout.isatty() else WIDE)
@@ -65,6 +70,6 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
         errors.print(
             f"glovebox: {line}; see {folder.path}/output/", markup=False, highlight=False, soft_wrap=True
         )
-    if too_much_infra:
+    if no_headline is not None and infra:
         return INFRA
     return BAD_INPUT if complaints else 0

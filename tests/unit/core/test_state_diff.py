@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.core.json_values import canonical_json
+from runner.core.json_values import JsonObject
 from runner.core.state_diff import Change, changed_paths, changes, is_below
 
 JSON = st.recursive(
@@ -74,9 +75,9 @@ def test_a_path_is_below_itself_and_below_all_above_it() -> None:
     assert not is_below(("ab",), ["a"])
 
 
-def test_a_change_says_what_was_and_what_is():
-    before = {"accounts": {"a": {"tier": "basic", "old": 1}}}
-    after = {"accounts": {"a": {"tier": "gold", "new": [True]}}}
+def test_a_change_says_what_was_and_what_is() -> None:
+    before: JsonObject = {"accounts": {"a": {"tier": "basic", "old": 1}}}
+    after: JsonObject = {"accounts": {"a": {"tier": "gold", "new": [True]}}}
     assert changes(before, after) == (
         Change(("accounts", "a", "new", 0), None, "true"),
         Change(("accounts", "a", "old"), "1", None),

@@ -1,0 +1,132 @@
+"""Run folders made in memory: real doors, real traces, the real judge; no service and no boxes.
+
+For measuring what reads run folders, and for proving it on runs of any size: an episode takes a fraction of
+a millisecond.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from glovebox_agent.adapter import work
+from glovebox_agent.loading import load_agent
+
+from runner.core.chain import Chain, Record
+from runner.core.clock import StoppedClock
+from runner.core.events import Event
+from runner.core.json_values import JsonObject, canonical_json
+from runner.core.task import Suite
+from runner.engines.engine import Exit, ExitReason
+from runner.orchestrator.config import RunConfig, run_config
+from runner.orchestrator.judge import Verdict, judge
+from runner.orchestrator.plan import PlannedEpisode, plan_episodes
+from runner.profiles.table import PROFILES
+from runner.records.frozen_suite import freeze_suite
+from runner.records.row import EpisodeRow
+from runner.records.run_folder import RunFolder
+from runner.testing.memory_seat import MemorySeat
+from runner.version import __version__
+
+WALL_MS = 60_000
+
+Player = Callable[[MemorySeat], object]
+"""Works at a seat until it is done; one that raises has crashed."""
+
+
+def builtin(name: str) -> Player:
+    """Return a built-in agent as a player."""
+    return lambda seat: work(load_agent(f"builtin:{name}"), seat)
+
+
+def play_run(
+    path: Path, suite: Suite, players: Mapping[str, Player], *, trials: int = 1, seed: int = 0
+) -> RunFolder:
+    """Play every episode of a plan and write a run folder, as ``glovebox run`` would.
+
+    Args:
+        path: of the folder; must not exist, or be empty.
+        suite: the tasks.
+        players: by the label of the agent they stand for.
+        trials: attempts per agent and task.
+        seed: of all chance.
+
+    Raises:
+        InputError: the folder cannot be made.
+    """
+    config = run_config({"suite": suite.name, "agents": tuple(players), "trials": trials, "seed": seed})
+    folder = RunFolder.create(path, _manifest(config, suite), suite)
+    for planned in plan_episodes(suite, tuple(players), trials, seed):
+        _write(folder, planned, *_play(planned, players[planned.agent]))
+    return folder
+
+
+class _Linked:
+    """A recorder that makes records at once, as they lie in a trace."""
+
+    def __init__(self) -> None:
+        self._chain = Chain()
+        self.records: list[Record] = []
+
+    def record(self, event: Event, duration_ns: int = 0) -> None:
+        self._link(canonical_json(event.to_json()), duration_ns // 1000)
+
+    def seal(self) -> None:
+        self._link(self._chain.seal(), 0)
+
+    def _link(self, event_json: str, duration_us: int) -> None:
+        wall_ms = time.time_ns() // 1_000_000
+        self.records.append(Record(event_json, self._chain.link(event_json), wall_ms, duration_us))
+
+
+def _play(planned: PlannedEpisode, player: Player) -> tuple[list[Record], Verdict, int]:
+    started = time.monotonic()
+    profile, recorder = PROFILES.load(planned.case.task.profile)(), _Linked()
+    episode = profile.open_episode(planned.to_spec(WALL_MS), recorder, StoppedClock())
+    ended = Exit(0, ExitReason.EXITED)
+    try:
+        player(MemorySeat(episode.seats[0], profile))
+    except Exception:
+        # Whatever an agent raises is the end of its process, as it would be in a box.
+        ended = Exit(1, ExitReason.EXITED)
+    episode.close()
+    recorder.seal()
+    verdict = judge(planned.case, recorder.records, ended, None)
+    return recorder.records, verdict, round((time.monotonic() - started) * 1000)
+
+
+def _write(
+    folder: RunFolder, planned: PlannedEpisode, records: list[Record], verdict: Verdict, wall_ms: int
+) -> None:
+    row = EpisodeRow(
+        name=planned.name,
+        seed=planned.seed,
+        outcome=verdict.outcome,
+        score=verdict.score,
+        trace=folder.write_trace(planned.name, records),
+        trace_digest=verdict.trace_digest,
+        attempts=1,
+        wall_ms=wall_ms,
+        stdout_bytes=0,
+        stderr_bytes=0,
+        refusals=len(verdict.evidence.refusals) if verdict.evidence else 0,
+    )
+    folder.append_row(row)
+
+
+def _manifest(config: RunConfig, suite: Suite) -> JsonObject:
+    return {
+        "run": os.urandom(8).hex(),
+        "suite": suite.name,
+        "suite_digest": sha256(freeze_suite(suite).encode("ascii")).hexdigest(),
+        "tasks": len(suite.cases),
+        "config": config.model_dump(mode="json"),
+        "engine": "memory",
+        "isolation": "none",
+        "agents": [{"label": label, "kind": "player", "name": label} for label in config.agents],
+        "versions": {"glovebox": __version__, "python": platform.python_version()},
+    }

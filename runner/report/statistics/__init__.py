@@ -1,0 +1,1 @@
+"""From results to numbers. Knows nothing about files, pages or pictures."""

@@ -1,0 +1,126 @@
+"""Intervals, trials and pairs agree with a library's, or with counting everything there is."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import bootstrap
+
+from runner.core.score import Score
+from runner.report.results import Result
+from runner.report.statistics.intervals import estimates, mean_intervals
+from runner.report.statistics.metrics import METRICS
+from runner.report.statistics.pairs import compare
+from runner.report.statistics.trials import pass_all, pass_at, trial_rates
+from tests.property.report.rows import facts, result, result_lists
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.integers(0, 10), min_size=8, max_size=60), st.integers(0, 2**32))
+def test_an_interval_is_close_to_that_of_scipy(values: list[int], seed: int) -> None:
+    column = np.array(values, dtype=float).reshape(-1, 1)
+    (interval,) = mean_intervals(column, np.ones_like(column), seed=seed)
+    theirs = bootstrap(
+        (column[:, 0],), np.mean, n_resamples=4000, method="percentile", rng=seed
+    ).confidence_interval
+    # Both are drawn by chance, so they differ by what the draws of two thousand differ by.
+    tolerance = 0.12 * float(column.std()) + 1e-9
+    assert interval is not None
+    assert interval.low == pytest.approx(theirs.low, abs=tolerance)
+    assert interval.high == pytest.approx(theirs.high, abs=tolerance)
+
+
+@settings(max_examples=15, deadline=None)
+@given(result_lists())
+def test_an_interval_holds_its_mean_and_the_same_results_give_the_same(results: list[Result]) -> None:
+    found = estimates(results)
+    assert found == estimates(results)
+    for metric in METRICS:
+        estimate = found[metric.name]
+        if estimate.interval is not None and estimate.value is not None:
+            assert estimate.interval.low - 1e-9 <= estimate.value <= estimate.interval.high + 1e-9
+
+
+def test_where_all_tasks_agree_the_interval_does_not_claim_to_be_certain() -> None:
+    results = [result(facts(f"t{n}"), Score(True, {}, {"tool_calls": 1})) for n in range(20)]
+    interval = estimates(results)["task_success"].interval
+    assert interval is not None
+    assert interval.high == pytest.approx(1.0)
+    assert interval.low == pytest.approx(0.8389, abs=1e-4)  # Wilson's, for 20 of 20
+
+
+def test_trials_of_one_task_are_not_taken_for_many_tasks() -> None:
+    results = [
+        result(facts("only"), Score(trial % 2 == 0, {}, {"tool_calls": 1}), trial=trial)
+        for trial in range(50)
+    ]
+    assert estimates(results)["task_success"].interval is None
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8), st.data())
+def test_pass_at_k_and_pass_to_the_k_are_shares_of_all_choices_of_k(
+    outcomes: list[bool], data: st.DataObject
+) -> None:
+    k = data.draw(st.integers(1, len(outcomes)))
+    choices = list(combinations(outcomes, k))
+    trials, successes = len(outcomes), sum(outcomes)
+    assert pass_at(trials, successes, k) == pytest.approx(sum(map(any, choices)) / len(choices))
+    assert pass_all(trials, successes, k) == pytest.approx(sum(map(all, choices)) / len(choices))
+
+
+@settings(max_examples=10, deadline=None)
+@given(result_lists(trials=5))
+def test_with_one_trial_both_rates_are_the_mean_over_tasks_of_the_success_rate(results: list[Result]) -> None:
+    tasks: dict[str, list[bool]] = {}
+    for each in results:
+        if each.success is not None:
+            tasks.setdefault(each.task.task_id, []).append(each.success)
+    rates = trial_rates(results)
+    if not tasks:
+        assert rates.pass_at == rates.pass_all == ()
+        return
+    expected = sum(sum(own) / len(own) for own in tasks.values()) / len(tasks)
+    assert rates.pass_at[0].value == pytest.approx(expected)
+    assert rates.pass_all[0].value == pytest.approx(expected)
+    for at, every in zip(rates.pass_at, rates.pass_all, strict=True):
+        assert every.value <= at.value + 1e-9
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from([(True, True), (True, False), (False, True), (False, False)]), max_size=11))
+def test_mcnemar_is_the_share_of_coin_tosses_that_are_as_lopsided(outcomes: list[tuple[bool, bool]]) -> None:
+    first = [result(facts(f"t{n}"), Score(a, {}, {"tool_calls": 1})) for n, (a, _) in enumerate(outcomes)]
+    second = [result(facts(f"t{n}"), Score(b, {}, {"tool_calls": 1})) for n, (_, b) in enumerate(outcomes)]
+    compared = compare(first, second)
+    flips = [int(b) - int(a) for a, b in outcomes if a != b]
+    tosses = [sum(toss) for toss in product((-1, 1), repeat=len(flips))]
+    as_lopsided = sum(abs(toss) >= abs(sum(flips)) for toss in tosses)
+    assert compared.p_value == (pytest.approx(as_lopsided / len(tosses)) if outcomes else None)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_every_pair_is_counted_once_and_every_other_episode_is_accounted_for(data: st.DataObject) -> None:
+    first = data.draw(result_lists(agent="one"))
+    second = data.draw(result_lists(agent="other"))
+    compared = compare(first, second)
+    pairing, flips = compared.pairing, compared.flips
+    assert flips.both + flips.won + flips.lost + flips.neither == len(pairing.pairs)
+    in_pairs = 2 * (len(pairing.pairs) + pairing.undecided + pairing.differing)
+    assert in_pairs + pairing.unmatched == len(first) + len(second)
+    if pairing.pairs:
+        gained = sum((pair.second.success is True) - (pair.first.success is True) for pair in pairing.pairs)
+        assert compared.success.value == pytest.approx(gained / len(pairing.pairs))
+
+
+@settings(max_examples=10, deadline=None)
+@given(result_lists())
+def test_nothing_differs_from_itself(results: list[Result]) -> None:
+    compared = compare(results, results)
+    assert compared.flipped == []
+    assert compared.p_value in (None, 1.0)
+    assert all(difference.value in (None, 0.0) for difference in compared.metrics.values())

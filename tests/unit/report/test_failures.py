@@ -1,0 +1,174 @@
+"""Why episodes fail, told from what was really played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.bench.played_run import play_run
+from runner.core.episode_spec import SeatSpec
+from runner.core.fault_plan import FaultRule
+from runner.core.gold import Gold
+from runner.core.ledger import Budget
+from runner.core.outcome import Infra, InfraKind, TimedOut
+from runner.core.score import UNGRADED
+from runner.core.task import Case, Suite, Task
+from runner.report.results import Result, join_results
+from runner.report.statistics.failure_labels import LEVELS, TITLES, Attribution, Label
+from runner.report.statistics.failure_rules import attribute
+from runner.report.traces import ReadTrace, read_traces
+from runner.testing.memory_seat import MemorySeat
+
+GOOD = {"id": "a1", "patch": {"tier": "gold"}}
+
+
+def _case(*, solvable: bool | None = True, faults: tuple[str, ...] = (), retries: int = 9) -> Case:
+    task = Task(
+        task_id="gold",
+        world="crud",
+        profile="native",
+        initial_state={"accounts": {"a1": {"id": "a1", "tier": "basic"}}},
+        fault_plan=tuple(FaultRule(at, family) for at, family in enumerate(faults)),
+        seed=1,
+        seats=(SeatSpec(instruction="", budget=Budget(steps=9, calls=9, retries=retries)),),
+        tags={},
+    )
+    criteria = ({"op": "equals", "path": "accounts.a1.tier", "value": "gold"},)
+    return Case(task, Gold("native", criteria, solvable))
+
+
+def _play(folder: Path, player: Callable[[MemorySeat], object], case: Case) -> tuple[Result, ReadTrace]:
+    suite = Suite("one", (case,))
+    run = play_run(folder / "run", suite, {"player": player})
+    return next(iter(read_traces(run, join_results(run.rows(), suite))))
+
+
+def _why(folder: Path, player: Callable[[MemorySeat], object], case: Case) -> Attribution:
+    result, trace = _play(folder, player, case)
+    found = attribute(result, trace.evidence)
+    assert found is not None
+    return found
+
+
+def test_a_success_has_no_reason_to_fail(tmp_path: Path) -> None:
+    def player(seat: MemorySeat) -> None:
+        seat.call("update_account", GOOD)
+        seat.submit("done")
+
+    result, trace = _play(tmp_path, player, _case())
+    assert result.success
+    assert attribute(result, trace.evidence) is None
+
+
+def test_taking_the_task_for_done_is_reasoning(tmp_path: Path) -> None:
+    def player(seat: MemorySeat) -> None:
+        seat.call("get_account", {"id": "a1"})
+        seat.submit("done")
+
+    why = _why(tmp_path, player, _case())
+    assert why.primary is Label.REASONING
+    assert why.secondary == ()
+    assert "check_0:equals" in why.signs[0].what
+
+
+def test_whether_it_can_be_done_at_all_must_be_proven_first(tmp_path: Path) -> None:
+    why = _why(tmp_path, lambda seat: seat.submit("done"), _case(solvable=None))
+    assert why.primary is Label.UNATTRIBUTED
+
+
+def test_giving_up_what_can_be_solved_is_reasoning(tmp_path: Path) -> None:
+    why = _why(tmp_path, lambda seat: seat.give_up("too hard"), _case())
+    assert why.primary is Label.REASONING
+
+
+def test_going_on_with_what_cannot_be_solved_is_reasoning(tmp_path: Path) -> None:
+    why = _why(tmp_path, lambda seat: seat.submit("done"), _case(solvable=False))
+    assert why.primary is Label.REASONING
+
+
+def test_a_call_that_fits_no_tool_and_is_never_put_right_is_tool_invocation(tmp_path: Path) -> None:
+    def player(seat: MemorySeat) -> None:
+        seat.call("update_acount", GOOD)
+        seat.submit("done")
+
+    why = _why(tmp_path, player, _case())
+    assert why.primary is Label.TOOL_INVOCATION
+    assert why.secondary == (Label.REASONING,)
+
+
+def test_one_that_was_put_right_is_only_secondary(tmp_path: Path) -> None:
+    def player(seat: MemorySeat) -> None:
+        seat.call("update_account", {"id": "a1"})
+        seat.call("update_account", {"id": "a1", "patch": {"tier": "silver"}})
+        seat.submit("done")
+
+    why = _why(tmp_path, player, _case())
+    assert why.primary is Label.REASONING
+    assert why.secondary == (Label.TOOL_INVOCATION,)
+
+
+def test_a_call_that_a_fault_made_invalid_is_not_the_agents(tmp_path: Path) -> None:
+    case = _case(faults=("schema_drift",))
+    case = replace(
+        case,
+        task=replace(
+            case.task,
+            profile="toolmisuse",
+            fault_plan=(FaultRule(0, "schema_drift", {}, "soft", {"rename_args": {"id": "key"}}),),
+        ),
+    )
+
+    def player(seat: MemorySeat) -> None:
+        seat.call("update_account", GOOD)
+        seat.submit("done")
+
+    why = _why(tmp_path, player, case)
+    assert Label.TOOL_INVOCATION not in {why.primary, *why.secondary}
+
+
+def test_what_ended_the_work_goes_before_what_went_wrong_on_the_way(tmp_path: Path) -> None:
+    def player(seat: MemorySeat) -> None:
+        while not seat.call("get_acount", {}).ended:
+            pass
+
+    why = _why(tmp_path, player, _case(retries=4))
+    assert why.primary is Label.BUDGET
+    assert why.secondary == (Label.TOOL_INVOCATION, Label.REASONING)
+    assert "unknown_tool" in why.signs[0].what
+
+
+def test_a_crash_is_a_crash(tmp_path: Path) -> None:
+    def player(seat: MemorySeat) -> None:
+        raise RuntimeError("boom")
+
+    why = _why(tmp_path, player, _case())
+    assert why.primary is Label.CRASH
+    assert why.signs[0].what == "exit status 1"
+
+
+@pytest.mark.parametrize(("solvable", "label"), [(True, Label.REASONING), (None, Label.UNATTRIBUTED)])
+def test_a_fault_that_was_not_overcome(tmp_path: Path, solvable: bool | None, label: Label) -> None:
+    def player(seat: MemorySeat) -> None:
+        seat.call("update_account", GOOD)
+        seat.submit("done")
+
+    why = _why(tmp_path, player, _case(solvable=solvable, faults=("timeout",)))
+    assert why.primary is label
+    assert any("struck by a fault" in sign.what for sign in why.signs)
+
+
+def test_timeouts_and_failures_of_ours_need_no_trace(tmp_path: Path) -> None:
+    result, _ = _play(tmp_path, lambda seat: seat.submit(), _case())
+    timed_out = replace(result, row=replace(result.row, outcome=TimedOut(2000)))
+    lost = replace(result, row=replace(result.row, outcome=Infra(InfraKind.ENGINE, "no box"), score=UNGRADED))
+    for changed, label in ((timed_out, Label.TIMEOUT), (lost, Label.INFRASTRUCTURE)):
+        why = attribute(changed, None)
+        assert why is not None
+        assert why.primary is label
+
+
+def test_every_label_has_a_level_and_a_title() -> None:
+    assert set(LEVELS) == set(TITLES) == set(Label)
