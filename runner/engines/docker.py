@@ -124,16 +124,14 @@ class DockerEngine:
         config = container_config(self._daemon.client, spec, command, self._options.runtime)
         name = f"box-{secrets.token_hex(8)}"
         with self._starting:
-            container = self._daemon.create(name, config)
             try:
-                self._require_command(spec.image, command[0], container)
-                stream = self._daemon.attach(container)
-                output = FrameReader(stream, spec.limits.output_bytes)
-                self._daemon.start(container)
+                self._daemon.create(name, config)
+                self._require_command(spec.image, command[0], name)
+                output = self._run(name, spec.limits.output_bytes)
             except (InfraError, InputError):
-                self._daemon.remove(container)
+                self._daemon.remove(name)
                 raise
-        return DockerBox(self._daemon, container, name, output)
+        return DockerBox(self._daemon, name, output)
 
     def reap(self, is_owned: OwnerCheck) -> int:
         """Remove the containers whose owner is gone."""
@@ -145,6 +143,15 @@ class DockerEngine:
     def close(self) -> None:
         """Close the connections to the daemon."""
         self._daemon.close()
+
+    def _run(self, container: str, limit_bytes: int) -> FrameReader:
+        output = FrameReader(self._daemon.attach(container), limit_bytes)
+        try:
+            self._daemon.start(container)
+        except InfraError:
+            output.finish(0)
+            raise
+        return output
 
     def _image(self, reference: str) -> Image:
         found = self._daemon.image(reference)
@@ -179,9 +186,8 @@ class DockerEngine:
 class DockerBox:
     """A container."""
 
-    def __init__(self, daemon: Daemon, container: str, name: str, output: FrameReader) -> None:
+    def __init__(self, daemon: Daemon, name: str, output: FrameReader) -> None:
         self._daemon = daemon
-        self._container = container
         self._name = name
         self._output = output
         self._lock = Lock()
@@ -197,7 +203,7 @@ class DockerBox:
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``."""
         if self._exit is None:
-            code = self._daemon.wait(self._container, max(timeout_ms / 1000, _WAIT_MIN_S))
+            code = self._daemon.wait(self._name, max(timeout_ms / 1000, _WAIT_MIN_S))
             if code is not None:
                 self._exit = Exit(code, self._reason(code))
         return self._exit
@@ -207,13 +213,13 @@ class DockerBox:
         with self._lock:
             if self._closed is None and self._exit is None:
                 self._was_killed = True
-                self._daemon.kill(self._container)
+                self._daemon.kill(self._name)
 
     def close(self) -> BoxOutput:
         """Stop the container if need be, collect its output and remove it."""
         with self._lock:
             if self._closed is None:
-                self._daemon.remove(self._container)
+                self._daemon.remove(self._name)
                 self._closed = self._output.finish(_DRAIN_TIMEOUT_S)
             return self._closed
 
@@ -222,6 +228,6 @@ class DockerBox:
             return ExitReason.EXITED
         if self._was_killed:
             return ExitReason.KILLED
-        if self._daemon.was_out_of_memory(self._container):
+        if self._daemon.was_out_of_memory(self._name):
             return ExitReason.OUT_OF_MEMORY
         return ExitReason.EXITED

@@ -73,25 +73,23 @@ class Daemon:
         info: dict[str, Any] = self._ask("describe itself", self.client.info)
         return info
 
-    def create(self, name: str, config: Mapping[str, Any]) -> str:
-        """Create a container, not yet running, and return its id.
+    def create(self, name: str, config: Mapping[str, Any]) -> None:
+        """Create a container called ``name``, not yet running.
 
         Raises:
             InputError: its image is not here.
         """
 
-        def create() -> str:
+        def create() -> None:
             try:
-                made = self.client.create_container_from_config(config, name)  # type: ignore[no-untyped-call]
+                self.client.create_container_from_config(config, name)  # type: ignore[no-untyped-call]
             except ImageNotFound as error:
                 raise InputError(f"there is no image {config['Image']!r} here; pull or build it") from error
             except APIError as error:
-                if error.status_code == requests.codes.conflict:  # Ours: the first answer was lost.
-                    return str(self.client.inspect_container(name)["Id"])
-                raise
-            return str(made["Id"])
+                if error.status_code != requests.codes.conflict:  # Else it is ours: an answer was lost.
+                    raise
 
-        return self._ask("create a container", create)
+        self._ask("create a container", create)
 
     def start(self, container: str) -> None:
         """Start a created container; returns when its process runs."""

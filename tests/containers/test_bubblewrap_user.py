@@ -1,0 +1,150 @@
+"""Bubblewrap for whoever is not root, and for root, who must not stay so."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import InfraError
+from runner.engines.bubblewrap import BubblewrapEngine
+from runner.engines.engine import AgentKind, AgentSource, BoxSpec, Image
+from tests.conformance.boxes import Listener
+
+pytestmark = pytest.mark.bubblewrap
+
+PATIENCE_MS = 60_000
+ROOT = Path(__file__).parents[2]
+ORDINARY_UID = 1234
+SYSTEM_PYTHON = "/usr/bin/python3"
+
+AS_ORDINARY_USER = """
+import json, sys
+from pathlib import Path
+from runner.engines.bubblewrap import BubblewrapEngine
+from runner.engines.engine import BoxSpec, Image
+engine = BubblewrapEngine()
+readiness = engine.check()
+assert readiness.ready, readiness.detail
+box = engine.start(BoxSpec(image=Image("", "", ("python3", "-c", sys.argv[2])), gloves=Path(sys.argv[1])))
+ended = box.wait(60000)
+output = box.close()
+engine.close()
+print(json.dumps([ended.code, output.stdout.decode(), output.stderr.decode()]))
+"""
+
+LOOK = """
+import json, os
+status = open('/proc/self/status').read()
+forks = 0
+try:
+    while forks < 1000:
+        if os.fork() == 0:
+            import time; time.sleep(60)
+        forks += 1
+except OSError: pass
+writable = [place for place in ('/', '/dev', '/usr', '/glovebox', '/tmp') if os.access(place, os.W_OK)]
+print(json.dumps({'uid': os.getuid(), 'caps': status.split('CapEff:')[1].split()[0], 'forks': forks,
+                  'gloves': os.listdir('/glovebox'), 'writable': writable}))
+"""
+
+
+@pytest.fixture
+def engine() -> Iterator[BubblewrapEngine]:
+    with closing(BubblewrapEngine()) as made:
+        yield made
+
+
+@pytest.fixture
+def python(engine: BubblewrapEngine) -> Image:
+    return engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_an_ordinary_user_gets_the_same_box(gloves: Path) -> None:
+    (gloves / "there").write_text("")
+    os.chown(gloves, ORDINARY_UID, ORDINARY_UID)
+    become = ["setpriv", "--reuid", str(ORDINARY_UID), "--regid", str(ORDINARY_UID), "--clear-groups"]
+    with tempfile.TemporaryDirectory() as copy:  # The checkout may lie where only root can read.
+        Path(copy).chmod(0o755)
+        shutil.copytree(ROOT / "runner", Path(copy, "runner"))
+        done = subprocess.run(
+            [*become, SYSTEM_PYTHON, "-B", "-c", AS_ORDINARY_USER, str(gloves), LOOK],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd="/",
+            env={"PYTHONPATH": copy, "PATH": "/usr/bin:/bin"},
+        )
+    assert done.returncode == 0, done.stderr
+    code, said, complained = json.loads(done.stdout)
+    assert code == 0, complained
+    seen = json.loads(said)
+    assert seen["uid"] == 65534
+    assert int(seen["caps"], 16) == 0
+    assert seen["forks"] < 128
+    assert (seen["gloves"], seen["writable"]) == (["there"], ["/tmp"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="about root")
+def test_a_box_started_by_root_is_nobody_to_the_host_too(
+    engine: BubblewrapEngine, python: Image, gloves: Path
+) -> None:
+    connect = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/glovebox/grpc.sock'); s.recv(1)"
+    with Listener(gloves) as listener:
+        image = replace(python, command=("python3", "-c", connect))
+        box = engine.start(BoxSpec(image=image, gloves=gloves))
+        with listener.accept() as connection:
+            peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            connection.sendall(b"x")
+        assert box.wait(PATIENCE_MS) is not None
+        box.close()
+    assert int.from_bytes(peer[4:8], sys.byteorder) == 65534
+
+
+def test_no_user_namespace_can_be_made_inside(engine: BubblewrapEngine, python: Image, gloves: Path) -> None:
+    code = "import ctypes; print(ctypes.CDLL(None).unshare(0x10000000))"
+    box = engine.start(BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves))
+    assert box.wait(PATIENCE_MS) is not None
+    assert box.close().stdout == b"-1\n"
+
+
+def test_other_packages_of_this_host_are_not_there(
+    engine: BubblewrapEngine, python: Image, gloves: Path
+) -> None:
+    names = ("runner", "pytest", "docker", "pip", "snapshots", "glovebox_agent")
+    code = f"import importlib.util as u; print([name for name in {names} if u.find_spec(name)])"
+    box = engine.start(BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves))
+    assert box.wait(PATIENCE_MS) is not None
+    assert box.close().stdout == b"['glovebox_agent']\n"
+
+
+def test_no_folder_of_the_host_is_named_in_a_command_line(
+    engine: BubblewrapEngine, python: Image, gloves: Path
+) -> None:
+    code = "import glob; print([open(p).read() for p in glob.glob('/proc/[0-9]*/cmdline')])"
+    box = engine.start(BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves))
+    assert box.wait(PATIENCE_MS) is not None
+    said = box.close().stdout.decode()
+    assert "bwrap" in said
+    for host in (str(gloves), str(ROOT), sys.base_prefix):
+        assert host == "/usr" or host not in said
+
+
+def test_a_view_that_cannot_be_built_is_our_failure_and_not_the_agents(
+    engine: BubblewrapEngine, python: Image, tmp_path: Path
+) -> None:
+    box = engine.start(BoxSpec(image=replace(python, command=("true",)), gloves=tmp_path / "not-there"))
+    with pytest.raises(InfraError, match="could not make the box"):
+        box.wait(PATIENCE_MS)
+    box.close()
