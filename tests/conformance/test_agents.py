@@ -1,0 +1,53 @@
+"""What every built-in agent promises, over the whole sample suite, at a seat in memory."""
+
+from __future__ import annotations
+
+import pytest
+from glovebox_agent.adapter import Ending, work
+from glovebox_agent.builtin import BUILTIN
+from glovebox_agent.builtin.oracle import Oracle
+from glovebox_agent.loading import load_agent
+
+from runner.benchmarks.table import load_suite
+from runner.core.clock import StoppedClock
+from runner.core.json_values import JsonObject
+from runner.core.task import Case
+from runner.orchestrator.plan import PlannedEpisode
+from runner.profiles.table import PROFILES
+from runner.testing.memory_recorder import MemoryRecorder
+from runner.testing.memory_seat import MemorySeat
+
+CASES = load_suite("sample").cases
+WALL_MS = 60_000
+
+
+def _agent(name: str, case: Case) -> object:
+    return (
+        Oracle([dict(step) for step in case.gold.oracle or ()])
+        if name == "oracle"
+        else load_agent(f"builtin:{name}")
+    )
+
+
+def _play(agent: object, case: Case) -> tuple[Ending, list[JsonObject]]:
+    recorder = MemoryRecorder()
+    profile = PROFILES.load(case.task.profile)()
+    spec = PlannedEpisode("agent", case, 0, case.task.seed).to_spec(WALL_MS)
+    episode = profile.open_episode(spec, recorder, StoppedClock())
+    ending = work(agent, MemorySeat(episode.seats[0], profile))  # type: ignore[arg-type]
+    assert episode.ended
+    episode.close()
+    return ending, list(recorder.written())
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_an_agent_ends_its_work_and_does_the_same_twice(name: str) -> None:
+    for case in CASES:
+        assert _play(_agent(name, case), case) == _play(_agent(name, case), case)
+
+
+@pytest.mark.parametrize("name", [name for name in BUILTIN if name != "oracle"])
+def test_an_agent_that_is_reset_remembers_nothing(name: str) -> None:
+    used = _agent(name, CASES[0])
+    for case in CASES:
+        assert _play(used, case) == _play(_agent(name, case), case)

@@ -1,0 +1,27 @@
+"""What every benchmark promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.benchmarks.table import BENCHMARKS
+from runner.core.errors import InputError
+
+each_benchmark = pytest.mark.parametrize("name", list(BENCHMARKS))
+
+
+@each_benchmark
+def test_what_is_not_there_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    with pytest.raises(InputError) as refusal:
+        BENCHMARKS.load(name)().load(str(missing))
+    assert str(missing) in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@each_benchmark
+def test_a_record_of_no_format_belongs_to_nobody(name: str) -> None:
+    assert not BENCHMARKS.load(name)().recognises({})
+    assert not BENCHMARKS.load(name)().recognises({"format": "somebody.elses/1", "tasks": []})

@@ -1,0 +1,65 @@
+"""What every scorer promises."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from runner.benchmarks.table import load_suite
+from runner.core.clock import StoppedClock
+from runner.core.evidence import Evidence, read_evidence
+from runner.core.gold import Gold
+from runner.core.json_values import canonical_json
+from runner.core.outcome import Finished
+from runner.core.task import Case
+from runner.orchestrator.plan import PlannedEpisode
+from runner.profiles.table import PROFILES
+from runner.scorers.table import SCORERS
+from runner.testing.memory_recorder import MemoryRecorder
+
+CASE = load_suite("sample").cases[0]
+WALL_MS = 1000
+EQUALS = {"op": "equals", "path": "accounts.a1042.status", "value": "closed"}
+
+each_scorer = pytest.mark.parametrize("name", list(SCORERS))
+
+
+def _evidence(case: Case) -> Evidence:
+    recorder = MemoryRecorder()
+    spec = PlannedEpisode("agent", case, 0, 1).to_spec(WALL_MS)
+    episode = PROFILES.load("native")().open_episode(spec, recorder, StoppedClock())
+    episode.seats[0].call("close_account", {"id": "a1042", "reason": "relocation"})
+    episode.seats[0].finish(Finished("done"))
+    episode.close()
+    return read_evidence(recorder.written())
+
+
+@each_scorer
+def test_the_same_evidence_is_worth_the_same_and_is_left_as_it_was(name: str) -> None:
+    evidence, gold = _evidence(CASE), Gold(name, (EQUALS,))
+    before = copy.deepcopy(evidence)
+    scores = [SCORERS.load(name)().score(CASE.task, gold, evidence) for _ in range(2)]
+    assert scores[0] == scores[1]
+    assert evidence == before
+
+
+@each_scorer
+def test_a_criterion_that_holds_is_told_from_one_that_does_not(name: str) -> None:
+    evidence = _evidence(CASE)
+    for criterion, holds in ((EQUALS, True), ({**EQUALS, "value": "open"}, False)):
+        score = SCORERS.load(name)().score(CASE.task, Gold(name, (criterion,)), evidence)
+        assert score.success is holds
+        assert all(score.checks.values()) is holds
+
+
+@each_scorer
+def test_nothing_is_not_success(name: str) -> None:
+    assert SCORERS.load(name)().score(CASE.task, Gold(name, ()), _evidence(CASE)).success is not True
+
+
+@each_scorer
+def test_metrics_can_be_written_down(name: str) -> None:
+    score = SCORERS.load(name)().score(CASE.task, Gold(name, (EQUALS,)), _evidence(CASE))
+    canonical_json(dict(score.metrics))
+    assert score.metrics["tool_calls"] == 1
