@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,7 +22,7 @@ CONCURRENCY = 4
 EPISODES_MIN = 0.8
 BARE_COMMANDS = {
     "the same interpreter and client": ["python3", "-c", "import grpc, glovebox.v1.tool_pb2_grpc"],
-    "nothing (true)": ["true"],
+    "nothing (true)": ["/true"],
 }
 
 
@@ -58,7 +59,8 @@ def episodes_in_boxes(engine: Engine, case: Case) -> Iterator[Figure]:
 def _bare_loop(command: list[str]) -> float:
     reference = build_agent_python(lambda _: None)
     client = docker.APIClient(version="auto")
-    settings = client.create_host_config(network_mode="none")
+    # The image has no tools, so the host's `true` is lent to it.
+    settings = client.create_host_config(network_mode="none", binds=[f"{shutil.which('true')}:/true:ro"])
 
     def container(_: int) -> None:
         made = client.create_container(reference, command, host_config=settings)

@@ -9,11 +9,9 @@ from glovebox_agent.adapter import work
 from glovebox_agent.loading import load_agent
 
 from runner.bench.measure import Figure, best_of, timed
+from runner.bench.workload import endless_case
 from runner.core.clock import StoppedClock
-from runner.core.episode_spec import EpisodeSpec, SeatSpec
-from runner.core.fault_plan import FaultRule
 from runner.core.json_values import Json, copy_object
-from runner.core.ledger import Budget
 from runner.core.task import Case
 from runner.core.tools import ToolCall
 from runner.orchestrator.plan import PlannedEpisode
@@ -27,7 +25,6 @@ CALLS = 5000
 LAYERS_US_MAX = 50
 REFERENCE_EPISODES_PER_S = 4223
 """The reference harness, everything in one process, on one core of a machine of this size."""
-FAMILIES = ("timeout", "rate_limit", "authz", "adversarial_error", "schema_drift")
 
 
 def layers_cost() -> Iterator[Figure]:
@@ -61,9 +58,6 @@ def _play_all(cases: Sequence[Case]) -> None:
         episode.close()
 
 
-_STATE: dict[str, Json] = {
-    "accounts": {f"acct{number}": {"id": f"acct{number}", "tier": "basic"} for number in range(5)}
-}
 _ARGUMENTS: dict[str, Json] = {"id": "acct3"}
 
 
@@ -76,17 +70,7 @@ def _time_world() -> float:
 
 
 def _calls_through_door(profile: str) -> Callable[[], None]:
-    # Armed on a tool that is never called: every family looks at every call and lets it pass.
-    plan = tuple(FaultRule(index, family, {"on_tool": "other"}) for index, family in enumerate(FAMILIES))
-    spec = EpisodeSpec(
-        episode_id="bench",
-        world="crud",
-        profile=profile,
-        initial_state=_STATE,
-        fault_plan=plan,
-        seed=1,
-        seats=(SeatSpec(instruction="", budget=Budget(steps=10**9, calls=10**9, retries=10**9)),),
-    )
+    spec = PlannedEpisode("bench", endless_case(), 0, 1).to_spec(60_000)
     seat = PROFILES.load(profile)().open_episode(spec, Outbox(), StoppedClock()).seats[0]
 
     def run() -> None:
@@ -97,7 +81,7 @@ def _calls_through_door(profile: str) -> Callable[[], None]:
 
 
 def _calls_on_world() -> Callable[[], None]:
-    world = WORLDS.load("crud")(copy_object(_STATE))
+    world = WORLDS.load("crud")(copy_object(endless_case().task.initial_state))
 
     def run() -> None:
         for _ in range(CALLS):

@@ -9,13 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 
 
-class _Echo(grpc.GenericRpcHandler):
+class _Echo(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # Generic in the stubs alone.
     """Does nothing but gRPC: no parsing, no state, no trace."""
 
     def __init__(self) -> None:
         self._answer = b""
 
-    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+    def service(
+        self, handler_call_details: grpc.HandlerCallDetails
+    ) -> grpc.RpcMethodHandler[bytes, bytes] | None:
         match handler_call_details.method:
             case "/echo/SetSize":
                 return grpc.unary_unary_rpc_method_handler(self._set_size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from runner.bench.measure import Figure, percentile, ratio
+from runner.bench.measure import Figure, percentile, ratio, timed
 from runner.core.errors import InfraError
 from runner.core.task import Case
-from runner.engines.engine import AgentKind, AgentSource, BoxOutput, BoxSpec, Engine, Mount
+from runner.engines.engine import AGENT_FOLDER, AgentKind, AgentSource, BoxOutput, BoxSpec, Engine, Mount
 from runner.engines.images.agent_python import build_agent_python
 from runner.orchestrator.plan import PlannedEpisode
 from runner.orchestrator.service_pool import ServicePool
@@ -60,6 +61,7 @@ def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
     image = engine.prepare(AgentSource(AgentKind.MODULE, "runner.bench.latency_probe:Probe"))
     # Only the probe itself is shown inside, not the package it belongs to.
     command = (*image.command[:-1], "latency_probe:Probe")
+    others = (mount for mount in image.mounts if mount.target != AGENT_FOLDER)
     spec = PlannedEpisode("bench", case, 0, 0).to_spec(BOX_TIMEOUT_MS)
     with (
         ServicePool(1) as pool,
@@ -73,7 +75,7 @@ def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
         assert isinstance(opened, Opened)
         box = engine.start(
             BoxSpec(
-                image=replace(image, command=command, mounts=(Mount(Path(code), "/agent"),)),
+                image=replace(image, command=command, mounts=(*others, Mount(Path(code), AGENT_FOLDER))),
                 gloves=Path(opened.seats[0].directory),
                 mounts=(Mount(echo, "/echo"),),
             )
@@ -97,6 +99,8 @@ def _echo_server() -> Iterator[Path]:
         )
         try:
             while not socket.exists():
+                if process.poll() is not None:
+                    raise InfraError("the echo server did not start")
                 time.sleep(0.01)
             socket.chmod(0o666)
             yield Path(folder)
@@ -105,16 +109,18 @@ def _echo_server() -> Iterator[Path]:
 
 
 def _docker_exec_ms() -> float:
-    image = build_agent_python(lambda _: None)
-    start = ["docker", "run", "--rm", "--detach", "--network", "none", image, "sleep", "60"]
+    # The image has no shell and no tools, so the host's `true` is lent to it.
+    true = f"{shutil.which('true')}:/true:ro"
+    reference = build_agent_python(lambda _: None)
+    sleep = ["python3", "-c", "import time; time.sleep(60)"]
+    start = ["docker", "run", "--rm", "--detach", "--network", "none", "--volume", true, reference, *sleep]
     box = subprocess.run(start, check=True, capture_output=True, text=True).stdout.strip()
     try:
-        times = []
-        for _ in range(EXEC_ROUNDS):
-            started = time.perf_counter()
-            subprocess.run(["docker", "exec", box, "true"], check=True)
-            times.append((time.perf_counter() - started) * 1000)
-        return median(times)
+        times = [
+            timed(lambda: subprocess.run(["docker", "exec", box, "/true"], check=True))
+            for _ in range(EXEC_ROUNDS)
+        ]
+        return median(times) * 1000
     finally:
         subprocess.run(["docker", "rm", "--force", box], check=True, capture_output=True)
 

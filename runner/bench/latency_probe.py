@@ -9,7 +9,7 @@ import json
 import queue
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -33,7 +33,7 @@ class Probe:
         got = tool_pb2_grpc.ToolServiceStub(tool).CallTool(request).SerializeToString()
         echo = grpc.insecure_channel(f"unix:{_echo_path()}")
         size = len(got).to_bytes(4, "big")
-        echo.unary_unary("/echo/SetSize")(size)
+        _unary(echo, "/echo/SetSize", size)()
         times: dict[str, list[float]] = {}
         calls = {
             "unary_tool": _unary(tool, "/glovebox.v1.ToolService/CallTool", sent),
@@ -67,13 +67,13 @@ def _time(call: Callable[[], object], count: int) -> list[float]:
 
 def _unary(channel: grpc.Channel, method: str, message: bytes) -> Callable[[], object]:
     # Bytes in and bytes out on both sides: the comparison is of the servers and what they do.
-    remote = channel.unary_unary(method)
+    remote = channel.unary_unary(method, None, None)
     return lambda: remote(message)
 
 
 def _stream(channel: grpc.Channel, method: str, message: bytes) -> Callable[[], object]:
     outgoing: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    incoming: Iterator[bytes] = channel.stream_stream(method)(iter(outgoing.get, None))
+    incoming: Any = channel.stream_stream(method, None, None)(iter(outgoing.get, None))
 
     def call() -> object:
         outgoing.put(message)

@@ -17,7 +17,6 @@ from glovebox_agent.adapter import work
 from glovebox_agent.loading import load_agent
 
 from runner.core.chain import Chain, Record
-from runner.core.clock import StoppedClock
 from runner.core.events import Event
 from runner.core.json_values import JsonObject, canonical_json
 from runner.core.task import Suite
@@ -29,6 +28,7 @@ from runner.profiles.table import PROFILES
 from runner.records.frozen_suite import freeze_suite
 from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
+from runner.service.monotonic_clock import MonotonicClock
 from runner.testing.memory_seat import MemorySeat
 from runner.version import __version__
 
@@ -86,7 +86,7 @@ class _Linked:
 def _play(planned: PlannedEpisode, player: Player) -> tuple[list[Record], Verdict, int]:
     started = time.monotonic()
     profile, recorder = PROFILES.load(planned.case.task.profile)(), _Linked()
-    episode = profile.open_episode(planned.to_spec(WALL_MS), recorder, StoppedClock())
+    episode = profile.open_episode(planned.to_spec(WALL_MS), recorder, MonotonicClock())
     ended = Exit(0, ExitReason.EXITED)
     try:
         player(MemorySeat(episode.seats[0], profile))

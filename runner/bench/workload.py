@@ -7,8 +7,12 @@ from pathlib import Path
 
 from runner.benchmarks.table import load_suite
 from runner.core.episode_spec import SeatSpec
+from runner.core.fault_plan import FaultRule
+from runner.core.json_values import JsonObject
 from runner.core.ledger import Budget
 from runner.core.task import Case
+
+FAMILIES = ("timeout", "rate_limit", "authz", "adversarial_error", "schema_drift")
 
 
 def workload(path: Path | None) -> tuple[Case, ...]:
@@ -20,8 +24,14 @@ def workload(path: Path | None) -> tuple[Case, ...]:
 
 
 def endless_case() -> Case:
-    """Return a task of the crud world with one fault planned and a budget that a benchmark cannot use up."""
+    """Return a task of the crud world whose budget a benchmark cannot use up.
+
+    All five fault families are armed on a tool that is never called: each looks at every call and lets it
+    pass.
+    """
     case = next(case for case in load_suite("sample").cases if case.task.world == "crud")
     seat = SeatSpec(instruction="", budget=Budget(steps=10**9, calls=10**9, retries=10**9))
-    state = {"accounts": {f"acct{number}": {"id": f"acct{number}", "tier": "basic"} for number in range(5)}}
-    return replace(case, task=replace(case.task, initial_state=state, seats=(seat,)))
+    accounts: JsonObject = {f"acct{number}": {"id": f"acct{number}", "tier": "basic"} for number in range(5)}
+    plan = tuple(FaultRule(index, family, {"on_tool": "other"}) for index, family in enumerate(FAMILIES))
+    task = replace(case.task, initial_state={"accounts": accounts}, fault_plan=plan, seats=(seat,))
+    return replace(case, task=task)
