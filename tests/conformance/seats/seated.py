@@ -1,0 +1,89 @@
+"""A seat to sit down at: a desk with a real episode behind it, and a clock that is moved by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any
+
+from glovebox.v1 import tool_pb2 as pb
+
+from runner.core.episode_spec import EpisodeSpec
+from runner.profiles.table import PROFILES
+from runner.service.arguments import SeatLimits
+from runner.service.seat_desk import SeatDesk
+from runner.testing.memory_recorder import MemoryRecorder
+from runner.wire.ports import Unhostable
+from tests.conformance.seats.ways import WAYS, Way
+
+
+class HandClock:
+    """Goes on only when it is told to."""
+
+    def __init__(self) -> None:
+        self._now_ns = 0
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    def go_on(self, ms: int) -> None:
+        self._now_ns += ms * 1_000_000
+
+
+class Seated:
+    """One agent at one seat, reached in one of the ways."""
+
+    def __init__(self, way: Way, desk: SeatDesk, recorder: MemoryRecorder, clock: HandClock) -> None:
+        self._way = way
+        self._recorder = recorder
+        self.desk = desk
+        self.clock = clock
+        self.broken: list[Unhostable] = []
+
+    def task(self) -> pb.GetTaskResponse:
+        return self._way.task()
+
+    def call(self, tool: str, call_id: str = "", /, **arguments: Any) -> pb.CallToolResponse:
+        return self.send(tool, json.dumps(arguments), call_id)
+
+    def send(self, tool: str, arguments_json: str, call_id: str = "") -> pb.CallToolResponse:
+        request = pb.CallToolRequest(tool_name=tool, arguments_json=arguments_json, call_id=call_id)
+        return self._way.send(request)
+
+    def submit(self, answer: str = "") -> pb.SubmitResponse:
+        return self._way.end(pb.SubmitRequest(answer=answer))
+
+    def give_up(self, reason: str) -> pb.SubmitResponse:
+        return self._way.end(pb.SubmitRequest(give_up_reason=reason))
+
+    def calls_recorded(self) -> int:
+        return len(self.recorded("call"))
+
+    def recorded(self, kind: str) -> list[dict[str, Any]]:
+        """Return the events of one kind, as a trace would hold them."""
+        return [event for event in self._recorder.written() if event["kind"] == kind]
+
+
+@contextmanager
+def seated(way: str, spec: EpisodeSpec, limits: SeatLimits) -> Iterator[Seated]:
+    """Open an episode and sit down at its first seat."""
+    recorder, clock, broken = MemoryRecorder(), HandClock(), list[Unhostable]()
+    profile = PROFILES.load(spec.profile)()
+    episode = profile.open_episode(spec, recorder, clock)
+    desk = SeatDesk(
+        episode.seats[0],
+        profile=profile,
+        recorder=recorder,
+        lock=Lock(),
+        clock=clock,
+        wall_ms=spec.seats[0].budget.wall_ms,
+        limits=limits,
+        on_broken=broken.append,
+    )
+    with TemporaryDirectory(prefix="gb-") as directory, WAYS[way](desk, directory) as reached:
+        seat = Seated(reached, desk, recorder, clock)
+        seat.broken = broken
+        yield seat

@@ -1,0 +1,246 @@
+"""What every agent can rely on at its seat, however it reaches it."""
+
+from __future__ import annotations
+
+import json
+
+from glovebox.v1 import tool_pb2 as pb
+
+from runner.service.arguments import SeatLimits
+from tests.conformance.seats.conftest import SitDown
+
+DENIED = {"fault_type": "authz", "payload": {}}
+
+
+def test_it_says_what_to_do_with_what_and_how_much_is_left(sit_down: SitDown) -> None:
+    task = sit_down(steps=5, calls=4, retries=3).task()
+    assert task.instruction == "Do it."
+    names = ["get_account", "update_account", "create_account", "close_account"]
+    assert [tool.name for tool in task.tools] == names
+    assert json.loads(task.tools[0].parameters_json)["required"] == ["id"]
+    assert task.remaining == pb.Remaining(steps=5, calls=4, retries=3)
+
+
+def test_it_leaves_out_what_has_no_limit(sit_down: SitDown) -> None:
+    assert sit_down(calls=1).task().remaining == pb.Remaining(calls=1)
+
+
+def test_it_answers_a_call_with_what_the_tool_said(sit_down: SitDown) -> None:
+    answer = sit_down(steps=5, retries=3).call("get_account", id="ax1")
+    assert json.loads(answer.value_json) == {"account": {"id": "ax1", "tier": "basic"}}
+    assert answer.remaining == pb.Remaining(steps=4, retries=3)
+    assert not answer.ended
+
+
+def test_it_passes_on_the_tools_refusal_as_a_reply(sit_down: SitDown) -> None:
+    answer = sit_down(steps=5, retries=3).call("get_account", id="nobody")
+    assert (answer.failure.code, json.loads(answer.failure.details_json)) == ("not_found", {})
+    assert answer.remaining == pb.Remaining(steps=4, retries=2)
+
+
+def test_it_answers_for_tools_that_there_are_not(sit_down: SitDown) -> None:
+    assert sit_down().call("drop_tables").failure.code == "unknown_tool"
+    assert sit_down().send("", "").failure.code == "unknown_tool"
+
+
+def test_it_takes_no_text_for_no_arguments(sit_down: SitDown) -> None:
+    answer = sit_down(world="scheduling", state={}).send("list_jobs", "")
+    assert json.loads(answer.value_json) == {"jobs": []}
+
+
+def test_it_keeps_numbers_as_they_are_written(sit_down: SitDown) -> None:
+    fields = '{"id":"n","whole":1,"float":1.0,"large":123456789012345678901234567890,"text":"\\u00e9\\u0000"}'
+    answer = sit_down().send("create_account", f'{{"fields":{fields}}}')
+    account = json.loads(answer.value_json)["account"]
+    assert json.dumps(account["whole"]) == "1"
+    assert json.dumps(account["float"]) == "1.0"
+    assert account["large"] == 123456789012345678901234567890
+    assert account["text"] == "é\0"
+
+
+def test_it_refuses_what_is_not_one_object(sit_down: SitDown) -> None:
+    seat = sit_down(steps=5)
+    for text in ("[]", "1", "null", "{", '{"a":1}{}', '{"a":NaN}', '{"a":-Infinity}', '{"a":1e999}', "\0"):
+        refusal = seat.send("get_account", text).refusal
+        assert refusal.kind == pb.REFUSAL_KIND_MALFORMED, text
+
+
+def test_it_refuses_half_a_surrogate_pair(sit_down: SitDown) -> None:
+    answer = sit_down().send("get_account", '{"id":"\\ud800"}')
+    assert answer.refusal.kind == pb.REFUSAL_KIND_MALFORMED
+
+
+def test_it_refuses_numbers_that_no_float_can_hold(sit_down: SitDown) -> None:
+    answer = sit_down().send("get_account", f'{{"id":{"9" * 400}.0}}')
+    assert answer.refusal.kind == pb.REFUSAL_KIND_MALFORMED
+
+
+def test_it_takes_as_many_levels_as_it_says_and_no_more(sit_down: SitDown) -> None:
+    seat = sit_down(limits=SeatLimits(argument_depth=4))
+    assert seat.send("create_account", '{"fields":{"a":[[]]}}').WhichOneof("result") == "value_json"
+    refusal = seat.send("create_account", '{"fields":{"a":[[[]]]}}').refusal
+    assert refusal == pb.Refusal(kind=pb.REFUSAL_KIND_TOO_DEEP, limit=4, actual=5)
+
+
+def test_it_refuses_any_depth(sit_down: SitDown) -> None:
+    refusal = sit_down().send("create_account", '{"fields":' + "[" * 100_000 + "]" * 100_000 + "}").refusal
+    assert (refusal.kind, refusal.limit) == (pb.REFUSAL_KIND_TOO_DEEP, 64)
+
+
+def test_it_counts_bytes_not_characters(sit_down: SitDown) -> None:
+    seat = sit_down(limits=SeatLimits(argument_bytes=20))
+    assert seat.send("get_account", '{"id":"ééééé"}').WhichOneof("result") == "failure"
+    refusal = seat.send("get_account", '{"id":"éééééé"}').refusal
+    assert refusal == pb.Refusal(kind=pb.REFUSAL_KIND_TOO_LARGE, limit=20, actual=21)
+
+
+def test_it_bounds_names(sit_down: SitDown) -> None:
+    seat = sit_down()
+    refusal = seat.send("t" * 1025, "").refusal
+    assert refusal == pb.Refusal(kind=pb.REFUSAL_KIND_TOO_LARGE, limit=1024, actual=1025)
+    refusal = seat.send("t", "", "i" * 65).refusal
+    assert refusal == pb.Refusal(kind=pb.REFUSAL_KIND_TOO_LARGE, limit=64, actual=65)
+
+
+def test_it_charges_nothing_for_a_refusal_and_writes_it_down(sit_down: SitDown) -> None:
+    seat = sit_down(steps=2, calls=2, retries=0)
+    answer = seat.send("get_account", "[]")
+    assert not answer.HasField("remaining")
+    assert not answer.ended
+    assert seat.task().remaining == pb.Remaining(steps=2, calls=2, retries=0)
+    assert [event["refusal"] for event in seat.recorded("refused")] == ["malformed"]
+    assert seat.calls_recorded() == 0
+
+
+def test_it_stops_listening_to_whoever_sends_nothing_but_rubbish(sit_down: SitDown) -> None:
+    seat = sit_down(limits=SeatLimits(refusals=3))
+    kinds = [seat.send("get_account", "[]").refusal.kind for _ in range(5)]
+    too_many = pb.REFUSAL_KIND_TOO_MANY_REFUSALS
+    assert kinds == [pb.REFUSAL_KIND_MALFORMED] * 3 + [too_many] * 2
+    assert len(seat.recorded("refused")) == 3
+    assert seat.call("get_account", id="ax1").WhichOneof("result") == "value_json"
+
+
+def test_it_carries_out_a_repeated_call_once(sit_down: SitDown) -> None:
+    seat = sit_down(steps=5)
+    first = seat.call("create_account", "a", fields={})
+    again = seat.call("create_account", "a", fields={})
+    assert again == first
+    assert seat.calls_recorded() == 1
+    assert seat.task().remaining.steps == 4
+
+
+def test_it_repeats_an_answer_even_after_the_end(sit_down: SitDown) -> None:
+    seat = sit_down(steps=1)
+    last = seat.call("get_account", "a", id="ax1")
+    assert last.ended
+    assert seat.call("get_account", "a", id="ax1") == last
+
+
+def test_it_refuses_one_name_for_two_calls(sit_down: SitDown) -> None:
+    seat = sit_down(steps=5)
+    seat.call("get_account", "a", id="ax1")
+    assert seat.call("get_account", "a", id="ax2").refusal.kind == pb.REFUSAL_KIND_CALL_ID_REUSED
+    assert seat.call("close_account", "a", id="ax1").refusal.kind == pb.REFUSAL_KIND_CALL_ID_REUSED
+    assert seat.call("get_account", "b", id="ax2").WhichOneof("result") == "failure"
+
+
+def test_a_refused_message_does_not_take_its_name(sit_down: SitDown) -> None:
+    seat = sit_down()
+    seat.send("get_account", "[]", "a")
+    assert seat.call("get_account", "a", id="ax1").WhichOneof("result") == "value_json"
+
+
+def test_it_ends_with_the_last_step_and_says_so(sit_down: SitDown) -> None:
+    seat = sit_down(steps=2)
+    assert not seat.call("get_account", id="ax1").ended
+    last = seat.call("get_account", id="ax1")
+    assert (last.WhichOneof("result"), last.ended) == ("value_json", True)
+    after = seat.call("get_account", id="ax1")
+    assert (after.refusal.kind, after.ended) == (pb.REFUSAL_KIND_ENDED, True)
+    assert seat.calls_recorded() == 2
+    assert seat.recorded("seat_ended") == [
+        {"kind": "seat_ended", "seat": "agent", "end": {"outcome": "out_of_budget", "kind": "steps"}}
+    ]
+
+
+def test_it_ends_with_a_failure_too_many(sit_down: SitDown) -> None:
+    seat = sit_down(DENIED, steps=9, retries=1)
+    assert seat.call("get_account", id="ax1").failure.code == "authz_denied"
+    last = seat.call("get_account", id="ax1")
+    assert (last.failure.code, last.ended) == ("retry_exceeded", True)
+    assert last.remaining.retries == 0
+
+
+def test_it_says_ended_rather_than_anything_else_after_the_end(sit_down: SitDown) -> None:
+    seat = sit_down(steps=1)
+    seat.call("get_account", "a", id="ax1")
+    for answer in (seat.send("get_account", "["), seat.call("get_account", "a", id="x"), seat.send("", "")):
+        assert (answer.refusal.kind, answer.ended) == (pb.REFUSAL_KIND_ENDED, True)
+    assert seat.recorded("refused") == []
+
+
+def test_the_first_ending_counts(sit_down: SitDown) -> None:
+    seat = sit_down(steps=5)
+    assert seat.submit("42").accepted
+    assert not seat.give_up("too late").accepted
+    assert not seat.submit("43").accepted
+    assert [event["end"] for event in seat.recorded("seat_ended")] == [
+        {"outcome": "finished", "answer": "42"}
+    ]
+    assert seat.call("get_account", id="ax1").refusal.kind == pb.REFUSAL_KIND_ENDED
+
+
+def test_giving_up_is_an_ending(sit_down: SitDown) -> None:
+    seat = sit_down()
+    assert seat.give_up("not allowed").accepted
+    assert seat.recorded("seat_ended")[0]["end"] == {"outcome": "gave_up", "reason": "not allowed"}
+
+
+def test_it_refuses_an_answer_that_is_too_long_and_the_work_goes_on(sit_down: SitDown) -> None:
+    seat = sit_down(limits=SeatLimits(answer_bytes=4))
+    refused = seat.submit("12345")
+    assert not refused.accepted
+    assert refused.refusal == pb.Refusal(kind=pb.REFUSAL_KIND_TOO_LARGE, limit=4, actual=5)
+    assert seat.submit("1234") == pb.SubmitResponse(accepted=True)
+
+
+def test_wall_time_runs_from_the_opening_and_ends_the_work(sit_down: SitDown) -> None:
+    seat = sit_down(wall_ms=1000)
+    seat.clock.go_on(400)
+    assert seat.task().remaining.wall_ms == 600
+    assert seat.call("get_account", id="ax1").remaining.wall_ms == 600
+    seat.clock.go_on(600)
+    assert seat.call("get_account", id="ax1").refusal.kind == pb.REFUSAL_KIND_ENDED
+    assert seat.task().remaining.wall_ms == 0
+    assert seat.recorded("seat_ended")[0]["end"] == {"outcome": "timed_out", "wall_ms": 1000}
+    assert not seat.submit("late").accepted
+
+
+def test_a_closed_desk_lets_nothing_in_and_writes_nothing_down(sit_down: SitDown) -> None:
+    seat = sit_down(wall_ms=1000)
+    seat.desk.close(timed_out=False)
+    seat.clock.go_on(5000)
+    assert seat.call("get_account", id="ax1").refusal.kind == pb.REFUSAL_KIND_ENDED
+    assert not seat.submit("late").accepted
+    assert seat.calls_recorded() == 0
+    assert seat.recorded("seat_ended") == []
+
+
+def test_a_world_that_breaks_down_ends_the_work_and_tells_the_agent_nothing(sit_down: SitDown) -> None:
+    unreadable = {"jobs": [{"name": "a"}, {"cron": "* * * * *"}]}
+    seat = sit_down(world="scheduling", state=unreadable)
+    answer = seat.call("create_job", name="b", cron="* * * * *", command="c")
+    assert answer == pb.CallToolResponse(refusal=pb.Refusal(kind=pb.REFUSAL_KIND_ENDED), ended=True)
+    assert [why.field for why in seat.broken] == ["initial_state.jobs[1].name"]
+
+
+def test_a_transcript_is_told_what_the_faults_made_of_a_call_only_in_the_compatible_profile(
+    sit_down: SitDown,
+) -> None:
+    drift = {"fault_type": "schema_drift", "payload": {"rename_args": {"id": "account_id"}}}
+    answer = sit_down(drift, profile="toolmisuse").call("get_account", id="ax1")
+    assert json.loads(answer.recorded_arguments_json) == {"account_id": "ax1"}
+    answer = sit_down(drift, profile="native").call("get_account", account_id="ax1")
+    assert answer.WhichOneof("result") == "value_json"
+    assert not answer.HasField("recorded_arguments_json")

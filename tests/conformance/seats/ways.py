@@ -1,0 +1,129 @@
+"""The ways to reach a seat: its port itself, unary calls, one open stream. All speak the wire's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+from typing import Protocol
+
+from glovebox.v1 import tool_pb2 as pb
+
+from runner.core.outcome import Finished, GaveUp
+from runner.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
+from runner.wire.ports import SeatPort
+from runner.wire.tool_server import ToolServer, ToolServerLimits
+from tests.parts.gloves import Gloves, gloves
+
+
+class Way(Protocol):
+    """A seat as somebody reaches it."""
+
+    def task(self) -> pb.GetTaskResponse:
+        """Ask for the task."""
+        ...
+
+    def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        """Make one call."""
+        ...
+
+    def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
+        """End the work."""
+        ...
+
+
+class Direct:
+    """The port itself, in this process."""
+
+    def __init__(self, port: SeatPort) -> None:
+        self._port = port
+
+    def task(self) -> pb.GetTaskResponse:
+        return task_to_pb(self._port.view_task())
+
+    def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        return answer_to_pb(self._port.call(request.tool_name, request.arguments_json, request.call_id))
+
+    def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
+        given_up = request.WhichOneof("end") == "give_up_reason"
+        end = GaveUp(request.give_up_reason) if given_up else Finished(request.answer)
+        return submission_to_pb(self._port.submit(end))
+
+
+class Unary:
+    """Over a socket, each message an exchange of its own."""
+
+    def __init__(self, connection: Gloves) -> None:
+        self._stub = connection.stub
+
+    def task(self) -> pb.GetTaskResponse:
+        return self._stub.GetTask(pb.GetTaskRequest())
+
+    def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        return self._stub.CallTool(request)
+
+    def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
+        return self._stub.Submit(request)
+
+
+class Streamed:
+    """Over a socket, all messages over one open stream."""
+
+    def __init__(self, connection: Gloves) -> None:
+        self._requests: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
+        self._answers = connection.interact(iter(self._requests.get, None))
+        self._stub = connection.stub
+
+    def task(self) -> pb.GetTaskResponse:
+        return self._stub.GetTask(pb.GetTaskRequest())
+
+    def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        self._requests.put(pb.InteractRequest(call=request))
+        answer = next(self._answers)
+        assert answer.WhichOneof("response") == "call"
+        return answer.call
+
+    def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
+        self._requests.put(pb.InteractRequest(submit=request))
+        answer = next(self._answers)
+        assert answer.WhichOneof("response") == "submit"
+        return answer.submit
+
+    def hang_up(self) -> None:
+        """Say that nothing more will be sent."""
+        self._requests.put(None)
+
+
+@contextmanager
+def directly(port: SeatPort, directory: str) -> Iterator[Way]:
+    """Reach the port itself."""
+    yield Direct(port)
+
+
+@contextmanager
+def by_unary_calls(port: SeatPort, directory: str) -> Iterator[Way]:
+    """Serve the port in ``directory`` and reach it by single calls."""
+    with _served(port, directory) as connection:
+        yield Unary(connection)
+
+
+@contextmanager
+def by_stream(port: SeatPort, directory: str) -> Iterator[Way]:
+    """Serve the port in ``directory`` and reach it over one open stream."""
+    with _served(port, directory) as connection:
+        way = Streamed(connection)
+        yield way
+        way.hang_up()
+
+
+@contextmanager
+def _served(port: SeatPort, directory: str) -> Iterator[Gloves]:
+    server = ToolServer(port, f"{directory}/grpc.sock", ToolServerLimits())
+    try:
+        with gloves(directory) as connection:
+            yield connection
+    finally:
+        server.stop()
+
+
+WAYS = {"directly": directly, "unary": by_unary_calls, "stream": by_stream}

@@ -1,0 +1,102 @@
+"""An orchestrator's side of an episode: opens it, reads along, closes it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any
+
+from runner.core.chain import Record
+from runner.core.episode_spec import EpisodeSpec
+from runner.core.errors import InfraError
+from runner.core.evidence import Evidence, read_evidence
+from runner.wire.control_client import ControlClient
+from runner.wire.ports import EpisodeMessage, Opened, Records, SeatWorkEnded, Unhostable
+
+PATIENCE_S = 20.0
+
+
+class Listened:
+    """An open episode and all that was heard of it so far."""
+
+    def __init__(self, client: ControlClient, spec: EpisodeSpec) -> None:
+        self.spec = spec
+        self.messages: list[EpisodeMessage] = []
+        self.lost: InfraError | None = None
+        self._client = client
+        self._stream = client.open_episode(spec)
+        first = next(self._stream)
+        assert isinstance(first, Opened), first
+        self.directories = {seat.name: seat.directory for seat in first.seats}
+        self.directory = first.seats[0].directory
+        self._thread = Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def close(self, *, timed_out: bool = False) -> bool:
+        """Close the episode and hear it out."""
+        was_open = self._client.close_episode(self.spec.episode_id, timed_out=timed_out)
+        self.hear_out()
+        return was_open
+
+    def hear_out(self) -> None:
+        """Read until the stream ends by itself."""
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive(), "the stream goes on"
+
+    @property
+    def records(self) -> list[Record]:
+        """Every record heard."""
+        return [
+            record for message in self.messages if isinstance(message, Records) for record in message.records
+        ]
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Every event heard."""
+        return [json.loads(record.event_json) for record in self.records]
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the closed episode's trace proves."""
+        return read_evidence(self.events)
+
+    @property
+    def ended_seats(self) -> list[str]:
+        """Seats whose work is said to have ended."""
+        return [message.name for message in self.messages if isinstance(message, SeatWorkEnded)]
+
+    @property
+    def unhostable(self) -> Unhostable | None:
+        """Why the world could not go on, if it could not."""
+        return next((message for message in self.messages if isinstance(message, Unhostable)), None)
+
+    def _read(self) -> None:
+        try:
+            for message in self._stream:
+                self.messages.append(message)
+        except InfraError as error:
+            self.lost = error
+
+
+@contextmanager
+def listening(client: ControlClient, spec: EpisodeSpec) -> Iterator[Listened]:
+    """Open an episode; it is closed afterwards if it was not before."""
+    episode = Listened(client, spec)
+    try:
+        yield episode
+    finally:
+        if episode.lost is None:
+            episode.close()
+
+
+def wait_until(holds: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
+    """Wait until something holds; tell whether it does in the end."""
+    deadline = time.monotonic() + patience_s
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True

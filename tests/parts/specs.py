@@ -1,0 +1,49 @@
+"""Episodes to open, said shortly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runner.core.episode_spec import EpisodeSpec, SeatSpec
+from runner.core.fault_plan import FaultPlan, FaultRule
+from runner.core.ledger import Budget
+
+ACCOUNTS: dict[str, Any] = {"accounts": {"ax1": {"id": "ax1", "tier": "basic"}}}
+"""A state of the crud world."""
+
+
+def fault_plan(*faults: Mapping[str, Any]) -> FaultPlan:
+    """Return a plan of rules as a task record has them; only ``fault_type`` is needed."""
+    return tuple(
+        FaultRule(
+            index,
+            fault["fault_type"],
+            fault.get("trigger", {}),
+            fault.get("severity", "soft"),
+            fault.get("payload", {}),
+        )
+        for index, fault in enumerate(faults)
+    )
+
+
+def episode_spec(
+    *faults: Mapping[str, Any],
+    episode_id: str = "e1",
+    world: str = "crud",
+    profile: str = "native",
+    state: Mapping[str, Any] = ACCOUNTS,
+    seed: int = 1,
+    seats: Sequence[SeatSpec] = (),
+    **budget: int,
+) -> EpisodeSpec:
+    """Return an episode with one seat, unless ``seats`` says otherwise; ``budget`` is that seat's."""
+    return EpisodeSpec(
+        episode_id=episode_id,
+        world=world,
+        profile=profile,
+        initial_state=dict(state),
+        fault_plan=fault_plan(*faults),
+        seed=seed,
+        seats=tuple(seats) or (SeatSpec(instruction="Do it.", budget=Budget(**budget)),),
+    )
