@@ -1,0 +1,1 @@
+"""The folder a snapshot is: file names, manifest, mapped arrays and strings, verification."""

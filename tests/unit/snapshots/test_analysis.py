@@ -1,0 +1,57 @@
+"""Text is cut into the same terms in a document and in a query."""
+
+from __future__ import annotations
+
+import pytest
+
+from snapshots.analysis.analyzer import Analyzer
+from snapshots.analysis.spec import AnalysisSpec, analysis_spec, check_stemmer
+from snapshots.errors import SnapshotInputError, SnapshotVersionError
+
+ENGLISH = Analyzer(analysis_spec())
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("The cats' pyjamas", ["cat", "pyjama"]),
+        ("os.path.join(a_b, 'c')", ["os", "path", "join", "b", "c"]),
+        ("C3PO isn't R2-D2", ["c3po", "isn", "t", "r2", "d2"]),
+        ("Crème brûlée", ["crème", "brûlée"]),
+        ("ﬁnally ½", ["final", "1", "2"]),
+        ("Straße STRASSE", ["straße", "strass"]),
+        ("日本語 テスト", ["日本語", "テスト"]),
+        ("non\u00a0breaking\u2014dash\u200bed", ["non", "break", "dash", "ed"]),
+        ("x" * 65 + " ok", ["ok"]),
+        ("", []),
+    ],
+)
+def test_words_become_terms(text: str, terms: list[str]) -> None:
+    assert ENGLISH.terms(text) == terms
+
+
+def test_an_accent_may_be_written_in_one_character_or_in_two() -> None:
+    assert ENGLISH.terms("cafe\u0301") == ENGLISH.terms("caf\u00e9")
+
+
+def test_stop_words_are_dropped_before_stemming() -> None:
+    assert Analyzer(analysis_spec(stop_word_list="english-long")).terms("being doing does owls") == ["owl"]
+    assert Analyzer(analysis_spec(stop_word_list="none")).terms("the owls") == ["the", "owl"]
+
+
+def test_porter_and_its_successor_differ() -> None:
+    assert Analyzer(analysis_spec(stemmer="porter")).terms("generously") == ["gener"]
+    assert Analyzer(analysis_spec(stemmer="english")).terms("generously") == ["generous"]
+    assert Analyzer(analysis_spec(stemmer="none")).terms("generously") == ["generously"]
+
+
+def test_case_can_be_kept() -> None:
+    assert Analyzer(AnalysisSpec(lowercase=False)).terms("Cat cat") == ["Cat", "cat"]
+
+
+def test_a_stemmer_is_checked_by_what_it_makes_of_words() -> None:
+    check_stemmer("porter", analysis_spec(stemmer="porter").stems)
+    with pytest.raises(SnapshotVersionError, match="install the PyStemmer release"):
+        check_stemmer("english", analysis_spec(stemmer="porter").stems)
+    with pytest.raises(SnapshotInputError, match="no stemmer is called"):
+        check_stemmer("klingon", {"a": "a"})

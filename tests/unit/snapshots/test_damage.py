@@ -1,0 +1,189 @@
+"""A spoilt snapshot says in one line what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snapshots.errors import SnapshotDamagedError, SnapshotInputError, SnapshotVersionError
+from snapshots.snapshot import open_snapshot
+from tests.unit.snapshots.building import build, change_manifest, contents, flip_byte
+
+EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    build(tmp_path / "snapshot")
+    return tmp_path / "snapshot"
+
+
+def _files(root: Path) -> dict[str, Any]:
+    files: dict[str, Any] = json.loads((root / "manifest.json").read_text(encoding="utf-8"))["files"]
+    return files
+
+
+def test_one_flipped_byte_is_found_in_any_file(root: Path) -> None:
+    for relative, content in contents(root).items():
+        if relative == "manifest.json" or not content:
+            continue
+        flip_byte(root / relative, len(content) // 2)
+        with pytest.raises(SnapshotDamagedError, match="has changed") as caught:
+            open_snapshot(root, verify=True)
+        assert relative in str(caught.value)
+        assert "\n" not in str(caught.value)
+        flip_byte(root / relative, len(content) // 2)
+    open_snapshot(root, verify=True)
+
+
+def test_a_flipped_byte_of_the_manifest_makes_another_snapshot_or_none(root: Path) -> None:
+    digest = open_snapshot(root).digest
+    size = (root / "manifest.json").stat().st_size
+    for position in range(0, size, 97):
+        flip_byte(root / "manifest.json", position)
+        with suppress(SnapshotDamagedError, SnapshotVersionError, SnapshotInputError):
+            assert open_snapshot(root, verify=True).digest != digest
+        flip_byte(root / "manifest.json", position)
+
+
+@pytest.mark.parametrize("relative", ["index/weights.npy", "documents/records.jsonl", "index/terms.utf8"])
+def test_a_missing_file_is_named_without_verifying(root: Path, relative: str) -> None:
+    (root / relative).unlink()
+    with pytest.raises(SnapshotDamagedError, match=relative):
+        open_snapshot(root)
+
+
+def test_a_truncated_file_is_named_without_verifying(root: Path) -> None:
+    path = root / "index" / "documents.npy"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(SnapshotDamagedError, match=r"index/documents\.npy has \d+ bytes"):
+        open_snapshot(root)
+
+
+def test_a_file_that_nobody_listed_is_found(root: Path) -> None:
+    (root / "index" / "extra.py").write_text("", encoding="utf-8")
+    with pytest.raises(
+        SnapshotDamagedError, match=r"index/extra\.py is in the folder but not in the manifest"
+    ):
+        open_snapshot(root, verify=True)
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside", "/etc/passwd", "index/../../outside", "..\\outside", ".", "", "a\0b"]
+)
+def test_a_path_that_climbs_out_is_refused(root: Path, path: str) -> None:
+    (root.parent / "outside").write_bytes(b"")
+    change_manifest(root, files={**_files(root), path: {"bytes": 0, "sha256": EMPTY_SHA256}})
+    with pytest.raises(SnapshotDamagedError, match="outside the snapshot"):
+        open_snapshot(root)
+
+
+def test_a_link_that_climbs_out_is_refused(root: Path) -> None:
+    weights = root / "index" / "weights.npy"
+    weights.rename(root.parent / "outside.npy")
+    weights.symlink_to(root.parent / "outside.npy")
+    with pytest.raises(SnapshotDamagedError, match="link to a place outside"):
+        open_snapshot(root)
+
+
+def test_a_manifest_from_the_future_asks_for_an_upgrade(root: Path) -> None:
+    change_manifest(root, schema_version=7, colour="unknown today")
+    with pytest.raises(SnapshotVersionError, match=r"schema version 7.*upgrade"):
+        open_snapshot(root)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"schema_version": "one"}, "schema_version"),
+        ({"files": []}, "files"),
+        ({"surprise": 1}, "surprise"),
+        ({"ranking": {"method": "guess"}}, "ranking"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_is_named_by_its_part(
+    root: Path, changes: dict[str, Any], named: str
+) -> None:
+    change_manifest(root, **changes)
+    with pytest.raises(SnapshotDamagedError, match=named):
+        open_snapshot(root)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"null"])
+def test_a_manifest_that_is_no_json_object_is_refused(root: Path, content: bytes) -> None:
+    (root / "manifest.json").write_bytes(content)
+    with pytest.raises(SnapshotDamagedError, match=r"manifest\.json"):
+        open_snapshot(root)
+
+
+def test_a_folder_without_a_manifest_is_no_snapshot(tmp_path: Path) -> None:
+    with pytest.raises(SnapshotInputError, match="not a snapshot"):
+        open_snapshot(tmp_path)
+
+
+def _admit(root: Path, relative: str) -> None:
+    """Give a replaced file the size that the manifest expects of it."""
+    entry = {"bytes": (root / relative).stat().st_size, "sha256": EMPTY_SHA256}
+    change_manifest(root, files={**_files(root), relative: entry})
+
+
+class _Bomb:
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return (exec, ("raise SystemExit('unpickled')",))
+
+
+def test_an_array_that_would_have_to_be_unpickled_is_never_unpickled(root: Path) -> None:
+    with (root / "documents" / "offsets.npy").open("wb") as stream:
+        np.save(stream, np.array([_Bomb()], dtype=object), allow_pickle=True)
+    _admit(root, "documents/offsets.npy")
+    with pytest.raises(SnapshotDamagedError, match=r"offsets\.npy is not a plain numeric array"):
+        open_snapshot(root)
+
+
+@pytest.mark.parametrize(
+    "content", [pickle.dumps(_Bomb()), b"", b"\x93NUMPY", b"PK\x03\x04", b"\x93NUMPY\x01\0v\0{"]
+)
+def test_a_file_that_is_no_array_is_refused(root: Path, content: bytes) -> None:
+    (root / "documents" / "offsets.npy").write_bytes(content)
+    _admit(root, "documents/offsets.npy")
+    with pytest.raises(SnapshotDamagedError, match=r"offsets\.npy is not a plain numeric array"):
+        open_snapshot(root)
+
+
+def test_an_array_of_another_type_is_refused(root: Path) -> None:
+    with (root / "documents" / "offsets.npy").open("wb") as stream:
+        np.save(stream, np.zeros(5, dtype="<f8"))
+    _admit(root, "documents/offsets.npy")
+    with pytest.raises(SnapshotDamagedError, match="holds <f8"):
+        open_snapshot(root)
+
+
+def test_postings_of_documents_that_are_not_there_are_refused(root: Path) -> None:
+    path = root / "index" / "documents.npy"
+    documents = np.load(path)
+    with path.open("wb") as stream:
+        np.save(stream, documents + 1000)
+    snapshot = open_snapshot(root)
+    with pytest.raises(SnapshotDamagedError, match="documents that are not there"):
+        snapshot.rank("cat", 3)
+
+
+def test_a_snapshot_of_another_stemmer_is_refused(root: Path) -> None:
+    analysis = json.loads((root / "manifest.json").read_text(encoding="utf-8"))["analysis"]
+    analysis["stems"]["running"] = "runn"
+    change_manifest(root, analysis=analysis)
+    with pytest.raises(SnapshotVersionError, match="makes 'run' of 'running'"):
+        open_snapshot(root)
+
+
+def test_a_pattern_of_somebody_elses_making_is_refused(root: Path) -> None:
+    analysis = json.loads((root / "manifest.json").read_text(encoding="utf-8"))["analysis"]
+    change_manifest(root, analysis={**analysis, "word_pattern": "(a+)+$"})
+    with pytest.raises(SnapshotDamagedError, match="word_pattern"):
+        open_snapshot(root)

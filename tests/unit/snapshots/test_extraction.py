@@ -1,0 +1,89 @@
+"""Pages give their title and text; what gives none says why."""
+
+from __future__ import annotations
+
+import pytest
+
+from snapshots.extraction.extracted import UnreadablePageError
+from snapshots.extraction.main_text import EXTRACTORS, extractor_release
+from snapshots.extraction.pages import extract_page, nesting_depth
+
+ARTICLE = """<html><head><title>Owls &amp; mice</title><style>p {}</style></head><body>
+<nav><a href="/">Home</a> <a href="/about">About us</a></nav>
+<article><h1>Owls</h1><p>An owl is a bird of the night, and it hunts mice where nobody expects it.</p>
+<p>It sees well in the dark. <script>track()</script>It hears even better than it sees, they say.</p>
+</article>
+<footer>Copyright, cookies and other things nobody reads</footer></body></html>"""
+
+
+@pytest.mark.parametrize("extractor", EXTRACTORS)
+def test_the_main_text_is_kept_and_the_rest_dropped(extractor: str) -> None:
+    found = extract_page(ARTICLE.encode(), "text/html", extractor)
+    assert found.title == "Owls & mice"
+    assert "hunts mice where nobody expects it" in found.text
+    assert "hears even better" in found.text
+    for dropped in ("track()", "About us", "cookies", "<p>"):
+        assert dropped not in found.text
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("text/html; charset=iso-8859-1", ARTICLE.replace("owl", "öwl").encode("latin-1")),
+        (
+            "text/html",
+            ARTICLE.replace("owl", "öwl").replace("<head>", "<head><meta charset=cp1252>").encode("cp1252"),
+        ),
+        ("text/html; charset=klingon", ARTICLE.replace("owl", "öwl").encode()),
+        ("TEXT/HTML", ARTICLE.replace("owl", "öwl").encode("utf-8-sig")),
+    ],
+    ids=["said by the server", "said by the page", "said wrongly", "not said"],
+)
+def test_a_page_is_read_in_its_encoding(content_type: str, body: bytes) -> None:
+    assert "An öwl is" in extract_page(body, content_type, "resiliparse").text
+
+
+@pytest.mark.parametrize("charset", ["zip", "unicode_escape", "punycode", "utf-7", "hex"])
+def test_a_server_cannot_choose_a_codec_that_is_no_encoding(charset: str) -> None:
+    assert extract_page(rb"plain \x41", f"text/plain; charset={charset}", "resiliparse").text == r"plain \x41"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "title"),
+    [
+        ("text/markdown", b"intro\n\n# The title #\n\ntext", "The title"),
+        ("text/markdown", b"no heading\ntext", "no heading"),
+        ("text/plain", b"\n  First line\nsecond\fpage two", "First line"),
+        ("text/plain", "\ufeffwith a mark".encode(), "with a mark"),
+    ],
+)
+def test_plain_texts_are_kept_as_they_are(content_type: str, body: bytes, title: str) -> None:
+    found = extract_page(body, content_type, "trafilatura")
+    assert found.title == title
+    assert found.text == body.decode("utf-8-sig").replace("\f", "\n")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "reason"),
+    [
+        ("image/png", b"\x89PNG", "image/png is not text"),
+        ("", b"anything", "application/octet-stream is not text"),
+        ("application/pdf", b"%PDF-1.7", "application/pdf is not text"),
+        ("text/html", b"<html></html>", "no text in it"),
+        ("text/plain", b" \n", "no text in it"),
+        ("text/html", b"<div>" * 5000 + b"deep", "nested more than"),
+    ],
+)
+def test_what_gives_no_document_says_why(content_type: str, body: bytes, reason: str) -> None:
+    for extractor in EXTRACTORS:
+        with pytest.raises(UnreadablePageError, match=reason):
+            extract_page(body, content_type, extractor)
+
+
+def test_depth_counts_what_must_be_closed() -> None:
+    assert nesting_depth("<div><p>one<p>two<br><img src=x><span>x</span></div>") == 2
+    assert nesting_depth("</div></div><div><svg><circle/><circle/></svg></div>") == 2
+
+
+def test_an_extractor_is_recorded_with_its_release() -> None:
+    assert extractor_release("trafilatura").startswith("trafilatura 2.")
