@@ -137,16 +137,23 @@ def test_other_processes_of_the_host_cannot_be_seen(sealed: Boxes) -> None:
 
 
 def test_a_fork_bomb_meets_its_limit(sealed: Boxes) -> None:
-    code = (
-        "import os, time\nn = 0\ntry:\n while n < 1000:\n  if os.fork() == 0: time.sleep(60)\n  n += 1\n"
-        "except OSError: pass\nprint(n); import sys; sys.stdout.flush(); os.kill(0, 9)"
-    )
-    box = sealed.start(code, limits=Limits(processes=40))
+    code = """
+import os, time
+n = 0
+try:
+    while n < 1000:
+        if os.fork() == 0: time.sleep(60)
+        n += 1
+except OSError: pass
+print(n, flush=True)
+os.kill(0, 9)
+"""
+    box = sealed.start(code, limits=Limits(processes=100))
     box.wait(20_000)
     printed = box.close().stdout.split()
     if sealed.engine.isolation is Isolation.SANDBOXED_KERNEL and not printed:
-        return  # Its kernel's own threads count too, so the whole box may end at the limit.
-    assert int(printed[0]) <= 40
+        return  # The threads of its kernel count too, so the whole box may end at the limit.
+    assert int(printed[0]) < 100
 
 
 def test_a_memory_bomb_is_told_from_a_kill(containers: Boxes) -> None:
