@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from runner.cli.safe_text import safe
 from runner.core.errors import InputError
 from runner.core.outcome import outcome_name
 from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
+from runner.report.safe_text import safe
 
 
 @click.command()

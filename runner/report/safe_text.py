@@ -1,4 +1,4 @@
-"""Text from a box, made harmless for a terminal."""
+"""Text from a box, made harmless for a terminal and for a page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ _KEPT = frozenset("\n\t")
 def safe(text: str) -> str:
     """Return ``text`` with control, format and private characters shown as escapes.
 
-    An agent writes what it likes: colours, cursor moves, right-to-left overrides. A terminal must not obey.
+    An agent writes what it likes: colours, cursor moves, right-to-left overrides. Nothing must obey them.
     """
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text
     return "".join(_escape(character) for character in text)
 
 
