@@ -1,0 +1,63 @@
+"""What a fault can rely on, wherever its chance comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from runner.core.dice import Dice, NamedDice
+from runner.core.tools import ToolCall
+from runner.faults.stream_dice import StreamDice
+from tests.parts.specs import fault_plan
+
+PLAN = fault_plan({"fault_type": "timeout"}, {"fault_type": "authz"})
+MAKERS: dict[str, Callable[[int], Dice]] = {
+    "named": NamedDice,
+    "streams": lambda seed: StreamDice(seed, PLAN),
+}
+CALL = ToolCall("get_account", {"id": "ax1"}, 1)
+
+Roll = Callable[[int], Dice]
+
+
+@pytest.fixture(params=MAKERS)
+def roll(request: pytest.FixtureRequest) -> Roll:
+    """Makes dice of a seed."""
+    return MAKERS[request.param]
+
+
+def numbers(dice: Dice, rule: int = 0, count: int = 200) -> list[float]:
+    return [dice.draw(rule, CALL, "strike") for _ in range(count)]
+
+
+def test_they_lie_between_0_and_1_without_1(roll: Roll) -> None:
+    drawn = numbers(roll(7), count=2000)
+    assert all(0 <= number < 1 for number in drawn)
+    assert 0.45 < sum(drawn) / len(drawn) < 0.55
+    assert min(drawn) < 0.01
+    assert max(drawn) > 0.99
+
+
+def test_the_same_seed_tells_the_same_story(roll: Roll) -> None:
+    assert numbers(roll(7)) == numbers(roll(7))
+
+
+def test_another_seed_tells_another(roll: Roll) -> None:
+    assert not set(numbers(roll(7))) & set(numbers(roll(8)))
+
+
+def test_another_rule_has_its_own(roll: Roll) -> None:
+    dice = roll(7)
+    assert not set(numbers(dice, rule=0)) & set(numbers(dice, rule=1))
+
+
+def test_one_rules_draws_do_not_move_anothers(roll: Roll) -> None:
+    alone, beside = roll(7), roll(7)
+    numbers(beside, rule=1)
+    assert numbers(alone, rule=0) == numbers(beside, rule=0)
+
+
+@pytest.mark.parametrize("seed", [0, -1, 2**31, -(2**63), 10**40])
+def test_any_whole_number_is_a_seed(roll: Roll, seed: int) -> None:
+    assert len(set(numbers(roll(seed)))) == 200

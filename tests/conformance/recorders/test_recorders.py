@@ -1,0 +1,114 @@
+"""What an episode can rely on in whoever takes its events down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from runner.benchmarks.rehearsal import Notebook
+from runner.core.chain import Record, verify_chain
+from runner.core.episode import DeliveryCount
+from runner.core.events import CallMade, CallRefused, EpisodeClosed, EpisodeOpened, Event, Recorder, SeatEnded
+from runner.core.json_values import canonical_json
+from runner.core.outcome import Finished
+from runner.core.tools import ToolCall, Value
+from runner.service.outbox import Outbox
+from runner.testing.memory_recorder import MemoryRecorder
+from runner.wire.ports import Records
+from tests.parts.specs import episode_spec
+
+EVENTS: tuple[Event, ...] = (
+    EpisodeOpened(episode_spec({"fault_type": "timeout"}, steps=3)),
+    CallMade("agent", ToolCall("t", {"é": [1, 1.0, 10**30]}, 1), Value({"x": "\ud800"}), "d"),
+    CallRefused("agent", "too_deep", 64, 65),
+    SeatEnded("agent", Finished("done")),
+    EpisodeClosed({"state": {}}, (0,)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A recorder, and how to read what it took down."""
+
+    recorder: Recorder
+    read: Callable[[], list[dict[str, Any]]]
+
+
+def _memory() -> Case:
+    recorder = MemoryRecorder()
+    return Case(recorder, lambda: list(recorder.written()))
+
+
+def _notebook() -> Case:
+    notebook = Notebook()
+    return Case(notebook, lambda: [json.loads(canonical_json(event.to_json())) for event in notebook.events])
+
+
+def _delivery_count() -> Case:
+    behind = MemoryRecorder()
+    return Case(DeliveryCount(behind, 1), lambda: list(behind.written()))
+
+
+def _outbox() -> Case:
+    outbox = Outbox()
+
+    def read() -> list[dict[str, Any]]:
+        outbox.close()
+        records = streamed(outbox)
+        verify_chain(records)
+        return [json.loads(record.event_json) for record in records[:-1]]
+
+    return Case(outbox, read)
+
+
+def streamed(outbox: Outbox) -> list[Record]:
+    """Return every record of a closed outbox."""
+    return [
+        record for message in outbox.stream() if isinstance(message, Records) for record in message.records
+    ]
+
+
+CASES = {"memory": _memory, "notebook": _notebook, "delivery count": _delivery_count, "outbox": _outbox}
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest) -> Case:
+    """Every recorder there is."""
+    return CASES[request.param]()
+
+
+def test_it_takes_down_every_kind_of_event_in_order(case: Case) -> None:
+    for event in EVENTS:
+        case.recorder.record(event, 1000)
+    assert case.read() == [json.loads(canonical_json(event.to_json())) for event in EVENTS]
+
+
+def test_it_takes_down_what_many_threads_say_at_once(case: Case) -> None:
+    threads, each = 8, 100
+    together = Barrier(threads)
+
+    def speak(number: int) -> None:
+        together.wait()
+        for count in range(each):
+            case.recorder.record(CallRefused(str(number), "malformed", 0, count))
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(speak, range(threads)))
+    taken = case.read()
+    assert len(taken) == threads * each
+    for number in range(threads):
+        assert [event["actual"] for event in taken if event["seat"] == str(number)] == list(range(each))
+
+
+def test_it_takes_nothing_down_that_differs_from_run_to_run(case: Case) -> None:
+    case.recorder.record(EVENTS[1], 123)
+    first = case.read()
+    other = _memory()
+    other.recorder.record(EVENTS[1], 456)
+    assert first == other.read()

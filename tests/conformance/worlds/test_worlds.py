@@ -1,0 +1,176 @@
+"""What a door can rely on in every simulator of the table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from runner.core.errors import SpecError
+from runner.core.json_values import canonical_json, digest_json
+from runner.core.tools import Failure, FailureKind, ToolCall, Value, World
+from runner.worlds.table import WORLDS
+from tests.conformance.worlds.examples import EXAMPLES, Example
+
+MakeWorld = Callable[[], World]
+
+
+@pytest.fixture(params=list(WORLDS))
+def name(request: pytest.FixtureRequest) -> str:
+    """Every world there is."""
+    return str(request.param)
+
+
+@pytest.fixture
+def example(name: str) -> Example:
+    """What it can be asked."""
+    return EXAMPLES[name]
+
+
+@pytest.fixture
+def make_world(name: str, example: Example) -> MakeWorld:
+    """Makes one that nobody has touched yet."""
+    return lambda: WORLDS.load(name)(deepcopy(dict(example.state)))
+
+
+def all_calls(example: Example) -> tuple[ToolCall, ...]:
+    return (*example.reading, *example.refused, *example.changing, *example.reading)
+
+
+def test_it_lists_tools_that_can_be_told_apart_and_described(make_world: MakeWorld) -> None:
+    tools = make_world().list_tools()
+    assert len({tool.name for tool in tools}) == len(tools) > 0
+    for tool in tools:
+        assert tool.description.endswith(".")
+        assert tool.parameters["type"] == "object"
+        jsonschema_rs.meta.validate(json.loads(canonical_json(tool.parameters)))
+
+
+def test_every_tool_has_an_example(make_world: MakeWorld, example: Example) -> None:
+    assert {call.tool_name for call in all_calls(example)} == {
+        tool.name for tool in make_world().list_tools()
+    }
+
+
+def test_the_examples_fit_the_tools_schemas(make_world: MakeWorld, example: Example) -> None:
+    schemas = {tool.name: tool.parameters for tool in make_world().list_tools()}
+    for call in all_calls(example):
+        jsonschema_rs.validate(dict(schemas[call.tool_name]), dict(call.arguments))
+
+
+def test_its_tools_are_the_same_after_any_call(make_world: MakeWorld, example: Example) -> None:
+    world = make_world()
+    before = canonical_json([[tool.name, tool.parameters] for tool in world.list_tools()])
+    for call in all_calls(example):
+        world.call(call)
+    assert canonical_json([[tool.name, tool.parameters] for tool in world.list_tools()]) == before
+
+
+def test_it_takes_over_the_state_it_is_given(make_world: MakeWorld, example: Example) -> None:
+    assert make_world().state == example.state
+
+
+def test_reading_answers_and_changes_nothing(make_world: MakeWorld, example: Example) -> None:
+    world = make_world()
+    for call in example.reading:
+        before = (digest_json(world.state), world.revision)
+        assert isinstance(world.call(call), Value), call
+        assert (digest_json(world.state), world.revision) == before, call
+
+
+def test_changing_answers_and_moves_the_revision(make_world: MakeWorld, example: Example) -> None:
+    world = make_world()
+    for call in example.changing:
+        digest, revision = digest_json(world.state), world.revision
+        assert isinstance(world.call(call), Value), call
+        assert digest_json(world.state) != digest, call
+        assert world.revision > revision, call
+
+
+def test_saying_no_is_a_returned_failure_and_changes_nothing(make_world: MakeWorld, example: Example) -> None:
+    world = make_world()
+    for call in example.refused:
+        before = digest_json(world.state)
+        refusal = world.call(call)
+        assert isinstance(refusal, Failure), call
+        assert (refusal.kind, refusal.story) == (FailureKind.WORLD, ())
+        assert refusal.code
+        assert refusal.message
+        assert digest_json(world.state) == before, call
+
+
+def test_its_answers_and_its_state_are_json(make_world: MakeWorld, example: Example) -> None:
+    world = make_world()
+    for call in all_calls(example):
+        result = world.call(call)
+        said = result.output if isinstance(result, Value) else dict(result.details)
+        assert json.loads(canonical_json(said)) == said
+        assert json.loads(canonical_json(world.state)) == world.state
+
+
+def test_whoever_changes_an_answer_does_not_change_the_world(make_world: MakeWorld, example: Example) -> None:
+    world = make_world()
+    for call in all_calls(example):
+        result = world.call(call)
+        before = digest_json(world.state)
+        if isinstance(result, Value):
+            spoil(result.output)
+        assert digest_json(world.state) == before, call
+
+
+def test_it_leaves_the_arguments_as_they_were(make_world: MakeWorld, example: Example) -> None:
+    world = make_world()
+    for call in all_calls(example):
+        sent = deepcopy(dict(call.arguments))
+        world.call(call)
+        assert call.arguments == sent
+
+
+def test_whoever_changes_his_arguments_later_does_not_change_the_world(
+    make_world: MakeWorld, example: Example
+) -> None:
+    world = make_world()
+    for call in example.changing:
+        sent = deepcopy(dict(call.arguments))
+        world.call(ToolCall(call.tool_name, sent))
+        before = digest_json(world.state)
+        spoil(sent)
+        assert digest_json(world.state) == before, call
+
+
+def test_the_same_calls_give_the_same_story(make_world: MakeWorld, example: Example) -> None:
+    one, other = make_world(), make_world()
+    for call in all_calls(example):
+        assert one.call(call) == other.call(call)
+        assert one.state == other.state
+
+
+def test_it_can_begin_with_nothing(name: str, example: Example) -> None:
+    for call in all_calls(example):
+        world = WORLDS.load(name)({})
+        revision = world.revision
+        world.call(call)
+        assert world.revision > revision or world.state == {}
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_it_says_which_field_of_a_state_it_cannot_live_in(name: str, example: Example, position: int) -> None:
+    with pytest.raises(SpecError, match=r"^initial_state\.\w+") as raised:
+        WORLDS.load(name)(deepcopy(dict(example.unlivable[position])))
+    assert raised.value.field.startswith("initial_state.")
+
+
+def spoil(value: Any) -> None:
+    """Change everything in a value that can be changed."""
+    if isinstance(value, dict):
+        for inner in value.values():
+            spoil(inner)
+        value["spoilt"] = True
+    elif isinstance(value, list):
+        for inner in value:
+            spoil(inner)
+        value.append("spoilt")
