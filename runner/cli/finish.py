@@ -14,16 +14,17 @@ from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
 from runner.report.breakdown import breakdown
 from runner.report.headline import why_no_headline
-from runner.report.misbehaviour import misbehaviour
+from runner.report.misbehaviour import Complaint, complaints
 from runner.report.results import count, join_results
+from runner.report.safe_text import safe
 from runner.report.summary import run_digest, summarize
 
 BAD_INPUT = 2
 INFRA = 3
 WIDE = 200
 """Columns of what is written to a file or a pipe."""
-INFRA_SHARE_MAX = 0.1
-"""With a larger share of episodes lost to our own failures, no headline is printed."""
+LAST_WORDS = 200
+"""Characters of what an agent said last."""
 
 
 def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
@@ -38,7 +39,7 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
     labels = list(dict.fromkeys(one.agent for one in planned))
     summaries = summarize(rows, labels)
     digest = run_digest(rows, [str(one.name) for one in planned])
-    complaints = list(misbehaviour(rows, config_of(folder).limits.output_kb << 10))
+    found = list(complaints(rows, config_of(folder).limits.output_kb << 10))
     errors = Console(stderr=True)
     infra = sum(row.is_infra for row in rows)
     results = join_results(rows, folder.suite())
@@ -55,7 +56,7 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
                 {**breakdown([each for each in results if each.row.name.agent == one.agent]), **one.to_json()}
                 for one in summaries
             ],
-            "misbehaviour": list(complaints),
+            "misbehaviour": [str(complaint) for complaint in found],
         }
         print(json.dumps(report, indent=2))
     elif no_headline is not None:
@@ -66,10 +67,18 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
         console.print(agent_table(summaries))
         where = f"isolation: {folder.manifest()['isolation']}   trace digest: {digest[:16]}…   {folder.path}/"
         console.print(f"\n{where}", highlight=False, markup=False)
-    for line in complaints:
-        errors.print(
-            f"glovebox: {line}; see {folder.path}/output/", markup=False, highlight=False, soft_wrap=True
-        )
+    for complaint in found:
+        line = f"glovebox: {complaint}{_last_words(folder, complaint)}"
+        errors.print(line, markup=False, highlight=False, soft_wrap=True)
     if no_headline is not None and infra:
         return INFRA
-    return BAD_INPUT if complaints else 0
+    return BAD_INPUT if found else 0
+
+
+def _last_words(folder: RunFolder, complaint: Complaint) -> str:
+    """Return the last line that the box of the example wrote to standard error, and where the rest is."""
+    for path in folder.outputs(complaint.example):
+        if path.suffix == ".stderr":
+            lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            return f": {safe(lines[-1][:LAST_WORDS])}; see {path}" if lines else ""
+    return ""

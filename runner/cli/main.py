@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import click
+import structlog
 
 from runner.core.errors import InfraError, InputError
 from runner.version import __version__
@@ -22,7 +23,7 @@ COMMANDS = {
     "score": "runner.cli.score:score",
     "serve": "runner.cli.serve:serve",
     "show": "runner.cli.show:show",
-    "suite": "runner.benchmarks.cli:suite",
+    "suite": "runner.cli.suite:suite",
     "vectors": "runner.cli.vectors:vectors",
 }
 """Name → ``"module:command"``, imported when it is asked for, so that --help is quick."""
@@ -65,6 +66,7 @@ def main() -> None:
     """Run the command line and exit."""
     # gRPC's own log speaks of connections that close, which is what they are meant to do here.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     try:
         status = glovebox.main(standalone_mode=False)
     except click.ClickException as error:

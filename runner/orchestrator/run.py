@@ -9,6 +9,7 @@ from itertools import islice
 
 import structlog
 
+from runner.core.errors import InfraError
 from runner.core.outcome import Infra, InfraKind, outcome_name
 from runner.engines.engine import BoxOutput, Engine
 from runner.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
@@ -23,6 +24,9 @@ BoxPlanner = Callable[[PlannedEpisode], BoxPlan]
 
 RETRIED = frozenset({InfraKind.ENGINE, InfraKind.SERVICE, InfraKind.ORCHESTRATOR})
 """Failures of ours that may be gone the next time; a task that cannot be hosted never can."""
+
+LOST_IN_A_ROW_MAX = 8
+"""So many failures of ours in a row are no accident."""
 
 _log = structlog.get_logger("glovebox.run")
 
@@ -59,11 +63,18 @@ class Run:
     def execute(self, planned: Iterable[PlannedEpisode], on_row: Callable[[EpisodeRow], None]) -> None:
         """Run every episode, ``concurrency`` at once.
 
+        Stops early when one episode after the other fails on our side: more of them would say no more.
+
         Args:
             planned: what to run; taken one by one, so it may be long.
             on_row: told of each finished episode, from this thread.
+
+        Raises:
+            InputError: no box can be started from what the user named.
+            InfraError: ``LOST_IN_A_ROW_MAX`` episodes in a row failed on our side.
         """
         waiting = iter(planned)
+        in_a_row = 0
         with ThreadPoolExecutor(self._limits.concurrency, "episode") as threads:
             first = islice(waiting, self._limits.concurrency)
             running: set[Future[EpisodeRow]] = {threads.submit(self._episode, one) for one in first}
@@ -71,7 +82,13 @@ class Run:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 running |= {threads.submit(self._episode, one) for one in islice(waiting, len(done))}
                 for future in done:
-                    on_row(future.result())
+                    row = future.result()
+                    on_row(row)
+                    in_a_row = in_a_row + 1 if row.is_infra else 0
+                if in_a_row >= LOST_IN_A_ROW_MAX:
+                    waiting = iter(())
+        if in_a_row >= LOST_IN_A_ROW_MAX:
+            raise InfraError(_gave_up(row, in_a_row, self._folder))
 
     def _episode(self, planned: PlannedEpisode) -> EpisodeRow:
         spec = planned.to_spec(self._limits.wall_ms)
@@ -104,6 +121,14 @@ class Run:
         )
         self._folder.append_row(row)
         return row
+
+
+def _gave_up(row: EpisodeRow, in_a_row: int, folder: RunFolder) -> str:
+    reason = row.outcome.detail if isinstance(row.outcome, Infra) else ""
+    return (
+        f"{in_a_row} episodes in a row failed on our side, at last {outcome_name(row.outcome)}: {reason}; "
+        f"what is done is written down, go on with: glovebox resume {folder.path}"
+    )
 
 
 def _may_pass(verdict: Verdict) -> bool:

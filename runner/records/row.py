@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.core.json_values import Json, JsonObject
-from runner.core.outcome import Infra, Outcome, outcome_from_json, outcome_to_json
+from runner.core.outcome import Infra, Outcome, outcome_from_json, outcome_name, outcome_to_json
 from runner.core.score import Score
 from runner.records.episode_name import EpisodeName
 
@@ -46,7 +46,8 @@ class EpisodeRow:
             "task": self.name.task,
             "trial": self.name.trial,
             "seed": str(self.seed),
-            **outcome_to_json(self.outcome),
+            "outcome": outcome_name(self.outcome),
+            "end": outcome_to_json(self.outcome),
             "success": self.score.success,
             "checks": dict(self.score.checks),
             "metrics": dict(self.score.metrics),
@@ -72,7 +73,7 @@ class EpisodeRow:
         return cls(
             name=EpisodeName(str(value["agent"]), str(value["task"]), _integer(value["trial"])),
             seed=_integer(value["seed"]),
-            outcome=outcome_from_json(dict(value)),
+            outcome=_outcome(value["end"]),
             score=Score(
                 None if success is None else bool(success),
                 {name: bool(verdict) for name, verdict in checks.items()},
@@ -90,3 +91,9 @@ class EpisodeRow:
 
 def _integer(value: Json) -> int:
     return int(value)  # type: ignore[arg-type]
+
+
+def _outcome(value: Json) -> Outcome:
+    if not isinstance(value, dict):
+        raise TypeError("end is an object")
+    return outcome_from_json(value)

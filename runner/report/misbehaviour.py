@@ -1,28 +1,49 @@
-"""Agents that did not keep to the contract, one line each: what, how often, and where to look."""
+"""Agents that did not keep to the contract: what, how often, and where to look."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from runner.core.outcome import AgentCrashed, TimedOut
+from runner.records.episode_name import EpisodeName
 from runner.records.row import EpisodeRow
 
 
-def misbehaviour(rows: Sequence[EpisodeRow], output_limit_bytes: int) -> Iterator[str]:
-    """Yield one line per agent and kind of misbehaviour.
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """One kind of misbehaviour of one agent."""
+
+    agent: str
+    kind: str
+    """Such as ``crashed (exit status 1)``."""
+    count: int
+    """Episodes in which it happened."""
+    episodes: int
+    """Of the agent, in all."""
+    example: EpisodeName
+    """The first of them."""
+
+    def __str__(self) -> str:
+        return f"agent {self.agent}: {self.kind} in {self.count} of {self.episodes} episodes"
+
+
+def complaints(rows: Sequence[EpisodeRow], output_limit_bytes: int) -> Iterator[Complaint]:
+    """Yield one complaint per agent and kind of misbehaviour.
 
     Args:
         rows: of finished episodes.
         output_limit_bytes: how much of each stream of a box is kept.
     """
-    by_agent: dict[str, list[EpisodeRow]] = defaultdict(list)
+    episodes: dict[str, int] = defaultdict(int)
+    found: dict[tuple[str, str], list[EpisodeName]] = defaultdict(list)
     for row in rows:
-        by_agent[row.name.agent].append(row)
-    for agent, own in by_agent.items():
-        kinds = Counter(kind for row in own for kind in _kinds(row, output_limit_bytes))
-        for kind, count in sorted(kinds.items()):
-            yield f"agent {agent}: {kind} in {count} of {len(own)} episodes"
+        episodes[row.name.agent] += 1
+        for kind in _kinds(row, output_limit_bytes):
+            found[row.name.agent, kind].append(row.name)
+    for (agent, kind), names in found.items():
+        yield Complaint(agent, kind, len(names), episodes[agent], names[0])
 
 
 def _kinds(row: EpisodeRow, output_limit_bytes: int) -> Iterator[str]:
@@ -35,4 +56,4 @@ def _kinds(row: EpisodeRow, output_limit_bytes: int) -> Iterator[str]:
         if size > output_limit_bytes:
             yield f"{stream} longer than the {output_limit_bytes} bytes that are kept"
     if row.refusals:
-        yield "messages that the wall refused"
+        yield "sent messages that the wall refused"

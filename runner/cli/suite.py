@@ -1,0 +1,164 @@
+"""``glovebox suite``: make, check and look at suites of tasks."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from runner.benchmarks.generator import GENERATORS
+from runner.benchmarks.manifest import read_manifest, verify_files
+from runner.benchmarks.proof import prove_not_free, prove_solvable
+from runner.benchmarks.quality import QualityReport, quality_report
+from runner.benchmarks.table import load_suite
+from runner.core.evidence import Evidence
+from runner.core.gold import Gold
+from runner.core.json_values import JsonObject
+from runner.core.score import Score
+from runner.core.task import Suite, Task
+from runner.scorers.table import SCORERS
+
+DEFAULT_SEED = 42
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+folder_argument = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+
+
+@click.group()
+def suite() -> None:
+    """Make suites of tasks, and check them."""
+
+
+@suite.command()
+@click.argument("family", type=click.Choice(sorted(GENERATORS)))
+@click.option("--profile", default="default", show_default=True, help="How large: default, small, medium, …")
+@click.option("--seed", default=DEFAULT_SEED, show_default=True, help="The same seed gives the same bytes.")
+@click.option("--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="A new folder.")
+@click.option("--train", type=click.IntRange(min=0), help="Tasks in train, instead of the profile's.")
+@click.option("--dev", type=click.IntRange(min=0), help="Tasks in dev, likewise.")
+@click.option("--test", "test_public", type=click.IntRange(min=0), help="Tasks in test_public, likewise.")
+@as_json_option
+def generate(
+    family: str,
+    profile: str,
+    seed: int,
+    out: Path,
+    train: int | None,
+    dev: int | None,
+    test_public: int | None,
+    as_json: bool,
+) -> None:
+    """Write a suite of FAMILY into a new folder, every task checked and its oracle proven."""
+    given = {"train": train, "dev": dev, "test_public": test_public}
+    splits = {split: size for split, size in given.items() if size is not None}
+
+    def tell(split: str, ready: int, total: int) -> None:
+        if not as_json and ready == total:
+            click.echo(f"{split}: {ready} tasks, all checked and proven", err=True)
+
+    manifest = GENERATORS.load(family)(profile, seed, out, splits=splits, judge=judge, progress=tell)
+    if as_json:
+        click.echo(json.dumps(manifest.model_dump(), indent=2))
+        return
+    click.echo(f"{out}: {family} {profile}, release {manifest.release}, seed {seed}")
+
+
+@suite.command()
+@folder_argument
+@as_json_option
+def quality(folder: Path, as_json: bool) -> None:
+    """Say how different from each other and how balanced the tasks in DIR are."""
+    report = quality_report(folder)
+    if as_json:
+        click.echo(json.dumps(report.to_json(), indent=2))
+        return
+    Console().print(_quality_table(report))
+
+
+@suite.command()
+@click.argument("argument", metavar="SUITE")
+@as_json_option
+def validate(argument: str, as_json: bool) -> None:
+    """Check every task of SUITE, and prove its oracle where it has one.
+
+    SUITE is what glovebox run takes: NAME[:ARGUMENT] or a path.
+    """
+    loaded = load_suite(argument)
+    proven = 0
+    for case in loaded.cases:
+        prove_not_free(case, judge)
+        # A label may say that nothing solves the task; then there is nothing to play.
+        if case.gold.oracle and (case.gold.solvable or case.gold.scorer == "native"):
+            prove_solvable(case, judge)
+            proven += 1
+    told: JsonObject = {"suite": loaded.name, "tasks": len(loaded.cases), "oracles_proven": proven}
+    click.echo(
+        json.dumps(told, indent=2)
+        if as_json
+        else f"{loaded.name}: {len(loaded.cases)} tasks are valid, {proven} oracles proven"
+    )
+
+
+@suite.command()
+@click.argument("argument", metavar="SUITE")
+@as_json_option
+def info(argument: str, as_json: bool) -> None:
+    """Say what SUITE holds: worlds, faults, how many tasks can be solved."""
+    told = {**_info(load_suite(argument)), **_made_from(argument)}
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+        return
+    for key, value in told.items():
+        text = (
+            ", ".join(f"{name} {count}" for name, count in value.items())
+            if isinstance(value, dict)
+            else value
+        )
+        click.echo(f"{key:<10} {text}")
+
+
+def judge(task: Task, gold: Gold, evidence: Evidence) -> Score:
+    """Score evidence by the scorer that the gold names."""
+    return SCORERS.load(gold.scorer)().score(task, gold, evidence)
+
+
+def _info(loaded: Suite) -> JsonObject:
+    words = {True: "solvable", False: "not_solvable", None: "unknown"}
+    tasks = [case.task for case in loaded.cases]
+    faults = [{rule.family for rule in task.fault_plan} or {"clean"} for task in tasks]
+    return {
+        "suite": loaded.name,
+        "tasks": len(tasks),
+        "worlds": dict(Counter(task.world for task in tasks)),
+        "faults": dict(sorted(Counter(chain.from_iterable(faults)).items())),
+        "oracles": dict(Counter(words[case.gold.solvable] for case in loaded.cases)),
+    }
+
+
+def _made_from(argument: str) -> JsonObject:
+    """Return what a generated suite was made from, after checking that its files are those it was made of."""
+    path = next((Path(part) for part in (argument, *argument.split(":")) if Path(part).is_dir()), None)
+    manifest = None if path is None else read_manifest(path)
+    if path is None or manifest is None:
+        return {}
+    verify_files(path, manifest)
+    return {"profile": manifest.profile, "release": manifest.release, "seed": manifest.seed}
+
+
+def _quality_table(report: QualityReport) -> Table:
+    table = Table("", *report.splits, title="Quality", title_justify="left")
+    columns = [split.to_json() for split in report.splits.values()]
+    for key in columns[0]:
+        table.add_row(key, *(_cell(column[key]) for column in columns))
+    return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{name} {count}" for name, count in value.items())
+    return str(value)

@@ -1,0 +1,78 @@
+"""Agents that do not keep to the contract, one way each."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+
+class ExitsEarly:
+    """Ends as if all were well, without having submitted."""
+
+    def run(self, session: Any) -> None:
+        os._exit(0)
+
+
+class ExitsWithStatus:
+    """Ends with a status of its own."""
+
+    def run(self, session: Any) -> None:
+        os._exit(41)
+
+
+class Hangs:
+    """Goes on past its time."""
+
+    def run(self, session: Any) -> None:
+        while True:
+            time.sleep(1)
+
+
+class PrintsOneGigabyte:
+    """Prints, then does its work."""
+
+    def run(self, session: Any) -> None:
+        chunk = b"x" * (1 << 20)
+        for _ in range(1000):
+            sys.stdout.buffer.write(chunk)
+        sys.stdout.flush()
+        session.submit()
+
+
+class SendsHundredMegabytes:
+    """Sends more than any message may hold."""
+
+    def run(self, session: Any) -> None:
+        session.call("get_account", {"id": "x" * 100_000_000})
+
+
+class SendsMalformedBytes:
+    """Speaks gRPC, but no message of the contract."""
+
+    def run(self, session: Any) -> None:
+        import grpc
+
+        channel = grpc.insecure_channel(f"unix:{session.path}")
+        for method in ("CallTool", "Submit", "GetTask"):
+            channel.unary_unary(f"/glovebox.v1.ToolService/{method}", None, None)(b"\xff\xff\xff\xff")
+
+
+class OpensThousandStreams:
+    """Opens streams and never reads them."""
+
+    def run(self, session: Any) -> None:
+        import grpc
+
+        channels = [grpc.insecure_channel(f"unix:{session.path}", [("n", n)]) for n in range(10)]
+        method = "/glovebox.v1.ToolService/Interact"
+        streams = [
+            channel.stream_stream(method, None, None)(iter(lambda: time.sleep(60), None))
+            for channel in channels
+            for _ in range(100)
+        ]
+        time.sleep(1)
+        refused = sum(stream.done() for stream in streams)
+        print("streams that were refused:", refused)
+        session.submit()

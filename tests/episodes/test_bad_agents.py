@@ -1,0 +1,141 @@
+"""Whatever an agent does, a run ends with one clear line, exit status 2, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.engines.engine import EngineOptions
+from runner.engines.table import ENGINES
+
+AGENTS = Path(__file__).parent / "agents"
+
+BAD_AGENTS = {
+    "crashes_at_import:Agent": "ModuleNotFoundError: No module named 'no_such_module'",
+    "bad_agents:ExitsEarly": "crashed (exited without submitting) in 1 of 1 episodes",
+    "bad_agents:ExitsWithStatus": "crashed (exit status 41) in 1 of 1 episodes",
+    "bad_agents:Hangs": "not done within its 6 s in 1 of 1 episodes",
+    "bad_agents:PrintsOneGigabyte": "standard output longer than the 1048576 bytes that are kept",
+    "bad_agents:SendsHundredMegabytes": "crashed",
+    "bad_agents:SendsMalformedBytes": "crashed (exit status 1) in 1 of 1 episodes",
+    "bad_agents:OpensThousandStreams": "crashed",
+}
+
+
+def _glovebox(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "runner", *arguments]
+    return subprocess.run(command, cwd=AGENTS, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.fixture(scope="module")
+def engine() -> str:
+    for name in ("docker", "bubblewrap"):
+        candidate = ENGINES.load(name)(EngineOptions())
+        ready = candidate.check().ready
+        candidate.close()
+        if ready:
+            return name
+    if os.environ.get("CI"):
+        pytest.fail("no engine can hold an untrusted agent here")
+    pytest.skip("no engine can hold an untrusted agent here")
+
+
+@pytest.fixture(scope="module")
+def one_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    sample = Path(__file__).parents[2] / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+    path = tmp_path_factory.mktemp("suite") / "one.jsonl"
+    path.write_text(sample.read_text(encoding="utf-8").split("\n", 1)[0] + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("agent", BAD_AGENTS)
+def test_a_bad_agent_costs_one_clear_line_and_status_2(
+    agent: str, engine: str, one_task: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    wall_s = "6" if agent == "bad_agents:Hangs" else "60"
+    done = _glovebox(
+        "run", str(one_task), "-a", agent, "--engine", engine, "--wall-time-s", wall_s, "--out", str(out)
+    )
+    lines = [line for line in done.stderr.splitlines() if line.startswith("glovebox:")]
+    assert done.returncode == 2, done.stderr
+    assert len(lines) == 1, done.stderr
+    assert BAD_AGENTS[agent] in lines[0]
+    assert "Traceback" not in done.stderr
+    rows = [json.loads(line) for line in (out / "episodes.jsonl").read_text().splitlines()]
+    assert [row["outcome"].startswith("infra") for row in rows] == [False]
+    assert (out / rows[0]["trace"]).is_file()
+
+
+BAD_INPUT = {
+    ("run", "no_such_suite", "-a", "noop"): "no benchmark is called 'no_such_suite'",
+    ("run", "sampel", "-a", "noop"): "did you mean 'sample'?",
+    ("run", "sample"): "name at least one agent",
+    ("run",): "name a suite",
+    ("run", "sample", "-a", "./nowhere"): "there is no folder ./nowhere",
+    ("run", "sample", "-a", "noop", "-a", "noop"): "two agents are called 'noop'",
+    ("run", "sample", "-a", "noop", "--engine", "docker", "--runtime", "none-such"): "none-such",
+    ("run", "sample", "-a", "noop", "--engine", "chroot"): "no engine is called 'chroot'",
+    ("run", "sample", "-a", "noop", "--trials", "0"): "trials",
+    ("run", "sample", "-a", "bad_agents:Hangs", "--engine", "process"): "--i-trust-this-agent",
+    ("resume", "/nonexistent"): "is not a run folder",
+    ("score", "/nonexistent"): "is not a run folder",
+    ("show", "/nonexistent"): "is not a run folder",
+    ("vectors", "/nonexistent"): "does not exist",
+    ("frobnicate",): "frobnicate",
+}
+
+
+@pytest.mark.parametrize("arguments", BAD_INPUT, ids=" ".join)
+def test_bad_input_costs_one_clear_line_and_status_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    out = ("--out", str(tmp_path / "run")) if arguments[0] == "run" else ()
+    done = _glovebox(*arguments, *out)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert BAD_INPUT[arguments] in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_image_is_named(tmp_path: Path) -> None:
+    done = _glovebox("run", "sample", "-a", "no-such-image:1", "--out", str(tmp_path / "run"))
+    assert done.returncode == 2, done.stderr
+    assert "no-such-image:1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    {
+        "suite: sample\nagnets: [noop]\n": "unknown key agnets; did you mean agents?",
+        "suite: sample\nsuite: other\n": ":2: the key 'suite' is there twice",
+        "suite: [sample\n": ":2: expected",
+        "suite: sample\nagents: [noop]\ntrials: many\n": "trials",
+        "- a\n- b\n": "must hold settings",
+        "suite: sample\nagents: [noop]\nlimits: {memory: 3}\n": "unknown key limits.memory; did you mean",
+    }.items(),
+)
+def test_bad_yaml_is_named_with_file_and_line_or_key(text: str, complaint: str, tmp_path: Path) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text(text, encoding="utf-8")
+    done = _glovebox("run", "--config", str(config), "--out", str(tmp_path / "run"))
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert complaint in done.stderr
+
+
+def test_a_bad_task_record_is_named_with_file_line_and_field(one_task: Path, tmp_path: Path) -> None:
+    good = one_task.read_text(encoding="utf-8")
+    record = json.loads(good)
+    record["task_id"], record["budget"]["steps"] = "another", "many"
+    path = tmp_path / "tasks.jsonl"
+    path.write_text(good + json.dumps(record) + "\n", encoding="utf-8")
+    done = _glovebox("run", str(path), "-a", "noop", "--out", str(tmp_path / "run"))
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert f"{path}:2" in done.stderr
+    assert "budget.steps" in done.stderr
