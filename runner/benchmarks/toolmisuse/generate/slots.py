@@ -106,11 +106,11 @@ _TEMPLATES_0_1: Mapping[Domain, Sequence[GoalMaker]] = {
 
 
 def slot_0_1(split: Split, index: int, seed: int) -> Slot:
-    """Return the slot at ``index``; the domain changes fastest, then the family, then its companion."""
-    rest, domain = divmod(index, len(DOMAINS))
-    rest, position = divmod(rest, len(_COMPANIONS))
+    """Return the slot at ``index``: domains and families in turn, then what stands beside a family."""
+    # Four domains and five families in turn meet in every pair within twenty tasks.
+    domain, position = index % len(DOMAINS), index % len(_COMPANIONS)
     family = list(_COMPANIONS)[position]
-    turn, beside = divmod(rest, len(_COMPANIONS[family]))
+    turn, beside = divmod(index // (len(DOMAINS) * len(_COMPANIONS)), len(_COMPANIONS[family]))
     companion = _COMPANIONS[family][beside]
     level = DIFFICULTIES[(turn + index) % len(DIFFICULTIES)]
     name = DOMAINS[domain]

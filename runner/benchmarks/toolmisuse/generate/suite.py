@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from runner.benchmarks.generator import Progress, untold
 from runner.benchmarks.manifest import Manifest, SuiteWriter
 from runner.benchmarks.proof import Judge
 from runner.benchmarks.toolmisuse.generate.coherence import refuse_incoherent
@@ -19,9 +20,6 @@ GENERATOR = 1
 
 DEFAULT_SEED = 42
 
-Progress = Callable[[str, int, int], None]
-"""Told now and then: split, tasks that are ready, tasks in all."""
-
 _SLOTS: Mapping[str, Callable[[Split, int, int], Slot]] = {"0.1": slot_0_1, "0.2": slot_0_2}
 
 _TOLD_EVERY = 100
@@ -34,23 +32,11 @@ def generate_suite(
     *,
     splits: Mapping[str, int] | None = None,
     judge: Judge | None = None,
-    progress: Progress = lambda split, ready, total: None,
+    progress: Progress = untold,
 ) -> Manifest:
     """Write a suite in the published folder layout, with its oracles, manifest and freeze file.
 
-    The same arguments give the same bytes on any machine.
-
-    Args:
-        profile: name of a size.
-        seed: any whole number.
-        out: a folder that is not there yet, or empty.
-        splits: other numbers of tasks for some splits.
-        judge: scores evidence, so that every oracle is proven; None skips that proof.
-        progress: told how far the work is.
-
-    Raises:
-        InputError: profile, splits or folder cannot be used.
-        Unproven: a task is not what it claims to be; nothing is written.
+    See :class:`~runner.benchmarks.generator.Generator` for arguments and errors.
     """
     chosen = profile_of(profile, splits)
     with SuiteWriter(out) as writer:
