@@ -1,0 +1,166 @@
+"""The pages that teach how to add something: their examples keep the Protocol, and do what they say."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from glovebox_agent.adapter import Agent, Ending, GiveUp, work
+
+from runner.benchmarks.benchmark import Benchmark
+from runner.benchmarks.table import BENCHMARKS
+from runner.core.clock import StoppedClock
+from runner.core.dice import NamedDice
+from runner.core.episode import Episode
+from runner.core.errors import SpecError
+from runner.core.evidence import read_evidence
+from runner.core.fault_plan import FaultRule
+from runner.core.gold import Gold
+from runner.core.outcome import Finished
+from runner.core.registry import Registry
+from runner.core.score import UNGRADED
+from runner.core.task import Case
+from runner.core.tools import Failure, Layer, ToolCall, Toolset, Value
+from runner.engines.engine import Engine, Isolation
+from runner.engines.table import ENGINES
+from runner.faults.table import FAMILIES
+from runner.faults.trigger import Armed, Trigger
+from runner.orchestrator.plan import PlannedEpisode
+from runner.profiles.profile import Profile
+from runner.profiles.table import PROFILES
+from runner.scorers.scorer import Scorer
+from runner.scorers.table import SCORERS
+from runner.testing.memory_recorder import MemoryRecorder
+from runner.testing.memory_seat import MemorySeat
+from runner.worlds.table import WORLDS
+from tests.architecture.project import ROOT
+
+ADDING = ROOT / "docs" / "adding"
+POINTS: dict[str, tuple[type, str]] = {
+    "agent": (Agent, "agent_sdk/python/glovebox_agent/builtin/__init__.py"),
+    "benchmark": (Benchmark, "runner/benchmarks/table.py"),
+    "engine": (Engine, "runner/engines/table.py"),
+    "fault_family": (Layer, "runner/faults/table.py"),
+    "profile": (Profile, "runner/profiles/table.py"),
+    "scorer": (Scorer, "runner/scorers/table.py"),
+    "world": (Toolset, "runner/worlds/table.py"),
+}
+each_point = pytest.mark.parametrize("point", POINTS)
+REGISTRIES: list[Registry[Any]] = [BENCHMARKS, ENGINES, FAMILIES, PROFILES, SCORERS, WORLDS]
+
+
+def _page(point: str) -> str:
+    return (ADDING / f"{point}.md").read_text(encoding="utf-8")
+
+
+def _example(point: str) -> Any:
+    """Return what the page's example defines, found by the line that the page adds to the table."""
+    (code,) = re.findall(r"```python\n(.*?)```", _page(point), re.DOTALL)
+    names: dict[str, Any] = {"__name__": f"example_{point}"}
+    exec(compile(code, f"{point}.md", "exec"), names)
+    return names[_line(point)[2]]
+
+
+def _line(point: str) -> tuple[str, str, str]:
+    """Return name, module and class of the line that the page adds to the table."""
+    (found,) = re.findall(r"\*\*Line\*\* in `[^`]+`: `\"(\w+)\": \"([\w.]+):(\w+)\",`", _page(point))
+    name, module, attribute = found
+    return name, module, attribute
+
+
+def test_there_is_a_page_for_every_extension_point() -> None:
+    assert {path.stem for path in ADDING.glob("*.md")} == {"README", *POINTS}
+
+
+@each_point
+def test_a_page_names_one_protocol_one_file_one_line_and_one_suite(point: str) -> None:
+    page, (_, table) = _page(point), POINTS[point]
+    bullets = re.findall(r"^\* \*\*(\w+)\*\*", page, re.MULTILINE)
+    assert bullets == ["Protocol", "File", "Line", "Suite"]
+    (file,) = re.findall(r"\*\*File\*\*: `([^`]+)`", page)
+    assert file.removesuffix(".py").removeprefix("agent_sdk/python/").replace("/", ".") == _line(point)[1]
+    assert f"**Line** in `{table}`" in page
+    assert re.search(r"\*\*Suite\*\*: `tests/conformance/[\w/]+\.py`", page)
+
+
+@each_point
+def test_an_example_keeps_its_protocol(point: str) -> None:
+    protocol, _ = POINTS[point]
+    methods = {name for name, member in vars(protocol).items() if callable(member) and name[0] != "_"}
+    assert methods
+    assert [method for method in methods if not callable(getattr(_example(point), method, None))] == []
+
+
+def test_the_entry_point_groups_are_those_of_the_registries() -> None:
+    text = (ADDING / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`glovebox\.(\w+)`", text)) == {f"{registry.kind}s" for registry in REGISTRIES}
+
+
+def _open(case: Case, profile: Profile) -> tuple[Episode, MemoryRecorder]:
+    recorder = MemoryRecorder()
+    spec = PlannedEpisode("agent", case, 0, case.task.seed).to_spec(1000)
+    return profile.open_episode(spec, recorder, StoppedClock()), recorder
+
+
+def _copy_task(tmp_path: Path) -> Case:
+    original = tmp_path / "original.txt"
+    original.write_text("to be copied", encoding="utf-8")
+    (case,) = _example("benchmark")().load(str(original)).cases
+    return case  # type: ignore[no-any-return]
+
+
+def test_the_world_counts() -> None:
+    world = _example("world")({"count": 2})
+    assert world.call(ToolCall("add", {"by": 3})) == Value({"count": 5})
+    assert (world.state, world.revision) == ({"count": 5}, 1)
+    refusal = world.call(ToolCall("add", {"by": -6}))
+    assert isinstance(refusal, Failure)
+    assert (refusal.code, world.revision) == ("below_zero", 1)
+    with pytest.raises(SpecError):
+        _example("world")({"count": "two"})
+
+
+def test_the_fault_answers_with_what_was_true_before() -> None:
+    rule = FaultRule(0, "stale_read", {"on_nth_call": 2})
+    fault = _example("fault_family")(Armed(rule, Trigger.of(rule), NamedDice(1)))
+    shown = [
+        fault.around(ToolCall("get", {"id": "a"}, number), lambda _, now=now: Value({"now": now}))
+        for number, now in ((1, "old"), (2, "new"), (3, "newest"))
+    ]
+    assert [result.output["now"] for result in shown] == ["old", "old", "newest"]
+    assert [len(result.story) for result in shown] == [0, 1, 0]
+
+
+def test_the_profile_and_the_scorer_and_the_benchmark_make_an_episode(tmp_path: Path) -> None:
+    case = _copy_task(tmp_path)
+    episode, recorder = _open(case, _example("profile")())
+    seat = episode.seats[0]
+    text = seat.call("read_file", {"path": "/original.txt"}).result
+    assert isinstance(text, Value)
+    seat.call("write_file", {"path": "/copy.txt", "content": text.output["content"]})
+    seat.finish(Finished())
+    episode.close()
+    evidence = read_evidence(recorder.written())
+    assert SCORERS.load("native")().score(case.task, case.gold, evidence).success is True
+    frugal = _example("scorer")()
+    assert frugal.score(case.task, Gold("frugal", ({"max_calls": 2},)), evidence).success is True
+    assert frugal.score(case.task, Gold("frugal", ({"max_calls": 1},)), evidence).success is False
+    assert frugal.score(case.task, Gold("frugal", ()), evidence) == UNGRADED
+
+
+def test_the_agent_gives_up_where_every_tool_wants_to_know_something(tmp_path: Path) -> None:
+    profile = PROFILES.load("native")()
+    episode, _ = _open(_copy_task(tmp_path), profile)
+    agent = _example("agent")()
+    assert work(agent, MemorySeat(episode.seats[0], profile)) is Ending.GAVE_UP
+    assert isinstance(agent.act({"transcript": [], "tool_schemas": []}), GiveUp)
+
+
+def test_the_engine_says_what_it_cannot() -> None:
+    engine = _example("engine")()
+    assert engine.isolation is Isolation.SANDBOXED_KERNEL
+    readiness = engine.check()
+    assert not readiness.ready
+    assert "\n" not in readiness.detail

@@ -1,0 +1,142 @@
+"""Documents are true: what they link to exists, what exists is in them."""
+
+from __future__ import annotations
+
+import configparser
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from pydantic_core import PydanticUndefined
+
+from runner.cli.main import COMMANDS
+from runner.cli.schema import schema
+from runner.orchestrator.config import BoxLimits, RunConfig
+from runner.service.arguments import SeatLimits
+from runner.wire.tool_server import ToolServerLimits
+from tests.architecture.project import ROOT, committed_files
+
+PAGES = [path for path in committed_files() if path.suffix == ".md"]
+DOCS = ROOT / "docs"
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def _read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@each_page
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+@each_page
+def test_files_that_are_named_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:runner|proto|tests|agent_sdk|docs|scripts)/[\w./-]+\.\w+)`", text)
+    to_be_made = re.findall(r"^\* \*\*File\*\*: `([^`]+)`", text, re.MULTILINE)
+    assert [name for name in named if name not in to_be_made and not (ROOT / name).exists()] == []
+
+
+def test_the_rooms_are_those_of_the_contracts() -> None:
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    layers = contracts["importlinter:contract:rooms"]["layers"].split("\n")
+    lines = [[room.strip() for room in line.split("|")] for line in layers if line.strip()]
+    page = _read("ARCHITECTURE.md")
+    drawn = re.findall(r"^ ([a-z]+(?: · [a-z]+)*)$", page, re.MULTILINE)
+    not_rooms = {"__main__", "version"}
+    expected = [[room for room in line if room not in not_rooms] for line in lines]
+    assert [line.split(" · ") for line in drawn] == [line for line in expected if line]
+
+
+def _load(command: str) -> click.Command:
+    module, _, attribute = COMMANDS[command].partition(":")
+    loaded: click.Command = getattr(import_module(module), attribute)
+    return loaded
+
+
+def _leaves(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield every command that does something, with the words that call it."""
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from _leaves(inner, f"{words} {name}")
+    else:
+        yield words, command
+
+
+def _options(command: click.Command) -> set[str]:
+    return {max(one.opts, key=len) for one in command.params if isinstance(one, click.Option)}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_and_its_options_are_described(command: str) -> None:
+    page = _read("docs/commands.md")
+    more = page + _read("docs/configuration.md")
+    for words, leaf in _leaves(_load(command), command):
+        assert f"| `glovebox {words}" in page
+        assert [
+            option for option in _options(leaf) if f"`{option}" not in more and f" {option} " not in more
+        ] == []
+
+
+def _settings() -> Iterator[tuple[str, object]]:
+    yield from ((name, field.default) for name, field in RunConfig.model_fields.items() if name != "limits")
+    yield from ((f"limits.{name}", field.default) for name, field in BoxLimits.model_fields.items())
+
+
+@pytest.mark.parametrize(("name", "default"), list(_settings()))
+def test_a_setting_is_described_with_its_default(name: str, default: object) -> None:
+    (row,) = re.findall(rf"^\| `{re.escape(name)}` \|(.*)\|$", _read("docs/configuration.md"), re.MULTILINE)
+    _, _, stated, meaning = (cell.strip() for cell in row.replace("\\|", "").split(" | "))
+    expected = "–" if default in (None, PydanticUndefined) else f"`{str(default).lower()}`"
+    assert stated == expected
+    assert meaning
+
+
+@pytest.mark.parametrize("limits", [SeatLimits, ToolServerLimits])
+def test_a_bound_of_what_an_agent_sends_is_described(limits: type) -> None:
+    page = _read("docs/configuration.md")
+    bounds = {name: getattr(limits(), name) for name in inspect.signature(limits).parameters}
+    assert [name for name, bound in bounds.items() if f"| `{name}` | `{bound}`" not in page] == []
+
+
+def test_the_published_schema_is_the_one_that_is_printed() -> None:
+    printed = CliRunner().invoke(schema, ["run"])
+    assert printed.exit_code == 0
+    assert _read("docs/run_config.schema.json") == printed.output
+
+
+def test_the_menu_has_what_the_documents_call() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", _read("Makefile"), re.MULTILINE))
+    called = {
+        (page.name, target)
+        for page in PAGES
+        for target in re.findall(r"(?:`|^\$ )make ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert ("README.md", "demo") in called
+    assert ("README.md", "test") in called
+    assert [(page, target) for page, target in called if target not in targets] == []
+
+
+def test_commands_in_consoles_are_commands() -> None:
+    for page in PAGES:
+        lines = re.findall(r"^\$ \S*glovebox (\w+)(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for command, rest in lines:
+            known = {option for _, leaf in _leaves(_load(command), command) for option in _options(leaf)}
+            assert set(re.findall(r"(?<= )--[a-z-]+", rest)) <= known
+
+
+def test_every_decision_is_listed() -> None:
+    records = {path.name for path in (DOCS / "decisions").glob("0*.md")}
+    assert set(re.findall(r"\]\((0[^)]+)\)", _read("docs/decisions/README.md"))) == records
+    for name in records:
+        text = _read(f"docs/decisions/{name}")
+        assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE) == ["Context", "Decision", "Consequence"]

@@ -1,0 +1,55 @@
+"""The first screen is true."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from glovebox_agent.adapter import Ending, work
+
+from runner.benchmarks.table import load_suite
+from runner.cli.table import agent_table
+from runner.core.clock import StoppedClock
+from runner.orchestrator.plan import PlannedEpisode
+from runner.profiles.table import PROFILES
+from runner.testing.memory_recorder import MemoryRecorder
+from runner.testing.memory_seat import MemorySeat
+from tests.architecture.project import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SAMPLE = load_suite("sample")
+
+
+def _agent() -> Any:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(code, "my_agent.py", "exec"), names)
+    return names["Agent"]()
+
+
+def test_the_agent_of_the_example_ends_every_task_in_its_own_way() -> None:
+    endings = set()
+    for case in SAMPLE.cases:
+        profile = PROFILES.load(case.task.profile)()
+        spec = PlannedEpisode("mine", case, 0, case.task.seed).to_spec(1000)
+        episode = profile.open_episode(spec, MemoryRecorder(), StoppedClock())
+        endings.add(work(_agent(), MemorySeat(episode.seats[0], profile)))
+        assert episode.ended
+    assert endings == {Ending.SUBMITTED, Ending.GAVE_UP}
+
+
+def test_the_example_is_short() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len([line for line in code.splitlines() if line.strip() and line[0] != "#"]) <= 10
+
+
+def test_the_table_that_is_shown_has_the_columns_of_the_table_that_is_printed() -> None:
+    (header,) = re.findall(r"^agent  .*$", README, re.MULTILINE)
+    assert re.split(r"  +", header.strip()) == [str(column.header) for column in agent_table([]).columns]
+
+
+def test_the_episode_that_is_shown_is_one_of_the_sample() -> None:
+    tasks = {case.task.task_id for case in SAMPLE.cases}
+    assert len(tasks) == 40
+    assert "forty tasks" in README
+    assert set(re.findall(r"glovebox show \S+ \w+/(\w+)", README)) <= tasks

@@ -1,0 +1,103 @@
+"""Whatever a run leaves behind and whatever a command prints as JSON is described, field by field."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.core.outcome import InfraKind
+from runner.core.refusal import RefusalKind
+from tests.architecture.project import ROOT
+
+PAGE = (ROOT / "docs" / "run_folder.md").read_text(encoding="utf-8")
+TASKS = ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+
+OWN_WORDS = frozenset(
+    {"config", "initial_state", "final_state", "criteria", "oracle", "tags", "payload", "trigger"}
+)
+OWN_WORDS |= {
+    "arguments",
+    "output",
+    "checks",
+    "metrics",
+    "outcomes",
+    "delivered",
+    "details",
+    "by_fault",
+    "by_domain",
+}
+"""Fields whose inside belongs to a task, an agent or another page."""
+
+
+def _glovebox(*words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run of two agents on two tasks, one of which has faults."""
+    folder = tmp_path_factory.mktemp("run")
+    lines = TASKS.read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "two.jsonl").write_text("".join(lines[:2]), encoding="utf-8")
+    agents = ("--agent", "policy_aware", "--agent", "schema_repair")
+    _glovebox("run", str(folder / "two.jsonl"), *agents, "--engine", "process", "--out", str(folder / "run"))
+    return folder / "run"
+
+
+def _fields(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            if name not in OWN_WORDS:
+                yield from _fields(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _fields(inner)
+
+
+def _undescribed(*values: Any) -> list[str]:
+    return sorted({name for value in values for name in _fields(value) if f"`{name}`" not in PAGE})
+
+
+def test_every_file_of_a_run_is_described(run_dir: Path) -> None:
+    rows = [json.loads(line) for line in (run_dir / "episodes.jsonl").read_text().splitlines()]
+    tasks = [json.loads(line) for line in (run_dir / "suite.jsonl").read_text().splitlines()]
+    traces = [
+        [json.loads(line) for line in path.read_text().splitlines()] for path in run_dir.rglob("traces/*/*")
+    ]
+    assert len(rows) == len(traces) == 4
+    assert _undescribed(json.loads((run_dir / "run.json").read_text()), rows, tasks, traces) == []
+    assert all(path.name in PAGE for path in run_dir.iterdir() if path.is_file())
+
+
+@pytest.mark.parametrize(
+    "words", [("score",), ("resume",), ("show",), ("show", "policy_aware/crud_gold")], ids=" ".join
+)
+def test_what_a_command_says_of_a_run_is_described(run_dir: Path, words: tuple[str, ...]) -> None:
+    command, *rest = words
+    assert _undescribed(json.loads(_glovebox(command, str(run_dir), *rest, "--json"))) == []
+
+
+@pytest.mark.parametrize("command", ["list", "doctor"])
+def test_what_a_command_says_of_this_machine_is_described(command: str) -> None:
+    assert _undescribed(json.loads(_glovebox(command, "--json"))) == []
+
+
+def test_every_word_of_a_closed_set_is_described() -> None:
+    words = {kind.value for kind in RefusalKind} | {kind.value for kind in InfraKind}
+    assert [word for word in sorted(words) if f"`{word}`" not in PAGE] == []
