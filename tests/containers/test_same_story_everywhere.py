@@ -1,0 +1,62 @@
+"""The same seed gives the same traces, whatever the engine and however many services."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SAMPLE = Path(__file__).parents[2] / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+EVERY = 5
+
+ENGINES = [
+    pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
+    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+    pytest.param("process"),
+]
+
+
+@pytest.fixture(scope="module")
+def some_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lines = SAMPLE.read_text(encoding="utf-8").splitlines()[::EVERY]
+    path = tmp_path_factory.mktemp("suite") / "some.jsonl"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def _run(tasks: Path, out: Path, engine: str, workers: int) -> dict[str, object]:
+    agents = ["-a", "policy_aware", "-a", "instruction_parser"]
+    command = [sys.executable, "-m", "runner", "run", str(tasks), *agents, "--engine", engine]
+    options = ["--service-workers", str(workers), "-j", "4", "--seed", "7", "--out", str(out), "--json"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    report: dict[str, object] = json.loads(done.stdout)
+    return report
+
+
+@pytest.fixture(scope="module")
+def story(some_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> object:
+    """Return the digest of one run, to which all others are held."""
+    report = _run(some_tasks, tmp_path_factory.mktemp("first") / "run", "process", 2)
+    assert report["infra"] == 0
+    return report["trace_digest"]
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_two_runs_of_one_seed_tell_the_same_story(
+    engine: str, workers: int, some_tasks: Path, story: object, tmp_path: Path
+) -> None:
+    report = _run(some_tasks, tmp_path / "run", engine, workers)
+    assert report["infra"] == 0
+    assert report["trace_digest"] == story
+
+
+def test_another_seed_is_another_run(some_tasks: Path, story: object, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "runner", "run", str(some_tasks), "-a", "policy_aware"]
+    options = ["--engine", "process", "--seed", "8", "--out", str(tmp_path / "run"), "--json"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=300, check=True)
+    assert json.loads(done.stdout)["trace_digest"] != story
