@@ -16,12 +16,9 @@ from runner.benchmarks.manifest import read_manifest, verify_files
 from runner.benchmarks.proof import prove_not_free, prove_solvable
 from runner.benchmarks.quality import QualityReport, quality_report
 from runner.benchmarks.table import load_suite
-from runner.core.evidence import Evidence
-from runner.core.gold import Gold
 from runner.core.json_values import JsonObject
-from runner.core.score import Score
-from runner.core.task import Suite, Task
-from runner.scorers.table import SCORERS
+from runner.core.task import Suite
+from runner.scorers.table import score_evidence
 
 DEFAULT_SEED = 42
 
@@ -61,7 +58,7 @@ def generate(
         if not as_json and ready == total:
             click.echo(f"{split}: {ready} tasks, all checked and proven", err=True)
 
-    manifest = GENERATORS.load(family)(profile, seed, out, splits=splits, judge=judge, progress=tell)
+    manifest = GENERATORS.load(family)(profile, seed, out, splits=splits, judge=score_evidence, progress=tell)
     if as_json:
         click.echo(json.dumps(manifest.model_dump(), indent=2))
         return
@@ -91,10 +88,10 @@ def validate(argument: str, as_json: bool) -> None:
     loaded = load_suite(argument)
     proven = 0
     for case in loaded.cases:
-        prove_not_free(case, judge)
+        prove_not_free(case, score_evidence)
         # A label may say that nothing solves the task; then there is nothing to play.
         if case.gold.oracle and (case.gold.solvable or case.gold.scorer == "native"):
-            prove_solvable(case, judge)
+            prove_solvable(case, score_evidence)
             proven += 1
     told: JsonObject = {"suite": loaded.name, "tasks": len(loaded.cases), "oracles_proven": proven}
     click.echo(
@@ -120,11 +117,6 @@ def info(argument: str, as_json: bool) -> None:
             else value
         )
         click.echo(f"{key:<10} {text}")
-
-
-def judge(task: Task, gold: Gold, evidence: Evidence) -> Score:
-    """Score evidence by the scorer that the gold names."""
-    return SCORERS.load(gold.scorer)().score(task, gold, evidence)
 
 
 def _info(loaded: Suite) -> JsonObject:

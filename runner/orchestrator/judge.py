@@ -13,7 +13,7 @@ from runner.core.outcome import AgentCrashed, Infra, InfraKind, Outcome
 from runner.core.score import UNGRADED, Score
 from runner.core.task import Case
 from runner.engines.engine import Exit, ExitReason
-from runner.scorers.table import SCORERS
+from runner.scorers.table import score_evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def judge(case: Case, records: Sequence[Record], ended: Exit | None, infra: Infr
         return _ungraded(Infra(InfraKind.SERVICE, f"the trace cannot be read: {error}"))
     outcome = decide_outcome(case, evidence, ended)
     try:
-        score = SCORERS.load(case.gold.scorer)().score(case.task, case.gold, evidence)
+        score = score_evidence(case.task, case.gold, evidence)
     except SpecError as error:
         return Verdict(Infra(InfraKind.TASK, str(error)), UNGRADED, digest, evidence)
     return Verdict(outcome, score, digest, evidence)

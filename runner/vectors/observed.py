@@ -11,10 +11,9 @@ from glovebox_agent.seat import Failure, Reply, Seat, Value
 from runner.core.evidence import Evidence, Exchange
 from runner.core.ledger import BudgetKind
 from runner.core.outcome import OutOfBudget, SeatEnd
-from runner.core.score import Score
 from runner.core.task import Case
 from runner.core.tools import FailureKind
-from runner.scorers.table import SCORERS
+from runner.scorers.table import score_evidence
 
 
 @dataclass(slots=True)
@@ -54,7 +53,7 @@ def observed(
         evidence: from its trace.
         observations: what the agent was told; None where nobody on this side of the wall could see it.
     """
-    score: Score = SCORERS.load(case.gold.scorer)().score(case.task, case.gold, evidence)
+    score = score_evidence(case.task, case.gold, evidence)
     seen: dict[str, Any] = {
         "steps": [_step(exchange) for exchange in evidence.exchanges],
         "transcript": [exchange.to_transcript() for exchange in evidence.exchanges],
