@@ -121,9 +121,10 @@ def _count(words: Iterable[str]) -> dict[str, int]:
 
 def _rows(folder: Path, split: str) -> list[Row]:
     """Return a split's rows; none where the folder has no such split."""
-    file = folder / f"{split}.jsonl"
-    if file.is_file() and _is_native(file):
-        return [_native_row(validated(each, native.TaskRecord).value) for each in read_records(file)]
+    if _is_native(folder):
+        file = folder / f"{split}.jsonl"
+        records = read_records(file) if file.is_file() else ()
+        return [_native_row(validated(each, native.TaskRecord).value) for each in records]
     try:
         return [_published_row(each.value) for each in read_split_as_reference(folder, split)]
     except Unreadable as error:
@@ -132,8 +133,10 @@ def _rows(folder: Path, split: str) -> list[Row]:
         raise
 
 
-def _is_native(file: Path) -> bool:
-    return any("format" in each.value for each in islice(read_records(file), 1))
+def _is_native(folder: Path) -> bool:
+    files = [file for split in SPLITS if (file := folder / f"{split}.jsonl").is_file()]
+    firsts = (first.value for file in files for first in islice(read_records(file), 1))
+    return any("format" in first for first in firsts)
 
 
 def _native_row(record: native.TaskRecord) -> Row:

@@ -47,8 +47,8 @@ class Slot:
     kind: str
     difficulty: str
     story: Story
-    turn: int
-    """How often this world and kind were there before."""
+    ways: tuple[Trouble, ...]
+    """Troubles of the kind, the one whose turn it is first."""
     number: int
     """From which its names are made; no other task of the split has it."""
 
@@ -58,14 +58,17 @@ def slot_at(split: str, index: int, first_number: int) -> Slot:
     rest, world_at = divmod(index, len(WORLDS))
     turn, kind_at = divmod(rest, len(KINDS))
     world, kind = WORLDS[world_at], KINDS[kind_at]
-    stories = _stories(world, kind, turn)
+    stories, ways = _stories(world, kind), _TROUBLES.get(kind, ())
+    # Stories in turn; a story meets its troubles in turn, and each with all difficulties in turn.
+    round_of_stories, story = divmod(turn, len(stories))
+    way = (story + round_of_stories) % max(1, len(ways))
+    difficulty = (story + round_of_stories // max(1, len(ways))) % len(DIFFICULTIES)
     return Slot(
         task_id=f"{split}-{world}-{index:05d}",
         kind=kind,
-        difficulty=DIFFICULTIES[turn % len(DIFFICULTIES)],
-        # A stride of its own, so that a story meets every difficulty and every trouble.
-        story=stories[(turn + turn // len(DIFFICULTIES)) % len(stories)],
-        turn=turn,
+        difficulty=DIFFICULTIES[difficulty],
+        story=stories[story],
+        ways=(*ways[way:], *ways[:way]),
         number=first_number + _STRIDE * index,
     )
 
@@ -73,20 +76,19 @@ def slot_at(split: str, index: int, first_number: int) -> Slot:
 def make_scene(slot: Slot, draws: Draws) -> Scene:
     """Return the story of a slot with its troubles."""
     scene = slot.story(draws, slot.number)
-    ways = _TROUBLES.get(slot.kind, ())
-    if not scene.faults and ways:
-        scene = _with_one_of(
-            scene, ways[slot.turn % len(ways) :] + ways[: slot.turn % len(ways)], slot, draws
-        )
+    if not scene.faults:
+        scene = _with_one_of(scene, slot.ways, slot, draws)
     if slot.difficulty == "hard" and scene.faults:
         scene = _with_one_of(scene, draws.shuffled(_SECOND_TROUBLES), slot, draws)
     return scene
 
 
-def _stories(world: str, kind: str, turn: int) -> Sequence[Story]:
+def _stories(world: str, kind: str) -> Sequence[Story]:
     match kind:
         case "clean":
-            return (TO_BE_DONE if turn % 2 == 0 else TO_BE_LEFT)[world]
+            # As many that end well as are to be left, in turn.
+            done, left = TO_BE_DONE[world], TO_BE_LEFT[world]
+            return [story for at, each in enumerate(done) for story in (each, left[at % len(left)])]
         case "timeout":
             return (*READ_FROM[world], *SILENT[world])
         case "rate_limit":

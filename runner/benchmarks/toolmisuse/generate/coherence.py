@@ -38,13 +38,13 @@ def refuse_incoherent(record: TaskRecord, oracle: OracleRecord, judge: Judge | N
     Raises:
         Unproven: names the task and what is wrong with it.
     """
-    for problem in _problems(record, oracle):
-        raise Unproven(record.task_id, problem)
     try:
         refuse_unusable_criteria(record.success_criteria)
         case = opened(case_of(record, oracle))
     except SpecError as error:
         raise Unproven(record.task_id, str(error)) from None
+    for problem in _problems(record, oracle):
+        raise Unproven(record.task_id, problem)
     if judge is None:
         return
     prove_not_free(case, judge)
@@ -91,28 +91,30 @@ def _instruction_problems(record: TaskRecord, oracle: OracleRecord) -> Iterator[
 
 
 def _account_problems(state: Mapping[str, Any]) -> Iterator[str]:
-    for name, account in state["accounts"].items():
+    for name, account in state.get("accounts", {}).items():
         if account["id"] != name:
             yield f"account {name} calls itself {account['id']}"
 
 
 def _shelf_problems(state: Mapping[str, Any]) -> Iterator[str]:
-    yield from _twice([document["id"] for document in state["docs"]], "document")
+    yield from _twice([document["id"] for document in state.get("docs", [])], "document")
 
 
 def _store_problems(state: Mapping[str, Any]) -> Iterator[str]:
-    for path, content in state["files"].items():
+    for path, content in state.get("files", {}).items():
         if not path.startswith("/") or not isinstance(content, str):
             yield f"file {path!r} is not a text under an absolute path"
 
 
 def _table_problems(state: Mapping[str, Any]) -> Iterator[str]:
-    names = [job["name"] for job in state["jobs"]]
+    names = [job["name"] for job in state.get("jobs", [])]
     yield from _twice(names, "job")
     if names != sorted(names):
         yield "the jobs are not in order"
     yield from (
-        f"job {job['name']} has no valid cron" for job in state["jobs"] if not is_valid_cron(job["cron"])
+        f"job {job['name']} has no valid cron"
+        for job in state.get("jobs", [])
+        if not is_valid_cron(job["cron"])
     )
 
 

@@ -1,0 +1,20 @@
+"""How tests judge: by the scorer that the gold names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runner.benchmarks.rehearsal import Move, rehearse
+from runner.core.evidence import Evidence
+from runner.core.gold import Gold
+from runner.core.score import Score
+from runner.core.task import Case, Task
+from runner.scorers.table import SCORERS
+
+
+def judge(task: Task, gold: Gold, evidence: Evidence) -> Score:
+    return SCORERS.load(gold.scorer)().score(task, gold, evidence)
+
+
+def play(case: Case, moves: Iterable[Move]) -> Score:
+    return judge(case.task, case.gold, rehearse(case.task, moves))

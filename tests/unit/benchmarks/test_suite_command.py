@@ -1,0 +1,47 @@
+"""``glovebox suite`` from the outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from runner.cli.suite import suite
+
+
+def test_generate_then_look_then_validate(tmp_path: Path) -> None:
+    out = str(tmp_path / "mine")
+    made = json.loads(_run("generate", "toolmisuse", "--out", out, "--test", "20", "--json").stdout)
+    assert [entry["records"] for entry in made["files"]] == [24, 24, 12, 12, 20, 20]
+    quality = json.loads(_run("quality", out, "--json").stdout)
+    assert quality["splits"]["test_public"]["tasks"] == 20
+    assert quality["splits"]["train"]["instruction_uniqueness"] == 1
+    assert quality["splits"]["train"]["duplicate_ids"] == 0
+    info = json.loads(_run("info", f"toolmisuse:{out}:test_public", "--json").stdout)
+    assert (info["tasks"], info["profile"], info["seed"]) == (20, "default", 42)
+    checked = json.loads(_run("validate", f"toolmisuse:{out}:test_public", "--json").stdout)
+    assert checked["tasks"] == 20
+    assert 0 < checked["oracles_proven"] < 20
+
+
+def test_without_json_people_can_read_it(tmp_path: Path) -> None:
+    out = str(tmp_path / "mine")
+    assert (
+        "native default, release 1, seed 3" in _run("generate", "native", "--out", out, "--seed", "3").stdout
+    )
+    assert "instruction" in _run("quality", out).stdout
+    assert _run("validate", "sample").stdout == "sample: 40 tasks are valid, 40 oracles proven\n"
+    assert "retrieval 10" in _run("info", "sample").stdout
+
+
+def test_the_command_is_in_the_table() -> None:
+    from runner.cli.main import glovebox
+
+    assert "generate" in CliRunner().invoke(glovebox, ["suite", "--help"]).output
+
+
+def _run(*arguments: str) -> Result:
+    result = CliRunner().invoke(suite, list(arguments), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
