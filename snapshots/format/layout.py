@@ -26,7 +26,7 @@ POSTING_WEIGHTS = "index/weights.npy"
 CAPTURES = "captures/pages.warc"
 CAPTURE_INDEX = "captures/pages.jsonl"
 
-RECORDED_REQUESTS = "recorded/requests.jsonl"
+RECORDED = "recorded"
 
 
 def field_values(number: int) -> str:

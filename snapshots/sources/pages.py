@@ -31,6 +31,7 @@ class PageItem:
     title: str = ""
     """Wins over the title found in the page."""
     fields: Mapping[str, str] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -59,7 +60,7 @@ class PageItem:
             text=found.text,
             fields=self.fields,
         )
-        return Reading(checked(document), capture)
+        return Reading(checked(document), capture, self.aliases)
 
 
 def checked(document: Document) -> Document:

@@ -22,6 +22,8 @@ class Reading:
     document: Document
     capture: Capture | None = None
     """The raw page, where there is more to keep than the text."""
+    aliases: tuple[str, ...] = ()
+    """Other URLs that led to it."""
 
 
 class Item(Protocol):

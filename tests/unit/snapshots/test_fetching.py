@@ -1,0 +1,355 @@
+"""A live fetch goes where the policy lets it, and nowhere else, however the other side behaves."""
+
+from __future__ import annotations
+
+import gzip
+import inspect
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpcore
+import pytest
+
+from snapshots.captures.capture import Capture
+from snapshots.errors import FetchFailed, FetchFailure
+from snapshots.web.addresses import is_public
+from snapshots.web.fetcher import LiveFetcher
+from snapshots.web.policy import FetchPolicy
+from snapshots.web.transport import FAILURES
+from tests.unit.snapshots.sites import Site, article, page, redirect, serving
+
+OWLS = article("owls")
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with serving({"/owls": OWLS}) as running:
+        yield running
+
+
+def _failure(fetcher: LiveFetcher, url: str) -> FetchFailure:
+    with pytest.raises(FetchFailed) as caught:
+        fetcher.fetch(url)
+    assert "\n" not in str(caught.value)
+    return caught.value.failure
+
+
+def test_a_page_comes_with_all_that_is_known_about_it(site: Site) -> None:
+    capture = LiveFetcher(site.policy(), now=lambda: "2026-01-31T12:00:00Z").fetch(f"{site.url}/%6Fwls#top")
+    assert capture == Capture(
+        uri=f"{site.url}/owls",
+        fetched_at="2026-01-31T12:00:00Z",
+        body=OWLS.encode(),
+        content_type="text/html; charset=utf-8",
+        status=200,
+        headers=capture.headers,
+    )
+    assert "user-agent: glovebox-snapshots\r\n" in site.requests[-1].lower()
+
+
+def test_an_error_page_is_a_page(site: Site) -> None:
+    assert LiveFetcher(site.policy()).fetch(f"{site.url}/absent").status == 404
+
+
+@pytest.mark.parametrize(
+    ("url", "failure"),
+    [
+        ("http://other.example/", FetchFailure.HOST_NOT_ALLOWED),
+        ("http://good.example.evil.example/", FetchFailure.HOST_NOT_ALLOWED),
+        ("http://good.example:8080/", FetchFailure.HOST_NOT_ALLOWED),
+        ("http://evilgood.example/", FetchFailure.HOST_NOT_ALLOWED),
+        ("http://good.example@evil.example/", FetchFailure.BAD_URL),
+        ("http://user:word@good.example/", FetchFailure.BAD_URL),
+        ("ftp://good.example/", FetchFailure.BAD_URL),
+        ("file:///etc/passwd", FetchFailure.BAD_URL),
+        ("javascript:alert(1)", FetchFailure.BAD_URL),
+        ("http://[::1", FetchFailure.BAD_URL),
+        ("http://good.example:99999/", FetchFailure.BAD_URL),
+        ("http://", FetchFailure.HOST_NOT_ALLOWED),
+        ("", FetchFailure.BAD_URL),
+        ("http://good.example/" + "x" * 5000, FetchFailure.BAD_URL),
+        ("http://\ud800.example/", FetchFailure.HOST_NOT_ALLOWED),
+    ],
+)
+def test_a_url_that_is_not_allowed_is_never_looked_up(url: str, failure: FetchFailure) -> None:
+    def never(name: str) -> list[str]:
+        raise AssertionError(f"looked {name} up")
+
+    fetcher = LiveFetcher(FetchPolicy(hosts=("good.example", "*.sub.example")), resolve=never)
+    assert _failure(fetcher, url) is failure
+
+
+@pytest.mark.parametrize(
+    ("pattern", "host", "allowed"),
+    [
+        ("good.example", "good.example", True),
+        ("Good.Example", "GOOD.example.", True),
+        ("*.good.example", "a.b.good.example", True),
+        ("*.good.example", "good.example", False),
+        ("*.good.example", "notgood.example", False),
+        ("good.example:8080", "good.example:8080", True),
+        ("good.example:8080", "good.example", False),
+        ("good.example", "good.example:80", True),
+        ("*", "anything.example", True),
+        ("*", "anything.example:22", False),
+    ],
+)
+def test_patterns_mean_what_they_say(pattern: str, host: str, allowed: bool) -> None:
+    fetcher = LiveFetcher(FetchPolicy(hosts=(pattern,)), resolve=lambda name: [])
+    expected = FetchFailure.NAME_NOT_RESOLVED if allowed else FetchFailure.HOST_NOT_ALLOWED
+    assert _failure(fetcher, f"http://{host}/") is expected
+
+
+PRIVATE = [
+    "127.0.0.1",
+    "127.8.8.8",
+    "10.0.0.1",
+    "172.16.0.1",
+    "192.168.1.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "0.0.0.0",
+    "224.0.0.1",
+    "255.255.255.255",
+    "240.0.0.1",
+    "192.0.2.1",
+    "198.18.0.1",
+    "::",
+    "::1",
+    "fe80::1",
+    "fd00::1",
+    "ff02::1",
+    "::ffff:127.0.0.1",
+    "::ffff:10.0.0.1",
+    "64:ff9b::7f00:1",
+    "64:ff9b:1::1",
+    "2002:7f00:1::1",
+    "2001:0:4136:e378::1",
+    "2001:db8::1",
+]
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_a_name_with_an_address_that_is_not_public_is_refused(address: str) -> None:
+    for addresses in ([address], ["93.184.216.34", address]):
+        fetcher = LiveFetcher(FetchPolicy(hosts=("*",)), resolve={"innocent.example": addresses}.__getitem__)
+        assert _failure(fetcher, "http://innocent.example/") is FetchFailure.ADDRESS_NOT_PUBLIC
+
+
+def test_public_addresses_are_public() -> None:
+    import ipaddress
+
+    for address in ("93.184.216.34", "1.1.1.1", "2606:2800:220:1::1"):
+        assert is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "127.1"]
+)
+def test_ways_to_write_this_machine_are_refused(site: Site, host: str) -> None:
+    fetcher = LiveFetcher(FetchPolicy(hosts=(f"{host}:{site.port}",), seconds_max=5))
+    failure = _failure(fetcher, f"http://{host}:{site.port}/owls")
+    assert failure in {FetchFailure.ADDRESS_NOT_PUBLIC, FetchFailure.NAME_NOT_RESOLVED}
+    assert site.requests == []
+
+
+def test_only_a_host_that_is_named_may_be_private(site: Site) -> None:
+    told = {
+        "hosts": (f"a.example:{site.port}", f"b.example:{site.port}"),
+        "private_hosts": ("a.example", "*"),
+    }
+    fetcher = LiveFetcher(FetchPolicy.model_validate(told), resolve=lambda name: ["127.0.0.1"])
+    assert fetcher.fetch(f"http://a.example:{site.port}/owls").status == 200
+    assert _failure(fetcher, f"http://b.example:{site.port}/owls") is FetchFailure.ADDRESS_NOT_PUBLIC
+
+
+def test_an_address_is_looked_up_once_and_then_pinned(site: Site) -> None:
+    answers = iter([["127.0.0.1"], ["169.254.169.254"]])
+    told = {"hosts": (f"a.example:{site.port}",), "private_hosts": ("a.example",)}
+    fetcher = LiveFetcher(FetchPolicy.model_validate(told), resolve=lambda name: next(answers))
+    for _ in range(3):
+        assert fetcher.fetch(f"http://a.example:{site.port}/owls").body == OWLS.encode()
+
+
+def test_the_next_address_is_tried_when_one_refuses(site: Site) -> None:
+    told = {"hosts": (f"a.example:{site.port}",), "private_hosts": ("a.example",)}
+    fetcher = LiveFetcher(FetchPolicy.model_validate(told), resolve=lambda name: ["127.0.0.2", "127.0.0.1"])
+    assert fetcher.fetch(f"http://a.example:{site.port}/owls").status == 200
+
+
+def test_redirects_are_followed_to_the_page(site: Site) -> None:
+    site.routes |= {"/a": redirect("/b"), "/b": redirect(f"{site.url}/owls")}
+    seen: list[str] = []
+    fetcher = LiveFetcher(site.policy(obey_robots=False), observe=lambda capture: seen.append(capture.uri))
+    assert fetcher.fetch(f"{site.url}/a").uri == f"{site.url}/owls"
+    assert seen == [f"{site.url}/{path}" for path in ("a", "b", "owls")]
+
+
+@pytest.mark.parametrize(
+    ("target", "failure"),
+    [
+        ("http://evil.example/", FetchFailure.HOST_NOT_ALLOWED),
+        ("http://127.0.0.1:1/", FetchFailure.HOST_NOT_ALLOWED),
+        ("http://169.254.169.254/latest/meta-data", FetchFailure.HOST_NOT_ALLOWED),
+        ("http://inside.example/", FetchFailure.ADDRESS_NOT_PUBLIC),
+        ("file:///etc/passwd", FetchFailure.BAD_URL),
+        ("//user@127.0.0.1/", FetchFailure.BAD_URL),
+        ("/round", FetchFailure.TOO_MANY_REDIRECTS),
+        ("http://[", FetchFailure.BAD_URL),
+    ],
+)
+def test_a_redirect_is_checked_like_a_first_request(site: Site, target: str, failure: FetchFailure) -> None:
+    site.routes["/round"] = redirect(target)
+    hosts = (f"127.0.0.1:{site.port}", "inside.example")
+    fetcher = LiveFetcher(site.policy(hosts=hosts), resolve=lambda name: ["127.0.0.1"])
+    assert _failure(fetcher, f"{site.url}/round") is failure
+
+
+@pytest.mark.parametrize(
+    ("robots", "allowed"),
+    [
+        (page("User-agent: *\nDisallow: /private", Content_Type="text/plain"), True),
+        (page("User-agent: *\nDisallow: /owls", Content_Type="text/plain"), False),
+        (page("User-agent: glovebox-snapshots\nDisallow: /\n\nUser-agent: *\nAllow: /"), False),
+        (page("gone", "404 Not Found"), True),
+        (page("broken", "503 Service Unavailable"), False),
+        (redirect("/robots.txt"), False),
+        (b"nonsense", False),
+    ],
+    ids=["other path", "this path", "this robot", "no rules", "out of order", "loop", "broken"],
+)
+def test_robots_are_obeyed(site: Site, robots: bytes, allowed: bool) -> None:
+    site.routes["/robots.txt"] = robots
+    fetcher = LiveFetcher(site.policy())
+    if allowed:
+        assert fetcher.fetch(f"{site.url}/owls").status == 200
+        fetcher.fetch(f"{site.url}/owls")
+        assert site.paths.count("/robots.txt") == 1
+    else:
+        assert _failure(fetcher, f"{site.url}/owls") is FetchFailure.ROBOTS_DISALLOWED
+        assert "/owls" not in site.paths
+    assert LiveFetcher(site.policy(obey_robots=False)).fetch(f"{site.url}/owls").status == 200
+
+
+def _drip(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    for _ in range(1000):
+        connection.sendall(b"x")
+        time.sleep(0.02)
+
+
+def _endless(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    for _ in range(100_000):
+        connection.sendall(b"400\r\n" + b"x" * 1024 + b"\r\n")
+
+
+def _endless_headers(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+    for number in range(1_000_000):
+        connection.sendall(b"X-%d: y\r\n" % number)
+
+
+def _stall(connection: socket.socket) -> None:
+    time.sleep(2)
+
+
+def _drop(connection: socket.socket) -> None:
+    connection.close()
+
+
+TWO_LENGTHS = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n12345"
+GZIP_BOMB = gzip.compress(bytes(50_000_000))
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "failure"),
+    [
+        (_stall, FetchFailure.TIMED_OUT),
+        (_drip, FetchFailure.TIMED_OUT),
+        (_drop, FetchFailure.BROKEN_RESPONSE),
+        (page("x" * 10, Content_Length="99"), FetchFailure.BROKEN_RESPONSE),
+        (TWO_LENGTHS, FetchFailure.BROKEN_RESPONSE),
+        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", FetchFailure.BROKEN_RESPONSE),
+        (_endless_headers, FetchFailure.BROKEN_RESPONSE),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", FetchFailure.BROKEN_RESPONSE),
+        (page("x" * 200_001), FetchFailure.TOO_LARGE),
+        (_endless, FetchFailure.TOO_LARGE),
+        (page(GZIP_BOMB, Content_Encoding="gzip"), FetchFailure.TOO_LARGE),
+        (page("not packed", Content_Encoding="gzip"), FetchFailure.BROKEN_RESPONSE),
+        (page("secret", Content_Encoding="br"), FetchFailure.BROKEN_RESPONSE),
+    ],
+    ids=[
+        "stalls", "drips", "drops", "promises too much", "says two lengths", "no web server", "endless head",
+        "switches protocols", "too large", "endless", "bomb", "lies about packing", "unknown packing",
+    ],
+)  # fmt: skip
+def test_a_server_that_misbehaves_gives_a_failure_in_time(
+    site: Site, behaviour: bytes, failure: FetchFailure
+) -> None:
+    site.routes["/bad"] = behaviour
+    fetcher = LiveFetcher(site.policy(seconds_max=1.0, body_bytes_max=200_000, obey_robots=False))
+    started = time.monotonic()
+    assert _failure(fetcher, f"{site.url}/bad") is failure
+    assert time.monotonic() - started < 4
+
+
+def test_more_than_was_promised_is_left_unread(site: Site) -> None:
+    site.routes["/short"] = page("twelve bytes and more", Content_Length="12")
+    assert LiveFetcher(site.policy()).fetch(f"{site.url}/short").body == b"twelve bytes"
+
+
+def test_a_port_where_nobody_listens_is_a_failed_connection(site: Site) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        fetcher = LiveFetcher(site.policy(hosts=(f"127.0.0.1:{port}",), obey_robots=False))
+        assert _failure(fetcher, f"http://127.0.0.1:{port}/") is FetchFailure.CONNECTION_FAILED
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
+def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
+         "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1"],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    received: list[bytes] = []
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            try:
+                with context.wrap_socket(connection, server_side=True) as secured:
+                    received.append(secured.recv(4096))
+            except OSError:
+                pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        policy = FetchPolicy(hosts=(address,), private_hosts=("127.0.0.1",), obey_robots=False, seconds_max=5)
+        assert _failure(LiveFetcher(policy), f"https://{address}/") is FetchFailure.CONNECTION_FAILED
+        thread.join()
+    assert received in ([], [b""])
+
+
+def test_every_error_of_the_library_below_has_its_failure() -> None:
+    raised = {
+        kind
+        for _, kind in inspect.getmembers(httpcore, inspect.isclass)
+        if issubclass(kind, Exception) and kind is not httpcore.ConnectionNotAvailable
+    }
+    assert {kind for kind in raised if not issubclass(kind, tuple(FAILURES))} == set()
+    assert set(FAILURES.values()) <= set(FetchFailure)
