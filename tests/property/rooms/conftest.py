@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from runner.orchestrator.service_pool import ServicePool
+from runner.wire.control_client import ControlClient
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[ControlClient]:
+    """A sandbox service in a process of its own."""
+    with ServicePool(1) as pool, pool.lease() as client:
+        yield client
