@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 from glovebox.v1 import tool_pb2
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from runner.core.outcome import Finished, GaveUp
 from runner.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
 from runner.wire.ports import SeatPort
+
+M = TypeVar("M", bound=Message)
 
 STOP_TIMEOUT_S = 5.0
 """Until a stopping server is left to itself; it takes milliseconds unless gRPC has lost track of a call."""
@@ -29,6 +31,10 @@ class ToolServerLimits:
     """Calls and streams open at once, over all connections."""
     header_bytes: int = 8 * 1024
     """Of one call's metadata."""
+    connections: int = 64
+    """Open at once; more are hung up on. Without a bound one agent could use up the service's descriptors."""
+    handshake_ms: int = 5_000
+    """From connecting until the connection speaks the protocol."""
 
 
 class ToolServer:
@@ -50,6 +56,8 @@ class ToolServer:
             ("grpc.max_concurrent_streams", limits.concurrent_calls),
             ("grpc.max_metadata_size", limits.header_bytes),
             ("grpc.absolute_max_metadata_size", limits.header_bytes),
+            ("grpc.max_allowed_incoming_connections", limits.connections),
+            ("grpc.server_handshake_timeout_ms", limits.handshake_ms),
         ]
         self._server = grpc.server(
             ThreadPoolExecutor(limits.concurrent_calls, "seat"),
@@ -69,29 +77,21 @@ class _ToolService:
     def __init__(self, seat: SeatPort) -> None:
         self._seat = seat
 
-    def get_task(
-        self, request: tool_pb2.GetTaskRequest, context: grpc.ServicerContext
-    ) -> tool_pb2.GetTaskResponse:
+    def get_task(self, raw: bytes, context: grpc.ServicerContext) -> tool_pb2.GetTaskResponse:
+        _read(tool_pb2.GetTaskRequest, raw, context)
         return task_to_pb(self._seat.view_task())
 
-    def call_tool(
-        self, request: tool_pb2.CallToolRequest, context: grpc.ServicerContext
-    ) -> tool_pb2.CallToolResponse:
-        return self._call(request)
+    def call_tool(self, raw: bytes, context: grpc.ServicerContext) -> tool_pb2.CallToolResponse:
+        return self._call(_read(tool_pb2.CallToolRequest, raw, context))
 
-    def submit(
-        self, request: tool_pb2.SubmitRequest, context: grpc.ServicerContext
-    ) -> tool_pb2.SubmitResponse:
-        return self._submit(request)
+    def submit(self, raw: bytes, context: grpc.ServicerContext) -> tool_pb2.SubmitResponse:
+        return self._submit(_read(tool_pb2.SubmitRequest, raw, context))
 
     def interact(
         self, requests: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[tool_pb2.InteractResponse]:
         for raw in requests:
-            try:
-                request = tool_pb2.InteractRequest.FromString(raw)
-            except DecodeError:
-                context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a message of this protocol")
+            request = _read(tool_pb2.InteractRequest, raw, context)
             if request.WhichOneof("request") == "submit":
                 yield tool_pb2.InteractResponse(submit=self._submit(request.submit))
             else:
@@ -106,31 +106,27 @@ class _ToolService:
         return submission_to_pb(self._seat.submit(end))
 
 
-def _handlers(service: _ToolService) -> grpc.GenericRpcHandler[Any, Any]:
-    """Return the service's methods by name, as the generated code would, but for the stream.
+def _read(kind: type[M], raw: bytes, context: grpc.ServicerContext) -> M:
+    """Return the message that an agent sent, or end the call when it is none."""
+    try:
+        return kind.FromString(raw)
+    except DecodeError:
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a message of this protocol")
 
-    Its messages are read here: after one that is no message, gRPC's own reader leaves the call open for ever,
-    and then the server cannot be stopped.
+
+def _handlers(service: _ToolService) -> grpc.GenericRpcHandler[Any, Any]:
+    """Return the service's methods by name, as the generated code would, but for the reading of messages.
+
+    They are read here: after one that is no message, gRPC's own reader leaves the call open for ever. Then
+    the connection has one stream less to offer, and the server cannot be stopped.
     """
     unary, stream = grpc.unary_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
     return grpc.method_handlers_generic_handler(
         tool_pb2.DESCRIPTOR.services_by_name["ToolService"].full_name,
         {
-            "GetTask": unary(
-                service.get_task,
-                tool_pb2.GetTaskRequest.FromString,
-                tool_pb2.GetTaskResponse.SerializeToString,
-            ),
-            "CallTool": unary(
-                service.call_tool,
-                tool_pb2.CallToolRequest.FromString,
-                tool_pb2.CallToolResponse.SerializeToString,
-            ),
-            "Submit": unary(
-                service.submit,
-                tool_pb2.SubmitRequest.FromString,
-                tool_pb2.SubmitResponse.SerializeToString,
-            ),
+            "GetTask": unary(service.get_task, None, tool_pb2.GetTaskResponse.SerializeToString),
+            "CallTool": unary(service.call_tool, None, tool_pb2.CallToolResponse.SerializeToString),
+            "Submit": unary(service.submit, None, tool_pb2.SubmitResponse.SerializeToString),
             "Interact": stream(service.interact, None, tool_pb2.InteractResponse.SerializeToString),
         },
     )
