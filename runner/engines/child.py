@@ -100,6 +100,10 @@ class ChildBox:
         """The number of its first process."""
         return f"process {self._child.pid}"
 
+    def host_pid(self) -> int | None:
+        """Return the number of its first process, until it is closed."""
+        return None if self._closed else self._child.pid
+
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``."""
         if not self._has_ended(timeout_ms):

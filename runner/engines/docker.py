@@ -200,6 +200,10 @@ class DockerBox:
         """The container's name."""
         return self._name
 
+    def host_pid(self) -> int | None:
+        """Ask the daemon for the container's first process."""
+        return None if self._closed else self._daemon.first_process(self._name)
+
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``."""
         if self._exit is None:

@@ -117,6 +117,11 @@ class Daemon:
         state = self._ask("inspect a container", lambda: self.client.inspect_container(container))["State"]
         return bool(state["OOMKilled"])
 
+    def first_process(self, container: str) -> int | None:
+        """Return the host's number of a container's first process, or None when it does not run."""
+        state = self._ask("inspect a container", lambda: self.client.inspect_container(container))["State"]
+        return int(state["Pid"]) or None
+
     def kill(self, container: str) -> None:
         """Stop a container at once; does nothing when it does not run."""
 

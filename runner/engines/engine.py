@@ -179,6 +179,9 @@ class Box(Protocol):
         """What the engine calls it, for logs and messages."""
         ...
 
+    def host_pid(self) -> int | None:
+        """Return the host's number of one process of the box, for measuring; None when there is none."""
+
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``.
 
@@ -192,7 +195,6 @@ class Box(Protocol):
 
     def kill(self) -> None:
         """Stop everything in the box at once; does nothing when it has stopped or is closed."""
-        ...
 
     def close(self) -> BoxOutput:
         """Stop it if need be, collect what it printed and remove every trace of it from the host.
@@ -288,7 +290,6 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Give up threads and connections; every box must have been closed before."""
-        ...
 
 
 class OwnerCheck(Protocol):
