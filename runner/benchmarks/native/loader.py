@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.benchmarks.cases import cases_of
+from runner.benchmarks.manifest import read_manifest, verify_files
 from runner.benchmarks.native.coherence import refuse_incoherent
 from runner.benchmarks.native.record import TaskRecord
 from runner.benchmarks.native.task import case_of
@@ -18,13 +19,13 @@ FORMAT_PREFIX = "glovebox.task/"
 
 
 class NativeRecords:
-    """Argument: ``PATH``, a file of records or a folder of such files."""
+    """Argument: ``PATH[:SPLIT]``, a file of records, or a folder of such files, of which one may be named."""
 
     def load(self, argument: str) -> Suite:
         """Return the records as a suite; every task is opened once, so that none fails later."""
         if not argument:
-            raise InputError("native needs a path: native:PATH")
-        path = Path(argument)
+            raise InputError("native needs a path: native:PATH or native:FOLDER:SPLIT")
+        path = _path_of(argument)
         return Suite(path.stem or path.resolve().name, load_cases(path))
 
     def recognises(self, record: JsonObject) -> bool:
@@ -48,11 +49,23 @@ def read_tasks(path: Path) -> tuple[Placed[TaskRecord], ...]:
         Unreadable: a file or a record cannot be used, two have one id, or there is none.
     """
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    folder = path if path.is_dir() else path.parent
+    manifest = read_manifest(folder)
+    if manifest is not None:
+        verify_files(folder, manifest, files)
     records = tuple(validated(record, TaskRecord) for file in files for record in read_records(file))
     if not records:
         raise Unreadable(Place(path), Problem.NOT_FOUND, "holds no task")
     refuse_duplicates(records)
     return records
+
+
+def _path_of(argument: str) -> Path:
+    head, _, split = argument.rpartition(":")
+    # A path may hold colons itself, so what is there as a whole is taken as a whole.
+    if head and not Path(argument).exists() and Path(head).is_dir():
+        return Path(head) / f"{split}.jsonl"
+    return Path(argument)
 
 
 def _case(record: TaskRecord) -> Case:

@@ -78,7 +78,7 @@ class TaskRecord(Strict):
 def record_schema() -> dict[str, Any]:
     """Return the JSON Schema of one record, for editors and other languages."""
     schema = TaskRecord.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": FORMAT, **schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": FORMAT}
 
 
 def record_to_json(record: TaskRecord) -> dict[str, Any]:

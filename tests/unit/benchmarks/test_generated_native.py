@@ -29,6 +29,7 @@ from runner.benchmarks.proof import Unproven
 from runner.benchmarks.quality import quality_report
 from runner.benchmarks.rehearsal import Move, Notebook, open_task, rehearse
 from runner.benchmarks.table import load_suite
+from runner.core.errors import InputError
 from runner.core.evidence import read_evidence
 from runner.core.task import Case
 from runner.profiles.table import PROFILES
@@ -66,11 +67,22 @@ def test_the_same_seed_gives_the_same_bytes_on_any_machine(tmp_path: Path) -> No
 
 def test_what_was_generated_loads_and_balances(tmp_path: Path) -> None:
     generate_suite("default", 7, tmp_path / "suite", splits={"train": 0, "dev": 240, "test_public": 24})
-    assert len(load_suite(f"native:{tmp_path / 'suite'}").cases) == 264
+    assert len(load_suite(f"native:{tmp_path / 'suite'}:dev").cases) == 240
+    assert len(load_suite(f"{tmp_path / 'suite'}:test_public").cases) == 24
     dev = quality_report(tmp_path / "suite").splits["dev"]
     assert (dev.instruction_uniqueness, dev.state_uniqueness, dev.duplicate_ids) == (1, 1, 0)
     assert set(dev.domains.values()) == {60}
     assert set(dev.primary_faults.values()) == {40}
+
+
+def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
+    generate_suite("default", 7, tmp_path / "suite")
+    tasks = tmp_path / "suite" / "dev.jsonl"
+    tasks.write_text(tasks.read_text().replace('"retries":3', '"retries":9', 1))
+    for argument in (tmp_path / "suite", tasks):
+        with pytest.raises(InputError, match=r"dev.jsonl: is not the file that manifest.json names"):
+            load_suite(f"native:{argument}")
+    assert load_suite(f"native:{tmp_path / 'suite'}:train").cases
 
 
 def test_every_story_and_every_kind_of_fault_is_told() -> None:

@@ -1,0 +1,60 @@
+"""What the pages say about tasks is so."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from runner.benchmarks.native.generate.suite import PROFILES as NATIVE_PROFILES
+from runner.benchmarks.native.loader import load_cases
+from runner.benchmarks.native.record import record_schema
+from runner.benchmarks.proof import prove_not_free, prove_solvable
+from runner.benchmarks.toolmisuse.generate.profiles import PROFILES
+from runner.cli.schema import schema
+from runner.profiles.native import FAMILIES_OUTERMOST_FIRST
+from runner.scorers.native_criteria import operations
+from tests.unit.benchmarks.judging import judge, play
+
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+PAGE = (DOCS / "native_tasks.md").read_text("utf-8")
+
+
+def test_the_task_on_the_page_is_proven(tmp_path: Path) -> None:
+    task = _example(PAGE)
+    (tmp_path / "task.jsonl").write_text(json.dumps(task))
+    (case,) = load_cases(tmp_path / "task.jsonl")
+    prove_solvable(case, judge)
+    prove_not_free(case, judge)
+
+
+def test_every_operation_fault_and_metric_is_on_the_page(tmp_path: Path) -> None:
+    (tmp_path / "task.jsonl").write_text(json.dumps(_example(PAGE)))
+    (case,) = load_cases(tmp_path / "task.jsonl")
+    metrics = play(case, [{"submit": ""}]).metrics
+    labels = {"fault_types", "primary_fault"}
+    for word in {*operations(), *FAMILIES_OUTERMOST_FIRST, *metrics} - labels:
+        assert f"`{word}`" in PAGE
+
+
+def test_every_profile_is_on_its_page() -> None:
+    published = (DOCS / "toolmisuse.md").read_text("utf-8")
+    for profile in PROFILES.values():
+        sizes = " | ".join(str(size) for size in profile.sizes.values())
+        assert f"| `{profile.name}` | {profile.release} | {sizes} |" in published
+    assert "|".join(NATIVE_PROFILES) in PAGE
+
+
+def test_the_schema_can_be_printed() -> None:
+    printed = CliRunner().invoke(schema, ["task"], catch_exceptions=False)
+    assert json.loads(printed.output) == record_schema()
+
+
+def _example(page: str) -> dict[str, Any]:
+    found = re.search(r"```json\n(.*?)```", page, re.DOTALL)
+    assert found
+    example: dict[str, Any] = json.loads(found[1])
+    return example
