@@ -9,46 +9,55 @@ TESTS := .venv/bin/python -m pytest
 menu: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+WRITTEN := pyproject.toml agent_sdk/python/pyproject.toml constraints.txt scripts/setup
+
 .PHONY: setup
 setup: .venv/.made ## make .venv, with the command in .venv/bin/glovebox
 
-.venv/.made: pyproject.toml agent_sdk/python/pyproject.toml constraints.txt scripts/setup
+.venv/.made: $(WRITTEN)
 	@scripts/setup
 	@touch $@
+
+.PHONY: setup-dev
+setup-dev: .venv/.made-dev ## the same with all that tests, checks, reports and snapshots need
+
+.venv/.made-dev: $(WRITTEN)
+	@scripts/setup dev,report
+	@touch .venv/.made $@
 
 .PHONY: demo
 demo: setup bubblewrap ## run three agents on the sample suite and print how they did
 	@.venv/bin/glovebox run sample --agent schema_repair --agent instruction_parser --agent policy_aware
 
 .PHONY: test
-test: setup bubblewrap ## run every test; those that need a container engine say so where there is none
+test: setup-dev bubblewrap ## run every test; those that need a container engine say so where there is none
 	@$(TESTS)
 
 .PHONY: test-fast
-test-fast: setup ## run the tests that need no box, stop at the first failure
+test-fast: setup-dev ## run the tests that need no box, stop at the first failure
 	@$(TESTS) -x -m 'not docker and not bubblewrap and not image'
 
 .PHONY: lint
-lint: setup ## check style, and which room imports which
+lint: setup-dev ## check style, and which room imports which
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
 	@.venv/bin/lint-imports --no-cache
 
 .PHONY: types
-types: setup ## check types
+types: setup-dev ## check types
 	@.venv/bin/mypy $(PACKAGES)
 
 .PHONY: format
-format: setup ## put the code into shape
+format: setup-dev ## put the code into shape
 	@.venv/bin/ruff check --fix
 	@.venv/bin/ruff format
 
 .PHONY: proto
-proto: setup ## generate Python from proto/ again
+proto: setup-dev ## generate Python from proto/ again
 	@scripts/proto proto
 
 .PHONY: proto-check
-proto-check: setup ## check that generated code is fresh, protos have style and nothing breaks
+proto-check: setup-dev ## check that generated code is fresh, protos have style and nothing breaks
 	@scripts/proto-check
 
 .PHONY: images
@@ -64,9 +73,9 @@ schemas: setup ## write the published JSON Schemas again
 	@.venv/bin/glovebox schema run >docs/run_config.schema.json
 
 .PHONY: versions
-versions: setup ## write down the versions that .venv holds as those to keep to
+versions: setup-dev ## write down the versions that .venv holds as those to keep to
 	@{ head -n 1 constraints.txt; .venv/bin/python -m pip freeze --exclude-editable; } >.venv/versions
-	@cp .venv/versions constraints.txt && touch .venv/.made
+	@cp .venv/versions constraints.txt && touch .venv/.made .venv/.made-dev
 
 .PHONY: ci
 ci: images lint types proto-check test ## all that must pass before a change is good
