@@ -124,7 +124,7 @@ def _execute(
         return
     oracles = {agent.label for agent in agents if _is_oracle(agent)}
     with ExitStack() as stack:
-        scripts = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gb-")))
+        scripts = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="")))
         scripts.chmod(0o755)
         pool = stack.enter_context(ServicePool(config.service_workers))
         run_labels = owner_labels(str(folder.manifest()["run"]))

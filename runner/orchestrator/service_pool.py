@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import subprocess
 import sys
@@ -87,9 +88,9 @@ class ServicePool:
         Raises:
             InfraError: one does not come up.
         """
-        # Short, because a socket's path has at most 107 bytes; closed to others by mkdtemp.
-        self._directory = Path(tempfile.mkdtemp(prefix="gb-"))
-        self._made = 0
+        # Short, because a socket's path has at most 107 bytes; closed to others by mkdtemp. A box may see the
+        # host's path of what it is shown, so these names neither count nor say what they are for.
+        self._directory = Path(tempfile.mkdtemp(prefix=""))
         self._lock = Lock()
         self._slots: list[_Slot] = []
         try:
@@ -138,5 +139,4 @@ class ServicePool:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def _start(self) -> ServiceWorker:
-        self._made += 1
-        return ServiceWorker(self._directory / f"w{self._made}")
+        return ServiceWorker(self._directory / secrets.token_hex(4))

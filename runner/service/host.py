@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import secrets
 from pathlib import Path
 from threading import Lock
 
@@ -36,7 +37,6 @@ class Host:
         self._server_limits = server_limits
         self._open: dict[str, HostedEpisode] = {}
         self._lock = Lock()
-        self._made = 0
         self._closed = 0
 
     def open_episode(self, spec: EpisodeSpec) -> HostedEpisode:
@@ -50,8 +50,8 @@ class Host:
         with self._lock:
             if spec.episode_id in self._open:
                 raise SpecError("episode_id", f"{spec.episode_id!r} is open already")
-            self._made += 1
-            hosted = self._host(spec, self._directory / str(self._made))
+            # A box may see this name: it must not tell how many episodes there are.
+            hosted = self._host(spec, self._directory / secrets.token_hex(4))
             self._open[spec.episode_id] = hosted
         return hosted
 

@@ -51,7 +51,7 @@ class ViaBox:
         """
         chosen = choose_engine(engine)
         try:
-            with tempfile.TemporaryDirectory(prefix="gb-") as scripts:
+            with tempfile.TemporaryDirectory(prefix="") as scripts:
                 Path(scripts).chmod(0o755)
                 yield cls(chosen.engine, pool, Path(scripts))
         finally:
