@@ -27,8 +27,11 @@ class Unproven(InputError):
         super().__init__(f"{task_id}: {reason}")
 
 
-def prove_solvable(case: Case, judge: Judge) -> None:
+def prove_solvable(case: Case, judge: Judge) -> Evidence:
     """Play the oracle and judge it.
+
+    Returns:
+        What came of it.
 
     Raises:
         Unproven: the oracle fails, or a planned fault never met it.
@@ -41,6 +44,7 @@ def prove_solvable(case: Case, judge: Judge) -> None:
     if not all(evidence.deliveries):
         rule = evidence.deliveries.index(0)
         raise Unproven(case.task.task_id, f"fault_plan[{rule}] never meets its oracle")
+    return evidence
 
 
 def prove_not_free(case: Case, judge: Judge) -> None:

@@ -9,6 +9,7 @@ from runner.benchmarks.native.task import case_of
 from runner.benchmarks.proof import Judge, Unproven, prove_not_free, prove_solvable
 from runner.benchmarks.rehearsal import Move, rehearse
 from runner.core.errors import InputError
+from runner.core.evidence import Evidence
 from runner.core.task import Case
 
 _ATTEMPTS = 4
@@ -32,10 +33,10 @@ def refuse_unfit(record: TaskRecord, judge: Judge | None) -> None:
         raise Unproven(record.task_id, str(error)) from None
     if judge is None:
         return
-    prove_solvable(case, judge)
+    evidence = prove_solvable(case, judge)
     prove_not_free(case, judge)
     _prove_looking_is_needed(case, judge)
-    _prove_no_retry_helps(case)
+    _prove_no_retry_helps(case, evidence)
 
 
 def _prove_looking_is_needed(case: Case, judge: Judge) -> None:
@@ -45,15 +46,11 @@ def _prove_looking_is_needed(case: Case, judge: Judge) -> None:
         raise Unproven(case.task.task_id, "giving up without a look solves it")
 
 
-def _prove_no_retry_helps(case: Case) -> None:
+def _prove_no_retry_helps(case: Case, evidence: Evidence) -> None:
     """Send the oracle's first call that a fault refused again and again: it has to stay refused."""
     moves = case.gold.oracle or ()
     refused = next(
-        (
-            at
-            for at, made in enumerate(rehearse(case.task, moves).exchanges)
-            if made.failure is not None and made.strikes
-        ),
+        (at for at, made in enumerate(evidence.exchanges) if made.failure is not None and made.strikes),
         None,
     )
     if refused is None:
