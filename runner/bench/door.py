@@ -50,11 +50,12 @@ def episodes_in_memory(cases: Sequence[Case]) -> Iterator[Figure]:
 
 
 def _play_all(cases: Sequence[Case]) -> None:
+    agent = load_agent("builtin:schema_repair")
     for case in cases:
         profile = PROFILES.load(case.task.profile)()
         spec = PlannedEpisode("bench", case, 0, case.task.seed).to_spec(60_000)
         episode = profile.open_episode(spec, MemoryRecorder(), StoppedClock())
-        work(load_agent("builtin:schema_repair"), MemorySeat(episode.seats[0], profile))
+        work(agent, MemorySeat(episode.seats[0], profile))
         episode.close()
 
 
