@@ -29,6 +29,7 @@ class Registry(Generic[T]):
         """
         self.kind = kind
         self.table = dict(table)
+        self._loaded: dict[str, T] = {}
 
     def __iter__(self) -> Iterator[str]:
         yield from self.table
@@ -39,6 +40,11 @@ class Registry(Generic[T]):
         Raises:
             InputError: there is none; the message lists what there is and names the nearest.
         """
+        if name not in self._loaded:
+            self._loaded[name] = self._import(name)
+        return self._loaded[name]
+
+    def _import(self, name: str) -> T:
         path = self.table.get(name) or self._from_entry_points().get(name)
         if path is None:
             known = sorted({*self.table, *self._from_entry_points()})
