@@ -49,7 +49,11 @@ def test_an_unchanged_image_is_not_built_again(image: Image) -> None:
     assert said == []
 
 
-def test_the_newest_image_has_a_name_for_dockerfiles(daemon: APIClient, image: Image) -> None:
+def test_the_image_in_use_has_a_name_for_dockerfiles(
+    docker_engine: DockerEngine, daemon: APIClient, image: Image
+) -> None:
+    daemon.remove_image(f"{NAME}:latest")
+    assert docker_engine.prepare(AgentSource(AgentKind.BUILTIN, "noop")) == image
     assert daemon.inspect_image(f"{NAME}:latest")["Id"] == image.digest  # type: ignore[no-untyped-call]
 
 

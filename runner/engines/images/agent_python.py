@@ -22,7 +22,7 @@ from runner.engines.images.build import build, pull, tag
 from runner.engines.images.sdk_folder import lay_out_sdk, sdk_digest
 
 NAME = "glovebox/agent-python"
-"""Repository; ``:latest`` is the one built last, for Dockerfiles to begin from."""
+"""Repository; ``:latest`` is the one asked for last, for Dockerfiles to begin from."""
 PYTHON = "3.11"
 """Version in every base."""
 FOLDER = Path(__file__).parents[3] / "sandbox_images" / "agent-python"
@@ -62,7 +62,7 @@ def _build(progress: Callable[[str], None], daemon: Daemon) -> str:
     recipe = _recipe()
     for base in (_slim(), _DEBIAN):
         if daemon.image(_reference(recipe, base)):
-            return _reference(recipe, base)
+            return _call_latest(daemon, _reference(recipe, base))
     base = _find_base(progress, daemon)
     reference = _reference(recipe, base)
     progress(f"building the image {reference}")
@@ -71,7 +71,13 @@ def _build(progress: Callable[[str], None], daemon: Daemon) -> str:
         _write_context(context, machine=daemon.info()["Architecture"])
         context.seek(0)
         build(daemon, context, reference, arguments)
-    tag(daemon, reference, f"{NAME}:latest")
+    return _call_latest(daemon, reference)
+
+
+def _call_latest(daemon: Daemon, reference: str) -> str:
+    # Another checkout may have built another one since.
+    if daemon.image(reference) != daemon.image(f"{NAME}:latest"):
+        tag(daemon, reference, f"{NAME}:latest")
     return reference
 
 
