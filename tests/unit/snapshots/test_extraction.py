@@ -16,7 +16,7 @@ ARTICLE = """<html><head><title>Owls &amp; mice</title><style>p {}</style></head
 <footer>Copyright, cookies and other things nobody reads</footer></body></html>"""
 
 
-@pytest.mark.parametrize("extractor", EXTRACTORS)
+@pytest.mark.parametrize("extractor", sorted(EXTRACTORS.keys() - {"whole-page"}))
 def test_the_main_text_is_kept_and_the_rest_dropped(extractor: str) -> None:
     found = extract_page(ARTICLE.encode(), "text/html", extractor)
     assert found.title == "Owls & mice"
@@ -86,4 +86,10 @@ def test_depth_counts_what_must_be_closed() -> None:
 
 
 def test_an_extractor_is_recorded_with_its_release() -> None:
-    assert extractor_release("trafilatura").startswith("trafilatura 2.")
+    assert extractor_release("trafilatura").startswith("trafilatura (trafilatura 2.")
+
+
+def test_a_whole_page_keeps_all_that_can_be_seen() -> None:
+    text = extract_page(ARTICLE.encode(), "text/html", "whole-page").text
+    assert "About us" in text
+    assert "track()" not in text

@@ -1,0 +1,94 @@
+"""The installed documentation as a source: one document for each section of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from snapshots.captures.capture import Capture
+from snapshots.errors import SnapshotInputError
+from snapshots.format.manifest import InputEntry
+from snapshots.sources.folder import Folder
+from snapshots.sources.pages import PageItem
+from snapshots.sources.source import Item
+
+PACKAGE = "python3.11-doc"
+INSTALLED = Path("/usr/share/doc/python3.11/html")
+PUBLISHED = "https://docs.python.org/3.11/"
+LICENCE = (
+    "Python documentation, Python Software Foundation License 2.0 (examples: Zero-Clause BSD); "
+    "see /usr/share/doc/python3.11/copyright"
+)
+FOLDERS = ("c-api", "extending", "faq", "howto", "library", "reference", "tutorial", "using", "whatsnew")
+SECTION_CHARS_MIN = 80
+"""Headings with next to nothing below them are no documents."""
+
+
+class PythonDocs:
+    """The HTML of one installation; each section of the first two levels becomes a document."""
+
+    def __init__(self, root: Path = INSTALLED) -> None:
+        """Take note of the folder.
+
+        Raises:
+            SnapshotInputError: the package is not installed.
+        """
+        if not (root / "library" / "json.html").is_file():
+            raise SnapshotInputError(f"{root} holds no Python documentation: apt-get install {PACKAGE}")
+        self._root = root
+
+    def entry(self) -> InputEntry:
+        """Describe the folder by the hashes of its pages."""
+        return Folder(self._root).entry().model_copy(update={"kind": "python-doc", "name": PACKAGE})
+
+    def items(self) -> Iterator[Item]:
+        """Yield the sections page by page."""
+        for folder in FOLDERS:
+            for path in sorted((self._root / folder).rglob("*.html")):
+                yield from page_sections(path.read_bytes(), path.relative_to(self._root).as_posix())
+
+
+def page_sections(body: bytes, relative: str) -> Iterator[PageItem]:
+    """Yield the sections of one page: those of the second level, then what is left of the first.
+
+    Args:
+        body: HTML as Sphinx writes it.
+        relative: path of the page below the root.
+    """
+    from resiliparse.parse.html import HTMLTree
+
+    tree = HTMLTree.parse_from_bytes(body)
+    whole = tree.body.query_selector(".body section[id]") if tree.body is not None else None
+    if whole is None:
+        return
+    for link in whole.query_selector_all("a.headerlink"):
+        link.decompose()
+    page = relative.removesuffix(".html")
+    page_title = _heading(whole)
+    for section in [each for each in whole.query_selector_all("section[id]") if _is_below(each, whole)]:
+        title = f"{page_title}: {_heading(section)}"
+        yield from _section(section, f"{page}#{section.id}", f"{relative}#{section.id}", title)
+        section.decompose()
+    yield from _section(whole, page, relative, page_title)
+
+
+def _section(section: Any, identity: str, relative: str, title: str) -> Iterator[PageItem]:
+    if len(section.text.strip()) < SECTION_CHARS_MIN:
+        return
+    html = f"<html><body><main>{section.html}</main></body></html>"
+    url = PUBLISHED + relative
+    capture = Capture(
+        uri=url, fetched_at="", body=html.encode("utf-8"), content_type="text/html; charset=utf-8"
+    )
+    fields = {"part": identity.partition("/")[0]}
+    yield PageItem(where=relative, id=identity, url=url, title=title, capture=capture, fields=fields)
+
+
+def _heading(section: Any) -> str:
+    heading = section.query_selector("h1, h2, h3")
+    return " ".join(heading.text.split()) if heading is not None else ""
+
+
+def _is_below(section: Any, whole: Any) -> bool:
+    return bool(section.parent == whole)
