@@ -24,17 +24,24 @@ SHORT_CALLS = 16
 class ControlServer:
     """Serves the host on one Unix socket."""
 
-    def __init__(self, host: HostPort, socket_path: str) -> None:
+    def __init__(self, host: HostPort, socket_path: str, open_episodes: int = OPEN_EPISODES) -> None:
         """Listen at once.
+
+        Args:
+            host: whom to serve.
+            socket_path: where to listen, at most 107 bytes.
+            open_episodes: that may be open at once; one more is turned away.
 
         Raises:
             RuntimeError: the socket cannot be bound.
         """
         self._server = grpc.server(
-            ThreadPoolExecutor(OPEN_EPISODES + SHORT_CALLS, "control"),
+            ThreadPoolExecutor(open_episodes + SHORT_CALLS, "control"),
             options=[("grpc.max_receive_message_length", SPEC_BYTES)],
         )
-        control_pb2_grpc.add_ControlServiceServicer_to_server(_ControlService(host), self._server)
+        control_pb2_grpc.add_ControlServiceServicer_to_server(
+            _ControlService(host, open_episodes), self._server
+        )
         self._server.add_insecure_port(f"unix:{socket_path}")
         self._server.start()
 
@@ -44,15 +51,15 @@ class ControlServer:
 
 
 class _ControlService(control_pb2_grpc.ControlServiceServicer):
-    def __init__(self, host: HostPort) -> None:
+    def __init__(self, host: HostPort, open_episodes: int) -> None:
         self._host = host
-        self._places = BoundedSemaphore(OPEN_EPISODES)
+        self._places = BoundedSemaphore(open_episodes)
 
     def OpenEpisode(
         self, request: control_pb2.OpenEpisodeRequest, context: grpc.ServicerContext
     ) -> Iterator[control_pb2.OpenEpisodeResponse]:
         if not self._places.acquire(blocking=False):
-            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, f"{OPEN_EPISODES} episodes are open already")
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "as many episodes are open as may be")
         try:
             yield from self._open(request, context)
         finally:
