@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from runner.orchestrator.service_pool import ServiceWorker
+from runner.wire.control_client import ControlClient
+
+_numbers = count()
+
+
+@pytest.fixture(scope="session")
+def lasting_worker() -> Iterator[ServiceWorker]:
+    """A sandbox service that has to survive the tests, one process for all of them."""
+    with TemporaryDirectory(prefix="gb-") as directory:
+        worker = ServiceWorker(Path(directory) / "w")
+        yield worker
+        assert worker.alive
+        assert worker.client.health().episodes_open == 0
+        worker.stop()
+
+
+@pytest.fixture
+def client(lasting_worker: ServiceWorker) -> ControlClient:
+    """The orchestrator's connection to that service."""
+    return lasting_worker.client
+
+
+@pytest.fixture
+def mortal_worker() -> Iterator[ServiceWorker]:
+    """A sandbox service for one test, which may end it."""
+    with TemporaryDirectory(prefix="gb-") as directory:
+        worker = ServiceWorker(Path(directory) / "w")
+        yield worker
+        worker.stop()
+
+
+@pytest.fixture
+def episode_id() -> str:
+    """A name that no other test uses."""
+    return f"hostile {next(_numbers)}"
