@@ -14,9 +14,12 @@ from runner.core.errors import InfraError, InputError
 from runner.version import __version__
 
 COMMANDS = {
+    "attribute": "runner.cli.attribute:attribute",
+    "compare": "runner.cli.compare:compare",
     "doctor": "runner.cli.doctor:doctor",
     "images": "runner.cli.images:images",
     "list": "runner.cli.listing:list_all",
+    "report": "runner.cli.report:report",
     "resume": "runner.cli.resume:resume",
     "run": "runner.cli.run:run",
     "schema": "runner.cli.schema:schema",

@@ -17,3 +17,16 @@ def why_no_headline(counts: Counts) -> str | None:
         f"{lost} of {counts.episodes} episodes have no verdict "
         f"({counts.infra} failed on our side, {counts.ungraded} ungraded): no result to speak of"
     )
+
+
+def why_no_comparison(pairs: int, undecided: int) -> str | None:
+    """Return why a difference must not be summed up in one number; None where it may.
+
+    Args:
+        pairs: of episodes with a verdict on both sides.
+        undecided: pairs in which a side has none.
+    """
+    both = pairs + undecided
+    if pairs and undecided / both <= LOST_SHARE_MAX:
+        return None
+    return f"{undecided} of {both} pairs have no verdict on both sides: no difference to speak of"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +77,7 @@ def mean_intervals(sums: Floats, counts: Floats, *, seed: int = SEED) -> list[In
     tasks, columns = sums.shape
     if tasks < 2:
         return [None] * columns
-    draws = _draw_means(sums, counts, np.random.default_rng(seed))
+    draws = _draw_means(sums, counts, seed)
     tail = (1 - LEVEL) / 2
     found: list[Interval | None] = []
     for column in range(columns):
@@ -100,18 +101,30 @@ def share_interval(successes: int, over: int) -> Interval:
     return Interval(float(wilson.low), float(wilson.high))
 
 
-def _draw_means(sums: Floats, counts: Floats, rng: np.random.Generator) -> Floats:
+def _draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
     """Return the mean of each column in each resample; NaN where a resample holds no value."""
-    tasks = len(sums)
+    times = _times_drawn(len(sums), seed)
+    means = []
+    for batch in np.array_split(times, max(1, RESAMPLES // _BATCH)):
+        total = batch @ counts
+        drawn = np.full_like(total, np.nan)
+        np.divide(batch @ sums, total, out=drawn, where=total > 0)
+        means.append(drawn)
+    return np.concatenate(means)
+
+
+@lru_cache(maxsize=4)
+def _times_drawn(tasks: int, seed: int) -> NDArray[np.uint16]:
+    """Return how often each resample (rows) holds each task: the same as drawing one by one, but quicker.
+
+    Kept, because the groups of a report are often of one size.
+    """
+    rng = np.random.default_rng(seed)
     evenly = np.full(tasks, 1 / tasks)
-    batches = []
-    for _ in range(RESAMPLES // _BATCH):
-        # How often each task is drawn: the same as drawing them one by one, and far quicker.
-        times = rng.multinomial(tasks, evenly, size=_BATCH).astype(float)
-        total = times @ counts
-        means = np.full_like(total, np.nan)
-        np.divide(times @ sums, total, out=means, where=total > 0)
-        batches.append(means)
+    # In batches, because numpy draws in integers four times as wide as needed.
+    batches = [
+        rng.multinomial(tasks, evenly, size=_BATCH).astype(np.uint16) for _ in range(RESAMPLES // _BATCH)
+    ]
     return np.concatenate(batches)
 
 

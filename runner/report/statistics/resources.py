@@ -6,7 +6,7 @@ each in :data:`RESOURCES` as soon as traces tell them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,6 @@ WHOLE_EPISODE = ""
 class Spent:
     """What one seat, or a whole episode, spent."""
 
-    agent: str
     seat: str
     amounts: Mapping[str, float]
     """By name of the resource."""
@@ -74,16 +73,15 @@ def spent(result: Result, trace: ReadTrace) -> list[Spent]:
         "printed_bytes": float(row.stdout_bytes + row.stderr_bytes),
         "attempts": float(row.attempts),
     }
-    agent = row.name.agent
-    return [Spent(agent, WHOLE_EPISODE, whole), *(Spent(agent, *own) for own in _by_seat(trace))]
+    return [Spent(WHOLE_EPISODE, whole), *(Spent(*own) for own in _by_seat(trace))]
 
 
-def spreads(entries: Sequence[Spent]) -> dict[tuple[str, str, str], Spread]:
-    """Return mean, median and 95th percentile by agent, seat and name of the resource."""
-    values: dict[tuple[str, str, str], list[float]] = {}
+def spreads(entries: Iterable[Spent]) -> dict[tuple[str, str], Spread]:
+    """Return mean, median and 95th percentile by seat and name of the resource."""
+    values: dict[tuple[str, str], list[float]] = {}
     for entry in entries:
         for name, amount in entry.amounts.items():
-            values.setdefault((entry.agent, entry.seat, name), []).append(amount)
+            values.setdefault((entry.seat, name), []).append(amount)
     return {key: _spread(amounts) for key, amounts in values.items()}
 
 
@@ -119,18 +117,18 @@ def _amounts(calls: Sequence[Exchange]) -> dict[str, float]:
     return {
         "steps": float(len(calls)),
         "calls": float(len(calls)),
-        "retries": float(sum(map(_took_retry, calls))),
+        "retries": float(sum(map(took_retry, calls))),
         "sent_bytes": float(sum(_size(dict(call.sent)) for call in calls)),
         "received_bytes": float(sum(map(_answer_bytes, calls))),
     }
 
 
-def _took_retry(call: Exchange) -> bool:
-    """Every failure takes a retry, but for that of a call which was not admitted."""
+def took_retry(call: Exchange) -> bool:
+    """Tell whether a call was charged a retry: every failed one is, but for one that was not admitted."""
     if call.failure is None:
         return False
-    refused = call.failure.kind is FailureKind.OUT_OF_BUDGET and call.failure.code == "budget_exceeded"
-    return not refused
+    not_admitted = call.failure.kind is FailureKind.OUT_OF_BUDGET and call.failure.code == "budget_exceeded"
+    return not not_admitted
 
 
 def _answer_bytes(call: Exchange) -> int:

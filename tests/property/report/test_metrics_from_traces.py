@@ -121,10 +121,10 @@ def _assert_resources_add_up(folder: RunFolder, suite: Suite) -> None:
         sum("failure" in event and event["failure"]["code"] != "budget_exceeded" for event in events)
         for events in lines
     ]
-    assert found["player", "agent", "calls"].mean == pytest.approx(sum(made) / len(made))
-    assert found["player", "agent", "calls"].median == (made[(len(made) - 1) // 2] + made[len(made) // 2]) / 2
-    assert found["player", "agent", "retries"].total == sum(failed)
-    assert found["player", WHOLE_EPISODE, "wall_ms"].total == sum(row.wall_ms for row in folder.rows())
+    assert found["agent", "calls"].mean == pytest.approx(sum(made) / len(made))
+    assert found["agent", "calls"].median == (made[(len(made) - 1) // 2] + made[len(made) // 2]) / 2
+    assert found["agent", "retries"].total == sum(failed)
+    assert found[WHOLE_EPISODE, "wall_ms"].total == sum(row.wall_ms for row in folder.rows())
 
 
 def _events(path: Path) -> list[dict[str, Any]]:

@@ -1,0 +1,112 @@
+"""``glovebox compare``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from runner.cli.extra import report_extra
+from runner.cli.sides import Sides, pairs_of
+from runner.core.json_values import JsonObject
+from runner.report.headline import why_no_comparison
+
+if TYPE_CHECKING:
+    from runner.report.findings import Versus
+    from runner.report.statistics.pairs import Difference, Flips
+
+FLIPS_MAX = 40
+"""So many flipped tasks are listed on a terminal."""
+
+
+@click.command()
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def compare(first: str, second: str, as_json: bool) -> None:
+    """Compare B with A on the tasks that both attempted: differences with intervals, and what flipped.
+
+    A and B are run folders, or DIR:AGENT where a run has several agents. Without agents, each agent of A is
+    compared with its namesake in B. Every episode is judged again from its trace on the way.
+
+    \b
+      glovebox compare runs/before runs/after
+      glovebox compare runs/now:policy_aware runs/now:schema_repair
+    """
+    with report_extra():
+        from runner.report.findings import Versus
+        from runner.report.statistics.pairs import compare as compare_results
+    sides = Sides()
+    found = [
+        Versus(one, other, compare_results(one.results, other.results))
+        for one, other in pairs_of(sides.agents(first), sides.agents(second))
+    ]
+    if as_json:
+        click.echo(json.dumps([_to_json(versus) for versus in found], indent=2))
+        return
+    for versus in found:
+        _print(versus)
+
+
+def _print(versus: Versus) -> None:
+    from runner.cli.reading import print_tables
+    from runner.report.tables import people
+
+    print_tables(
+        people.versus_table([versus]),
+        people.difference_table(versus),
+        people.flip_table(versus),
+        people.flipped_table(versus, FLIPS_MAX),
+    )
+
+
+def _to_json(versus: Versus) -> JsonObject:
+    found = versus.comparison
+    pairing = found.pairing
+    return {
+        "first": {"run": str(versus.first.run.folder.path), "agent": versus.first.agent},
+        "second": {"run": str(versus.second.run.folder.path), "agent": versus.second.agent},
+        "headline": why_no_comparison(len(pairing.pairs), pairing.undecided) is None,
+        "pairs": len(pairing.pairs),
+        "unmatched": pairing.unmatched,
+        "differing": pairing.differing,
+        "undecided": pairing.undecided,
+        "test": found.test.value,
+        "p_value": found.p_value,
+        **_flips_json(found.flips),
+        "metrics": {name: _difference_json(difference) for name, difference in found.metrics.items()},
+        "by_fault": _groups_json(found.by_fault),
+        "by_domain": _groups_json(found.by_domain),
+        "flipped": [
+            {
+                "task": pair.first.task.task_id,
+                "trial": pair.first.row.name.trial,
+                "flip": "won" if pair.change > 0 else "lost",
+                "faults": list(pair.first.task.families),
+            }
+            for pair in found.flipped
+        ],
+    }
+
+
+def _groups_json(groups: dict[str, tuple[Flips, Difference]]) -> JsonObject:
+    return {
+        name: {**_flips_json(flips), "success": _difference_json(difference)}
+        for name, (flips, difference) in groups.items()
+    }
+
+
+def _flips_json(flips: Flips) -> JsonObject:
+    return {"both": flips.both, "won": flips.won, "lost": flips.lost, "neither": flips.neither}
+
+
+def _difference_json(found: Difference) -> JsonObject:
+    ends = found.interval
+    return {
+        "first": found.first,
+        "second": found.second,
+        "difference": found.value,
+        "interval": [ends.low, ends.high] if ends else None,
+        "over": found.over,
+    }

@@ -1,0 +1,1 @@
+"""One HTML file that holds a whole report and opens anywhere, offline."""

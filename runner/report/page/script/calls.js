@@ -1,0 +1,62 @@
+// The calls of an episode, each as it was sent, as it was delivered, and as it was answered.
+
+/** The list of calls. */
+function callList(calls, task) {
+  return make("ol", { id: "calls" }, calls.map((call, at) => callCard(call, at, task)));
+}
+
+function callCard(call, at, task) {
+  const kind = kindOf(call);
+  return make("li", { class: `call kind-${kind}`, id: `call-${at + 1}` },
+    make("header", {},
+      make("span", { class: "soft" }, String(at + 1)),
+      make("code", { class: "tool" }, call.tool),
+      make("span", { class: "kind" }, call.failure ? call.failure.code : "answered"),
+      call.faults ? make("span", { class: "struck" }, `ϟ ${call.faults.map((rule) => familyOf(rule, task)).join(", ")}`) : null,
+      call.seat ? make("span", { class: "soft" }, call.seat) : null,
+      make("span", { class: "meta" }, meta(call))),
+    make("div", { class: "halves" },
+      make("div", {}, sent(call)),
+      make("div", {}, answer(call))),
+    call.changes ? changeList(call.changes, "The state changed") : null,
+    call.changed ? make("p", { class: "label" }, "The state changed; how cannot be told from the trace.") : null);
+}
+
+function familyOf(rule, task) {
+  return task.faults[rule] ? task.faults[rule].family : `fault ${rule}`;
+}
+
+function meta(call) {
+  const [steps, calls, retries] = call.left;
+  const left = [[calls < 0 ? steps : -1, "step", "steps"], [calls, "call", "calls"], [retries, "retry", "retries"]];
+  const told = left.filter(([number]) => number >= 0).map(([number, one, many]) => `${number} ${number === 1 ? one : many}`);
+  const times = [`+${milliseconds(call.at)}`, `took ${milliseconds(call.us / 1000)}`];
+  return [...times, ...(told.length ? [`${told.join(", ")} left`] : [])].join(" · ");
+}
+
+function sent(call) {
+  const altered = call.delivered === undefined;
+  return [
+    make("p", { class: "label" }, altered ? "sent" : "sent by the agent"),
+    make("pre", {}, call.sent),
+    ...(altered ? [] : [make("p", { class: "label" }, "delivered to the tool, altered by a fault"), make("pre", {}, call.delivered)]),
+  ];
+}
+
+function answer(call) {
+  if (!call.failure) return [make("p", { class: "label" }, "answer"), make("pre", {}, call.output)];
+  const { message, details } = call.failure;
+  return [
+    make("p", { class: "label" }, KINDS[call.failure.kind]),
+    make("pre", {}, details ? `${message}\n${details}` : message),
+  ];
+}
+
+/** What is different: path, what was, what is. */
+function changeList(changes, title) {
+  const entries = changes.map(([path, before, after]) =>
+    make("li", {}, make("code", {}, path), " ",
+      before === null ? null : make("del", {}, before), before !== null && after !== null ? " → " : null,
+      after === null ? null : make("ins", {}, after)));
+  return make("div", {}, make("p", { class: "label" }, title), make("ul", { class: "changes" }, entries));
+}

@@ -1,0 +1,52 @@
+// What the page holds: a line about each episode at hand, everything else packed until somebody opens it.
+
+const INDEX = JSON.parse(byId("index").textContent);
+const VERDICTS = {
+  1: { word: "success", mark: "✓", tone: "good" },
+  0: { word: "failure", mark: "✗", tone: "bad" },
+  "-1": { word: "ungraded", mark: "·", tone: "none" },
+  "-2": { word: "infra", mark: "!", tone: "none" },
+};
+
+/** One episode's line. */
+function line(at) {
+  const [task, domain, faults] = INDEX.tasks[INDEX.task[at]];
+  return {
+    at,
+    task,
+    domain,
+    faults,
+    agent: INDEX.agents[INDEX.agent[at]],
+    trial: INDEX.trial[at],
+    verdict: VERDICTS[INDEX.verdict[at]],
+    outcome: INDEX.outcomes[INDEX.outcome[at]],
+    calls: INDEX.calls[at],
+    wall: INDEX.wall[at],
+    failure: INDEX.failure[at] < 0 ? "" : INDEX.failures[INDEX.failure[at]],
+  };
+}
+
+const LINES = INDEX.task.map((_, at) => line(at));
+const AT = new Map(LINES.map((each) => [[each.agent, each.task, each.trial].join("\n"), each.at]));
+
+/** Where an episode is shown: in this file, or in one beside it. */
+function address(each) {
+  const parts = [each.agent, each.task, String(each.trial)].map(encodeURIComponent);
+  return `${INDEX.pages[INDEX.chunk[INDEX.task[each.at]]] || ""}#/${parts.join("/")}`;
+}
+
+const unpackedChunks = new Map();
+
+/** The bodies of a task and of all its episodes. */
+async function taskBody(task) {
+  const number = INDEX.chunk[task];
+  if (!unpackedChunks.has(number)) unpackedChunks.set(number, unpack(byId(`chunk-${number}`).textContent));
+  const bodies = await unpackedChunks.get(number);
+  return bodies[task - INDEX.chunk.indexOf(number)];
+}
+
+async function unpack(text) {
+  const bytes = Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
+}

@@ -1,0 +1,1 @@
+"""Tables as data, and their faces: text for people, CSV and Parquet for programs."""

@@ -1,0 +1,73 @@
+"""A report as files: a page, the same as Markdown, the pictures, and the tables for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.core.errors import InputError
+from runner.report.findings import Findings
+from runner.report.headline import why_no_headline
+from runner.report.page.render import VOLUMES, render
+from runner.report.pictures.gallery import gallery
+from runner.report.pictures.picture import WIDE_PX, draw
+from runner.report.pictures.theme import in_light
+from runner.report.tables.data import data_tables
+from runner.report.tables.files import write_csv, write_parquet
+from runner.report.tables.people import people_tables
+from runner.report.tables.reading import markdown_table, markdown_text
+
+FIGURES, TABLES = "figures", "tables"
+
+
+def write_report(findings: Findings, out: Path) -> list[Path]:
+    """Write everything below ``out`` and return what was written, the page first.
+
+    Files of an earlier report there are replaced.
+
+    Raises:
+        InputError: a trace cannot be read, or ``out`` cannot be written.
+    """
+    try:
+        for folder in (out, out / FIGURES, out / TABLES):
+            folder.mkdir(parents=True, exist_ok=True)
+        pages = [_write(out / page.path, page.html) for page in render(findings)]
+        figures = _write_figures(findings, out / FIGURES)
+        tables = [
+            write(table, out / TABLES)
+            for table in data_tables(findings)
+            for write in (write_csv, write_parquet)
+        ]
+        markdown = _write(out / "report.md", _markdown(findings))
+    except OSError as error:
+        raise InputError(f"{error.filename or out} cannot be written: {error.strerror}") from None
+    return [*pages, markdown, *figures, *tables]
+
+
+def _write(path: Path, text: str) -> Path:
+    if path.parent.name == VOLUMES:
+        path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _write_figures(findings: Findings, folder: Path) -> list[Path]:
+    return [
+        _write(folder / f"{picture.name}.svg", in_light(draw(picture, WIDE_PX)))
+        for picture in gallery(findings)
+    ]
+
+
+def _markdown(findings: Findings) -> str:
+    title = ", ".join(dict.fromkeys(run.suite.name for run in findings.runs))
+    parts = [f"# {markdown_text(title)}\n"]
+    for found in findings.subjects:
+        blocked = why_no_headline(found.whole.counts)
+        if blocked is not None:
+            parts.append(f"**{markdown_text(found.subject.label)}**: {markdown_text(blocked)}\n")
+    parts += [markdown_table(table) for table in people_tables(findings)]
+    parts.append("## Pictures\n")
+    for picture in gallery(findings):
+        name = markdown_text(picture.title)
+        parts.append(f"![{name}]({FIGURES}/{picture.name}.svg)\n\n{markdown_text(picture.caption)}\n")
+    parts.append(f"Tables for programs are in `{TABLES}/`, as CSV and Parquet.\n")
+    return "\n".join(parts)
