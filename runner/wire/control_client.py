@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from threading import Timer
 
 import grpc
@@ -41,8 +41,8 @@ class ControlClient:
         except grpc.RpcError as error:
             raise _lost(error) from None
 
-    def open_episode(self, spec: EpisodeSpec) -> Iterator[EpisodeMessage]:
-        """Open an episode and yield what happens in it until it is closed.
+    def open_episode(self, spec: EpisodeSpec) -> Generator[EpisodeMessage, None, None]:
+        """Open an episode and yield what happens in it until it is closed; to stop listening closes it too.
 
         Raises:
             SpecError: the specification cannot cross the wire.
