@@ -1,4 +1,4 @@
-"""Whatever an agent does to its socket: its episode can be closed, its trace is whole, nobody else notices."""
+"""Whatever an agent does to its socket: its episode can be closed, its trace is whole, others go on."""
 
 from __future__ import annotations
 

@@ -1,0 +1,76 @@
+"""How much a service carries, and that it puts it all down again."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+from runner.orchestrator.service_pool import ServiceWorker
+from tests.parts.gloves import gloves
+from tests.parts.listening import Listened, listening, wait_until
+from tests.parts.specs import episode_spec
+
+EPISODES = 200
+BYTES_AN_EPISODE = 400 * 1024
+"""Resident memory that an open episode with one call costs at most, threads and sockets included."""
+
+
+def test_two_hundred_episodes_can_be_open_and_at_work_at_once(mortal_worker: ServiceWorker) -> None:
+    client = mortal_worker.client
+    warm_up(mortal_worker)
+    before = client.health().resident_bytes
+    with ExitStack() as stack:
+        episodes = [
+            stack.enter_context(listening(client, episode_spec(episode_id=str(number), seed=number)))
+            for number in range(EPISODES)
+        ]
+        with ThreadPoolExecutor(4) as agents:
+            assert all(agents.map(_rename_the_account, episodes))
+        health = client.health()
+        assert health.episodes_open == EPISODES
+        assert (health.resident_bytes - before) / EPISODES < BYTES_AN_EPISODE
+        assert len({episode.directory for episode in episodes}) == EPISODES
+    for number, episode in enumerate(episodes):
+        assert episode.events[0]["seed"] == str(number)
+        assert [exchange.sent["patch"] for exchange in episode.evidence.exchanges] == [
+            {"by": episode.spec.episode_id}
+        ]
+    assert client.health().episodes_open == 0
+
+
+def test_three_hundred_episodes_leave_no_thread_no_descriptor_and_no_memory(
+    mortal_worker: ServiceWorker,
+) -> None:
+    client = mortal_worker.client
+    warm_up(mortal_worker)
+    threads, descriptors = threads_of(mortal_worker), descriptors_of(mortal_worker)
+    resident = client.health().resident_bytes
+    for number in range(300):
+        with listening(client, episode_spec(episode_id=str(number))) as episode:
+            assert _rename_the_account(episode)
+    assert client.health().episodes_closed == 310
+    assert wait_until(lambda: descriptors_of(mortal_worker) <= descriptors)
+    assert wait_until(lambda: threads_of(mortal_worker) <= threads + 4)
+    assert client.health().resident_bytes - resident < 300 * 40 * 1024
+
+
+def warm_up(worker: ServiceWorker) -> None:
+    """Let the service load whatever it loads once."""
+    for number in range(10):
+        with listening(worker.client, episode_spec(episode_id=f"warm {number}")) as episode:
+            _rename_the_account(episode)
+
+
+def _rename_the_account(episode: Listened) -> bool:
+    with gloves(episode.directory) as connection:
+        answer = connection.call("update_account", id="ax1", patch={"by": episode.spec.episode_id})
+        return answer.WhichOneof("result") == "value_json"
+
+
+def threads_of(worker: ServiceWorker) -> int:
+    return len(os.listdir(f"/proc/{worker.pid}/task"))
+
+
+def descriptors_of(worker: ServiceWorker) -> int:
+    return len(os.listdir(f"/proc/{worker.pid}/fd"))

@@ -1,0 +1,152 @@
+"""Nothing that an agent is told holds what it must not know: plan, chance, names, gold, our code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import pytest
+from glovebox.v1 import tool_pb2 as pb
+
+from runner.core.gold import Gold
+from runner.core.task import Case, Task
+from runner.orchestrator.plan import PlannedEpisode
+from runner.wire.control_client import ControlClient
+from runner.wire.convert import spec_to_pb
+from tests.hostile.service.misdeeds import MISDEEDS
+from tests.parts.gloves import Gloves, gloves
+from tests.parts.listening import Listened, listening
+from tests.parts.specs import ACCOUNTS, episode_spec, fault_plan
+
+SEED = 918273645
+SECRETS = ("TASK-MARK", "AGENT-MARK", "GOLD-MARK", "TRIGGER-MARK", "PAYLOAD-MARK", "TOKEN-MARK", str(SEED))
+PLAN_WORDS = re.compile(
+    r"trigger|severity|fault|payload|\bprob\b|nth_call|recoverab|original"
+    r"|\b(rate_limit|schema_drift|interface_drift|access_gate|adversarial\w*)\b",
+    re.IGNORECASE,
+)
+OUR_CODE = re.compile(
+    r"Traceback|\.py\b|File \"|line \d+|\b(runner|glovebox_agent|grpc_tools)\.|\w(Error|Exception)\b"
+    r"|Exception (calling|iterating)|<class|object at 0x"
+)
+HIDDEN = {"note": "PAYLOAD-MARK", "recoverability": "PAYLOAD-MARK"}
+
+FAULTS: tuple[dict[str, Any], ...] = (
+    {"fault_type": "timeout", "payload": {"timeout_ms": 50, **HIDDEN}},
+    {"fault_type": "rate_limit", "payload": {"retry_after_ms": 40, **HIDDEN}},
+    {"fault_type": "authz", "payload": {"required_role": "admin", "required_token": "TOKEN-MARK", **HIDDEN}},
+    {"fault_type": "authz", "payload": {"required_role": "admin", **HIDDEN}},
+    {"fault_type": "schema_drift", "payload": {"rename_args": {"id": "account_ref"}, **HIDDEN}},
+    {"fault_type": "schema_drift", "payload": {"add_required": {"region": "PAYLOAD-MARK"}, **HIDDEN}},
+    {"fault_type": "adversarial_error", "payload": {"message": "Disk is full.", "code": "E_DISK", **HIDDEN}},
+)
+
+
+def case_with(*faults: dict[str, Any]) -> PlannedEpisode:
+    """Return an episode whose every name and secret is marked."""
+    marked = [
+        {**fault, "trigger": {"on_nth_call": number + 1, "why": "TRIGGER-MARK"}, "severity": "hard"}
+        for number, fault in enumerate(faults)
+    ]
+    task = Task(
+        task_id="TASK-MARK",
+        world="crud",
+        profile="native",
+        initial_state=ACCOUNTS,
+        fault_plan=fault_plan(*marked),
+        seed=SEED,
+        seats=episode_spec(steps=30, retries=25).seats,
+        tags={"difficulty": "GOLD-MARK"},
+    )
+    gold = Gold(
+        "native", ({"op": "equals", "path": "x", "value": "GOLD-MARK"},), True, ({"submit": "GOLD-MARK"},)
+    )
+    return PlannedEpisode("AGENT-MARK", Case(task, gold), 0, SEED)
+
+
+@pytest.fixture
+def episode(client: ControlClient) -> Iterator[Listened]:
+    """One in which every call meets a fault of another kind, some together with a lie about it."""
+    lies = {"fault_type": "adversarial_error", "payload": {"messages": ["All is well."], **HIDDEN}}
+    with listening(client, case_with(*FAULTS, lies).to_spec(60_000)) as opened:
+        yield opened
+
+
+def test_nothing_that_is_said_over_the_socket_tells_what_it_must_not(episode: Listened) -> None:
+    with gloves(episode.directory) as connection:
+        heard = [*ordinary_answers(connection), *provoked_answers(connection)]
+    episode.close()
+    assert len(heard) > 40
+    for text in heard:
+        assert [secret for secret in SECRETS if secret in text] == [], text
+        assert PLAN_WORDS.search(text) is None, text
+        assert OUR_CODE.search(text) is None, text
+
+
+def test_all_of_those_faults_were_really_delivered(episode: Listened) -> None:
+    with gloves(episode.directory) as connection:
+        list(ordinary_answers(connection))
+    episode.close()
+    assert [count > 0 for count in episode.evidence.deliveries] == [True] * 8
+
+
+def test_the_trap_would_snap(client: ControlClient, episode_id: str) -> None:
+    """The compatible profile tells of its faults, as the original does; the same search finds it there."""
+    fault = {"fault_type": "timeout", "payload": {"timeout_ms": 50, **HIDDEN}}
+    with listening(client, episode_spec(fault, episode_id=episode_id, profile="toolmisuse")) as episode:
+        with gloves(episode.directory) as connection:
+            heard = "".join(ordinary_answers(connection))
+        assert "PAYLOAD-MARK" in heard
+        assert PLAN_WORDS.search(heard) is not None
+
+
+def test_a_world_of_ours_that_breaks_down_says_nothing_of_itself(
+    client: ControlClient, episode_id: str
+) -> None:
+    spec = episode_spec(episode_id=episode_id, state={"accounts": {"ax1": "TASK-MARK"}})
+    with listening(client, spec) as episode, gloves(episode.directory) as connection:
+        answer, call = connection.stub.CallTool.with_call(
+            pb.CallToolRequest(tool_name="close_account", arguments_json='{"id":"ax1","reason":""}')
+        )
+        assert answer == pb.CallToolResponse(refusal=pb.Refusal(kind=pb.REFUSAL_KIND_ENDED), ended=True)
+        assert (call.details(), list(call.trailing_metadata())) == ("", [])
+        assert episode.unhostable is None or "TASK-MARK" not in str(answer)
+
+
+def test_the_service_is_never_told_the_gold() -> None:
+    sent = spec_to_pb(case_with(*FAULTS).to_spec(60_000)).SerializeToString()
+    assert b"GOLD-MARK" not in sent
+    assert b"TASK-MARK" in sent
+
+
+def ordinary_answers(connection: Gloves) -> Iterator[str]:
+    """Yield everything that a well-behaved agent gets to see, metadata included."""
+    task, call = connection.stub.GetTask.with_call(pb.GetTaskRequest(), timeout=20)
+    yield from _texts(task, call)
+    for number in range(20):
+        # The lies are told about a failure, so there has to be one to lie about.
+        arguments = {"id": "nobody" if number in (6, 7) else "ax1"}
+        request = pb.CallToolRequest(tool_name="get_account", arguments_json=json.dumps(arguments))
+        answer, call = connection.stub.CallTool.with_call(request, timeout=20)
+        yield from _texts(answer, call)
+    yield str(connection.submit("done"))
+
+
+def provoked_answers(connection: Gloves) -> Iterator[str]:
+    """Yield everything that an ill-behaved agent gets to see."""
+    for tool, text in (("", ""), ("x" * 2000, ""), ("get_account", "["), ("get_account", "[" * 70)):
+        yield str(connection.send(tool, text))
+    for misdeed in MISDEEDS.values():
+        with pytest.raises(grpc.RpcError) as raised:
+            misdeed(connection)
+        call: Any = raised.value
+        yield f"{call.details()} {call.debug_error_string()}"
+        yield f"{call.initial_metadata()} {call.trailing_metadata()}"
+
+
+def _texts(message: object, call: grpc.Call) -> Iterator[str]:
+    yield str(message)
+    yield f"{call.details()} {list(call.initial_metadata())} {list(call.trailing_metadata())}"

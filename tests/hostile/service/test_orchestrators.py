@@ -1,0 +1,296 @@
+"""Whatever happens to the orchestrator or to the service: nothing stays open, nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NoReturn
+
+import grpc
+import pytest
+from glovebox_agent.errors import ConnectionLost
+from glovebox_agent.session import Session
+
+from runner.core.chain import BrokenTrace, verify_chain
+from runner.core.errors import InfraError
+from runner.core.outcome import TimedOut
+from runner.orchestrator.service_pool import ServiceWorker
+from runner.service.arguments import SeatLimits
+from runner.service.host import Host
+from runner.service.monotonic_clock import MonotonicClock
+from runner.wire.control_client import ControlClient
+from runner.wire.control_server import ControlServer
+from runner.wire.ports import Opened, Records, Unhostable
+from runner.wire.tool_server import ToolServerLimits
+from tests.parts.gloves import Gloves, gloves, refused_with
+from tests.parts.listening import Listened, listening, wait_until
+from tests.parts.specs import episode_spec
+
+ENDING_S = 8.0
+"""A service that is told to stop stops by itself within this time."""
+
+
+def test_an_episode_nobody_listens_to_any_more_is_gone(client: ControlClient, episode_id: str) -> None:
+    stream = client.open_episode(episode_spec(episode_id=episode_id))
+    opened = next(stream)
+    assert isinstance(opened, Opened)
+    stream.close()
+    assert wait_until(lambda: not os.path.exists(opened.seats[0].directory))
+    assert not client.close_episode(episode_id, timed_out=False)
+
+
+def test_also_when_nothing_happens_in_it(client: ControlClient, episode_id: str) -> None:
+    """The service has nothing to send then, so nothing tells it by itself that nobody takes it."""
+    stream = client.open_episode(episode_spec(episode_id=episode_id))
+    opened, first = next(stream), next(stream)
+    assert isinstance(opened, Opened)
+    assert isinstance(first, Records)
+    time.sleep(0.6)
+    stream.close()
+    assert wait_until(lambda: not os.path.exists(opened.seats[0].directory))
+    assert not client.close_episode(episode_id, timed_out=False)
+
+
+def test_also_while_its_agent_is_at_work(client: ControlClient, episode_id: str) -> None:
+    stream = client.open_episode(episode_spec(episode_id=episode_id))
+    opened = next(stream)
+    assert isinstance(opened, Opened)
+    with gloves(opened.seats[0].directory) as connection:
+        connection.call("get_account", id="ax1")
+        stream.close()
+        assert wait_until(lambda: _is_gone(connection))
+    assert not client.close_episode(episode_id, timed_out=False)
+
+
+def test_a_name_is_taken_while_its_episode_is_open(client: ControlClient, episode_id: str) -> None:
+    spec = episode_spec(episode_id=episode_id)
+    with listening(client, spec) as episode:
+        second = next(client.open_episode(spec))
+        assert isinstance(second, Unhostable)
+        assert second.field == "episode_id"
+        with gloves(episode.directory) as connection:
+            assert connection.task().instruction == "Do it."
+
+
+def test_the_end_of_one_episode_is_not_the_end_of_its_namesake(
+    client: ControlClient, episode_id: str
+) -> None:
+    spec = episode_spec(episode_id=episode_id)
+    unread = client.open_episode(spec)
+    next(unread)
+    assert client.close_episode(episode_id, timed_out=False)
+    with listening(client, spec) as namesake:
+        list(unread)
+        unread.close()
+        time.sleep(0.3)
+        with gloves(namesake.directory) as connection:
+            assert connection.task().instruction == "Do it."
+
+
+def test_closing_twice_or_what_never_was_is_no_error(client: ControlClient, episode_id: str) -> None:
+    with listening(client, episode_spec(episode_id=episode_id)) as episode:
+        assert episode.close()
+        assert not episode.close()
+    assert not client.close_episode("never was", timed_out=True)
+
+
+def test_wall_time_ends_a_seat_that_still_calls(client: ControlClient, episode_id: str) -> None:
+    with listening(client, episode_spec(episode_id=episode_id, wall_ms=300)) as episode:
+        with gloves(episode.directory) as connection:
+            assert 0 < connection.task().remaining.wall_ms <= 300
+            assert wait_until(lambda: connection.call("get_account", id="ax1").ended)
+        assert wait_until(lambda: episode.ended_seats == ["agent"])
+        episode.close()
+        assert episode.evidence.ends == {"agent": TimedOut(300)}
+
+
+def test_closing_for_want_of_time_ends_a_seat_that_is_silent(client: ControlClient, episode_id: str) -> None:
+    with listening(client, episode_spec(episode_id=episode_id, wall_ms=60_000)) as episode:
+        episode.close(timed_out=True)
+        assert episode.evidence.ends == {"agent": TimedOut(60_000)}
+        assert [event["kind"] for event in episode.events] == ["opened", "seat_ended", "closed", "sealed"]
+
+
+def test_a_world_that_cannot_go_on_ends_the_episode_without_a_seal(
+    client: ControlClient, episode_id: str
+) -> None:
+    spec = episode_spec(episode_id=episode_id, world="scheduling", state={"jobs": [{"cron": "* * * * *"}]})
+    episode = Listened(client, spec)
+    with gloves(episode.directory) as connection:
+        answer = connection.call("create_job", name="a", cron="* * * * *", command="c")
+        assert (answer.WhichOneof("result"), answer.ended) == ("refusal", True)
+    episode.hear_out()
+    assert episode.unhostable == Unhostable("initial_state.jobs[0].name", "is missing")
+    with pytest.raises(BrokenTrace):
+        verify_chain(episode.records)
+    assert wait_until(lambda: not os.path.exists(episode.directory))
+    assert not episode.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"world": "moon"}, "profile or world"),
+        ({"profile": "mild"}, "profile or world"),
+        ({"state": {"accounts": []}}, "initial_state.accounts"),
+    ],
+)
+def test_what_cannot_be_hosted_is_said_and_leaves_nothing(
+    client: ControlClient, episode_id: str, change: dict[str, str], field: str
+) -> None:
+    before = client.health()
+    answer = list(client.open_episode(episode_spec(episode_id=episode_id, **change)))  # type: ignore[arg-type]
+    assert [type(message) for message in answer] == [Unhostable]
+    assert isinstance(answer[0], Unhostable)
+    assert answer[0].field == field
+    assert client.health().episodes_open == before.episodes_open
+
+
+def test_a_service_that_is_killed_is_missed_by_both_sides(mortal_worker: ServiceWorker) -> None:
+    episode = Listened(mortal_worker.client, episode_spec())
+    with Session(f"{episode.directory}/grpc.sock") as session:
+        session.call("get_account", {"id": "ax1"})
+        os.kill(mortal_worker.pid, signal.SIGKILL)
+        with pytest.raises(ConnectionLost):
+            _call_for_ever(session)
+    episode.hear_out()
+    assert "UNAVAILABLE" in str(episode.lost)
+    with pytest.raises(InfraError):
+        mortal_worker.client.health()
+    directory = Path(episode.directory)
+    mortal_worker.stop()
+    assert not directory.exists()
+
+
+@pytest.mark.parametrize("open_episodes", [0, 3])
+def test_it_ends_when_whoever_started_it_is_gone(open_episodes: int) -> None:
+    with served("s", "--until-stdin-closes") as service:
+        sockets = _opened(service.client, open_episodes)
+        assert service.process.stdin is not None
+        service.process.stdin.close()
+        assert service.process.wait(ENDING_S) == 0
+        assert not any(path.exists() for path in sockets)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_when_it_is_told_to(number: signal.Signals) -> None:
+    with served("s") as service:
+        sockets = _opened(service.client, 2)
+        service.process.send_signal(number)
+        assert service.process.wait(ENDING_S) == 0
+        assert not any(path.exists() for path in sockets)
+
+
+@pytest.mark.parametrize("umask", ["000", "022", "077"])
+def test_nobody_else_comes_near_a_socket_but_a_box_may_connect(umask: str) -> None:
+    with served("s", umask=umask) as service, listening(service.client, episode_spec()) as episode:
+        room = Path(episode.directory)
+        assert _mode(service.directory) == 0o700
+        assert _mode(room) == 0o755
+        assert _mode(room / "grpc.sock") == 0o666
+        assert [path.name for path in room.iterdir()] == ["grpc.sock"]
+
+
+def test_it_says_where_sockets_are_from_wherever_one_stands() -> None:
+    with served("s") as service, listening(service.client, episode_spec()) as episode:
+        assert Path(episode.directory).is_absolute()
+        assert Path(episode.directory, "grpc.sock").is_socket()
+
+
+def test_a_full_service_turns_one_more_away_and_still_closes() -> None:
+    with TemporaryDirectory(prefix="gb-") as directory, ExitStack() as stack:
+        host = Host(Path(directory), MonotonicClock(), SeatLimits(), ToolServerLimits())
+        server = ControlServer(host, f"{directory}/control.sock", open_episodes=2)
+        client = ControlClient(f"{directory}/control.sock")
+        one, _ = (
+            stack.enter_context(listening(client, episode_spec(episode_id=name))) for name in ("one", "two")
+        )
+        with pytest.raises(InfraError, match="RESOURCE_EXHAUSTED"):
+            next(client.open_episode(episode_spec(episode_id="three")))
+        assert client.health().episodes_open == 2
+        assert one.close()
+        stack.enter_context(listening(client, episode_spec(episode_id="three")))
+        assert client.health().episodes_open == 2
+        stack.close()
+        client.close()
+        host.close()
+        server.stop()
+
+
+def test_a_socket_that_cannot_be_made_leaves_nothing_open() -> None:
+    with TemporaryDirectory(prefix="gb-") as directory:
+        deep = Path(directory) / ("d" * 100)
+        host = Host(deep, MonotonicClock(), SeatLimits(), ToolServerLimits())
+        with pytest.raises(InfraError, match="no socket can be made"):
+            host.open_episode(episode_spec())
+        assert host.health().episodes_open == 0
+        assert list(deep.iterdir()) == []
+
+
+@pytest.mark.parametrize("method", ["OpenEpisode", "CloseEpisode", "Health"])
+def test_an_agent_cannot_reach_the_orchestrators_methods(
+    client: ControlClient, episode_id: str, method: str
+) -> None:
+    spec = episode_spec(episode_id=episode_id)
+    with listening(client, spec) as episode, gloves(episode.directory) as connection:
+        send = connection.channel.unary_unary(f"/glovebox.v1.ControlService/{method}", None, None)
+        assert refused_with(lambda: send(b""))[0] is grpc.StatusCode.UNIMPLEMENTED
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A service as a user starts it."""
+
+    directory: Path
+    process: subprocess.Popen[bytes]
+    client: ControlClient
+
+
+@contextmanager
+def served(directory: str, *options: str, umask: str = "022") -> Iterator[Served]:
+    """Start a service by the command, in a folder that is named as seen from where it is started."""
+    with TemporaryDirectory(prefix="gb-") as parent, ExitStack() as stack:
+        command = ["/bin/sh", "-c", f'umask {umask}; exec "$0" -m runner serve "$@"', sys.executable]
+        process = subprocess.Popen([*command, directory, *options], stdin=subprocess.PIPE, cwd=parent)
+        stack.enter_context(process)
+        stack.callback(process.kill)
+        client = ControlClient(f"{parent}/{directory}/control.sock")
+        stack.callback(client.close)
+        client.wait_until_ready(20)
+        yield Served(Path(parent, directory), process, client)
+
+
+def _opened(client: ControlClient, count: int) -> list[Path]:
+    """Open episodes, each with an agent that keeps a stream open; return their sockets."""
+    sockets = []
+    for number in range(count):
+        episode = Listened(client, episode_spec(episode_id=str(number)))
+        sockets.append(Path(episode.directory, "grpc.sock"))
+        Session(sockets[-1]).call("get_account", {"id": "ax1"})
+    return sockets
+
+
+def _is_gone(connection: Gloves) -> bool:
+    try:
+        connection.call("get_account", id="ax1")
+    except grpc.RpcError:
+        return True
+    return False
+
+
+def _call_for_ever(session: Session) -> NoReturn:
+    while True:
+        session.call("get_account", {"id": "ax1"})
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
