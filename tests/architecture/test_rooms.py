@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections import defaultdict
 from functools import cache
@@ -68,3 +69,26 @@ def test_a_room_imports_no_library_but_its_own(room: str) -> None:
 
 def test_every_room_says_which_libraries_it_imports() -> None:
     assert _libraries_in_use().keys() - {"snapshots"} <= LIBRARIES.keys()
+
+
+@pytest.mark.parametrize("room", ["agent_sdk", "proto", "runner", "snapshots", "tests"])
+def test_git_ignores_no_source_of_ours(room: str) -> None:
+    ignored = subprocess.run(
+        [
+            "git",
+            "-c",
+            f"safe.directory={ROOT}",
+            "ls-files",
+            "--others",
+            "--ignored",
+            "--exclude-standard",
+            room,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert [
+        name for name in ignored if name.endswith((".py", ".pyi", ".proto")) and "node_modules" not in name
+    ] == []
