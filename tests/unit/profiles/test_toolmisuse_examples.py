@@ -1,0 +1,161 @@
+"""The worked examples of the ToolMisuseBench specification (part 4.9), call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from runner.core.clock import StoppedClock
+from runner.core.evidence import Exchange, read_evidence
+from runner.profiles.toolmisuse import ToolMisuse
+from runner.testing.memory_recorder import MemoryRecorder
+from tests.parts.specs import ACCOUNTS, episode_spec
+
+Call = tuple[str, dict[str, Any]]
+UPDATE: Call = ("update_account", {"id": "ax1", "patch": {"tier": "pro"}})
+ON_FIRST = {"on_nth_call": 1}
+
+
+def played(
+    moves: list[Call],
+    *faults: Mapping[str, Any],
+    world: str = "crud",
+    state: Mapping[str, Any] = ACCOUNTS,
+    seed: int = 1,
+    steps: int = 6,
+    calls: int = 6,
+    retries: int = 2,
+) -> list[Exchange]:
+    """Return what came of the moves."""
+    budget = {"steps": steps, "calls": calls, "retries": retries}
+    spec = episode_spec(*faults, world=world, profile="toolmisuse", state=state, seed=seed, **budget)  # type: ignore[arg-type]
+    recorder = MemoryRecorder()
+    episode = ToolMisuse().open_episode(spec, recorder, StoppedClock())
+    for tool, arguments in moves:
+        episode.seats[0].call(tool, arguments)
+    episode.close()
+    return list(read_evidence(recorder.written()).exchanges)
+
+
+def codes(exchanges: list[Exchange]) -> list[str]:
+    return ["ok" if call.failure is None else call.failure.code for call in exchanges]
+
+
+def details(exchange: Exchange) -> dict[str, Any]:
+    assert exchange.failure is not None
+    return dict(exchange.failure.details)
+
+
+def told(fault: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a fault as the agent is told of it."""
+    return {
+        "fault_type": fault["fault_type"],
+        "severity": fault.get("severity", "soft"),
+        "payload": fault.get("payload", {}),
+    }
+
+
+def test_1_a_timeout_strikes_once() -> None:
+    timeout = {"fault_type": "timeout", "trigger": ON_FIRST, "payload": {"timeout_ms": 50}}
+    first, second = played([UPDATE, UPDATE], timeout)
+    assert codes([first, second]) == ["timeout", "ok"]
+    assert details(first) == {"timeout_ms": 50, "faults": [told(timeout)]}
+
+
+def test_2_without_retries_the_first_failure_is_the_end_and_hides_its_fault() -> None:
+    timeout = {"fault_type": "timeout", "trigger": ON_FIRST, "payload": {"timeout_ms": 50}}
+    (only,) = played([UPDATE], timeout, retries=0)
+    assert codes([only]) == ["retry_exceeded"]
+    assert details(only) == {"max_retries": 0, "original_error_code": "timeout"}
+
+
+def test_3_a_drift_renames_what_was_sent() -> None:
+    drift = {
+        "fault_type": "schema_drift",
+        "trigger": ON_FIRST,
+        "payload": {"rename_args": {"id": "account_id"}},
+    }
+    first, second = played([UPDATE, UPDATE], drift)
+    assert codes([first, second]) == ["missing_required_arg", "ok"]
+    assert details(first) == {"missing": ["id"], "tool_name": "update_account", "faults": [told(drift)]}
+    assert first.delivered == {"patch": {"tier": "pro"}, "account_id": "ax1"}
+    assert first.sent == UPDATE[1]
+
+
+def test_4_events_of_a_failing_fault_stand_in_an_order_of_their_own() -> None:
+    authz = {"fault_type": "authz", "trigger": {"on_tool": "update_account"}}
+    drift = {"fault_type": "schema_drift", "payload": {"add_required": {"zz": 1}}}
+    lie = {"fault_type": "adversarial_error", "payload": {"code": "E1"}}
+    (only,) = played([UPDATE], authz, drift, lie)
+    assert codes([only]) == ["E1"]
+    assert details(only) == {
+        "required_role": None,
+        "original_error_code": "authz_denied",
+        "faults": [told(drift), told(authz), told(lie), told(lie)],
+    }
+
+
+def test_5_events_of_a_rewritten_refusal_stand_in_another() -> None:
+    drift = {"fault_type": "schema_drift", "payload": {"rename_args": {"absent": "x"}}}
+    lie = {"fault_type": "adversarial_error"}
+    first, second = played([("get_account", {"id": "nope"}), UPDATE], drift, lie)
+    assert codes([first, second]) == ["not_found", "ok"]
+    assert details(first)["faults"] == [told(lie), told(lie), told(drift)]
+    assert second.output is not None
+    assert second.output["faults"] == [told(drift)]
+
+
+def test_6_a_call_that_does_not_fit_is_never_rewritten() -> None:
+    lie = {"fault_type": "adversarial_error", "payload": {"code": "E1"}}
+    (only,) = played([("get_account", {})], lie)
+    assert codes([only]) == ["missing_required_arg"]
+    assert details(only) == {"missing": ["id"], "tool_name": "get_account"}
+
+
+def test_7_chance_follows_the_references_stream() -> None:
+    timeout = {"fault_type": "timeout", "trigger": {"prob": 0.2}}
+    made = played([("list_jobs", {})] * 4, timeout, world="scheduling", state={}, seed=42, retries=9)
+    assert codes(made) == ["ok", "timeout", "timeout", "timeout"]
+
+
+def test_8_a_rate_limit_holds_from_its_call_on() -> None:
+    limit = {"fault_type": "rate_limit", "payload": {"after_n_calls": 1}}
+    made = played([UPDATE] * 3, limit)
+    assert codes(made) == ["ok", "rate_limited", "rate_limited"]
+    assert details(made[1]) == {"retry_after_ms": 250, "faults": [told(limit)]}
+
+
+def test_9_the_call_beyond_the_limit_is_recorded_too() -> None:
+    made = played([UPDATE] * 3, steps=9, calls=2)
+    assert codes(made) == ["ok", "ok", "budget_exceeded"]
+
+
+def test_10_a_retyped_argument_is_refused_and_true_is_an_integer() -> None:
+    drift = {
+        "fault_type": "schema_drift",
+        "trigger": ON_FIRST,
+        "payload": {"type_changes": {"top_k": "string"}},
+    }
+    moves = [("search_docs", {"query": "x", "top_k": top_k}) for top_k in (1, True)]
+    first, second = played(moves, drift, world="retrieval", state={"docs": []})
+    assert codes([first, second]) == ["invalid_argument_type", "ok"]
+    about = {"arg": "top_k", "expected": "integer", "received": "str", "tool_name": "search_docs"}
+    assert details(first) == {**about, "faults": [told(drift)]}
+
+
+def test_11_a_token_opens_the_gate_and_is_refused_by_the_tool() -> None:
+    authz = {"fault_type": "authz", "payload": {"required_token": "T"}}
+    tool, arguments = UPDATE
+    made = played([UPDATE, (tool, {**arguments, "token": "T"})], authz)
+    assert codes(made) == ["authz_denied", "unknown_argument"]
+    assert details(made[1]) == {"unknown": ["token"], "tool_name": "update_account"}
+
+
+def test_12_each_lie_takes_a_draw_to_strike_and_a_draw_to_speak() -> None:
+    lie = {
+        "fault_type": "adversarial_error",
+        "trigger": {"prob": {"p": 1, "seed": 7}},
+        "payload": {"messages": ["a", "b", "c"]},
+    }
+    made = played([("get_account", {"id": "nope"})] * 4, lie, retries=9)
+    assert [call.failure.message for call in made if call.failure] == ["c", "c", "a", "b"]

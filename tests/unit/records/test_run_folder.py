@@ -1,0 +1,249 @@
+"""What one process wrote another reads; what was torn is left out; what was changed is said to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.core.chain import BrokenTrace, Chain, Record, verify_chain
+from runner.core.errors import InputError
+from runner.core.gold import Gold
+from runner.core.json_values import canonical_json
+from runner.core.outcome import Finished, Infra, InfraKind
+from runner.core.score import Score
+from runner.core.task import Case, Suite, Task
+from runner.orchestrator.plan import PlannedEpisode, plan_episodes
+from runner.orchestrator.run import missing
+from runner.records.episode_name import EpisodeName
+from runner.records.row import EpisodeRow
+from runner.records.run_folder import RunFolder
+from tests.parts.specs import ACCOUNTS, episode_spec, fault_plan
+
+
+def task(task_id: str) -> Task:
+    renames = {"z": "a", "a": "z"}
+    return Task(
+        task_id=task_id,
+        world="crud",
+        profile="toolmisuse",
+        initial_state=ACCOUNTS,
+        fault_plan=fault_plan({"fault_type": "schema_drift", "payload": {"rename_args": renames}}),
+        seed=7,
+        seats=episode_spec(steps=3).seats,
+        tags={},
+    )
+
+
+SUITE = Suite("small", tuple(Case(task(name), Gold("toolmisuse", ())) for name in ("t1", "t2/x", "ä")))
+NAME = EpisodeName("agent", "t1", 0)
+
+
+def row(name: EpisodeName = NAME, **changes: Any) -> EpisodeRow:
+    plain = EpisodeRow(
+        name=name,
+        seed=7,
+        outcome=Finished("é"),
+        score=Score(True, {"check_0:equals": True}, {"steps": 1, "rate": 0.5}),
+        trace="",
+        trace_digest="",
+        attempts=1,
+        wall_ms=5,
+        stdout_bytes=0,
+        stderr_bytes=0,
+        refusals=0,
+    )
+    return replace(plain, **changes)
+
+
+def infra(name: EpisodeName = NAME) -> EpisodeRow:
+    return row(name, outcome=Infra(InfraKind.ENGINE, "no daemon"), score=Score(None))
+
+
+def trace(*events: dict[str, Any]) -> list[Record]:
+    chain = Chain()
+    records = [Record(text, chain.link(text), 10, 20) for text in map(canonical_json, events)]
+    seal = chain.seal()
+    return [*records, Record(seal, chain.link(seal), 11, 0)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    """A new one."""
+    return RunFolder.create(tmp_path / "run", {"suite": "small", "n": 1}, SUITE)
+
+
+def again(folder: RunFolder) -> RunFolder:
+    """The same folder, as another process finds it."""
+    return RunFolder.open(folder.path)
+
+
+def test_another_reads_what_one_has_written(folder: RunFolder) -> None:
+    records = trace({"kind": "call", "é": [1, 1.0, 10**30]})
+    where = folder.write_trace(NAME, records)
+    written = row(trace=where, trace_digest=verify_chain(records))
+    folder.append_row(written)
+    folder.write_output(NAME, b"said\xff", b"")
+    other = again(folder)
+    assert other.rows() == [written]
+    assert other.read_trace(written) == records
+    assert verify_chain(other.read_trace(written)) == written.trace_digest
+    assert [path.read_bytes() for path in other.outputs(NAME)] == [b"said\xff"]
+    assert other.manifest() == {"format": "glovebox.run/1", "suite": "small", "n": 1}
+
+
+def test_a_suite_is_read_as_it_was_with_the_order_of_its_keys(folder: RunFolder) -> None:
+    suite = again(folder).suite()
+    assert suite == SUITE
+    payload = suite.cases[0].task.fault_plan[0].payload["rename_args"]
+    assert isinstance(payload, dict)
+    assert list(payload) == ["z", "a"]
+
+
+def test_a_new_run_does_not_go_where_something_is(folder: RunFolder, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=f"go on with: glovebox resume {folder.path}"):
+        RunFolder.create(folder.path, {}, SUITE)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="is not empty"):
+        RunFolder.create(tmp_path / "file", {}, SUITE)
+    (tmp_path / "empty").mkdir()
+    RunFolder.create(tmp_path / "empty", {}, SUITE)
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", "{}", '{"format":"glovebox.run/99"}', "\ud800"])
+def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        (tmp_path / "run.json").write_bytes(text.encode("utf-8", "surrogatepass"))
+    with pytest.raises(InputError, match=r"run\.json"):
+        RunFolder.open(tmp_path)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 40, -2, -1])
+def test_a_torn_last_row_is_left_out_and_cut_off(folder: RunFolder, cut: int) -> None:
+    whole, torn = row(), row(EpisodeName("agent", "t2/x", 0))
+    folder.append_row(whole)
+    line = canonical_json(torn.to_json()) + "\n"
+    with (folder.path / "episodes.jsonl").open("a") as rows:
+        rows.write(line[:cut])
+    known = again(folder).rows()
+    assert known == ([whole, torn] if cut == -1 else [whole])
+    resumed = again(folder)
+    resumed.drop_torn_row()
+    assert resumed.rows() == [whole]
+    resumed.append_row(torn)
+    assert again(folder).rows() == [whole, torn]
+
+
+def test_dropping_leaves_a_whole_file_alone(folder: RunFolder) -> None:
+    folder.drop_torn_row()
+    assert folder.rows() == []
+    folder.append_row(row())
+    before = (folder.path / "episodes.jsonl").read_bytes()
+    folder.drop_torn_row()
+    assert (folder.path / "episodes.jsonl").read_bytes() == before
+
+
+def _lose_a_key(value: dict[str, Any]) -> None:
+    del value["seed"]
+
+
+def _lose_the_outcome(value: dict[str, Any]) -> None:
+    value["end"] = {"outcome": "won"}
+
+
+@pytest.mark.parametrize("spoil", [_lose_a_key, _lose_the_outcome])
+def test_a_row_that_was_changed_is_named_by_its_line(
+    folder: RunFolder, spoil: Callable[[dict[str, Any]], None]
+) -> None:
+    value = row().to_json()
+    spoil(value)
+    (folder.path / "episodes.jsonl").write_text(
+        f"{canonical_json(row().to_json())}\n{canonical_json(value)}\n"
+    )
+    with pytest.raises(InputError, match=r"episodes\.jsonl:2 is not a row"):
+        folder.rows()
+
+
+def test_a_later_row_replaces_an_earlier_of_the_same_episode(folder: RunFolder) -> None:
+    other = EpisodeName("agent", "t2/x", 0)
+    for written in (infra(), row(other), row(attempts=2)):
+        folder.append_row(written)
+    assert folder.rows() == [row(attempts=2), row(other)]
+
+
+def test_episodes_that_read_alike_are_kept_apart(folder: RunFolder) -> None:
+    one, other = EpisodeName("a/b", "c", 0), EpisodeName("a", "b/c", 0)
+    assert str(one) == str(other)
+    folder.append_row(row(one))
+    folder.append_row(row(other))
+    assert [written.name for written in again(folder).rows()] == [one, other]
+    paths = {folder.write_trace(name, trace()) for name in (one, other)}
+    assert len(paths) == 2
+
+
+def test_rows_of_many_threads_are_all_whole(folder: RunFolder) -> None:
+    names = [EpisodeName("agent", "t1", trial) for trial in range(60)]
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(lambda name: folder.append_row(row(name)), names))
+    assert {written.name for written in again(folder).rows()} == set(names)
+
+
+def test_a_trace_that_was_edited_is_found(folder: RunFolder) -> None:
+    where = folder.write_trace(NAME, trace({"kind": "call", "n": 1}))
+    path = folder.path / where
+    path.write_text(path.read_text().replace('"n":1', '"n":2'))
+    with pytest.raises(BrokenTrace):
+        verify_chain(folder.read_trace(row(trace=where)))
+
+
+@pytest.mark.parametrize("text", ["x\n", "[]\n", "{}\n", '{"event":1}\n', "\xff\n"])
+def test_what_is_no_trace_is_said_to_be_none(folder: RunFolder, text: str) -> None:
+    where = folder.write_trace(NAME, trace())
+    (folder.path / where).write_text(text, encoding="latin-1")
+    with pytest.raises(InputError, match="is not a readable trace"):
+        folder.read_trace(row(trace=where))
+    with pytest.raises(InputError, match="is not a readable trace"):
+        folder.read_trace(row(trace="traces/none.jsonl"))
+
+
+def test_nothing_half_written_is_left_lying_about(folder: RunFolder) -> None:
+    folder.write_trace(NAME, trace({"kind": "call"}))
+    folder.append_row(row())
+    files = sorted(path.name for path in folder.path.rglob("*") if path.is_file())
+    assert files == ["episodes.jsonl", "run.json", "suite.jsonl", "t1.0.jsonl"]
+
+
+PLANNED = list(plan_episodes(SUITE, ["one", "two"], trials=2, seed=0))
+
+
+def test_everything_is_missing_at_first_and_nothing_at_last() -> None:
+    assert missing(PLANNED, []) == PLANNED
+    assert missing(PLANNED, [row(planned.name) for planned in PLANNED]) == []
+
+
+def test_what_is_missing_keeps_the_order_of_the_plan() -> None:
+    done = [row(PLANNED[place].name) for place in (5, 0, 7)]
+    assert missing(PLANNED, done) == [one for place, one in enumerate(PLANNED) if place not in (0, 5, 7)]
+
+
+def test_our_own_failures_are_run_again_and_successes_and_failures_of_agents_are_not() -> None:
+    rows = [infra(PLANNED[0].name), row(PLANNED[1].name, score=Score(False)), row(PLANNED[2].name)]
+    assert missing(PLANNED, rows) == [PLANNED[0], *PLANNED[3:]]
+
+
+def test_rows_of_another_plan_change_nothing() -> None:
+    assert missing(PLANNED, [row(EpisodeName("three", "t1", 0)), row(EpisodeName("one", "t1", 9))]) == PLANNED
+
+
+def test_an_episode_is_not_mistaken_for_another_that_reads_alike() -> None:
+    suite = Suite("s", (Case(task("c"), Gold("x", ())), Case(task("b/c"), Gold("x", ()))))
+    planned: list[PlannedEpisode] = list(plan_episodes(suite, ["a/b", "a"], trials=1, seed=0))
+    left = missing(planned, [row(EpisodeName("a/b", "c", 0))])
+    assert [one.name for one in left] == [
+        one.name for one in planned if one.name != EpisodeName("a/b", "c", 0)
+    ]
+    assert len({one.to_spec(1).episode_id for one in planned}) == len(planned) == 4

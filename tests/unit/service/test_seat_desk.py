@@ -1,0 +1,67 @@
+"""Whatever breaks behind the desk: the agent hears that its work has ended, the orchestrator hears why."""
+
+from __future__ import annotations
+
+import logging
+from threading import Lock
+
+import pytest
+
+from runner.core.ledger import Budget, Ledger
+from runner.core.refusal import Refusal, RefusalKind
+from runner.core.seat import Seat
+from runner.core.tools import ToolCall, ToolResult, ToolSpec
+from runner.profiles.native import Native
+from runner.service.arguments import SeatLimits
+from runner.service.monotonic_clock import MonotonicClock
+from runner.service.seat_desk import SeatDesk
+from runner.testing.memory_recorder import MemoryRecorder
+from runner.wire.ports import Unhostable
+
+
+class Cracked:
+    """A toolset with a mistake in it."""
+
+    def list_tools(self) -> tuple[ToolSpec, ...]:
+        return ()
+
+    def call(self, call: ToolCall) -> ToolResult:
+        raise ZeroDivisionError("secret of the house")
+
+
+@pytest.fixture
+def broken() -> list[Unhostable]:
+    """What the orchestrator is told."""
+    return []
+
+
+@pytest.fixture
+def desk(broken: list[Unhostable]) -> SeatDesk:
+    """One with a mistake behind it."""
+    recorder = MemoryRecorder()
+    return SeatDesk(
+        Seat("agent", "Do it.", Cracked(), Ledger(Budget()), recorder),
+        profile=Native(),
+        recorder=recorder,
+        lock=Lock(),
+        clock=MonotonicClock(),
+        wall_ms=None,
+        limits=SeatLimits(),
+        on_broken=broken.append,
+    )
+
+
+def test_a_mistake_of_ours_ends_the_work_and_says_nothing(
+    desk: SeatDesk, broken: list[Unhostable], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR):
+        assert desk.call("t", "{}", "") == Refusal(RefusalKind.ENDED)
+    assert [why.field for why in broken] == ["world"]
+    assert "ZeroDivisionError" in broken[0].reason
+    assert "secret of the house" in caplog.text
+
+
+def test_it_is_told_once_and_nothing_is_let_in_after_it(desk: SeatDesk, broken: list[Unhostable]) -> None:
+    answers = [desk.call("t", "{}", name) for name in ("", "", "a", "a")]
+    assert answers == [Refusal(RefusalKind.ENDED)] * 4
+    assert len(broken) == 1
