@@ -2,7 +2,7 @@
 
 Calls go over one open stream by default, a request out and its answer in, which is the fastest that gRPC
 gives. Without the stream each call is an exchange of its own: slower, but from several threads at once,
-and a call whose answer was lost is sent once more under the same name, so that it is carried out once.
+and a call whose answer was lost is sent again under the same name, so that it is carried out once.
 """
 
 from __future__ import annotations
@@ -174,10 +174,20 @@ class Session:
             problem = self._error(error, sent_bytes=request.ByteSize())
             if not isinstance(problem, ConnectionLost):
                 raise problem from error
-        try:
-            return self._stub.CallTool(request, timeout=self._patience_ms / 1000, wait_for_ready=True)
-        except grpc.RpcError as error:
-            raise self._error(error, sent_bytes=request.ByteSize()) from error
+        return self._send_again(request)
+
+    def _send_again(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        """Send a call whose answer was lost until it is answered; the break may outlast the first attempt."""
+        deadline = time.monotonic() + self._patience_ms / 1000
+        while True:
+            left_s = max(0.001, deadline - time.monotonic())
+            try:
+                return self._stub.CallTool(request, timeout=left_s, wait_for_ready=True)
+            except grpc.RpcError as error:
+                problem = self._error(error, sent_bytes=request.ByteSize())
+                if not isinstance(problem, ConnectionLost) or time.monotonic() >= deadline:
+                    raise problem from error
+                time.sleep(_POLL_S)
 
     def _submit(self, request: pb.SubmitRequest) -> bool:
         if self._stream is not None:
