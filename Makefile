@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := menu
 PACKAGES := runner snapshots agent_sdk/python/glovebox_agent tests
-TESTS := .venv/bin/python -m pytest
+TESTS := .venv/bin/python -m pytest --numprocesses logical --dist worksteal
 
 .PHONY: menu
 menu: ## print this
