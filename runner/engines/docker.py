@@ -121,7 +121,10 @@ class DockerEngine:
         command = (*spec.image.command, *spec.arguments)
         if not command:
             raise InputError(f"the image {spec.image.reference!r} needs a command")
-        config = container_config(self._daemon.client, spec, command, self._options.runtime)
+        own_kernel = self.isolation is Isolation.SANDBOXED_KERNEL
+        config = container_config(
+            self._daemon.client, spec, command, self._options.runtime, own_kernel=own_kernel
+        )
         name = f"box-{secrets.token_hex(8)}"
         with self._starting:
             try:

@@ -18,11 +18,15 @@ from runner.engines.engine import Mount as Shown
 
 _HOSTNAME = "localhost"
 _CPU_PERIOD_US = 100_000
+_KERNEL_TASKS = 256
+"""Threads of a gVisor that is busy; with fewer it dies, and the box with it."""
+_TMP_BYTES_PER_FILE = 4096
+"""For as many files is there room, however small they are: an empty one takes the kernel's memory."""
 _WRITABLE = "rw,noexec,nosuid,nodev,mode=1777"
 
 
 def container_config(
-    client: APIClient, spec: BoxSpec, command: Sequence[str], runtime: str | None
+    client: APIClient, spec: BoxSpec, command: Sequence[str], runtime: str | None, *, own_kernel: bool
 ) -> dict[str, Any]:
     """Return the body of the request that creates a box.
 
@@ -31,6 +35,7 @@ def container_config(
         spec: the box.
         command: to run, with its arguments; replaces the image's own.
         runtime: registered with the daemon; None for its default.
+        own_kernel: whether the runtime brings a kernel, whose threads are tasks of the container too.
     """
     config: dict[str, Any] = client.create_container_config(
         spec.image.digest or spec.image.reference,
@@ -41,12 +46,12 @@ def container_config(
         environment=spec.image.environment,
         labels=spec.labels,
         healthcheck=Healthcheck(test=["NONE"]),
-        host_config=_host_config(client, spec, runtime),
+        host_config=_host_config(client, spec, runtime, own_kernel),
     )
     return config
 
 
-def _host_config(client: APIClient, spec: BoxSpec, runtime: str | None) -> HostConfig:
+def _host_config(client: APIClient, spec: BoxSpec, runtime: str | None, own_kernel: bool) -> HostConfig:
     shown = (Shown(spec.gloves, GLOVES), *spec.image.mounts, *spec.mounts)
     return client.create_host_config(
         network_mode="none",
@@ -62,17 +67,17 @@ def _host_config(client: APIClient, spec: BoxSpec, runtime: str | None) -> HostC
         # What it prints is read from the daemon directly and must not fill the daemon's disk.
         log_config=LogConfig(type="none", config={}),
         runtime=runtime,
-        **_resources(spec.limits),
+        **_resources(spec.limits, _KERNEL_TASKS if own_kernel else 0),
     )
 
 
-def _resources(limits: Limits) -> dict[str, Any]:
+def _resources(limits: Limits, kernel_tasks: int) -> dict[str, Any]:
     return {
         "mem_limit": limits.memory_bytes,
         "memswap_limit": limits.memory_bytes,
         "cpu_period": _CPU_PERIOD_US,
         "cpu_quota": round(limits.cpus * _CPU_PERIOD_US),
-        "pids_limit": limits.processes,
+        "pids_limit": limits.processes + kernel_tasks,
         "ulimits": [
             _both("nofile", limits.open_files),
             _both("fsize", limits.file_bytes),
@@ -88,4 +93,6 @@ def _both(name: str, value: int) -> Ulimit:
 
 
 def _tmpfs(spec: BoxSpec) -> dict[str, str]:
-    return dict.fromkeys(("/tmp", *spec.image.scratch), f"{_WRITABLE},size={spec.limits.tmp_bytes}")
+    size_bytes = spec.limits.tmp_bytes
+    options = f"{_WRITABLE},size={size_bytes},nr_inodes={size_bytes // _TMP_BYTES_PER_FILE}"
+    return dict.fromkeys(("/tmp", *spec.image.scratch), options)
