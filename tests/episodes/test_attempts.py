@@ -1,0 +1,209 @@
+"""One attempt, with a real service and a real process as its box: whatever happens, both are put away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.core.errors import InputError
+from runner.core.gold import Gold
+from runner.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome, TimedOut
+from runner.core.task import Case, Task
+from runner.engines.engine import ExitReason, Image, Limits
+from runner.engines.process import ProcessEngine
+from runner.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
+from runner.orchestrator.judge import judge
+from runner.orchestrator.plan import PlannedEpisode
+from runner.orchestrator.service_pool import ServicePool
+from tests.parts.listening import wait_until
+from tests.parts.specs import ACCOUNTS, episode_spec
+
+CONNECTED = """
+import os, pathlib, time
+from glovebox_agent import Session
+session = Session()
+print(os.getpid(), flush=True)
+"""
+
+FINISHES = CONNECTED + "session.call('get_account', {'id': 'ax1'}); session.submit('done')"
+LEAVES = CONNECTED + "session.call('get_account', {'id': 'ax1'})"
+FAILS = CONNECTED + "raise SystemExit(41)"
+HANGS = CONNECTED + "time.sleep(600)"
+SUBMITS_AND_STAYS = CONNECTED + "session.submit('done'); time.sleep(600)"
+NEVER_STOPS = CONNECTED + "[session.call('get_account', {'id': 'ax1'}) for _ in range(10**9)]"
+CREATES_A_JOB = """
+from glovebox_agent import Session
+session = Session()
+try:
+    session.call('create_job', {'name': 'a', 'cron': '* * * * *', 'command': 'c'})
+finally:
+    import time; time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[ProcessEngine]:
+    """Boxes that are plain processes."""
+    made = ProcessEngine()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def own_pool() -> Iterator[ServicePool]:
+    """One service, which the test may kill."""
+    with ServicePool(1) as services:
+        yield services
+
+
+def planned(*, wall_ms: int = 20_000, **change: Any) -> PlannedEpisode:
+    spec = episode_spec(wall_ms=wall_ms)
+    task = {
+        "task_id": "t1",
+        "world": "crud",
+        "profile": "native",
+        "initial_state": ACCOUNTS,
+        "fault_plan": (),
+        "seed": 1,
+        "seats": spec.seats,
+        "tags": {},
+        **change,
+    }
+    gold = Gold("native", ({"op": "exists", "path": "accounts.ax1"},))
+    return PlannedEpisode("agent", Case(Task(**task), gold), 0, 1)
+
+
+def attempted(episode: PlannedEpisode, code: str, engine: ProcessEngine, pool: ServicePool) -> Attempt:
+    plan = BoxPlan(image=Image("", "", (sys.executable, "-c", code)), limits=Limits())
+    return attempt_episode(episode.to_spec(1000), engine, plan, pool)
+
+
+def outcome_of(episode: PlannedEpisode, attempt: Attempt) -> Outcome:
+    return judge(episode.case, attempt.records, attempt.exit, attempt.infra).outcome
+
+
+def nothing_is_open(pool: ServicePool) -> bool:
+    return all(worker.client.health().episodes_open == 0 for worker in pool.workers())
+
+
+def is_gone(attempt: Attempt) -> bool:
+    """Tell whether the agent that printed its process number is no more."""
+    assert attempt.output is not None
+    return not Path(f"/proc/{int(attempt.output.stdout)}").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (FINISHES, Finished("done")),
+        (LEAVES, AgentCrashed("exited without submitting")),
+        (FAILS, AgentCrashed("exit status 41")),
+    ],
+)
+def test_an_agent_that_ends_by_itself(
+    code: str, outcome: Outcome, engine: ProcessEngine, pool: ServicePool
+) -> None:
+    episode = planned()
+    attempt = attempted(episode, code, engine, pool)
+    assert attempt.infra is None
+    assert outcome_of(episode, attempt) == outcome
+    assert is_gone(attempt)
+    assert nothing_is_open(pool)
+
+
+def test_an_agent_that_hangs_is_stopped_when_its_time_is_over(
+    engine: ProcessEngine, pool: ServicePool
+) -> None:
+    episode = planned(wall_ms=1500)
+    attempt = attempted(episode, HANGS, engine, pool)
+    assert attempt.exit is None
+    assert outcome_of(episode, attempt) == TimedOut(1500)
+    assert 1500 <= attempt.wall_ms < 15_000
+    assert is_gone(attempt)
+    assert nothing_is_open(pool)
+
+
+def test_an_agent_that_never_stops_calling_is_stopped_too(engine: ProcessEngine, pool: ServicePool) -> None:
+    episode = planned(wall_ms=1500)
+    attempt = attempted(episode, NEVER_STOPS, engine, pool)
+    assert outcome_of(episode, attempt) == TimedOut(1500)
+    assert nothing_is_open(pool)
+
+
+def test_an_agent_that_stays_after_its_work_is_sent_away(engine: ProcessEngine, pool: ServicePool) -> None:
+    episode = planned(wall_ms=60_000)
+    attempt = attempted(episode, SUBMITS_AND_STAYS, engine, pool)
+    assert outcome_of(episode, attempt) == Finished("done")
+    assert attempt.exit is not None
+    assert attempt.exit.reason is ExitReason.KILLED
+    assert attempt.wall_ms < 30_000
+    assert is_gone(attempt)
+
+
+def test_a_service_that_dies_is_our_failure_and_takes_the_box_with_it(
+    engine: ProcessEngine, own_pool: ServicePool
+) -> None:
+    episode = planned(wall_ms=60_000)
+    doomed = own_pool.workers()[0]
+    with ThreadPoolExecutor(1) as thread:
+        running = thread.submit(attempted, episode, HANGS, engine, own_pool)
+        assert wait_until(lambda: doomed.client.health().episodes_open == 1)
+        time.sleep(1)
+        os.kill(doomed.pid, signal.SIGKILL)
+        attempt = running.result(timeout=30)
+    outcome = outcome_of(episode, attempt)
+    assert isinstance(outcome, Infra)
+    assert outcome.what is InfraKind.SERVICE
+    assert is_gone(attempt)
+    # The next one gets a new service.
+    assert outcome_of(episode, attempted(episode, FINISHES, engine, own_pool)) == Finished("done")
+    assert own_pool.workers()[0].pid != doomed.pid
+
+
+def test_a_box_that_cannot_be_started_leaves_no_episode_open(
+    engine: ProcessEngine, pool: ServicePool
+) -> None:
+    plan = BoxPlan(image=Image("", "", ("no_such_command",)), limits=Limits())
+    with pytest.raises(InputError, match="no_such_command"):
+        attempt_episode(planned().to_spec(1000), engine, plan, pool)
+    assert nothing_is_open(pool)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"world": "moon"}, "no world is called 'moon'"),
+        ({"initial_state": {"accounts": 1}}, "initial_state.accounts"),
+        ({"seats": episode_spec(steps=2**63, wall_ms=1).seats}, "budget.steps: must be from 0 to"),
+        ({"seats": episode_spec(wall_ms=1).seats * 2}, "seats: must be at least one"),
+    ],
+)
+def test_a_task_that_cannot_be_hosted_is_the_tasks_failure(
+    change: dict[str, Any], reason: str, engine: ProcessEngine, pool: ServicePool
+) -> None:
+    episode = planned(**change)
+    outcome = outcome_of(episode, attempted(episode, FINISHES, engine, pool))
+    assert isinstance(outcome, Infra)
+    assert outcome.what is InfraKind.TASK
+    assert reason in outcome.detail
+    assert nothing_is_open(pool)
+
+
+def test_a_world_that_breaks_down_is_never_scored_and_stops_the_box(
+    engine: ProcessEngine, pool: ServicePool
+) -> None:
+    episode = planned(world="scheduling", initial_state={"jobs": [{"cron": "*"}]}, wall_ms=60_000)
+    attempt = attempted(episode, CREATES_A_JOB, engine, pool)
+    verdict = judge(episode.case, attempt.records, attempt.exit, attempt.infra)
+    assert verdict.outcome == Infra(InfraKind.TASK, "initial_state.jobs[0].name: is missing")
+    assert verdict.score.success is None
+    assert attempt.wall_ms < 30_000
+    assert nothing_is_open(pool)
