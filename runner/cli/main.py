@@ -20,6 +20,7 @@ COMMANDS = {
     "images": "runner.cli.images:images",
     "list": "runner.cli.listing:list_all",
     "report": "runner.cli.report:report",
+    "reproduce": "runner.cli.reproduce:reproduce",
     "resume": "runner.cli.resume:resume",
     "run": "runner.cli.run:run",
     "schema": "runner.cli.schema:schema",

@@ -26,7 +26,7 @@ def data_tables(findings: Findings) -> tuple[Table, ...]:
     return (
         _episodes(findings),
         _metrics(findings),
-        _budgeted(findings),
+        budgeted_table(findings),
         _trials(findings),
         _resources(findings),
         _failures(findings),
@@ -108,7 +108,8 @@ def _metric_rows(found: SubjectFindings) -> Iterator[Row]:
             )
 
 
-def _budgeted(findings: Findings) -> Table:
+def budgeted_table(findings: Findings) -> Table:
+    """Return S(k) for every k."""
     columns = (*texts("agent"), *integers("k"), *numbers("s"))
     rows = [
         (found.subject.label, k, share) for found in findings.subjects for k, share in enumerate(found.curve)
