@@ -16,7 +16,7 @@ import pytest
 from runner.core.errors import InputError
 from runner.core.gold import Gold
 from runner.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome, TimedOut
-from runner.core.task import Case, Task
+from runner.core.task import Case
 from runner.engines.engine import ExitReason, Image, Limits
 from runner.engines.process import ProcessEngine
 from runner.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
@@ -24,7 +24,8 @@ from runner.orchestrator.judge import judge
 from runner.orchestrator.plan import PlannedEpisode
 from runner.orchestrator.service_pool import ServicePool
 from tests.parts.listening import wait_until
-from tests.parts.specs import ACCOUNTS, episode_spec
+from tests.parts.specs import episode_spec
+from tests.parts.tasks import crud_task
 
 CONNECTED = """
 import os, pathlib, time
@@ -65,20 +66,9 @@ def own_pool() -> Iterator[ServicePool]:
 
 
 def planned(*, wall_ms: int = 20_000, **change: Any) -> PlannedEpisode:
-    spec = episode_spec(wall_ms=wall_ms)
-    task = {
-        "task_id": "t1",
-        "world": "crud",
-        "profile": "native",
-        "initial_state": ACCOUNTS,
-        "fault_plan": (),
-        "seed": 1,
-        "seats": spec.seats,
-        "tags": {},
-        **change,
-    }
+    task = crud_task(**{"seats": episode_spec(wall_ms=wall_ms).seats, **change})
     gold = Gold("native", ({"op": "exists", "path": "accounts.ax1"},))
-    return PlannedEpisode("agent", Case(Task(**task), gold), 0, 1)
+    return PlannedEpisode("agent", Case(task, gold), 0, 1)
 
 
 def attempted(episode: PlannedEpisode, code: str, engine: ProcessEngine, pool: ServicePool) -> Attempt:

@@ -12,14 +12,15 @@ import pytest
 from glovebox.v1 import tool_pb2 as pb
 
 from runner.core.gold import Gold
-from runner.core.task import Case, Task
+from runner.core.task import Case
 from runner.orchestrator.plan import PlannedEpisode
 from runner.wire.control_client import ControlClient
 from runner.wire.convert import spec_to_pb
 from tests.hostile.service.misdeeds import MISDEEDS
 from tests.parts.gloves import Gloves, gloves
 from tests.parts.listening import Listened, listening
-from tests.parts.specs import ACCOUNTS, episode_spec, fault_plan
+from tests.parts.specs import episode_spec, fault_plan
+from tests.parts.tasks import crud_task
 
 SEED = 918273645
 SECRETS = ("TASK-MARK", "AGENT-MARK", "GOLD-MARK", "TRIGGER-MARK", "PAYLOAD-MARK", "TOKEN-MARK", str(SEED))
@@ -51,11 +52,8 @@ def case_with(*faults: dict[str, Any]) -> PlannedEpisode:
         {**fault, "trigger": {"on_nth_call": number + 1, "why": "TRIGGER-MARK"}, "severity": "hard"}
         for number, fault in enumerate(faults)
     ]
-    task = Task(
-        task_id="TASK-MARK",
-        world="crud",
-        profile="native",
-        initial_state=ACCOUNTS,
+    task = crud_task(
+        "TASK-MARK",
         fault_plan=fault_plan(*marked),
         seed=SEED,
         seats=episode_spec(steps=30, retries=25).seats,

@@ -16,30 +16,23 @@ from runner.core.gold import Gold
 from runner.core.json_values import canonical_json
 from runner.core.outcome import Finished, Infra, InfraKind
 from runner.core.score import Score
-from runner.core.task import Case, Suite, Task
+from runner.core.task import Case, Suite
 from runner.orchestrator.plan import PlannedEpisode, plan_episodes
 from runner.orchestrator.run import missing
 from runner.records.episode_name import EpisodeName
 from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
-from tests.parts.specs import ACCOUNTS, episode_spec, fault_plan
+from tests.parts.specs import fault_plan
+from tests.parts.tasks import crud_task
 
-
-def task(task_id: str) -> Task:
-    renames = {"z": "a", "a": "z"}
-    return Task(
-        task_id=task_id,
-        world="crud",
-        profile="toolmisuse",
-        initial_state=ACCOUNTS,
-        fault_plan=fault_plan({"fault_type": "schema_drift", "payload": {"rename_args": renames}}),
-        seed=7,
-        seats=episode_spec(steps=3).seats,
-        tags={},
-    )
-
-
-SUITE = Suite("small", tuple(Case(task(name), Gold("toolmisuse", ())) for name in ("t1", "t2/x", "ä")))
+RENAMES = {"fault_type": "schema_drift", "payload": {"rename_args": {"z": "a", "a": "z"}}}
+SUITE = Suite(
+    "small",
+    tuple(
+        Case(crud_task(name, fault_plan=fault_plan(RENAMES)), Gold("native", ()))
+        for name in ("t1", "t2/x", "ä")
+    ),
+)
 NAME = EpisodeName("agent", "t1", 0)
 
 
@@ -240,7 +233,7 @@ def test_rows_of_another_plan_change_nothing() -> None:
 
 
 def test_an_episode_is_not_mistaken_for_another_that_reads_alike() -> None:
-    suite = Suite("s", (Case(task("c"), Gold("x", ())), Case(task("b/c"), Gold("x", ()))))
+    suite = Suite("s", (Case(crud_task("c"), Gold("x", ())), Case(crud_task("b/c"), Gold("x", ()))))
     planned: list[PlannedEpisode] = list(plan_episodes(suite, ["a/b", "a"], trials=1, seed=0))
     left = missing(planned, [row(EpisodeName("a/b", "c", 0))])
     assert [one.name for one in left] == [

@@ -1,0 +1,23 @@
+"""Tasks to plan, said shortly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runner.core.task import Task
+from tests.parts.specs import ACCOUNTS, episode_spec
+
+
+def crud_task(task_id: str = "t1", **change: Any) -> Task:
+    """Return a task of the crud world without faults, but for what ``change`` says."""
+    plain: dict[str, Any] = {
+        "task_id": task_id,
+        "world": "crud",
+        "profile": "native",
+        "initial_state": ACCOUNTS,
+        "fault_plan": (),
+        "seed": 5,
+        "seats": episode_spec(steps=3).seats,
+        "tags": {},
+    }
+    return Task(**{**plain, **change})

@@ -1,0 +1,69 @@
+"""What a user calls an agent leads to where its code is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import InputError
+from runner.engines.engine import AgentKind
+from runner.orchestrator.agents import name_agents
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a module, a package, an agent's folder and one that is none."""
+    (tmp_path / "mine.py").write_text("")
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__init__.py").write_text("")
+    (tmp_path / "boxed").mkdir()
+    (tmp_path / "boxed" / "Dockerfile").write_text("FROM scratch\n")
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name", "label"),
+    [
+        ("noop", AgentKind.BUILTIN, "noop", "noop"),
+        ("best=noop", AgentKind.BUILTIN, "noop", "best"),
+        ("anything:Agent", AgentKind.MODULE, "anything:Agent", "anything:Agent"),
+        ("a.b.c:Agent", AgentKind.MODULE, "a.b.c:Agent", "a.b.c:Agent"),
+        ("mine:agent", AgentKind.MODULE, "mine:agent", "mine:agent"),
+        ("pack:agent", AgentKind.MODULE, "pack:agent", "pack:agent"),
+        ("other:agent", AgentKind.IMAGE, "other:agent", "other:agent"),
+        ("registry:5000/team/agent:1.0", AgentKind.IMAGE, "registry:5000/team/agent:1.0", None),
+        ("x=agent@sha256:00", AgentKind.IMAGE, "agent@sha256:00", "x"),
+    ],
+)
+def test_names(here: Path, text: str, kind: AgentKind, name: str, label: str | None) -> None:
+    (agent,) = name_agents([text])
+    assert (agent.source.kind, agent.source.name, agent.label) == (kind, name, label or name)
+
+
+@pytest.mark.parametrize("text", ["boxed", "./boxed", "boxed/"])
+def test_a_folder_is_called_by_its_last_name_and_found_from_anywhere(here: Path, text: str) -> None:
+    (agent,) = name_agents([text])
+    assert (agent.source.kind, agent.source.name) == (AgentKind.FOLDER, str(here / "boxed"))
+    assert agent.label == "boxed"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["empty"], "has no Dockerfile"),
+        (["./nowhere"], "there is no folder ./nowhere"),
+        (["/nowhere/at/all"], "there is no folder"),
+        (["noop", "noop"], "two agents are called 'noop': give one a name, such as other=noop"),
+        (["a=noop", "a=oracle"], "two agents are called 'a'"),
+    ],
+)
+def test_what_cannot_be_an_agent_is_said(here: Path, given: list[str], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        name_agents(given)
+
+
+def test_the_same_agent_may_take_part_twice_under_two_names() -> None:
+    assert [agent.label for agent in name_agents(["noop", "again=noop"])] == ["noop", "again"]

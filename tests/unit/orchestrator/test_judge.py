@@ -1,0 +1,117 @@
+"""From a trace, an exit and the gold to an outcome: whose fault it was decides whether it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from runner.core.chain import Chain, Record
+from runner.core.clock import StoppedClock
+from runner.core.gold import Gold
+from runner.core.json_values import canonical_json
+from runner.core.ledger import BudgetKind
+from runner.core.outcome import (
+    AgentCrashed,
+    Finished,
+    GaveUp,
+    Infra,
+    InfraKind,
+    Outcome,
+    OutOfBudget,
+    SeatEnd,
+)
+from runner.core.task import Case
+from runner.engines.engine import Exit, ExitReason
+from runner.orchestrator.judge import judge
+from runner.profiles.toolmisuse import ToolMisuse
+from runner.testing.memory_recorder import MemoryRecorder
+from tests.parts.specs import episode_spec
+from tests.parts.tasks import crud_task
+
+CASE = Case(crud_task(), Gold("toolmisuse", ({"op": "exists", "path": "accounts.ax1"},)))
+NORMAL = Exit(0, ExitReason.EXITED)
+
+
+def sealed(end: SeatEnd | None) -> list[Record]:
+    """Return the trace of an episode in which one call was made."""
+    recorder = MemoryRecorder()
+    episode = ToolMisuse().open_episode(episode_spec(profile="toolmisuse"), recorder, StoppedClock())
+    episode.seats[0].call("get_account", {"id": "ax1"})
+    if end is not None:
+        episode.seats[0].finish(end)
+    episode.close()
+    chain = Chain()
+    texts = [canonical_json(event.to_json()) for event in recorder.events]
+    records = [Record(text, chain.link(text), 0, 0) for text in texts]
+    seal = chain.seal()
+    return [*records, Record(seal, chain.link(seal), 0, 0)]
+
+
+def outcome(records: Sequence[Record], ended: Exit | None) -> Outcome:
+    return judge(CASE, records, ended, None).outcome
+
+
+@pytest.mark.parametrize("ended", [NORMAL, Exit(1, ExitReason.EXITED), Exit(137, ExitReason.KILLED), None])
+@pytest.mark.parametrize("end", [Finished("x"), GaveUp("y")])
+def test_what_the_service_saw_counts_before_how_the_process_ended(end: SeatEnd, ended: Exit | None) -> None:
+    verdict = judge(CASE, sealed(end), ended, None)
+    assert verdict.outcome == end
+    assert verdict.score.success is True
+    assert verdict.trace_digest == sealed(end)[-1].hash
+
+
+@pytest.mark.parametrize(
+    ("ended", "detail"),
+    [
+        (NORMAL, "exited without submitting"),
+        (Exit(3, ExitReason.EXITED), "exit status 3"),
+        (Exit(137, ExitReason.OUT_OF_MEMORY), "out of memory"),
+        (Exit(137, ExitReason.KILLED), "killed"),
+    ],
+)
+def test_a_process_that_ended_before_its_seat_has_crashed_and_is_scored(ended: Exit, detail: str) -> None:
+    verdict = judge(CASE, sealed(None), ended, None)
+    assert verdict.outcome == AgentCrashed(detail)
+    assert verdict.score.success is not None
+
+
+def test_a_box_that_was_stopped_although_its_seat_had_not_ended_is_our_failure() -> None:
+    verdict = judge(CASE, sealed(None), None, None)
+    assert isinstance(verdict.outcome, Infra)
+
+
+def test_our_own_failure_is_never_scored_whatever_the_trace_says() -> None:
+    failure = Infra(InfraKind.ENGINE, "no daemon")
+    verdict = judge(CASE, sealed(Finished()), NORMAL, failure)
+    assert (verdict.outcome, verdict.score.success, verdict.trace_digest) == (failure, None, "")
+
+
+@pytest.mark.parametrize("keep", [0, 1, -1])
+def test_a_trace_that_was_cut_off_is_our_failure(keep: int) -> None:
+    verdict = judge(CASE, sealed(Finished())[:keep], NORMAL, None)
+    assert isinstance(verdict.outcome, Infra)
+    assert (verdict.outcome.what, verdict.score.success) == (InfraKind.SERVICE, None)
+
+
+@pytest.mark.parametrize("events", [[], ["{}"], ["not JSON"], ['{"kind":"call"}'], ['{"kind":"closed"}']])
+def test_a_sealed_trace_that_tells_no_episode_is_our_failure(events: list[str]) -> None:
+    chain = Chain()
+    records = [Record(text, chain.link(text), 0, 0) for text in events]
+    seal = chain.seal()
+    verdict = judge(CASE, [*records, Record(seal, chain.link(seal), 0, 0)], NORMAL, None)
+    assert isinstance(verdict.outcome, Infra)
+    assert verdict.score.success is None
+
+
+def test_gold_that_cannot_be_evaluated_is_the_tasks_failure() -> None:
+    case = Case(crud_task(), Gold("toolmisuse", ({"op": "equals", "path": 1},)))
+    verdict = judge(case, sealed(Finished()), NORMAL, None)
+    assert isinstance(verdict.outcome, Infra)
+    assert (verdict.outcome.what, verdict.score.success) == (InfraKind.TASK, None)
+
+
+def test_running_out_of_budget_is_an_outcome_and_is_scored() -> None:
+    verdict = judge(CASE, sealed(OutOfBudget(BudgetKind.CALLS)), None, None)
+    assert verdict.outcome == OutOfBudget(BudgetKind.CALLS)
+    assert verdict.score.success is True

@@ -1,0 +1,56 @@
+"""Which episodes a run has, and where the chance of each comes from."""
+
+from __future__ import annotations
+
+from runner.core.gold import Gold
+from runner.core.task import Case, Suite
+from runner.orchestrator.plan import episode_seed, plan_episodes
+from tests.parts.specs import ACCOUNTS, episode_spec
+from tests.parts.tasks import crud_task
+
+SUITE = Suite("s", (Case(crud_task("a"), Gold("native", ())), Case(crud_task("b"), Gold("native", ()))))
+
+
+def test_it_goes_task_by_task_so_that_what_is_done_compares_all_agents() -> None:
+    planned = plan_episodes(SUITE, ["x", "y"], trials=2, seed=0)
+    assert " ".join(str(one.name) for one in planned) == "x/a/0 y/a/0 x/a/1 y/a/1 x/b/0 y/b/0 x/b/1 y/b/1"
+
+
+def test_agents_share_their_chance_and_trials_do_not() -> None:
+    seeds = {
+        (one.agent, one.name.task, one.trial): one.seed for one in plan_episodes(SUITE, ["x", "y"], 3, 9)
+    }
+    assert all(seeds["x", task, trial] == seeds["y", task, trial] for task in "ab" for trial in range(3))
+    assert len(set(seeds.values())) == 6
+
+
+def test_the_first_trial_of_seed_0_meets_the_tasks_own_chance() -> None:
+    assert episode_seed(crud_task("a", seed=62009), 0, 0) == 62009
+    others = [
+        episode_seed(crud_task("a", seed=62009), seed, trial) for seed, trial in ((0, 1), (1, 0), (1, 1))
+    ]
+    assert 62009 not in others
+    assert len(set(others)) == 3
+
+
+def test_seeds_are_the_same_on_every_machine() -> None:
+    assert episode_seed(crud_task("a"), 1, 0) == 5075301571764716
+
+
+def test_a_task_that_states_no_wall_time_gets_the_runs() -> None:
+    own, given = (
+        Case(crud_task("a", seats=episode_spec(steps=3, wall_ms=10).seats), Gold("n", ())),
+        Case(crud_task("b"), Gold("n", ())),
+    )
+    planned = plan_episodes(Suite("s", (own, given)), ["x"], 1, 0)
+    specs = [one.to_spec(700) for one in planned]
+    assert [spec.seats[0].budget.wall_ms for spec in specs] == [10, 700]
+    assert [spec.seats[0].budget.steps for spec in specs] == [3, 3]
+
+
+def test_the_service_is_told_what_it_needs_and_who_it_is_for_by_a_name_of_its_own() -> None:
+    spec = next(plan_episodes(SUITE, ["team/agent:1"], 1, 0)).to_spec(1)
+    assert (spec.world, spec.profile, spec.seed) == ("crud", "native", 5)
+    assert spec.initial_state == ACCOUNTS
+    assert spec.episode_id.isascii()
+    assert len(spec.episode_id) < 250
