@@ -60,7 +60,7 @@ def read_vectors(path: Path) -> Iterator[Vector]:
         if line.strip():
             try:
                 yield _vector(json.loads(line))
-            except (KeyError, ValueError) as error:
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise InputError(f"{path}:{number} is not a vector: {error!r}") from None
 
 
@@ -70,4 +70,6 @@ def _vector(record: Mapping[str, Any]) -> Vector:
     task = record["task"] if "task" in record else json.loads(record["task_text"])
     given = record.get("actions", (expect or {}).get("actions"))
     moves = json.loads(record["actions_text"]) if given is None else given
+    if not isinstance(moves, list) or not all(isinstance(move, dict) for move in moves):
+        raise TypeError("actions are a list of objects")
     return Vector(vector_id=record["id"], task=task, moves=moves, agent=record.get("agent"), expect=expect)
