@@ -1,0 +1,65 @@
+"""Evidence is what the events say, and a trace that says too little is not evidence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runner.core.evidence import ShownFailure, read_evidence
+from runner.core.outcome import Finished
+from runner.core.tools import FailureKind
+
+CALL: dict[str, Any] = {
+    "kind": "call",
+    "seat": "agent",
+    "number": 1,
+    "tool": "get_account",
+    "arguments": {"id": "a"},
+    "state": "d1",
+    "faults": [{"rule": 2, "family": "timeout"}, {"rule": 0, "family": "authz", "code_before": "x"}],
+    "failure": {"kind": "fault", "code": "E", "message": "No.", "details": {"n": 1}},
+}
+CLOSED: dict[str, Any] = {"kind": "closed", "final_state": {"a": 1}, "deliveries": [0, 3]}
+
+
+def test_a_call_is_told_with_what_was_sent_and_what_arrived() -> None:
+    altered = {**CALL, "delivered": {"ref": "a"}}
+    one, other = read_evidence([CALL, altered, CLOSED]).exchanges
+    assert (one.sent, one.delivered) == ({"id": "a"}, {"id": "a"})
+    assert (other.sent, other.delivered) == ({"id": "a"}, {"ref": "a"})
+    assert one.failure == ShownFailure(FailureKind.FAULT, "E", "No.", {"n": 1})
+    assert (one.output, one.strikes, one.state_digest) == (None, (2, 0), "d1")
+    assert other.to_transcript() == {
+        "tool_name": "get_account",
+        "args": {"ref": "a"},
+        "output": None,
+        "error": {"code": "E", "message": "No.", "details": {"n": 1}},
+    }
+
+
+def test_ends_refusals_and_the_last_state_are_kept() -> None:
+    ended = {"kind": "seat_ended", "seat": "agent", "end": {"outcome": "finished", "answer": "x"}}
+    refused = {"kind": "refused", "seat": "agent", "refusal": "too_deep", "limit": 1, "actual": 2}
+    events: list[dict[str, Any]] = [{"kind": "opened"}, refused, ended, CLOSED]
+    evidence = read_evidence(events)
+    assert evidence.ends == {"agent": Finished("x")}
+    assert evidence.refusals == ("too_deep",)
+    assert (evidence.final_state, evidence.deliveries) == ({"a": 1}, (0, 3))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [CALL],
+        [{**CALL, "tool": None}, CLOSED],
+        [{key: value for key, value in CALL.items() if key != "state"}, CLOSED],
+        [{**CALL, "failure": {**CALL["failure"], "kind": "surprise"}}, CLOSED],
+        [{"kind": "seat_ended", "seat": "agent", "end": {"outcome": "agent_crashed", "detail": ""}}, CLOSED],
+        [{"kind": "seat_ended", "seat": "agent", "end": {"outcome": "won"}}, CLOSED],
+    ],
+)
+def test_events_that_are_no_episode_are_refused(events: list[dict[str, Any]]) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        read_evidence(events)

@@ -1,0 +1,55 @@
+"""Tables of extensions: readable, imported on use, open to others, clear about what there is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import InputError
+from runner.core.registry import Registry
+
+TABLE = {"plain": "json:dumps", "broken": "runner.no_such_module:Thing"}
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Iterator[None]:
+    """Another distribution that brings entries of its own."""
+    info = tmp_path / "other-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    entries = "[glovebox.trinkets]\ntheirs = json:loads\nplain = json:loads\n"
+    (info / "entry_points.txt").write_text(entries)
+    sys.path.insert(0, str(tmp_path))
+    yield
+    sys.path.remove(str(tmp_path))
+
+
+def test_a_name_leads_to_what_it_stands_for() -> None:
+    import json
+
+    assert Registry("trinket", TABLE).load("plain") is json.dumps
+
+
+def test_nothing_is_imported_before_it_is_asked_for() -> None:
+    assert list(Registry("trinket", TABLE)) == ["plain", "broken"]
+
+
+def test_the_nearest_name_is_suggested_or_all_are_listed() -> None:
+    with pytest.raises(InputError, match="no trinket is called 'plian'; did you mean 'plain'"):
+        Registry("trinket", TABLE).load("plian")
+    with pytest.raises(InputError, match="no trinket is called 'zzz'; there are: broken, plain"):
+        Registry("trinket", TABLE).load("zzz")
+
+
+@pytest.mark.usefixtures("installed")
+def test_others_can_add_names_but_not_take_ours() -> None:
+    import json
+
+    registry: Registry[object] = Registry("trinket", TABLE)
+    assert registry.load("theirs") is json.loads
+    assert registry.load("plain") is json.dumps
+    with pytest.raises(InputError, match="did you mean 'theirs'"):
+        registry.load("their")
