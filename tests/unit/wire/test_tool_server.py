@@ -1,0 +1,137 @@
+"""Every limit of a seat's server holds where it says."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import grpc
+from glovebox.v1 import tool_pb2 as pb
+
+from runner.core.outcome import Finished, GaveUp
+from runner.core.refusal import Refusal, RefusalKind
+from runner.wire.ports import Answered, TaskView
+from runner.wire.tool_server import ToolServer, ToolServerLimits
+from tests.parts.gloves import Gloves, gloves, refused_with
+from tests.parts.listening import wait_until
+
+
+class Closed:
+    """A seat whose work has ended, and which notes what it was told."""
+
+    def __init__(self) -> None:
+        self.ends: list[Finished | GaveUp] = []
+
+    def view_task(self) -> TaskView:
+        return TaskView("", (), {})
+
+    def call(self, tool_name: str, arguments_json: str, call_id: str) -> Answered | Refusal:
+        return Refusal(RefusalKind.ENDED)
+
+    def submit(self, end: Finished | GaveUp) -> bool | Refusal:
+        self.ends.append(end)
+        return True
+
+
+@contextmanager
+def served(seat: Closed | None = None, **limits: int) -> Iterator[str]:
+    """Serve a seat; yields the folder of its socket."""
+    with TemporaryDirectory(prefix="gb-") as directory:
+        server = ToolServer(seat or Closed(), f"{directory}/grpc.sock", ToolServerLimits(**limits))
+        yield directory
+        server.stop()
+
+
+def test_a_message_may_be_as_long_as_the_limit_and_no_longer() -> None:
+    with served(message_bytes=1000) as directory, gloves(directory) as connection:
+        fitting = pb.CallToolRequest(arguments_json="x" * 997)
+        assert fitting.ByteSize() == 1000
+        assert connection.send("", "x" * 997).ended
+        code, text = refused_with(lambda: connection.send("", "x" * 998))
+        assert (code, "(1001 vs. 1000)" in text) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+
+
+def test_metadata_is_bounded() -> None:
+    def ask(connection: Gloves, size: int) -> pb.GetTaskResponse:
+        return connection.stub.GetTask(pb.GetTaskRequest(), metadata=(("k", "x" * size),))
+
+    with served(header_bytes=2000) as directory, gloves(directory) as connection:
+        ask(connection, 1000)
+        code, _ = refused_with(lambda: ask(connection, 3000))
+        assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_calls_at_once_are_bounded_and_their_places_come_back() -> None:
+    open_ended: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
+    with served(concurrent_calls=2) as directory, ExitStack() as stack:
+        holders = [stack.enter_context(gloves(directory)) for _ in range(2)]
+        streams = [each.interact(iter(open_ended.get, None)) for each in holders]
+        for _ in streams:
+            open_ended.put(pb.InteractRequest(call=pb.CallToolRequest()))
+        for stream in streams:
+            next(stream)
+        other = stack.enter_context(gloves(directory))
+        assert refused_with(other.task)[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
+        open_ended.put(None)
+        open_ended.put(None)
+        assert [list(stream) for stream in streams] == [[], []]
+        assert wait_until(lambda: _is_answered(other))
+
+
+def _is_answered(connection: Gloves) -> bool:
+    try:
+        connection.task()
+    except grpc.RpcError:
+        return False
+    return True
+
+
+def test_whoever_connects_and_says_nothing_is_hung_up_on() -> None:
+    with served(handshake_ms=300) as directory, socket.socket(socket.AF_UNIX) as silent:
+        silent.settimeout(10)
+        silent.connect(f"{directory}/grpc.sock")
+        heard = b"".join(iter(lambda: silent.recv(4096), b""))
+        assert heard.endswith(b"handshake timeout")
+
+
+def test_connections_are_bounded() -> None:
+    with served(connections=2) as directory, ExitStack() as stack:
+        for _ in range(2):
+            stack.enter_context(gloves(directory)).task()
+        third: Any = stack.enter_context(gloves(directory))
+        assert refused_with(third.task)[0] is grpc.StatusCode.UNAVAILABLE
+
+
+def test_endings_are_told_apart_and_a_call_without_one_is_an_empty_answer() -> None:
+    seat = Closed()
+    with served(seat) as directory, gloves(directory) as connection:
+        for request in (
+            pb.SubmitRequest(answer="a"),
+            pb.SubmitRequest(give_up_reason=""),
+            pb.SubmitRequest(),
+        ):
+            assert connection.stub.Submit(request).accepted
+    assert seat.ends == [Finished("a"), GaveUp(""), Finished("")]
+
+
+def test_a_stream_answers_each_request_in_its_own_kind_and_order() -> None:
+    requests = [
+        pb.InteractRequest(call=pb.CallToolRequest()),
+        pb.InteractRequest(submit=pb.SubmitRequest()),
+        pb.InteractRequest(),
+    ]
+    with served() as directory, gloves(directory) as connection:
+        answers = list(connection.interact(iter(requests)))
+    assert [answer.WhichOneof("response") for answer in answers] == ["call", "submit", "call"]
+
+
+def test_the_socket_is_gone_with_the_server() -> None:
+    with TemporaryDirectory(prefix="gb-") as directory:
+        server = ToolServer(Closed(), f"{directory}/grpc.sock", ToolServerLimits())
+        server.stop()
+        with gloves(directory) as connection:
+            assert refused_with(connection.task)[0] is grpc.StatusCode.UNAVAILABLE
