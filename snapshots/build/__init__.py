@@ -1,1 +1,1 @@
-"""Building a snapshot: chunks of the inputs, in parallel and resumable, then one merge into the sealed folder."""
+"""Building a snapshot: chunks of the inputs, in parallel and resumable, then one merge and the seal."""

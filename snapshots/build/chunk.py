@@ -22,7 +22,7 @@ from snapshots.captures.warc import encode_capture
 from snapshots.documents.document import Document, encode_document, filterable_fields
 from snapshots.extraction.extracted import UnreadablePageError
 from snapshots.format.arrays import map_array, save_array
-from snapshots.format.hashing import canonical_json
+from snapshots.format.hashing import UnencodableError, canonical_json
 from snapshots.format.strings import StringTable, map_file, table_files, write_strings
 from snapshots.index.counting import CountedChunk, TermCounter
 from snapshots.sources.source import Item, Reading
@@ -33,7 +33,13 @@ BROKEN = "broken.jsonl"
 CAPTURES = "captures.warc"
 CAPTURE_INDEX = "captures.jsonl"
 TERMS = "terms"
-ARRAYS = {"offsets": "<i8", "documents": "<i4", "frequencies": "<i4", "lengths": "<i4", "record_offsets": "<i8"}
+ARRAYS = {
+    "offsets": "<i8",
+    "documents": "<i4",
+    "frequencies": "<i4",
+    "lengths": "<i4",
+    "record_offsets": "<i8",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,7 @@ class _Writer:
             except UnreadablePageError as error:
                 self._broken.write(broken_line(item.where, str(error)))
                 continue
-            except UnicodeEncodeError:
+            except UnencodableError:
                 self._broken.write(broken_line(item.where, "its id, URL or fields are not valid Unicode"))
                 continue
             if reading.capture is not None:

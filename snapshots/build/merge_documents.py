@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from snapshots.build.progress import Progress
 from snapshots.captures.store import index_line
 from snapshots.format import layout
 from snapshots.format.arrays import save_array
+from snapshots.format.hashing import parse_json
 from snapshots.format.strings import write_strings
 
 REPORTED_EVERY = 2048
@@ -35,7 +35,9 @@ def merge_records(root: Path, chunks: Sequence[Chunk], order: Order, progress: P
     write_strings(root, layout.IDS, order.ids)
     urls = sorted(order.urls)
     write_strings(root, layout.URLS, urls)
-    save_array(root / layout.URL_DOCUMENTS, np.array([order.urls[url] for url in urls], dtype=np.int32), "<i4")
+    save_array(
+        root / layout.URL_DOCUMENTS, np.array([order.urls[url] for url in urls], dtype=np.int32), "<i4"
+    )
 
 
 def merge_fields(root: Path, order: Order) -> None:
@@ -46,8 +48,9 @@ def merge_fields(root: Path, order: Order) -> None:
 
 
 def merge_broken(root: Path, chunks: Sequence[Chunk], order: Order) -> int:
-    """Write the list of broken pages in the order of the input, duplicates last; return how many there are."""
-    lines = [line for chunk in chunks for line in (chunk.folder / BROKEN).read_bytes().splitlines(keepends=True)]
+    """Write the list of broken pages, in the order of the input, then duplicates; return how many."""
+    lists = [(chunk.folder / BROKEN).read_bytes() for chunk in chunks]
+    lines = [line for each in lists for line in each.splitlines(keepends=True)]
     (root / layout.BROKEN).write_bytes(b"".join([*lines, *order.duplicates]))
     return len(lines) + len(order.duplicates)
 
@@ -65,7 +68,7 @@ def merge_captures(root: Path, chunks: Sequence[Chunk]) -> int:
             with (chunk.folder / CAPTURES).open("rb") as own:
                 shutil.copyfileobj(own, records)
             for line in (chunk.folder / CAPTURE_INDEX).read_bytes().splitlines():
-                entry = json.loads(line)
+                entry = parse_json(line)
                 lines.write(index_line(entry["record"], entry["uri"], base + entry["offset"], entry["bytes"]))
                 count += 1
     return count

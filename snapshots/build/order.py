@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from snapshots.build.chunk import HEADS, Chunk, broken_line
 from snapshots.documents.urls import canonical_url
+from snapshots.format.hashing import parse_json
 
 DROPPED = -1
 ABSENT = -1
@@ -31,7 +31,7 @@ class Order:
     urls: dict[str, int]
     """URL → the lowest number of a document that has it."""
     fields: dict[str, NDArray[np.int32]]
-    """Per field and document, the number of its value among ``field_values``; ``ABSENT`` where it has none."""
+    """Per field and document, the number of its value among ``field_values``, or ``ABSENT``."""
     field_values: dict[str, list[str]]
     """Per field, its values, sorted."""
     duplicates: list[bytes]
@@ -76,7 +76,7 @@ def order_documents(chunks: Sequence[Chunk]) -> Order:
 def _read_heads(chunk: Chunk, heads: _Heads) -> None:
     with (chunk.folder / HEADS).open("rb") as lines:
         for line in lines:
-            identity, urls, fields, where = json.loads(line)
+            identity, urls, fields, where = parse_json(line)
             for name, value in fields.items():
                 heads.fields.setdefault(name, {})[len(heads.ids)] = value
             heads.ids.append(identity)

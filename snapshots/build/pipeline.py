@@ -69,9 +69,7 @@ def build_snapshot(
         folders = _make_chunks(jobs, pace.workers, analysis, total, progress)
         root = workshop / "sealed"
         shutil.rmtree(root, ignore_errors=True)
-        manifest = seal(
-            root, folders, inputs, extra_files, options, analysis, pace.merge_postings, progress
-        )
+        manifest = seal(root, folders, inputs, extra_files, options, analysis, pace.merge_postings, progress)
         root.rename(out)
     return manifest
 
@@ -180,7 +178,7 @@ class _Crew:
                 future.result()
             except BrokenProcessPool as error:
                 raise SnapshotBuildError(
-                    "a worker process died, perhaps for lack of memory; run again to resume, with fewer workers"
+                    "a worker process died, perhaps for lack of memory; resume with fewer workers"
                 ) from error
             except OSError as error:
                 raise SnapshotBuildError(f"a chunk could not be written: {error}") from error

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 from typing import Any
 
 from snapshots.captures.capture import Capture
 from snapshots.captures.warc import UnreadableRecordError, WarcError, encode_capture, read_captures
 from snapshots.errors import SnapshotDamagedError
-from snapshots.format.hashing import canonical_json
+from snapshots.format.hashing import canonical_json, parse_json
 
 STORED_BYTES_MAX = 256 * 1024 * 1024
 
@@ -40,7 +39,7 @@ def read_index(index: Path) -> list[dict[str, Any]]:
     if lines and not lines[-1].endswith(b"\n"):
         lines.pop()
     try:
-        return [json.loads(line) for line in lines]
+        return [parse_json(line) for line in lines]
     except ValueError as error:
         raise SnapshotDamagedError(f"{index.name} cannot be read: {error}") from error
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from urllib.parse import urlsplit
 
-from snapshots.format.hashing import canonical_json
+from snapshots.format.hashing import canonical_json, parse_json
 
 HOST_FIELD = "host"
 
@@ -38,7 +37,7 @@ def encode_document(document: Document) -> bytes:
     """Return the document as one line of UTF-8 JSON.
 
     Raises:
-        UnicodeEncodeError: a text holds a lone surrogate.
+        UnencodableError: a text holds a lone surrogate.
     """
     return canonical_json({name: getattr(document, name) for name in NAMES}) + b"\n"
 
@@ -50,7 +49,7 @@ def decode_document(line: bytes) -> Document:
         ValueError: the line is no such document.
     """
     try:
-        return Document(**json.loads(line))
+        return Document(**parse_json(line))
     except TypeError as error:
         raise ValueError(str(error)) from error
 

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
+from typing import Any
 
-_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+import orjson
+
+
+class UnencodableError(ValueError):
+    """A value that has no JSON text in UTF-8."""
 
 
 def canonical_json(value: object) -> bytes:
     """Return compact UTF-8 JSON with sorted keys.
 
     Raises:
-        UnicodeEncodeError: a string holds a lone surrogate.
+        UnencodableError: a string holds a lone surrogate, or the value is not JSON.
     """
-    return _encode(value).encode("utf-8")
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError as error:
+        raise UnencodableError(str(error)) from error
+
+
+def parse_json(text: bytes) -> Any:
+    """Return the value of a JSON text in UTF-8.
+
+    Raises:
+        ValueError: it is not JSON, or nested too deeply.
+    """
+    return orjson.loads(text)
 
 
 def sha256_bytes(content: bytes) -> str:

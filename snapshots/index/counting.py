@@ -84,18 +84,18 @@ def _grouped(numbers: NDArray[np.int32], lengths: NDArray[np.int32], known: list
         lengths: per document.
         known: the term of each number, also of numbers that do not occur here.
     """
-    present = np.unique(numbers).tolist()
-    terms = sorted((known[number], number) for number in present)
+    present = np.flatnonzero(np.bincount(numbers, minlength=len(known))).tolist()
+    present.sort(key=known.__getitem__)
     rank = np.zeros(len(known), dtype=np.int64)
-    rank[[number for _, number in terms]] = np.arange(len(terms))
+    rank[present] = np.arange(len(present))
     keys = rank[numbers] << 32
     keys |= np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     keys.sort()
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     postings = keys[starts]
     return CountedChunk(
-        terms=tuple(term for term, _ in terms),
-        offsets=np.searchsorted(postings >> 32, np.arange(len(terms) + 1)).astype(np.int64),
+        terms=tuple(known[number] for number in present),
+        offsets=np.searchsorted(postings >> 32, np.arange(len(present) + 1)).astype(np.int64),
         documents=(postings & 0xFFFFFFFF).astype(np.int32),
         frequencies=np.diff(starts, append=len(keys)).astype(np.int32),
         lengths=lengths,

@@ -21,7 +21,7 @@ from snapshots.documents.document import Document
 from snapshots.errors import SnapshotInputError
 from snapshots.extraction.extracted import UnreadablePageError
 from snapshots.extraction.pages import clean
-from snapshots.format.hashing import sha256_bytes, sha256_file
+from snapshots.format.hashing import parse_json, sha256_bytes, sha256_file
 from snapshots.format.manifest import InputEntry
 from snapshots.sources.pages import PAGE_BYTES_MAX, PageItem, checked
 from snapshots.sources.source import Item, Reading
@@ -73,7 +73,7 @@ class JsonLine:
         if len(self.line) > PAGE_BYTES_MAX:
             raise UnreadablePageError(f"longer than {PAGE_BYTES_MAX} bytes")
         try:
-            record = json.loads(self.line)
+            record = _parsed(self.line)
         except (ValueError, RecursionError) as error:
             raise UnreadablePageError(f"not JSON: {error}") from error
         if not isinstance(record, dict):
@@ -142,6 +142,15 @@ class JsonLines:
             for number, line in enumerate(_bounded_lines(stream), start=1):
                 if not line.isspace():
                     yield JsonLine(f"{self._path.name}:{number}", line, self._keys)
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return parse_json(line)
+    except ValueError:
+        # Python's own parser is slower and more lenient: it lets halves of surrogate pairs pass, which real
+        # collections hold and which are then replaced.
+        return json.loads(line)
 
 
 def _bounded_lines(stream: BinaryIO) -> Iterator[bytes]:

@@ -92,6 +92,7 @@ class LiveFetcher:
         if len(url) > URL_CHARS_MAX:
             raise FetchFailed(FetchFailure.BAD_URL, f"the URL is longer than {URL_CHARS_MAX} characters")
         try:
+            url.encode("utf-8")
             parts = urlsplit(url.strip())
             self._policy.check(parts)
             url = canonical_url(url)

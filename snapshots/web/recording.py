@@ -13,7 +13,6 @@ writer that is killed costs at most its last line.
 from __future__ import annotations
 
 import fcntl
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -34,7 +33,7 @@ from snapshots.errors import (
     SnapshotDamagedError,
     SnapshotInputError,
 )
-from snapshots.format.hashing import canonical_json, sha256_bytes
+from snapshots.format.hashing import canonical_json, parse_json, sha256_bytes
 from snapshots.web.fetcher import Fetcher
 
 REQUESTS = "requests.jsonl"
@@ -47,7 +46,11 @@ Purpose = Literal["page", "search"]
 
 def request_key(url: str) -> str:
     """Return what names a request: the hash of its method and canonical URL."""
-    return sha256_bytes(canonical_json(["GET", canonical_url(url)]))
+    return sha256_bytes(canonical_json(["GET", _encodable(canonical_url(url))]))
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +152,7 @@ class RecordingFetcher:
                 session=self._session,
                 key=key,
                 occurrence=occurrence,
-                url=url.encode("utf-8", "replace").decode("utf-8"),
+                url=_encodable(url),
                 purpose=self._purpose,
                 elapsed_ms=round((self._clock() - started) * 1000),
                 capture=capture.record_id if capture else None,
@@ -216,7 +219,7 @@ def _read_requests(path: Path) -> list[RecordedRequest]:
     if lines and not lines[-1].endswith(b"\n"):
         lines.pop()
     try:
-        return [_request(json.loads(line)) for line in lines]
+        return [_request(parse_json(line)) for line in lines]
     except (ValueError, TypeError, AttributeError) as error:
         raise SnapshotDamagedError(f"{path.name} cannot be read: {error}") from error
 

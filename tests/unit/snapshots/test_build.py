@@ -70,15 +70,17 @@ def test_broken_lines_are_listed_with_their_reason_and_the_rest_is_built(tmp_pat
         '{"id": "lone", "text": "x", "url": "https://e.example/\\ud800"}',
         '{"id": "when", "text": "x", "fetched_at": "yesterday"}',
         '{"id": "fields", "text": "x", "fields": {"year": 2020}}',
+        '{"id": "html", "html": "<p>an owl</p>", "url": "https://e.example/\\udfff"}',
+        "[" * 100_000,
     ]
     source.write_text("\n".join(lines), encoding="utf-8")
     manifest = build_snapshot([JsonLines(source)], tmp_path / "snapshot", BuildOptions())
-    assert (manifest.counts.documents, manifest.counts.broken) == (1, 9)
+    assert (manifest.counts.documents, manifest.counts.broken) == (1, 11)
     listed = (tmp_path / "snapshot" / "documents" / "broken.jsonl").read_text(encoding="utf-8").splitlines()
     reasons = {
         entry["where"].removeprefix("input.jsonl:"): entry["reason"] for entry in map(json.loads, listed)
     }
-    assert reasons.keys() == {"2", "3", "4", "5", "6", "7", "8", "9", "10"}
+    assert reasons.keys() == {"2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"}
     assert "taken by input.jsonl:1" in reasons["7"]
     assert "not JSON" in reasons["2"]
 

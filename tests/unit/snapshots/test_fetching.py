@@ -74,7 +74,7 @@ def test_an_error_page_is_a_page(site: Site) -> None:
         ("http://", FetchFailure.HOST_NOT_ALLOWED),
         ("", FetchFailure.BAD_URL),
         ("http://good.example/" + "x" * 5000, FetchFailure.BAD_URL),
-        ("http://\ud800.example/", FetchFailure.HOST_NOT_ALLOWED),
+        ("http://\ud800.example/", FetchFailure.BAD_URL),
     ],
 )
 def test_a_url_that_is_not_allowed_is_never_looked_up(url: str, failure: FetchFailure) -> None:

@@ -73,6 +73,14 @@ def test_failures_are_recorded_and_replayed(tmp_path: Path) -> None:
     assert _replaying(tmp_path).fetch(f"{site.url}/gone").status == 410
 
 
+def test_a_url_that_is_no_text_is_recorded_and_replayed_as_a_failure(tmp_path: Path) -> None:
+    recording = _recording(tmp_path, FetchPolicy(hosts=("*",)))
+    for fetcher in (recording, None):
+        with pytest.raises(FetchFailed) as caught:
+            (fetcher or _replaying(tmp_path)).fetch("http://\ud800.example/")
+        assert caught.value.failure is FetchFailure.BAD_URL
+
+
 def test_sessions_do_not_mix(tmp_path: Path) -> None:
     with serving({"/n": article("owls")}) as site:
         _recording(tmp_path, site.policy(), "first").fetch(f"{site.url}/n")

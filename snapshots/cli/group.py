@@ -1,0 +1,83 @@
+"""``glovebox snapshot …``: words and flags only; the work is done in the rooms below."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from snapshots.errors import SnapshotError
+
+COMMANDS = {
+    "build": "snapshots.cli.build:build",
+    "diff": "snapshots.cli.diff:diff",
+    "info": "snapshots.cli.info:info",
+    "measure": "snapshots.cli.measure:measure",
+    "python-doc": "snapshots.cli.python_doc:python_doc",
+    "record": "snapshots.cli.record:record",
+    "search": "snapshots.cli.search:search",
+    "verify": "snapshots.cli.verify:verify",
+}
+"""Name → ``"module:command"``."""
+
+LIBRARIES = frozenset(
+    {
+        "Stemmer",
+        "bm25s",
+        "httpcore",
+        "ir_measures",
+        "numpy",
+        "orjson",
+        "protego",
+        "resiliparse",
+        "trafilatura",
+        "warcio",
+    }
+)
+"""Of the extra ``snapshots``."""
+
+
+class _Commands(click.Group):
+    """Says in one line what went wrong, whichever command it was."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        try:
+            command: click.Command = getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            raise _missing(error) from None
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SnapshotError as error:
+            raise click.ClickException(" ".join(str(error).split())) from error
+        except ModuleNotFoundError as error:
+            raise _missing(error) from None
+
+
+def _missing(error: ModuleNotFoundError) -> Exception:
+    if (error.name or "").partition(".")[0] not in LIBRARIES:
+        return error
+    return click.ClickException(
+        f"snapshots need {error.name}; install it with: pip install 'agent-glovebox[snapshots]'"
+    )
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def snapshot() -> None:
+    """Build sealed sets of documents and search them without a network.
+
+    \b
+    Try it:
+      glovebox snapshot python-doc docs              Python's documentation as a snapshot
+      glovebox snapshot search docs "walrus operator"
+      glovebox snapshot build corpus --jsonl corpus.jsonl
+    """

@@ -1,0 +1,23 @@
+"""The rooms of the package import in one direction, the one its front page tells."""
+
+from __future__ import annotations
+
+import re
+
+import grimp
+
+import snapshots
+
+
+def test_each_room_imports_only_from_those_above_it() -> None:
+    rooms = re.findall(r"^    (\w+)  +\S", snapshots.__doc__ or "", re.MULTILINE)
+    graph = grimp.build_graph("snapshots", cache_dir=None)
+    order = {name: place for place, name in enumerate(rooms)}
+    assert {module.split(".")[1] for module in graph.modules if "." in module} == set(rooms)
+    wrong = [
+        f"{importer} imports {imported}"
+        for importer in graph.modules
+        for imported in graph.find_modules_directly_imported_by(importer)
+        if importer.count(".") and order[imported.split(".")[1]] > order[importer.split(".")[1]]
+    ]
+    assert wrong == []

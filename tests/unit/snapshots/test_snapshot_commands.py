@@ -1,0 +1,140 @@
+"""The commands do what they say, print what they did, and fail in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from snapshots.cli.group import COMMANDS, snapshot
+from tests.unit.snapshots.building import ANIMALS, build, flip_byte, write_jsonl
+from tests.unit.snapshots.sites import article, serving
+
+
+def _run(*arguments: object, status: int = 0) -> Result:
+    result = CliRunner().invoke(snapshot, [str(argument) for argument in arguments])
+    assert result.exit_code == status, result.output
+    return result
+
+
+@pytest.fixture
+def animals(tmp_path: Path) -> Path:
+    build(tmp_path / "animals")
+    return tmp_path / "animals"
+
+
+def test_every_command_explains_itself() -> None:
+    listed = _run("--help").output
+    for name in COMMANDS:
+        assert name in listed
+        assert "Usage:" in _run(name, "--help").output
+
+
+def test_build_makes_a_snapshot_that_verifies_and_answers(tmp_path: Path) -> None:
+    corpus = write_jsonl(tmp_path / "c.jsonl", [{"docid": "x", "text": "An owl"}, {"docid": "y"}])
+    out = tmp_path / "out"
+    built = _run("build", out, "--jsonl", corpus, "--key", "id=docid", "--licence", "CC0", "--workers", 1)
+    assert "1 documents" in built.output
+    assert "1 broken" in built.output
+    digest = built.output.split("digest ")[1].strip()
+    assert digest in _run("verify", out).output
+    told = json.loads(_run("info", out, "--json").output)
+    assert (told["digest"], told["licences"]) == (digest, ["CC0"])
+    assert "CC0" in _run("info", out).output
+    hit = json.loads(_run("search", out, "owls", "--json").output)
+    assert hit["id"] == "x"
+
+
+def test_build_reads_folders_and_archives_too(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "owl.html").write_text(article("owls"), encoding="utf-8")
+    _run(
+        "build",
+        tmp_path / "a",
+        "--folder",
+        tmp_path / "site",
+        "--base-url",
+        "https://e.example/",
+        "--workers",
+        1,
+    )
+    warc = tmp_path / "a" / "captures" / "pages.warc"
+    _run("build", tmp_path / "b", "--warc", warc, "--workers", 1)
+    assert "https://e.example/owl.html" in _run("search", tmp_path / "b", "owls", "--json").output
+
+
+def test_search_prints_a_list_and_filters(animals: Path) -> None:
+    lines = _run("search", animals, "mice", "-k", 5).output.splitlines()
+    assert lines[0].split()[0] == "1"
+    assert {line.split()[2] for line in lines[::2]} == {"owl", "fox"}
+    assert _run("search", animals, "mice", "--filter", "host=zoo.example").output == ""
+
+
+def test_search_prints_nothing_that_steers_a_terminal(tmp_path: Path) -> None:
+    build(tmp_path / "s", [{"id": "x", "title": "a\x1b[31mred", "text": "owl \x1b]0;title\x07 \u202e owl"}])
+    output = _run("search", tmp_path / "s", "owl").output
+    assert "\x1b" not in output
+    assert "\u202e" not in output
+
+
+def test_diff_names_what_differs(tmp_path: Path, animals: Path) -> None:
+    assert _run("diff", animals, animals).output == "equal\n"
+    changed = [{**ANIMALS[0], "title": "Kittens"}, *ANIMALS[2:], {"id": "yak", "text": "A yak"}]
+    build(tmp_path / "other" / "snapshot", changed)
+    output = _run("diff", animals, tmp_path / "other" / "snapshot", status=1).output
+    assert "only left  dog" in output
+    assert "only right  yak" in output
+    assert "changed  cat: title" in output
+    assert "provenance.inputs" in output
+
+
+def test_record_and_build_work_together(tmp_path: Path) -> None:
+    with serving({"/": article("birds", "/owls"), "/owls": article("owls")}) as site:
+        host = f"127.0.0.1:{site.port}"
+        recorded = _run(
+            "record", tmp_path / "r", f"{site.url}/", "http://elsewhere.example/",
+            "--allow", host, "--allow-private", "127.0.0.1", "--depth", 1, "--pause", 0,
+        )  # fmt: skip
+    assert "2 pages recorded, 1 failed" in recorded.output
+    _run("build", tmp_path / "s", "--recording", tmp_path / "r", "--extractor", "resiliparse", "--workers", 1)
+    assert f"{site.url}/owls" in _run("search", tmp_path / "s", "owls", "--json").output
+    assert (tmp_path / "s" / "recorded" / "requests.jsonl").exists()
+
+
+def test_measure_prints_means_and_questions(tmp_path: Path, animals: Path) -> None:
+    (tmp_path / "q.tsv").write_text("q1\tmice\n", encoding="utf-8")
+    (tmp_path / "qrels").write_text("q1 0 owl 1\n", encoding="utf-8")
+    told = ("measure", animals, "--questions", tmp_path / "q.tsv", "--qrels", tmp_path / "qrels")
+    assert "R@5        1.0000" in _run(*told).output
+    assert json.loads(_run(*told, "--json").output)["by_question"]["q1"]["R@5"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("verify", "{tmp}"), "is not a snapshot"),
+        (("info", "{tmp}/absent"), "is not a snapshot"),
+        (("build", "{tmp}/out"), "nothing to build from"),
+        (("build", "{tmp}/out", "--jsonl", "{tmp}/absent"), "there is no such file"),
+        (("build", "{tmp}/animals", "--jsonl", "{tmp}/input.jsonl"), "exists"),
+        (("build", "{tmp}/out", "--jsonl", "{tmp}/input.jsonl", "--key", "id"), "--key must be like"),
+        (("record", "{tmp}/r", "--allow", "x"), "no URL to record"),
+        (("search", "{tmp}/animals", "x", "--filter", "host"), "--filter must be like"),
+        (("search", "{tmp}/animals", "x", "--filter", "a=b"), "no field 'a'"),
+        (("measure", "{tmp}/animals"), "give --questions"),
+        (("python-doc", "{tmp}/out", "--html", "{tmp}"), "apt-get install"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    tmp_path: Path, animals: Path, arguments: tuple[str, ...], named: str
+) -> None:
+    output = _run(*(argument.format(tmp=tmp_path) for argument in arguments), status=1).output
+    assert named in output
+    assert output.count("\n") == 1
+
+
+def test_a_damaged_snapshot_is_named(animals: Path) -> None:
+    flip_byte(animals / "index" / "weights.npy", -1)
+    assert "index/weights.npy has changed" in _run("verify", animals, status=1).output
