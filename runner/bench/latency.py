@@ -61,7 +61,7 @@ def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
     image = engine.prepare(AgentSource(AgentKind.MODULE, "runner.bench.latency_probe:Probe"))
     # Only the probe itself is shown inside, not the package it belongs to.
     command = (*image.command[:-1], "latency_probe:Probe")
-    others = (mount for mount in image.mounts if mount.target != AGENT_FOLDER)
+    others = (mount for mount in image.mounts if not mount.target.startswith(AGENT_FOLDER))
     spec = PlannedEpisode("bench", case, 0, 0).to_spec(BOX_TIMEOUT_MS)
     with (
         ServicePool(1) as pool,

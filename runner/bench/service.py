@@ -39,7 +39,7 @@ def memory_per_episode(case: Case) -> Iterator[Figure]:
         for number in range(OPEN_EPISODES):
             messages = client.open_episode(_spec(case, number))
             next(messages)
-            stack.callback(messages.close)  # type: ignore[attr-defined]
+            stack.callback(messages.close)
         grown = client.health().resident_bytes - before
         yield Figure(
             f"service memory per open episode, {OPEN_EPISODES} open",

@@ -67,6 +67,13 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
         console.print(agent_table(summaries))
         where = f"isolation: {folder.manifest()['isolation']}   trace digest: {digest[:16]}…   {folder.path}/"
         console.print(f"\n{where}", highlight=False, markup=False)
+    if len(rows) < len(planned) and not as_json:
+        errors.print(
+            f"{len(rows)} of {len(planned)} episodes; finish with: glovebox resume {folder.path}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
     for complaint in found:
         line = f"glovebox: {complaint}{_last_words(folder, complaint)}"
         errors.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -24,6 +25,7 @@ class RunProgress:
         self._quiet = quiet
         self._total = self._done = self._successes = self._infra = 0
         self._printed_at = time.monotonic()
+        self._folder: Path | None = None
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -43,19 +45,26 @@ class RunProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
+        if kind is KeyboardInterrupt and self._folder is not None:
+            go_on = f"go on with: glovebox resume {self._folder}"
+            line = f"{self._done} of {self._total} episodes are done; {go_on}"
+            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def wait(self, what: str) -> None:
         """Say what takes long."""
         if not self._quiet:
             self._console.print(what, highlight=False, markup=False)
 
-    def start(self, engine: str, to_run: int, done: int) -> None:
-        """Say what is about to happen."""
+    def start(self, folder: Path, engine: str, to_run: int, done: int) -> None:
+        """Say what is about to happen, and where it is written."""
+        self._folder = folder
         self._total = to_run
         self._task = self._bar.add_task("episodes", total=to_run, good=0, infra="")
         if not self._quiet:
             before = f" ({done} done before)" if done else ""
-            self._console.print(f"{to_run} episodes{before} in boxes: {engine}", highlight=False)
+            plural = "" if to_run == 1 else "s"
+            line = f"{to_run} episode{plural}{before} in boxes into {folder}/: {engine}"
+            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def row(self, row: EpisodeRow) -> None:
         """Count one finished episode."""

@@ -21,7 +21,9 @@ def sdk_command(source: AgentSource) -> tuple[str, ...]:
 
 
 def agent_mounts(source: AgentSource, *, for_nobody: bool) -> tuple[Mount, ...]:
-    """Return what the box must show of the host for ``source``: the folder that holds its module, or nothing.
+    """Return what the box must show of the host for ``source``: its module's file, or its package's folder.
+
+    Nothing beside it: where people run this command, answers and earlier runs lie about.
 
     Args:
         source: the agent.
@@ -34,9 +36,8 @@ def agent_mounts(source: AgentSource, *, for_nobody: bool) -> tuple[Mount, ...]:
         return ()
     module = _find_module(source.name)
     if for_nobody:
-        _require_readable(module.parent)
         _require_readable(module)
-    return (Mount(module.parent, AGENT_FOLDER),)
+    return (Mount(module, f"{AGENT_FOLDER}/{module.name}"),)
 
 
 def _find_module(name: str) -> Path:

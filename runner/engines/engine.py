@@ -31,7 +31,7 @@ GLOVES = "/glovebox"
 """Where a box finds its seat's sockets."""
 
 AGENT_FOLDER = "/agent"
-"""Where a box finds the folder of an agent that was named as ``module:Class``."""
+"""Where a box finds the module or package of an agent that was named as ``module:Class``."""
 
 BOX_UID = 65534
 """User and group inside: "nobody" everywhere, owner of nothing."""

@@ -15,7 +15,6 @@ from runner.core.errors import InputError
 from runner.engines.agent_command import ENVIRONMENT, agent_mounts, sdk_command
 from runner.engines.child import ChildBox, Command, Starter
 from runner.engines.engine import (
-    AGENT_FOLDER,
     GLOVES,
     AgentKind,
     AgentSource,
@@ -63,7 +62,7 @@ class ProcessEngine:
                 "use --engine docker or bubblewrap, or add --i-trust-this-agent"
             )
         mounts = agent_mounts(source, for_nobody=False)
-        environment = ENVIRONMENT | ({"PYTHONPATH": AGENT_FOLDER} if mounts else {})
+        environment = ENVIRONMENT | ({"PYTHONPATH": str(mounts[0].source.parent)} if mounts else {})
         return Image("", "", (sys.executable, *sdk_command(source)[1:]), mounts, environment)
 
     def start(self, spec: BoxSpec) -> ChildBox:

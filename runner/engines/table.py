@@ -29,7 +29,7 @@ ENGINES: Registry[EngineFactory] = Registry(
 
 AUTO = "auto"
 _AUTO_ORDER = ("docker", "bubblewrap")
-"""Strongest first. The process engine is never taken by itself."""
+"""Stronger first; a runtime such as runsc has to be asked for. Never the process engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class ChosenEngine:
 
 
 def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngine:
-    """Return the engine called ``name``, or with ``"auto"`` the strongest that is ready.
+    """Return the engine called ``name``, or with ``"auto"`` the first of docker and bubblewrap that is ready.
 
     Args:
         name: in the table of engines, or ``"auto"``.
@@ -57,9 +57,11 @@ def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngi
     refusals: list[str] = []
     for candidate in _AUTO_ORDER[:1] if options.runtime else _AUTO_ORDER:
         try:
-            return _choose(candidate, options, "; ".join(refusals) or "the strongest that is ready")
+            return _choose(candidate, options, "; ".join(refusals) or f"{AUTO} takes it first")
         except InputError as error:
             refusals.append(str(error))
+    if options.runtime:
+        raise InputError(f"a runtime can only be had from docker, and {'. '.join(refusals)}")
     raise InputError("no engine can hold an untrusted agent here. " + ". ".join(refusals))
 
 

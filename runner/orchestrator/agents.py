@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,6 +63,9 @@ def _source(what: str) -> AgentSource:
         return AgentSource(AgentKind.MODULE, what)
     if what.startswith((".", "/")):
         raise InputError(f"there is no folder {what}")
+    near = difflib.get_close_matches(what, BUILTIN, n=1, cutoff=0.8)
+    if near:
+        raise InputError(f"no agent is called {what!r}; did you mean {near[0]}? (an image: {what}:latest)")
     return AgentSource(AgentKind.IMAGE, what)
 
 

@@ -86,7 +86,8 @@ class _Watcher:
                 self._take(message)
         except InfraError as error:
             self.infra = Infra(InfraKind.SERVICE, str(error))
-            self._end_box()
+        # However the episode ended, its agent has nobody to talk to any more.
+        self._end_box()
 
     def _take(self, message: EpisodeMessage) -> None:
         match message:
@@ -98,7 +99,6 @@ class _Watcher:
                 self._timer.start()
             case Unhostable(where, reason):
                 self.infra = Infra(InfraKind.TASK, f"{where}: {reason}")
-                self._end_box()
             case Opened():
                 pass
 

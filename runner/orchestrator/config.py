@@ -57,7 +57,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """Return the settings in a file, checked for keys that mean nothing.
 
     Raises:
-        InputError: the file is not readable YAML, or a key is unknown; names line and nearest key.
+        InputError: it is not readable YAML, a key is unknown or a value does not fit; names line or key.
     """
     try:
         settings = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
@@ -78,6 +78,10 @@ def read_yaml(path: Path) -> dict[str, Any]:
     limits = settings.get("limits")
     if isinstance(limits, dict):
         _check_keys(path, limits, BoxLimits, "limits.")
+    try:
+        RunConfig.model_validate({"suite": "any", "agents": ("any",), **settings})
+    except ValidationError as error:
+        raise InputError(f"{path}: {_first(error)}") from None
     return settings
 
 
@@ -90,9 +94,13 @@ def run_config(settings: Mapping[str, Any]) -> RunConfig:
     try:
         return RunConfig.model_validate(settings)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise InputError(f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}") from None
+        raise InputError(_first(error)) from None
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    where = ".".join(str(step) for step in first["loc"])
+    return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
 def _check_keys(path: Path, settings: Mapping[Any, Any], model: type[BaseModel], prefix: str = "") -> None:

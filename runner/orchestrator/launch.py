@@ -40,8 +40,8 @@ CALLS_INSIDE = "/agent-data/calls.json"
 class Progress:
     """Told how a run is going, from one thread."""
 
-    on_start: Callable[[str, int, int], None]
-    """Which engine and why; episodes to run; episodes done before."""
+    on_start: Callable[[Path, str, int, int], None]
+    """Where it is written; which engine and why; episodes to run; episodes done before."""
     on_row: Callable[[EpisodeRow], None]
     on_wait: Callable[[str], None]
     """What takes long before the first episode, in one line."""
@@ -119,7 +119,7 @@ def _execute(
     labels = [agent.label for agent in agents]
     planned = list(plan_episodes(suite, labels, config.trials, config.seed))
     to_run = missing(planned, folder.rows())
-    progress.on_start(chosen.reason, len(to_run), len(planned) - len(to_run))
+    progress.on_start(folder.path, chosen.reason, len(to_run), len(planned) - len(to_run))
     if not to_run:
         return
     oracles = {agent.label for agent in agents if _is_oracle(agent)}

@@ -19,6 +19,8 @@ from runner.wire.control_client import ControlClient
 
 START_TIMEOUT_S = 30.0
 """From the start of a service process until it answers."""
+DOUBT_TIMEOUT_S = 5.0
+"""For a service that failed to answer to show that it still does."""
 STOP_TIMEOUT_S = 10.0
 """From being told to stop until a service process is killed."""
 
@@ -55,6 +57,17 @@ class ServiceWorker:
     def alive(self) -> bool:
         """True while the process runs."""
         return self._process.poll() is None
+
+    @property
+    def usable(self) -> bool:
+        """True while the process runs and, where that is in doubt, answers."""
+        if not self.alive or not self.client.in_doubt:
+            return self.alive
+        try:
+            self.client.wait_until_ready(DOUBT_TIMEOUT_S)
+        except InfraError:
+            return False
+        return True
 
     @property
     def pid(self) -> int:
@@ -110,14 +123,14 @@ class ServicePool:
 
     @contextmanager
     def lease(self) -> Iterator[ControlClient]:
-        """Lend the service with the fewest open episodes; a dead one is replaced first.
+        """Lend the service with the fewest open episodes; one that is dead or dying is replaced first.
 
         Raises:
             InfraError: the replacement does not come up.
         """
         with self._lock:
             slot = min(self._slots, key=lambda slot: slot.worker.episodes)
-            if not slot.worker.alive:
+            if not slot.worker.usable:
                 slot.worker.stop()
                 slot.worker = self._start()
             worker = slot.worker

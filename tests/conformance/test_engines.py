@@ -191,8 +191,8 @@ def test_a_module_of_the_user_is_found_in_the_folder_where_the_command_runs(
 def test_a_module_that_no_box_could_read_is_the_users_to_mend(
     sealed: Boxes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tmp_path.chmod(0o700)
     (tmp_path / "mine.py").write_text("class Agent: pass")
+    (tmp_path / "mine.py").chmod(0o600)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="chmod"):
         sealed.engine.prepare(AgentSource(AgentKind.MODULE, "mine:Agent"))

@@ -70,7 +70,7 @@ def _build(progress: Callable[[str], None], daemon: Daemon) -> str:
     with tempfile.TemporaryFile() as context:
         _write_context(context, machine=daemon.info()["Architecture"])
         context.seek(0)
-        build(daemon, context, reference, arguments)
+        build(daemon, context, reference, arguments, network=False)
     return _call_latest(daemon, reference)
 
 

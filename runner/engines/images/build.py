@@ -56,7 +56,12 @@ def import_image(daemon: Daemon, archive: IO[bytes], reference: str, settings: I
 
 
 def build(
-    daemon: Daemon, context: IO[bytes], reference: str, arguments: Mapping[str, str] | None = None
+    daemon: Daemon,
+    context: IO[bytes],
+    reference: str,
+    arguments: Mapping[str, str] | None = None,
+    *,
+    network: bool = True,
 ) -> None:
     """Build an image.
 
@@ -65,6 +70,7 @@ def build(
         context: tar with a Dockerfile at its top, from its beginning.
         reference: to name it.
         arguments: of the Dockerfile.
+        network: whether its steps may use the daemon's usual network; a daemon may have none.
 
     Raises:
         InputError: the Dockerfile is wrong, or one of its steps fails; the message is the last line.
@@ -77,6 +83,7 @@ def build(
                 custom_context=True,
                 tag=reference,
                 buildargs=dict(arguments or {}),
+                network_mode=None if network else "none",
                 rm=True,
                 forcerm=True,
                 decode=True,
