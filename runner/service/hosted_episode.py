@@ -84,7 +84,7 @@ class HostedEpisode:
             self._on_over(self)
 
     def abandon(self) -> None:
-        """Make ``messages`` end because nobody listens any more."""
+        """Make ``messages`` end where it is, without a seal."""
         self._outbox.abandon()
 
     def close(self, *, timed_out: bool) -> None:

@@ -54,7 +54,7 @@ class Outbox:
             self._wake()
 
     def abandon(self) -> None:
-        """Make the stream end where it is, because nobody listens any more."""
+        """Make the stream end where it is, without a seal."""
         self._abandoned = True
         self._wake()
 
@@ -66,9 +66,10 @@ class Outbox:
             with self._changed:
                 self._changed.wait_for(lambda: self._urgent, FLUSH_INTERVAL_S)
                 self._urgent = False
+            # In this order: what is abandoned and then closed must not be sealed.
+            closed = self._closed
             if self._abandoned:
                 return
-            closed = self._closed
             yield from self._drain(chain)
         if self._broken is not None:
             yield self._broken

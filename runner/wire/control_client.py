@@ -27,6 +27,8 @@ class ControlClient:
             # What a trace holds is up to the agent; to stop reading it would let an agent break its episode.
             ("grpc.max_receive_message_length", -1),
         ]
+        self.in_doubt = False
+        """Whether something was not answered since the service was last found ready."""
         self._channel = grpc.insecure_channel(f"unix:{socket_path}", options=options)
         self._stub = control_pb2_grpc.ControlServiceStub(self._channel)
 
@@ -39,7 +41,8 @@ class ControlClient:
         try:
             self._stub.Health(control_pb2.HealthRequest(), timeout=timeout_s, wait_for_ready=True)
         except grpc.RpcError as error:
-            raise _lost(error) from None
+            raise self._lost(error) from None
+        self.in_doubt = False
 
     def open_episode(self, spec: EpisodeSpec) -> Generator[EpisodeMessage, None, None]:
         """Open an episode and yield what happens in it until it is closed; to stop listening closes it too.
@@ -58,7 +61,7 @@ class ControlClient:
                 patience.cancel()
                 yield message_from_pb(message)
         except grpc.RpcError as error:
-            raise _lost(error) from None
+            raise self._lost(error) from None
         finally:
             patience.cancel()
             stream.cancel()  # type: ignore[no-untyped-call]  # its stub lacks a type
@@ -74,7 +77,7 @@ class ControlClient:
         try:
             return self._stub.CloseEpisode(request, timeout=CALL_TIMEOUT_S).was_open
         except grpc.RpcError as error:
-            raise _lost(error) from None
+            raise self._lost(error) from None
 
     def health(self) -> ServiceHealth:
         """Return how the service is.
@@ -85,7 +88,7 @@ class ControlClient:
         try:
             health = self._stub.Health(control_pb2.HealthRequest(), timeout=CALL_TIMEOUT_S)
         except grpc.RpcError as error:
-            raise _lost(error) from None
+            raise self._lost(error) from None
         return ServiceHealth(
             health.episodes_open, health.episodes_closed, health.resident_bytes, health.version
         )
@@ -94,7 +97,7 @@ class ControlClient:
         """Drop the connection."""
         self._channel.close()
 
-
-def _lost(error: grpc.RpcError) -> InfraError:
-    code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
-    return InfraError(f"the sandbox service does not answer ({code})")
+    def _lost(self, error: grpc.RpcError) -> InfraError:
+        self.in_doubt = True
+        code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
+        return InfraError(f"the sandbox service does not answer ({code})")

@@ -113,7 +113,7 @@ class EpisodePort(Protocol):
         ...
 
     def abandon(self) -> None:
-        """Make ``messages`` end because nobody listens any more. Returns at once, in any thread."""
+        """Make ``messages`` end where it is, without a seal. Returns at once, in any thread."""
         ...
 
 

@@ -138,16 +138,18 @@ def test_an_agent_that_stays_after_its_work_is_sent_away(engine: ProcessEngine, 
     assert is_gone(attempt)
 
 
-def test_a_service_that_dies_is_our_failure_and_takes_the_box_with_it(
-    engine: ProcessEngine, own_pool: ServicePool
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("code", [HANGS, NEVER_STOPS])
+def test_a_service_that_ends_is_our_failure_and_takes_the_box_with_it(
+    number: signal.Signals, code: str, engine: ProcessEngine, own_pool: ServicePool
 ) -> None:
     episode = planned(wall_ms=60_000)
     doomed = own_pool.workers()[0]
     with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(attempted, episode, HANGS, engine, own_pool)
+        running = thread.submit(attempted, episode, code, engine, own_pool)
         assert wait_until(lambda: doomed.client.health().episodes_open == 1)
         time.sleep(1)
-        os.kill(doomed.pid, signal.SIGKILL)
+        os.kill(doomed.pid, number)
         attempt = running.result(timeout=30)
     outcome = outcome_of(episode, attempt)
     assert isinstance(outcome, Infra)

@@ -92,6 +92,14 @@ def test_an_abandoned_stream_ends_though_nothing_happens() -> None:
     assert heard == []
 
 
+def test_what_is_abandoned_and_then_closed_gets_no_seal() -> None:
+    outbox = Outbox()
+    outbox.record(refused(1))
+    outbox.abandon()
+    outbox.close()
+    assert list(outbox.stream()) == []
+
+
 def test_events_are_stamped_when_they_happen_not_when_they_are_sent() -> None:
     outbox = Outbox()
     before = time.time_ns() // 1_000_000
