@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
 from runner.core.chain import Record
 from runner.core.errors import InputError
-from runner.core.json_values import JsonObject, canonical_json
+from runner.core.json_values import Json, JsonObject, canonical_json
 from runner.core.task import Suite
 from runner.records.episode_name import EpisodeName
 from runner.records.frozen_suite import freeze_suite, thaw_suite
@@ -88,6 +89,10 @@ class RunFolder:
             raise InputError(f"{self.path / 'run.json'} does not hold an object")
         return manifest
 
+    @cached_property
+    def _isolation(self) -> Json:
+        return self.manifest().get("isolation")
+
     def suite(self) -> Suite:
         """Return the tasks as they were run.
 
@@ -141,11 +146,17 @@ class RunFolder:
             os.fsync(rows.fileno())
 
     def write_trace(self, name: EpisodeName, records: Sequence[Record]) -> str:
-        """Write a sealed trace and return where, relative to the folder."""
-        lines = (canonical_json(_record_to_json(record)) for record in records)
+        """Write a sealed trace and return where, relative to the folder.
+
+        The first line also says how the agent was isolated, beside what is hashed: an engine may not show in
+        a digest, and has to show in a trace.
+        """
+        lines = [_record_to_json(record) for record in records]
+        if lines:
+            lines[0]["isolation"] = self._isolation
         path = self.path / name.trace_path
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, "".join(f"{line}\n" for line in lines))
+        _write_whole(path, "".join(f"{canonical_json(line)}\n" for line in lines))
         return name.trace_path
 
     def read_trace(self, row: EpisodeRow) -> list[Record]:

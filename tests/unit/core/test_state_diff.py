@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.json_values import canonical_json
-from runner.core.json_values import JsonObject
+from runner.core.json_values import JsonObject, canonical_json
 from runner.core.state_diff import Change, changed_paths, changes, is_below
 
 JSON = st.recursive(
