@@ -41,7 +41,7 @@ def calls_and_verdicts(findings: Findings) -> Picture:
             "spec": {
                 "width": (width_px - 56) // columns - 26,
                 "height": 110,
-                "mark": {"type": "bar", "cornerRadius": 1},
+                "mark": {"type": "bar"},
                 "encoding": {
                     "x": {
                         "field": "calls",

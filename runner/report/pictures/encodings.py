@@ -10,7 +10,7 @@ from runner.report.pictures.theme import SERIES
 from runner.report.safe_text import safe
 
 SHARE = {"domain": [0, 1]}
-PER_CENT = {"format": ".0%", "tickCount": 5}
+PER_CENT = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
 FIT = {"type": "fit-x", "contains": "padding"}
 """Axes and labels count towards the width."""
 SAID: dict[str, Any] = {"description": {"field": "said", "type": "nominal"}}
@@ -38,4 +38,4 @@ def agent_colour(subjects: Sequence[SubjectFindings], *, legend: bool = True) ->
 
 def legend_columns(width_px: int) -> dict[str, Any]:
     """Return a legend that stays within the width."""
-    return {"columns": max(1, width_px // 190)}
+    return {"columns": max(1, width_px // 160)}

@@ -48,7 +48,7 @@ def flips(versus: Versus, name: str) -> Picture:
             },
             "layer": [
                 {
-                    "mark": {"type": "bar", "cornerRadius": 2, "height": 14},
+                    "mark": {"type": "bar", "height": 14},
                     "encoding": {
                         "color": {
                             "field": "flip",

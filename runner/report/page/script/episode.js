@@ -29,7 +29,7 @@ function attempts(each, siblings) {
   if (siblings.every((other) => other.trial === 0)) {
     return make("p", { class: "chips" }, siblings.map((other) => chip(other, other.agent)));
   }
-  return distinct(siblings.map((other) => other.agent)).map((agent) =>
+  return [...new Set(siblings.map((other) => other.agent))].map((agent) =>
     make("p", { class: "chips" }, make("span", { class: "whose" }, agent),
       siblings.filter((other) => other.agent === agent).map((other) => chip(other, String(other.trial)))));
 }

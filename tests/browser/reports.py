@@ -1,0 +1,18 @@
+"""Reports to look at, made from runs that were really played."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.orchestrator.rescore import rescore
+from runner.records.run_folder import RunFolder
+from runner.report.findings import find
+from runner.report.runs import join_run, subjects_of
+from runner.report.write import write_report
+
+
+def report_of(*folders: RunFolder, out: Path) -> Path:
+    """Write the report of some runs and return its page."""
+    runs = [join_run(folder, rescore(folder)) for folder in folders]
+    subjects = subjects_of(runs)
+    return write_report(find(runs, subjects, subjects[0]), out)[0]

@@ -1,0 +1,52 @@
+"""Ten thousand episodes: the page stays small and opens at once."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from runner.bench.played_run import builtin, play_run
+from runner.benchmarks.table import load_suite
+from runner.records.run_folder import RunFolder
+from tests.browser.conftest import Watched
+from tests.browser.reports import report_of
+
+EPISODES = 10_000
+AGENTS = ("policy_aware", "instruction_parser", "schema_repair", "heuristic", "noop")
+OPEN_S_MAX = 2.0
+PAGE_BYTES_MAX = 20_000_000
+
+
+@pytest.fixture(scope="module")
+def run_path() -> Iterator[Path]:
+    # Every row is flushed to the disk, so that a disk of memory saves most of the time.
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as place:
+        suite = load_suite("sample")
+        trials = EPISODES // (len(suite.cases) * len(AGENTS))
+        play_run(Path(place) / "run", suite, {name: builtin(name) for name in AGENTS}, trials=trials)
+        yield Path(place) / "run"
+
+
+@pytest.fixture(scope="module")
+def page_path(run_path: Path) -> Path:
+    return report_of(RunFolder.open(run_path), out=run_path / "report")
+
+
+def test_the_page_with_every_body_in_it_stays_small(page_path: Path) -> None:
+    assert page_path.stat().st_size < PAGE_BYTES_MAX
+
+
+def test_it_opens_at_once_and_so_does_an_episode(watched: Watched, page_path: Path) -> None:
+    took_s = min(watched.open(page_path) for _ in range(3))
+    page = watched.page
+    expect(page.locator("#count")).to_have_text("10,000 episodes")
+    assert took_s < OPEN_S_MAX
+    page.locator("#list tbody a").first.click()
+    expect(page.locator("#episode .call").first).to_be_visible(timeout=OPEN_S_MAX * 1000)
+    assert watched.complaints == []

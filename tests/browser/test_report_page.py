@@ -1,0 +1,197 @@
+"""The page of a report in a real browser: it renders, its filters and links work, and it fetches nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from runner.bench.played_run import builtin, play_run
+from runner.benchmarks.table import load_suite
+from tests.browser.conftest import Watched
+from tests.browser.reports import report_of
+
+AGENTS = ("policy_aware", "instruction_parser", "schema_repair")
+TASK = "crud_gold_after_silence"
+EPISODES = 40 * 2 * len(AGENTS)
+
+
+@pytest.fixture(scope="module")
+def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    players = {name: builtin(name) for name in AGENTS}
+    run = play_run(folder / "run", load_suite("sample"), players, trials=2)
+    return report_of(run, out=folder / "report")
+
+
+def test_it_renders_and_asks_for_nothing_but_itself(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path)
+    page = watched.page
+    expect(page.get_by_role("heading", level=1)).to_have_text("sample")
+    expect(page.locator("#agents .agent")).to_have_count(len(AGENTS))
+    expect(page.locator("#agents .headline").first).to_have_text(re.compile(r"^\d+\.\d%$"))
+    expect(page.locator("#count")).to_have_text(f"{EPISODES} episodes")
+    assert page.locator("figure .picture.wide svg").count() >= 6
+    assert watched.requests == [page_path.as_uri()]
+    assert watched.complaints == []
+
+
+def test_the_policy_forbids_everything_else(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path)
+    ran = watched.page.evaluate(
+        """() => {
+            window.ran = false;
+            const script = document.createElement("script");
+            script.textContent = "window.ran = true";
+            document.body.append(script);
+            document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.ran = true'>");
+            return new Promise((done) => setTimeout(() => done(window.ran), 200));
+        }"""
+    )
+    assert ran is False
+    assert any("Content Security Policy" in complaint for complaint in watched.complaints)
+    fetched = watched.page.evaluate("fetch('https://example.org/').then(() => 'sent', () => 'refused')")
+    assert fetched == "refused"
+
+
+def test_filters_narrow_the_list_and_stand_in_the_address(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path)
+    page = watched.page
+    page.get_by_label("every agent").select_option("schema_repair")
+    expect(page.locator("#count")).to_have_text(f"80 of {EPISODES} episodes")
+    page.get_by_label("every fault").select_option("timeout")
+    page.get_by_label("task contains").fill("gold")
+    expect(page.locator("#list tbody tr")).to_have_count(2)
+    assert page.url.endswith("#episodes?agent=schema_repair&fault=timeout&text=gold")
+    page.reload()
+    expect(page.locator("#list tbody tr")).to_have_count(2)
+    page.get_by_role("button", name="clear").click()
+    expect(page.locator("#count")).to_have_text(f"{EPISODES} episodes")
+
+
+def test_columns_sort_both_ways_and_pages_turn(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path)
+    page = watched.page
+    calls = page.locator("#list").get_by_role("columnheader", name="Calls")
+    calls.get_by_role("button").click()
+    fewest = page.locator("#list tbody tr").first.locator("td").nth(8)
+    expect(fewest).to_have_text("0")
+    calls.get_by_role("button").click()
+    expect(calls).to_have_attribute("aria-sort", "descending")
+    expect(fewest).not_to_have_text("0")
+    page.get_by_role("button", name="next").click()
+    expect(page.locator("#pager")).to_contain_text("51 to 100 of 240")
+
+
+def test_a_link_opens_an_episode_and_back_returns(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path)
+    page = watched.page
+    page.get_by_label("task contains").fill(TASK)
+    page.locator("#list tbody a").first.click()
+    episode = page.locator("#episode")
+    expect(episode.get_by_role("heading", level=1)).to_have_text(TASK)
+    expect(page.locator("#overview")).to_be_hidden()
+    expect(episode.locator("blockquote")).to_contain_text("its tier is gold from today on")
+    page.go_back()
+    expect(episode).to_be_hidden()
+    expect(page.locator("#list tbody tr")).to_have_count(6)
+
+
+def test_an_episode_shows_calls_faults_budgets_changes_and_checks(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path, f"#/instruction_parser/{TASK}/0")
+    episode = watched.page.locator("#episode")
+    expect(episode.locator(".call")).to_have_count(2)
+    expect(episode.locator(".call").nth(0)).to_contain_text("answered by a fault")
+    expect(episode.locator(".call").nth(0)).to_contain_text("5 calls, 1 retry left")
+    expect(episode.locator(".call").nth(1).locator(".changes")).to_contain_text('"silver" → "gold"')
+    expect(episode.locator(".timeline rect.cell")).to_have_count(2)
+    expect(episode).to_contain_text("delivered 1×")
+    expect(episode).to_contain_text("check_0:equals")
+    assert watched.complaints == []
+
+
+def test_a_fault_that_was_not_reached_is_shown_as_such(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path, "#/policy_aware/files_release_version/0")
+    expect(watched.page.locator("#episode")).to_contain_text(re.compile("delivered|not reached"))
+
+
+def test_the_other_episodes_of_a_task_are_a_click_away(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path, f"#/instruction_parser/{TASK}/0")
+    others = watched.page.get_by_role("navigation", name="Episodes of this task").get_by_role("link")
+    expect(others).to_have_count(2 * len(AGENTS))
+    others.nth(0).click()
+    expect(watched.page.locator("#episode p:has(.badge)")).to_contain_text("policy_aware")
+
+
+def test_a_reason_for_failing_leads_to_its_episodes(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path)
+    page = watched.page
+    link = page.locator("#failures .chip").filter(has_text="schema_repair: Out of budget").first
+    number = int(str(link.text_content()).rsplit(maxsplit=1)[-1])
+    link.click()
+    expect(page.locator("#count")).to_have_text(f"{number} of {EPISODES} episodes")
+
+
+def test_a_flipped_task_leads_to_both_its_episodes(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path)
+    page = watched.page
+    page.locator("#flips details").nth(1).locator("summary").click()
+    page.locator("#flips .flips a", has_text="second").first.click()
+    expect(page.locator("#episode .badge")).to_be_visible()
+
+
+def test_a_mark_in_a_picture_says_what_it_is(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path)
+    page = watched.page
+    page.locator("#success .wide [aria-roledescription=point]").first.hover(force=True)
+    expect(page.locator("#hint")).to_have_text(re.compile(r"policy_aware, clean: \d+\.\d%"))
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_and_can_be_read(browser: Browser, page_path: Path, width: int, scheme: str) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+    for address in ("", f"#/instruction_parser/{TASK}/0"):
+        page.goto("about:blank")
+        page.goto(f"{page_path.as_uri()}{address}")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    shown = "narrow" if width < 790 else "wide"
+    page.goto("about:blank")
+    page.goto(page_path.as_uri())
+    assert page.locator(f".picture.{shown}").first.is_visible()
+    for ink, paper in (("--ink", "--page"), ("--soft", "--page"), ("--ink", "--card"), ("--link", "--page")):
+        assert _contrast(page.evaluate(_COLOUR, ink), page.evaluate(_COLOUR, paper)) >= 4.5, (ink, paper)
+    context.close()
+
+
+def test_nothing_in_the_list_needs_a_mouse(watched: Watched, page_path: Path) -> None:
+    watched.open(page_path, f"#episodes?text={TASK}")
+    page = watched.page
+    page.locator("#list tbody a").first.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#episode h1")).to_have_text(TASK)
+
+
+_COLOUR = """(name) => {
+    const probe = document.createElement("i");
+    document.body.append(probe);
+    probe.style.color = `var(${name})`;
+    const [red, green, blue] = getComputedStyle(probe).color.match(/\\d+/g).map(Number);
+    probe.remove();
+    return [red, green, blue];
+}"""
+
+
+def _contrast(one: list[int], other: list[int]) -> float:
+    """Return the contrast of two colours (Web Content Accessibility Guidelines 2.1, 1.4.3)."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: list[int]) -> float:
+    parts = [value / 255 for value in colour]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

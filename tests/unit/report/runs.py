@@ -1,0 +1,31 @@
+"""Small runs that were really played, for whoever reads run folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.bench.played_run import Player, builtin, play_run
+from runner.benchmarks.table import load_suite
+from runner.core.task import Suite
+from runner.orchestrator.rescore import rescore
+from runner.records.run_folder import RunFolder
+from runner.report.findings import Findings, find
+from runner.report.runs import join_run, subjects_of
+
+
+def part_of_sample(tasks: int, start: int = 0) -> Suite:
+    """Return some tasks of the sample suite."""
+    return Suite("sample", load_suite("sample").cases[start : start + tasks])
+
+
+def played(path: Path, *agents: str, tasks: int = 10, trials: int = 1, start: int = 0) -> RunFolder:
+    """Play built-in agents on some tasks of the sample suite."""
+    players: dict[str, Player] = {name: builtin(name) for name in agents}
+    return play_run(path, part_of_sample(tasks, start), players, trials=trials)
+
+
+def findings_of(*folders: RunFolder) -> Findings:
+    """Work out what runs say, the first agent being the baseline."""
+    runs = [join_run(folder, rescore(folder)) for folder in folders]
+    subjects = subjects_of(runs)
+    return find(runs, subjects, subjects[0])

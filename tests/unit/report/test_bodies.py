@@ -1,0 +1,179 @@
+"""What a page shows of an episode is what the episode was."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.bench.played_run import play_run
+from runner.core.clock import StoppedClock
+from runner.core.episode_spec import SeatSpec
+from runner.core.evidence import read_evidence
+from runner.core.fault_plan import FaultRule
+from runner.core.gold import Gold
+from runner.core.ledger import Budget, BudgetKind
+from runner.core.state_diff import changes
+from runner.core.task import Case, Suite, Task
+from runner.orchestrator.plan import PlannedEpisode
+from runner.profiles.table import PROFILES
+from runner.report.page.bodies import episode_body, task_body
+from runner.report.page.draining import left_after
+from runner.report.page.packing import embedded_json, packed
+from runner.report.page.replayed import state_changes
+from runner.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
+from runner.report.results import join_results
+from runner.report.traces import read_traces
+from runner.testing.memory_recorder import MemoryRecorder
+from runner.testing.memory_seat import MemorySeat
+
+ENOUGH = Budget(steps=9, calls=9, retries=9)
+UPDATE = ("update_account", {"id": "a1", "patch": {"tier": "gold"}})
+
+
+def _case(*faults: FaultRule, profile: str = "native", budget: Budget = ENOUGH) -> Case:
+    task = Task(
+        task_id="task",
+        world="crud",
+        profile=profile,
+        initial_state={"accounts": {"a1": {"id": "a1", "tier": "basic"}}},
+        fault_plan=faults,
+        seed=3,
+        seats=(SeatSpec(instruction="Make it gold.", budget=budget),),
+        tags={"difficulty": "easy"},
+    )
+    return Case(task, Gold("native", ({"op": "equals", "path": "accounts.a1.tier", "value": "gold"},), True))
+
+
+def _body(folder: Path, case: Case, *calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    def player(seat: MemorySeat) -> None:
+        for tool, arguments in calls:
+            seat.call(tool, arguments)
+        seat.submit("done")
+
+    suite = Suite("one", (case,))
+    run = play_run(folder / "run", suite, {"player": player})
+    ((result, trace),) = read_traces(run, join_results(run.rows(), suite))
+    return episode_body(case.task, result, trace, None, [])
+
+
+def test_a_call_is_shown_as_it_was_sent_answered_and_what_it_changed(tmp_path: Path) -> None:
+    (call,) = _body(tmp_path, _case(), UPDATE)["calls"]
+    assert json.loads(call["sent"]) == UPDATE[1]
+    assert json.loads(call["output"])["account"]["tier"] == "gold"
+    assert call["changes"] == [["accounts › a1 › tier", '"basic"', '"gold"']]
+    assert call["left"] == [8, 8, 9]
+    assert "delivered" not in call
+    assert "faults" not in call
+
+
+def test_arguments_that_a_fault_altered_are_shown_beside_those_that_were_sent(tmp_path: Path) -> None:
+    rename = FaultRule(0, "schema_drift", {"on_nth_call": 1}, "soft", {"rename_args": {"id": "key"}})
+    first, second = _body(tmp_path, _case(rename, profile="toolmisuse"), UPDATE, UPDATE)["calls"]
+    assert "key" in json.loads(first["delivered"])
+    assert "id" in json.loads(first["sent"])
+    assert first["faults"] == [0]
+    assert first["failure"]["code"] == "missing_required_arg"
+    assert "delivered" not in second
+
+
+def test_faults_are_delivered_or_not_reached(tmp_path: Path) -> None:
+    early, late = (FaultRule(at, "timeout", {"on_nth_call": at * 5 + 1}) for at in (0, 1))
+    assert _body(tmp_path, _case(early, late), UPDATE)["deliveries"] == [1, 0]
+
+
+def test_a_task_shows_what_an_agent_met_and_how_it_is_judged() -> None:
+    body = task_body(_case(FaultRule(0, "timeout", {"on_tool": "update_account"})))
+    assert body["seats"][0]["instruction"] == "Make it gold."
+    assert body["seats"][0]["budget"] == {"steps": 9, "calls": 9, "retries": 9}
+    assert body["faults"][0]["trigger"] == '{"on_tool": "update_account"}'
+    assert json.loads(body["criteria"][0])["value"] == "gold"
+
+
+moves = st.lists(
+    st.tuples(
+        st.sampled_from(["get_account", "update_account", "create_account", "close_account", "none_such"]),
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "id": st.sampled_from(["a1", "a2", "zz"]),
+                "patch": st.dictionaries(st.sampled_from(["tier", "city"]), st.integers(0, 2)),
+                "fields": st.fixed_dictionaries({"id": st.sampled_from(["a2", "a3"])}),
+                "reason": st.just("moved"),
+            },
+        ),
+    ),
+    max_size=12,
+)
+plans = st.lists(st.sampled_from(["timeout", "rate_limit", "schema_drift", "adversarial_error"]), max_size=2)
+
+
+@given(moves, plans, st.sampled_from(["native", "toolmisuse"]), st.integers(1, 8), st.integers(0, 4))
+def test_replay_and_budgets_agree_with_what_was_really_there(
+    made: list[tuple[str, dict[str, Any]]], plan: list[str], profile: str, limit: int, retries: int
+) -> None:
+    faults = tuple(FaultRule(at, family, {"on_nth_call": 2 * at + 1}) for at, family in enumerate(plan))
+    budget = Budget(steps=limit + 1, calls=limit, retries=retries)
+    task = _case(*faults, profile=profile, budget=budget).task
+    recorder = MemoryRecorder()
+    spec = PlannedEpisode("a", Case(task, Gold("native", ())), 0, 3).to_spec(1000)
+    episode = PROFILES.load(profile)().open_episode(spec, recorder, StoppedClock())
+    seat, before, really = episode.seats[0], json.loads(json.dumps(task.initial_state)), []
+    left = []
+    for tool, arguments in made:
+        if seat.end is not None:
+            break
+        remaining = seat.call(tool, arguments).remaining
+        left.append(
+            {kind.value: remaining[kind] for kind in (BudgetKind.STEPS, BudgetKind.CALLS, BudgetKind.RETRIES)}
+        )
+        after = json.loads(json.dumps(episode.world.state))
+        really.append(changes(before, after))
+        before = after
+    episode.close()
+    calls = read_evidence(recorder.written()).exchanges
+    assert list(state_changes(task, calls)) == really
+    assert list(left_after(task.seats, calls)) == left
+
+
+def test_a_change_that_cannot_be_replayed_is_not_made_up(tmp_path: Path) -> None:
+    case = _case()
+    suite = Suite("one", (case,))
+
+    def player(seat: MemorySeat) -> None:
+        seat.call(*UPDATE)
+        seat.submit()
+
+    run = play_run(tmp_path / "run", suite, {"player": player})
+    ((_, trace),) = read_traces(run, join_results(run.rows(), suite))
+    assert trace.evidence is not None
+    other = _case(FaultRule(0, "timeout")).task
+    elsewhere = replace(other, initial_state={"accounts": {}})
+    assert list(state_changes(elsewhere, trace.evidence.exchanges)) == [None]
+
+
+@pytest.mark.parametrize("text", ["</script>", "<!--", "]]>", "&lt;", "\u2028", '"\\'])
+def test_no_text_ends_the_element_that_holds_it(text: str) -> None:
+    embedded = str(embedded_json({"text": text, text: [text]}))
+    assert not set("<>&\u2028\u2029") & set(embedded)
+    assert json.loads(embedded) == {"text": text, text: [text]}
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)))
+def test_what_is_packed_unpacks_and_always_packs_alike(value: Any) -> None:
+    assert packed(value) == packed(value)
+    assert json.loads(gzip.decompress(base64.b64decode(packed(value)))) == value
+
+
+def test_long_texts_are_cut_and_say_so() -> None:
+    assert shown("x" * TEXT_CHARS_MAX) == "x" * TEXT_CHARS_MAX
+    assert shown("x" * (TEXT_CHARS_MAX + 1234)).endswith("… (1,234 more characters)")
+    assert shown_json({"a": "\x1b"}) == '{"a": "\\u001b"}'
+    assert shown_json({"a": "\u202e"}) == '{"a": "\\u202e"}'

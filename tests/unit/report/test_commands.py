@@ -1,0 +1,153 @@
+"""``report``, ``compare`` and ``attribute`` on runs that were really played."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from runner.cli.attribute import attribute
+from runner.cli.compare import compare
+from runner.cli.report import report
+from runner.core.errors import InputError
+from runner.records.run_folder import RunFolder
+from runner.report.findings import Versus
+from runner.report.runs import join_run, subjects_of
+from runner.report.statistics.pairs import compare as compare_results
+from runner.report.tables.people import versus_table
+from tests.unit.report.runs import played
+
+AGENTS = ("policy_aware", "instruction_parser")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    return played(tmp_path_factory.mktemp("runs") / "run", *AGENTS, tasks=20)
+
+
+def _invoke(command: Any, *arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments], catch_exceptions=False)
+
+
+def test_a_report_is_a_page_markdown_pictures_and_tables(run: RunFolder, tmp_path: Path) -> None:
+    done = _invoke(report, run.path, "--out", tmp_path / "out", "--json")
+    files = [Path(name) for name in json.loads(done.stdout)["files"]]
+    assert json.loads(done.stdout)["page"] == str(tmp_path / "out" / "report.html")
+    assert {path.suffix for path in files} == {".html", ".md", ".svg", ".csv", ".parquet"}
+    assert all(path.stat().st_size for path in files)
+
+
+def test_the_same_run_gives_the_same_files(run: RunFolder, tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for out in (one, other):
+        _invoke(report, run.path, "--out", out)
+    for path in one.rglob("*.*"):
+        assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), path.name
+
+
+def test_agents_of_one_name_in_two_runs_are_kept_apart(run: RunFolder, tmp_path: Path) -> None:
+    again = played(tmp_path / "again", *AGENTS, tasks=10)
+    _invoke(report, run.path, again.path, "--out", tmp_path / "out")
+    markdown = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert "policy\\_aware (run)" in markdown
+    assert "policy\\_aware (again)" in markdown
+    assert "10 unmatched" in markdown
+
+
+def test_a_baseline_that_is_nobody_is_refused(run: RunFolder) -> None:
+    with pytest.raises(InputError, match="no agent is called 'nobody'; there are: policy_aware"):
+        _invoke(report, run.path, "--baseline", "nobody")
+
+
+def test_a_trace_that_was_changed_is_never_reported(run: RunFolder, tmp_path: Path) -> None:
+    changed = played(tmp_path / "changed", "policy_aware", tasks=2)
+    (path, *_) = sorted((changed.path / "traces").rglob("*.jsonl"))
+    path.write_text(path.read_text().replace("finished", "gave_up"))
+    with pytest.raises(InputError, match="is not the trace that was recorded"):
+        _invoke(report, changed.path)
+
+
+def test_two_agents_of_one_run_are_compared_pair_by_pair(run: RunFolder) -> None:
+    done = _invoke(compare, f"{run.path}:policy_aware", f"{run.path}:instruction_parser", "--json")
+    (found,) = json.loads(done.stdout)
+    successes = {
+        agent: {row.name.task: row.score.success for row in run.rows() if row.name.agent == agent}
+        for agent in AGENTS
+    }
+    first, second = (successes[agent] for agent in AGENTS)
+    assert found["pairs"] == 20
+    assert found["test"] == "McNemar, exact"
+    assert found["won"] == sum(second[task] is True and not first[task] for task in first)
+    assert found["lost"] == sum(first[task] is True and not second[task] for task in first)
+    assert {flip["task"] for flip in found["flipped"]} == {
+        task for task in first if first[task] != second[task]
+    }
+    success = found["metrics"]["task_success"]
+    assert success["interval"][0] <= success["difference"] <= success["interval"][1]
+    assert success["difference"] == pytest.approx((found["won"] - found["lost"]) / 20)
+
+
+def test_two_runs_are_compared_agent_by_namesake(run: RunFolder, tmp_path: Path) -> None:
+    again = played(tmp_path / "again", "noop", *AGENTS, tasks=10, start=5)
+    found = json.loads(_invoke(compare, run.path, again.path, "--json").stdout)
+    assert [(one["first"]["agent"], one["second"]["agent"]) for one in found] == [(a, a) for a in AGENTS]
+    assert [(one["pairs"], one["unmatched"]) for one in found] == [(10, 10), (10, 10)]
+    assert all(one["p_value"] == 1.0 and not one["flipped"] for one in found)
+
+
+def test_tasks_that_only_share_a_name_are_not_compared(run: RunFolder, tmp_path: Path) -> None:
+    other = played(tmp_path / "other", "policy_aware", tasks=20)
+    suite = other.path / "suite.jsonl"
+    suite.write_text(suite.read_text().replace('"steps": 6', '"steps": 7').replace('"steps":6', '"steps":7'))
+    found = json.loads(_invoke(compare, f"{run.path}:policy_aware", other.path, "--json").stdout)[0]
+    assert found["differing"] > 0
+    assert found["pairs"] + found["differing"] == 20
+
+
+def test_what_to_compare_has_to_be_said(run: RunFolder, tmp_path: Path) -> None:
+    noop = played(tmp_path / "noop", "noop", tasks=2)
+    with pytest.raises(InputError, match="say which agents to compare, as DIR:AGENT"):
+        _invoke(compare, run.path, noop.path)
+    with pytest.raises(InputError, match="say which agents to compare"):
+        _invoke(compare, run.path, run.path)
+    with pytest.raises(InputError, match="has no agent called 'nobody'"):
+        _invoke(compare, f"{run.path}:nobody", run.path)
+
+
+def test_no_difference_is_told_where_too_much_is_missing(run: RunFolder, tmp_path: Path) -> None:
+    lost = played(tmp_path / "lost", "policy_aware", tasks=20)
+    rows = lost.path / "episodes.jsonl"
+    ungraded = rows.read_text().replace('"success":true', '"success":null')
+    rows.write_text(ungraded)
+    subjects = subjects_of([join_run(run, run.rows()), join_run(lost, lost.rows())])
+    first, second = subjects[0], subjects[-1]
+    versus = Versus(first, second, compare_results(first.results, second.results))
+    assert "no difference to speak of" in versus_table([versus]).rows[0][-1]
+
+
+def test_failures_are_counted_and_told_one_by_one(run: RunFolder) -> None:
+    found = json.loads(_invoke(attribute, run.path, "--json").stdout)
+    failed = [row for row in run.rows() if row.score.success is False]
+    assert found["failed"] == len(failed) == sum(label["primary"] for label in found["labels"].values())
+    assert set(found["episodes"]) == {str(row.name) for row in failed}
+    lines = _invoke(attribute, run.path, "--each").output.splitlines()
+    assert len(lines) == len(failed)
+    assert _invoke(attribute, run.path).output.startswith(f"{len(failed)} failed episodes")
+
+
+def test_without_the_extra_a_command_says_what_to_install(run: RunFolder) -> None:
+    hidden = "import sys; sys.modules['numpy'] = None; from runner.cli import main; main()"
+    for command, status in (("score", 0), ("attribute", 0), ("report", 2)):
+        done = subprocess.run(
+            [sys.executable, "-c", hidden, command, str(run.path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == status, done.stderr
+    assert "needs numpy; install it with: pip install 'agent-glovebox[report]'" in done.stderr

@@ -1,0 +1,87 @@
+"""The paper's tables: ours beside the published, every number from the run, and no claim too much."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from runner.cli.reproduce import reproduce
+from runner.cli.score import score
+from runner.report.paper.provenance import Data, statements
+from runner.report.paper.published import AGENTS, AREA, TABLE_1, TABLE_2
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("paper") / "out"
+    done = CliRunner().invoke(
+        reproduce, ["toolmisuse", "--profile", "default", "--out", str(out)], catch_exceptions=False
+    )
+    assert done.exit_code == 0
+    assert "Table II" in done.output
+    return out
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_number_of_both_tables_is_what_score_says(out: Path) -> None:
+    scored = CliRunner().invoke(
+        score, [str(out / "run"), "--json"], catch_exceptions=False, standalone_mode=False
+    )
+    agents = {agent["agent"]: agent for agent in json.loads(scored.stdout)["agents"]}
+    rows = [*_rows(out / "table_1.csv"), *_rows(out / "table_2.csv")]
+    assert {row["agent"] for row in rows} == set(AGENTS)
+    for row in rows:
+        own = agents[row["agent"]]
+        means = own if row["group"] == "all" else own["by_fault"][row["group"]]
+        assert float(row["ours"]) == pytest.approx(means["metrics"][row["metric"]]), row
+
+
+def test_the_published_numbers_stand_beside_ours(out: Path) -> None:
+    for row in _rows(out / "table_1.csv"):
+        expected = AREA[row["agent"]] if row["metric"] == "s_area" else TABLE_1[row["agent"]][row["metric"]]
+        assert float(row["published"]) == expected
+        assert float(row["difference"]) == pytest.approx(float(row["ours"]) - expected)
+    for row in _rows(out / "table_2.csv"):
+        stated = TABLE_2.get(row["agent"], {}).get(row["group"], {}).get(row["metric"])
+        assert row["published"] == ("" if stated is None else str(stated))
+
+
+def test_the_page_says_that_generated_tasks_are_not_the_papers(out: Path) -> None:
+    page = (out / "reproduction.md").read_text(encoding="utf-8")
+    assert "NOT the paper's" in page
+    assert "profile default, release 0.1, seed 42" in page
+    assert "has 1,000 tasks, this one 12" in page
+    for name in ("figure_success_by_fault.svg", "figure_budgeted_success.svg", "budgeted_success.csv"):
+        assert (out / name).is_file()
+        assert name in page
+
+
+def test_doing_it_again_goes_on_with_what_is_there_and_repeats_nothing(out: Path) -> None:
+    before = (out / "run" / "episodes.jsonl").read_bytes()
+    arguments = ["toolmisuse", "--profile", "default", "--out", str(out), "--json"]
+    done = CliRunner().invoke(reproduce, arguments, catch_exceptions=False)
+    assert done.exit_code == 0
+    assert (out / "run" / "episodes.jsonl").read_bytes() == before
+    assert json.loads(done.stdout)["page"].endswith("reproduction.md")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (Data("x", (("a", "0"),), 1000, None, "v0_2_large/test_public.jsonl"), "checked by SHA-256"),
+        (Data("x", (("a", "0"),), 1000, None, None), "No digest of the paper's files is known"),
+        (Data("x", (("a", "0"),), 1000, "profile large", None), "NOT the paper's"),
+    ],
+)
+def test_what_is_known_of_the_data_is_said_first(data: Data, said: str) -> None:
+    first, *others = statements(data)
+    assert said in first
+    assert not any("The paper's split has" in other for other in others)

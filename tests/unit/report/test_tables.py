@@ -1,0 +1,95 @@
+"""Tables as files: typed, harmless, and equal in every form."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet  # type: ignore[import-untyped]
+
+from runner.report.findings import find
+from runner.report.runs import join_run, subjects_of
+from runner.report.tables.data import data_tables
+from runner.report.tables.files import csv_text, write_csv, write_parquet
+from runner.report.tables.people import people_tables
+from runner.report.tables.reading import ReadingTable, markdown_table, markdown_text
+from runner.report.tables.table import Column, Kind, Table, integers, numbers, texts
+from tests.unit.report.runs import findings_of, played
+
+TABLE = Table(
+    "one",
+    (*texts("name"), *integers("calls"), *numbers("mean"), Column("success", Kind.TRUTH)),
+    [("plain", 3, 0.5, True), (None, None, None, None), ('quo"te, and\nline', -1, 1e-9, False)],
+)
+
+
+def test_a_csv_reads_back_as_it_was(tmp_path: Path) -> None:
+    path = write_csv(TABLE, tmp_path)
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows == [
+        ["name", "calls", "mean", "success"],
+        ["plain", "3", "0.5", "true"],
+        ["", "", "", ""],
+        ['quo"te, and\nline', "-1", "1e-09", "false"],
+    ]
+
+
+def test_parquet_keeps_types_and_missing_values(tmp_path: Path) -> None:
+    read = parquet.read_table(write_parquet(TABLE, tmp_path))
+    assert [str(kind) for kind in read.schema.types] == ["string", "int64", "double", "bool"]
+    assert read.to_pylist() == [dict(zip(read.column_names, row, strict=True)) for row in TABLE.rows]
+
+
+def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
+    empty = Table("none", TABLE.columns, [])
+    assert csv_text(empty) == "name,calls,mean,success\n"
+    assert parquet.read_table(write_parquet(empty, tmp_path)).num_rows == 0
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1"])
+def test_no_spreadsheet_carries_a_text_out(text: str, tmp_path: Path) -> None:
+    table = Table("texts", texts("text"), [(text,)])
+    (row,) = list(csv.reader(csv_text(table).splitlines()))[1:]
+    assert row == [f"'{text}"]
+    assert parquet.read_table(write_parquet(table, tmp_path)).to_pylist() == [{"text": text}]
+
+
+def test_half_a_character_stops_nobody(tmp_path: Path) -> None:
+    table = Table("texts", texts("text"), [("\ud800 \x1b[1m",)])
+    assert "\\ud800 \\x1b[1m" in csv_text(table)
+    assert parquet.read_table(write_parquet(table, tmp_path)).num_rows == 1
+
+
+def test_markdown_has_one_line_a_row_whatever_is_in_it() -> None:
+    table = ReadingTable("t|t", ("a", "b"), [("x|y\n<b>", "[1](2) `c` *d*")], note="<i>")
+    lines = markdown_table(table).splitlines()
+    assert lines[0] == "### t\\|t"
+    assert lines[4] == "| x\\|y \\<b\\> | \\[1\\](2) \\`c\\` \\*d\\* |"
+    assert lines[-1] == "\\<i\\>"
+    assert markdown_text("$x$ ~y~ a_b") == "\\$x\\$ \\~y\\~ a\\_b"
+
+
+def test_tables_of_a_run_say_the_same_in_every_form(tmp_path: Path) -> None:
+    findings = findings_of(played(tmp_path / "run", "policy_aware", "noop"))
+    for table in data_tables(findings):
+        with write_csv(table, tmp_path).open(encoding="utf-8", newline="") as file:
+            written = list(csv.reader(file))
+        read = parquet.read_table(write_parquet(table, tmp_path))
+        assert len(written) - 1 == read.num_rows == len(table.rows)
+        assert written[0] == read.column_names
+    titles = [table.title for table in people_tables(findings)]
+    assert titles[0] == "The eight metrics"
+    assert "Repeated trials" not in titles
+
+
+def test_what_is_missing_stands_beside_the_mean(tmp_path: Path) -> None:
+    folder = played(tmp_path / "run", "policy_aware")
+    rows = folder.path / "episodes.jsonl"
+    lost = rows.read_text().replace('"success":true', '"success":null', 1)
+    rows.write_text(lost)
+    run = join_run(folder, folder.rows())
+    subjects = subjects_of([run])
+    (table, *_) = people_tables(find([run], subjects, subjects[0]))
+    assert table.rows[0][1] == "9 of 10 (1 ungraded)"
