@@ -67,7 +67,7 @@ class OpensThousandStreams:
 
         channels = [grpc.insecure_channel(f"unix:{session.path}", [("n", n)]) for n in range(10)]
         method = "/glovebox.v1.ToolService/Interact"
-        streams = [
+        streams: list[Any] = [
             channel.stream_stream(method, None, None)(iter(lambda: time.sleep(60), None))
             for channel in channels
             for _ in range(100)
