@@ -19,7 +19,7 @@ from runner.wire.control_client import ControlClient
 
 START_TIMEOUT_S = 30.0
 """From the start of a service process until it answers."""
-DOUBT_TIMEOUT_S = 5.0
+DOUBT_TIMEOUT_S = 2.0
 """For a service that failed to answer to show that it still does."""
 STOP_TIMEOUT_S = 10.0
 """From being told to stop until a service process is killed."""

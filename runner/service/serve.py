@@ -38,8 +38,9 @@ def serve(directory: Path, *, until_stdin_closes: bool) -> None:
     if until_stdin_closes:
         Thread(target=_wait_for_end_of_stdin, args=(stop,), daemon=True).start()
     stop.wait()
-    host.close()
+    # First, so that whoever listens to an episode hears it break off rather than end.
     server.stop()
+    host.close()
 
 
 def _wait_for_end_of_stdin(stop: Event) -> None:

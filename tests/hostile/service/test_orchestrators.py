@@ -171,6 +171,12 @@ def test_a_service_that_is_killed_is_missed_by_both_sides(mortal_worker: Service
     assert not directory.exists()
 
 
+def test_a_ctrl_c_in_the_terminal_does_not_reach_it(lasting_worker: ServiceWorker) -> None:
+    """The orchestrator decides; until then its running episodes go on."""
+    assert os.getpgid(lasting_worker.pid) != os.getpgid(0)
+    assert os.getsid(lasting_worker.pid) != os.getsid(0)
+
+
 @pytest.mark.parametrize("open_episodes", [0, 3])
 def test_it_ends_when_whoever_started_it_is_gone(open_episodes: int) -> None:
     with served("s", "--until-stdin-closes") as service:
