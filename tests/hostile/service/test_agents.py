@@ -201,10 +201,10 @@ def _greets(stack: ExitStack, directory: str) -> bool:
     connection = stack.enter_context(socket.socket(socket.AF_UNIX))
     connection.settimeout(10)
     connection.connect(f"{directory}/grpc.sock")
-    connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
     try:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0")
         return len(connection.recv(1)) == 1
-    except ConnectionResetError:
+    except ConnectionError:
         return False
 
 

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
@@ -34,9 +29,6 @@ from runner.wire.tool_server import ToolServerLimits
 from tests.parts.gloves import Gloves, gloves, refused_with
 from tests.parts.listening import Listened, listening, wait_until
 from tests.parts.specs import episode_spec
-
-ENDING_S = 8.0
-"""A service that is told to stop stops by itself within this time."""
 
 
 def test_an_episode_nobody_listens_to_any_more_is_gone(client: ControlClient, episode_id: str) -> None:
@@ -171,47 +163,6 @@ def test_a_service_that_is_killed_is_missed_by_both_sides(mortal_worker: Service
     assert not directory.exists()
 
 
-def test_a_ctrl_c_in_the_terminal_does_not_reach_it(lasting_worker: ServiceWorker) -> None:
-    """The orchestrator decides; until then its running episodes go on."""
-    assert os.getpgid(lasting_worker.pid) != os.getpgid(0)
-    assert os.getsid(lasting_worker.pid) != os.getsid(0)
-
-
-@pytest.mark.parametrize("open_episodes", [0, 3])
-def test_it_ends_when_whoever_started_it_is_gone(open_episodes: int) -> None:
-    with served("s", "--until-stdin-closes") as service:
-        sockets = _opened(service.client, open_episodes)
-        assert service.process.stdin is not None
-        service.process.stdin.close()
-        assert service.process.wait(ENDING_S) == 0
-        assert not any(path.exists() for path in sockets)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_when_it_is_told_to(number: signal.Signals) -> None:
-    with served("s") as service:
-        sockets = _opened(service.client, 2)
-        service.process.send_signal(number)
-        assert service.process.wait(ENDING_S) == 0
-        assert not any(path.exists() for path in sockets)
-
-
-@pytest.mark.parametrize("umask", ["000", "022", "077"])
-def test_nobody_else_comes_near_a_socket_but_a_box_may_connect(umask: str) -> None:
-    with served("s", umask=umask) as service, listening(service.client, episode_spec()) as episode:
-        room = Path(episode.directory)
-        assert _mode(service.directory) == 0o700
-        assert _mode(room) == 0o755
-        assert _mode(room / "grpc.sock") == 0o666
-        assert [path.name for path in room.iterdir()] == ["grpc.sock"]
-
-
-def test_it_says_where_sockets_are_from_wherever_one_stands() -> None:
-    with served("s") as service, listening(service.client, episode_spec()) as episode:
-        assert Path(episode.directory).is_absolute()
-        assert Path(episode.directory, "grpc.sock").is_socket()
-
-
 def test_a_full_service_turns_one_more_away_and_still_closes() -> None:
     with TemporaryDirectory(prefix="gb-") as directory, ExitStack() as stack:
         host = Host(Path(directory), MonotonicClock(), SeatLimits(), ToolServerLimits())
@@ -252,39 +203,6 @@ def test_an_agent_cannot_reach_the_orchestrators_methods(
         assert refused_with(lambda: send(b""))[0] is grpc.StatusCode.UNIMPLEMENTED
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A service as a user starts it."""
-
-    directory: Path
-    process: subprocess.Popen[bytes]
-    client: ControlClient
-
-
-@contextmanager
-def served(directory: str, *options: str, umask: str = "022") -> Iterator[Served]:
-    """Start a service by the command, in a folder that is named as seen from where it is started."""
-    with TemporaryDirectory(prefix="gb-") as parent, ExitStack() as stack:
-        command = ["/bin/sh", "-c", f'umask {umask}; exec "$0" -m runner serve "$@"', sys.executable]
-        process = subprocess.Popen([*command, directory, *options], stdin=subprocess.PIPE, cwd=parent)
-        stack.enter_context(process)
-        stack.callback(process.kill)
-        client = ControlClient(f"{parent}/{directory}/control.sock")
-        stack.callback(client.close)
-        client.wait_until_ready(20)
-        yield Served(Path(parent, directory), process, client)
-
-
-def _opened(client: ControlClient, count: int) -> list[Path]:
-    """Open episodes, each with an agent that keeps a stream open; return their sockets."""
-    sockets = []
-    for number in range(count):
-        episode = Listened(client, episode_spec(episode_id=str(number)))
-        sockets.append(Path(episode.directory, "grpc.sock"))
-        Session(sockets[-1]).call("get_account", {"id": "ax1"})
-    return sockets
-
-
 def _is_gone(connection: Gloves) -> bool:
     try:
         connection.call("get_account", id="ax1")
@@ -296,7 +214,3 @@ def _is_gone(connection: Gloves) -> bool:
 def _call_for_ever(session: Session) -> NoReturn:
     while True:
         session.call("get_account", {"id": "ax1"})
-
-
-def _mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
