@@ -115,10 +115,10 @@ def error_from_rpc(error: grpc.RpcError, *, path: str, answered: int, sent_bytes
     code, details = error.code(), error.details() or ""
     if code in _LOST:
         return ConnectionLost(path, answered)
-    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        # gRPC itself turns away a message above the receiver's limit, before anyone could answer it.
-        limit = re.search(r"\(\d+ vs\. (\d+)\)", details)
-        return Refused(RefusalKind.TOO_LARGE, int(limit[1]) if limit else 0, sent_bytes)
+    # gRPC itself turns away a message above the receiver's limit, before anyone could answer it.
+    limit = re.search(r"\(\d+ vs\. (\d+)\)", details)
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED and limit is not None:
+        return Refused(RefusalKind.TOO_LARGE, int(limit[1]), sent_bytes)
     return ServiceFailed(f"{path}: {code.name}: {details}")
 
 

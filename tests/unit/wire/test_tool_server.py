@@ -10,7 +10,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import grpc
+import pytest
 from glovebox.v1 import tool_pb2 as pb
+from glovebox_agent.errors import ServiceFailed
+from glovebox_agent.session import Session
 
 from runner.core.outcome import Finished, GaveUp
 from runner.core.refusal import Refusal, RefusalKind
@@ -80,6 +83,17 @@ def test_calls_at_once_are_bounded_and_their_places_come_back() -> None:
         open_ended.put(None)
         assert [list(stream) for stream in streams] == [[], []]
         assert wait_until(lambda: _is_answered(other))
+
+
+def test_the_sdk_does_not_take_too_many_calls_for_too_large_a_message() -> None:
+    open_ended: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
+    with served(concurrent_calls=1) as directory, gloves(directory) as holder:
+        stream = holder.interact(iter(open_ended.get, None))
+        open_ended.put(pb.InteractRequest(call=pb.CallToolRequest()))
+        next(stream)
+        with pytest.raises(ServiceFailed, match="RESOURCE_EXHAUSTED"):
+            Session(f"{directory}/grpc.sock")
+        open_ended.put(None)
 
 
 def _is_answered(connection: Gloves) -> bool:
