@@ -68,6 +68,10 @@ images: setup ## build the images that boxes are started from
 bench: setup ## measure what the wall costs, as ratios
 	@.venv/bin/python -m runner.bench
 
+.PHONY: containment
+containment: images ## attack every engine and write down what held
+	@.venv/bin/glovebox doctor --probe docker --probe docker/runsc --probe bubblewrap --page docs/containment.md
+
 .PHONY: schemas
 schemas: setup ## write the published JSON Schemas again
 	@.venv/bin/glovebox schema run >docs/run_config.schema.json

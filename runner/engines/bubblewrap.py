@@ -33,6 +33,7 @@ from runner.engines.engine import (
     Readiness,
 )
 from runner.engines.images.sdk_folder import installed_sdk
+from runner.engines.seccomp import filter_program
 
 _TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 """Command → the package that has it."""
@@ -64,10 +65,10 @@ class BubblewrapEngine:
             return Readiness(False, str(error))
         if ended is None or ended.code != 0:
             return Readiness(False, f"no namespaces here: {_last_line(output.stderr) or 'no answer'}")
-        return Readiness(
-            True,
-            "namespaces, no network, read-only; memory is limited for each process, processor time is not",
-        )
+        limits = "memory is limited for each process, processor time is not"
+        if filter_program() is None:
+            limits += "; system calls are not filtered (Debian: apt-get install libseccomp2)"
+        return Readiness(True, f"namespaces, no network, read-only; {limits}")
 
     def prepare(self, source: AgentSource) -> Image:
         """Return how to run ``source``, with the SDK laid out for it.
@@ -123,20 +124,29 @@ class BubblewrapEngine:
         self, view: View, environment: Mapping[str, str], limits: Limits, command: Sequence[str]
     ) -> ChildBox:
         status = StatusPipe()
-        described = os.memfd_create("view")
+        program = filter_program()
+        described = _file("\0".join(view_arguments(view, environment, limits)).encode())
+        filtering = _file(program) if program else None
+        inherited = [described, status.inlet, *([filtering] if filtering is not None else [])]
         try:
-            os.write(described, "\0".join(view_arguments(view, environment, limits)).encode())
-            os.lseek(described, 0, os.SEEK_SET)
-            inherited = (described, status.inlet)
-            arguments = box_command(described, status.inlet, limits, command)
-            child = self._starter.start(Command(arguments=arguments, environment={}, descriptors=inherited))
+            arguments = box_command(described, status.inlet, filtering, limits, command)
+            start = Command(arguments=arguments, environment={}, descriptors=tuple(inherited))
+            child = self._starter.start(start)
         except InfraError:
             status.close()
             raise
         finally:
-            os.close(described)
-            status.close_inlet()
+            for descriptor in inherited:
+                os.close(descriptor)
         return ChildBox(child, limits.output_bytes, read_code=status.read_code, on_close=status.close)
+
+
+def _file(content: bytes) -> int:
+    """Return a nameless file to be read from its beginning."""
+    descriptor = os.memfd_create("content")
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 def _last_line(text: bytes) -> str:

@@ -52,24 +52,29 @@ def view_arguments(view: View, environment: Mapping[str, str], limits: Limits) -
     yield from ("--remount-ro", "/", "--chdir", "/")
 
 
-def box_command(view_fd: int, status_fd: int, limits: Limits, command: Sequence[str]) -> list[str]:
+def box_command(
+    view_fd: int, status_fd: int, filter_fd: int | None, limits: Limits, command: Sequence[str]
+) -> list[str]:
     """Return the whole command line.
 
     Args:
         view_fd: where bwrap reads the arguments of the view.
         status_fd: where bwrap writes what became of the command.
+        filter_fd: where bwrap reads the filter of system calls; None for no filter.
         limits: for each process.
         command: to run inside.
     """
-    status = ("--json-status-fd", str(status_fd))
+    last: tuple[str, ...] = ("--json-status-fd", str(status_fd))
+    if filter_fd is not None:
+        last = (*last, "--seccomp", str(filter_fd))
     inside = [*_prlimit(limits), *command]
     if os.geteuid() != 0:
-        return [_tool("bwrap"), *_NOBODY, *status, "--args", str(view_fd), "--", *inside]
+        return [_tool("bwrap"), *_NOBODY, *last, "--args", str(view_fd), "--", *inside]
     kept = ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
     outer = [_tool("bwrap"), *kept, "--args", str(view_fd), "--", *_setpriv()]
     return [
         *outer,
-        *(_tool("bwrap"), *_NOBODY, *status, "--die-with-parent", "--dev-bind", "/", "/", "--"),
+        *(_tool("bwrap"), *_NOBODY, *last, "--die-with-parent", "--dev-bind", "/", "/", "--"),
         *inside,
     ]
 
@@ -79,12 +84,9 @@ class StatusPipe:
 
     def __init__(self) -> None:
         self._outlet, self.inlet = os.pipe()
+        """The inlet is bwrap's; whoever started it closes our copy."""
         os.set_blocking(self._outlet, False)
         self._code: int | None = None
-
-    def close_inlet(self) -> None:
-        """Close our copy of the end that bwrap writes to."""
-        os.close(self.inlet)
 
     def close(self) -> None:
         """Close the end we read from."""

@@ -17,7 +17,7 @@ from runner.core.errors import InfraError, InputError
 from runner.engines.agent_command import ENVIRONMENT, agent_mounts, sdk_command
 from runner.engines.docker_daemon import Daemon
 from runner.engines.docker_runtimes import has_seccomp, isolation_of, runtime_trouble
-from runner.engines.docker_settings import container_config
+from runner.engines.docker_settings import Runtime, container_config
 from runner.engines.engine import (
     AGENT_FOLDER,
     AgentKind,
@@ -121,10 +121,7 @@ class DockerEngine:
         command = (*spec.image.command, *spec.arguments)
         if not command:
             raise InputError(f"the image {spec.image.reference!r} needs a command")
-        own_kernel = self.isolation is Isolation.SANDBOXED_KERNEL
-        config = container_config(
-            self._daemon.client, spec, command, self._options.runtime, own_kernel=own_kernel
-        )
+        config = container_config(self._daemon.client, spec, command, self._runtime())
         name = f"box-{secrets.token_hex(8)}"
         with self._starting:
             try:
@@ -146,6 +143,10 @@ class DockerEngine:
     def close(self) -> None:
         """Close the connections to the daemon."""
         self._daemon.close()
+
+    def _runtime(self) -> Runtime:
+        own_kernel = self.isolation is Isolation.SANDBOXED_KERNEL
+        return Runtime(self._options.runtime, own_kernel, has_seccomp(self._info))
 
     def _run(self, container: str, limit_bytes: int) -> FrameReader:
         output = FrameReader(self._daemon.attach(container), limit_bytes)

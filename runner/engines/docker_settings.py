@@ -1,13 +1,14 @@
 """The settings of a container that holds what must not get out.
 
 Everything that is not needed is off, whatever the image asks for: no network, nothing writable but small
-places in memory, no capability, no way to gain one, no health check, no volume. What has no value here keeps
-Docker's default, above all the seccomp profile.
+places in memory, no capability, no way to gain one, no system call that is not on our list, no health check,
+no volume. What has no value here keeps Docker's default.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from docker import APIClient
@@ -15,6 +16,7 @@ from docker.types import Healthcheck, HostConfig, LogConfig, Mount, Ulimit
 
 from runner.engines.engine import BOX_UID, GLOVES, BoxSpec, Limits
 from runner.engines.engine import Mount as Shown
+from runner.engines.seccomp import docker_profile
 
 _HOSTNAME = "localhost"
 _CPU_PERIOD_US = 100_000
@@ -25,8 +27,21 @@ _TMP_BYTES_PER_FILE = 4096
 _WRITABLE = "rw,noexec,nosuid,nodev,mode=1777"
 
 
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What makes a container."""
+
+    name: str | None
+    """Registered with the daemon; None for its default."""
+    own_kernel: bool
+    """True where it brings a kernel: that kernel's threads are tasks of the container too, and system calls
+    go to it."""
+    filters: bool
+    """True where the daemon can filter system calls."""
+
+
 def container_config(
-    client: APIClient, spec: BoxSpec, command: Sequence[str], runtime: str | None, *, own_kernel: bool
+    client: APIClient, spec: BoxSpec, command: Sequence[str], runtime: Runtime
 ) -> dict[str, Any]:
     """Return the body of the request that creates a box.
 
@@ -34,8 +49,7 @@ def container_config(
         client: knows the words of the daemon's version; nothing is asked.
         spec: the box.
         command: to run, with its arguments; replaces the image's own.
-        runtime: registered with the daemon; None for its default.
-        own_kernel: whether the runtime brings a kernel, whose threads are tasks of the container too.
+        runtime: what makes the container.
     """
     config: dict[str, Any] = client.create_container_config(
         spec.image.digest or spec.image.reference,
@@ -46,18 +60,18 @@ def container_config(
         environment=spec.image.environment,
         labels=spec.labels,
         healthcheck=Healthcheck(test=["NONE"]),
-        host_config=_host_config(client, spec, runtime, own_kernel),
+        host_config=_host_config(client, spec, runtime),
     )
     return config
 
 
-def _host_config(client: APIClient, spec: BoxSpec, runtime: str | None, own_kernel: bool) -> HostConfig:
+def _host_config(client: APIClient, spec: BoxSpec, runtime: Runtime) -> HostConfig:
     shown = (Shown(spec.gloves, GLOVES), *spec.image.mounts, *spec.mounts)
     return client.create_host_config(
         network_mode="none",
         read_only=True,
         cap_drop=["ALL"],
-        security_opt=["no-new-privileges"],
+        security_opt=_security(runtime),
         init=True,
         # Of its own, and without the writable place in memory that sharing would need.
         ipc_mode="none",
@@ -66,9 +80,14 @@ def _host_config(client: APIClient, spec: BoxSpec, runtime: str | None, own_kern
         mounts=[Mount(one.target, str(one.source), type="bind", read_only=True) for one in shown],
         # What it prints is read from the daemon directly and must not fill the daemon's disk.
         log_config=LogConfig(type="none", config={}),
-        runtime=runtime,
-        **_resources(spec.limits, _KERNEL_TASKS if own_kernel else 0),
+        runtime=runtime.name,
+        **_resources(spec.limits, _KERNEL_TASKS if runtime.own_kernel else 0),
     )
+
+
+def _security(runtime: Runtime) -> list[str]:
+    filtering = runtime.filters and not runtime.own_kernel
+    return ["no-new-privileges", *([f"seccomp={docker_profile()}"] if filtering else [])]
 
 
 def _resources(limits: Limits, kernel_tasks: int) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def docker_profile() -> str:
     refusal = {"action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}
     otherwise = {"defaultAction": "SCMP_ACT_ERRNO", "defaultErrnoRet": errno.ENOSYS}
     native = [{"architecture": f"SCMP_ARCH_{name}"} for name in ("X86_64", "AARCH64")]
-    # Named, because daemons before 22.06 know no error but "not permitted" for what is in no list, and
+    # Named, because older daemons know no error but "not permitted" for what is in no list, and
     # libraries take only "no such call" as a reason to fall back.
     refused = {"names": REFUSED, **refusal}
     allowed = {"names": ALLOWED, "action": "SCMP_ACT_ALLOW"}

@@ -106,5 +106,5 @@ REFUSED = """
     _sysctl afs_syscall epoll_ctl_old epoll_wait_old getpmsg putpmsg nfsservctl remap_file_pages security
     sysfs tuxcall uselib ustat vserver
 """.split()  # noqa: SIM905
-"""The rest, so that nothing is forgotten: doors into the kernel; other processes; keys; what others see; memory
-that belongs to nobody; the machine; what nobody uses any more. Any call that is newer is refused too."""
+"""The rest, so that nothing is forgotten: doors into the kernel; other processes; keys; what others see;
+memory that belongs to nobody; the machine; what nobody uses any more. Whatever is newer is refused too."""

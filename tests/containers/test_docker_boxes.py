@@ -16,6 +16,7 @@ from runner.engines.docker import DockerEngine
 from runner.engines.engine import AgentKind, AgentSource, Box, BoxSpec, Image, Limits
 from runner.engines.images.agent_python import NAME as AGENT_PYTHON
 from runner.engines.ownership import RUN
+from runner.engines.seccomp import docker_profile
 
 pytestmark = [pytest.mark.docker, pytest.mark.image]
 
@@ -71,7 +72,7 @@ def test_a_box_is_hardened_in_every_setting(
     assert host["ReadonlyRootfs"] is True
     assert host["CapDrop"] == ["ALL"]
     assert not host["CapAdd"]
-    assert host["SecurityOpt"] == ["no-new-privileges"]
+    assert host["SecurityOpt"] == ["no-new-privileges", f"seccomp={docker_profile()}"]
     assert host["Privileged"] is False
     assert host["Init"] is True
     assert (host["IpcMode"], host["CgroupnsMode"], host["PidMode"]) == ("none", "private", "")
@@ -84,7 +85,7 @@ def test_a_box_is_hardened_in_every_setting(
         ("msgqueue", 0),
     }
     assert [(one["Destination"], one["RW"]) for one in seen["Mounts"]] == [("/glovebox", False)]
-    assert list(host["Tmpfs"]) == ["/tmp"]
+    assert host["Tmpfs"] == {"/tmp": "rw,noexec,nosuid,nodev,mode=1777,size=67108864,nr_inodes=16384"}
     assert host["LogConfig"]["Type"] == "none"
     assert (config["User"], config["Hostname"]) == ("65534:65534", "localhost")
 

@@ -1,0 +1,152 @@
+"""The list of system calls an agent may make: complete, enforced in real boxes, and enough to work with."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runner.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Limits
+from runner.engines.seccomp import docker_profile, filter_program
+from runner.engines.system_calls import ALLOWED, CONDITIONS, REFUSED
+from runner.engines.table import choose_engine
+
+ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""AUDIT_ARCH_* of linux/audit.h."""
+ENGINES = [
+    pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
+    pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+]
+PTRACE, KEYCTL, UNSHARE, USERFAULTFD, IO_URING_SETUP, CLONE3 = NUMBERS = 101, 250, 272, 323, 425, 435
+"""On x86-64."""
+PATIENCE_MS = 60_000
+
+
+def _calls_known_to_libseccomp() -> Iterator[str]:
+    name = ctypes.util.find_library("seccomp")
+    if name is None:
+        pytest.skip("no libseccomp")
+    resolve = ctypes.CDLL(name).seccomp_syscall_resolve_num_arch
+    resolve.restype = ctypes.c_void_p
+    for architecture in ARCHITECTURES.values():
+        for number in range(600):
+            found = resolve(ctypes.c_uint32(architecture), number)
+            if found:
+                yield ctypes.string_at(found).decode()
+
+
+def test_every_call_is_either_allowed_or_refused() -> None:
+    conditional = {condition.name for condition in CONDITIONS}
+    listed = [*ALLOWED, *REFUSED, *conditional]
+    assert len(set(listed)) == len(listed)
+    assert set(_calls_known_to_libseccomp()) - set(listed) == set()
+
+
+def test_docker_is_told_the_same_list() -> None:
+    rules = json.loads(docker_profile())["syscalls"]
+    assert rules[0] == {"names": ALLOWED, "action": "SCMP_ACT_ALLOW"}
+    assert rules[1] == {"names": REFUSED, "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}
+    assert [rule["names"] for rule in rules[2:]] == [[condition.name] for condition in CONDITIONS]
+
+
+def test_a_program_is_whole_instructions() -> None:
+    program = filter_program()
+    if program is None:
+        pytest.skip("no libseccomp")
+    assert program
+    assert len(program) % 8 == 0
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    with closing(choose_engine(request.param).engine) as chosen:
+        yield chosen
+
+
+@pytest.fixture
+def gloves() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def _run(engine: Engine, gloves: Path, *command: str, limits: Limits | None = None) -> tuple[int, str]:
+    image = replace(engine.prepare(AgentSource(AgentKind.BUILTIN, "noop")), command=command)
+    box = engine.start(BoxSpec(image=image, gloves=gloves, limits=limits or Limits()))
+    ended = box.wait(PATIENCE_MS)
+    output = box.close()
+    assert ended is not None
+    return ended.code, (output.stdout + output.stderr).decode()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of calls are those of x86-64")
+def test_a_refused_call_answers_as_if_there_were_none(engine: Engine, gloves: Path) -> None:
+    code = (
+        "import ctypes; c = ctypes.CDLL(None, use_errno=True)\n"
+        f"for n in {NUMBERS}: print(c.syscall(n, 0, 0, 0, 0, 0), ctypes.get_errno())"
+    )
+    status, said = _run(engine, gloves, "python3", "-c", code)
+    assert status == 0, said
+    assert said.split("\n")[:-1] == [f"-1 {errno.ENOSYS}"] * len(NUMBERS)
+
+
+def test_sockets_are_of_the_usual_families(engine: Engine, gloves: Path) -> None:
+    code = """
+import errno, socket
+def opens(*what):
+    try: socket.socket(*what).close(); return True
+    except OSError as error: return errno.errorcode[error.errno]
+usual = [opens(socket.AF_UNIX), opens(socket.AF_INET), opens(socket.AF_INET6), opens(16, socket.SOCK_RAW, 0)]
+rare = [opens(40, 1), opens(38, 5), opens(17, 3), opens(16, socket.SOCK_RAW, 9)]
+print(usual, rare)
+"""
+    status, said = _run(engine, gloves, "python3", "-c", code)
+    usual, rare = said.removesuffix("]\n").split("] [")
+    assert (status, usual) == (0, "[True, True, True, True")
+    # Older daemons have but one answer to what is in no list.
+    assert set(rare.split(", ")) <= {"'ENOSYS'", "'EPERM'"}
+
+
+def test_python_finds_what_it_works_with(engine: Engine, gloves: Path) -> None:
+    code = """
+import asyncio, concurrent.futures, os, select, signal, subprocess, sys, tempfile, threading, time
+with concurrent.futures.ThreadPoolExecutor(4) as pool: assert list(pool.map(abs, [-1, 2])) == [1, 2]
+assert subprocess.run([sys.executable, '-c', 'print(1)'], capture_output=True).stdout == b'1\\n'
+async def main():
+    child = await asyncio.create_subprocess_exec(sys.executable, '-c', 'pass')
+    return await child.wait()
+assert asyncio.run(main()) == 0
+assert os.waitpid(os.posix_spawn(sys.executable, [sys.executable, '-c', ''], {}), 0)[1] == 0
+with tempfile.NamedTemporaryFile() as file:
+    file.write(b'x'); file.flush(); os.sendfile(1, os.open(file.name, 0), 0, 1)
+os.sched_getaffinity(0); os.pidfd_open(os.getpid()); os.memfd_create('x'); os.getrandom(1); time.sleep(0.01)
+threading.Thread(target=signal.pthread_kill, args=(threading.main_thread().ident, 0)).start()
+"""
+    assert _run(engine, gloves, "python3", "-c", code) == (0, "x")
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize(
+    ("language", "arguments"),
+    [
+        ("node", ("-e", "setTimeout(() => console.log(1), 5)")),
+        ("java", ("-Xmx64m", "-version")),
+        ("perl", ("-e", "print fork() ? wait() && 1 : exit 0")),
+    ],
+)
+def test_other_languages_start(gloves: Path, language: str, arguments: tuple[str, ...]) -> None:
+    found = shutil.which(language)
+    if found is None or not found.startswith("/usr/bin/"):
+        pytest.skip(f"there is no {language} in /usr/bin")
+    with closing(choose_engine("bubblewrap").engine) as engine:
+        status, said = _run(engine, gloves, found, *arguments, limits=Limits(memory_bytes=8 << 30))
+    assert status == 0, said
