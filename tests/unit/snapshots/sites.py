@@ -8,6 +8,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
+import pytest
+
+from snapshots.errors import FetchFailed, FetchFailure
+from snapshots.web.fetcher import LiveFetcher
 from snapshots.web.policy import FetchPolicy
 
 Behaviour = Callable[[socket.socket], None]
@@ -109,3 +113,11 @@ def article(topic: str, *links: str) -> str:
         f"<p>Nobody has ever written a better page about {topic} than this one. {anchors}</p>"
         "</article></body></html>"
     )
+
+
+def failure_of(fetcher: LiveFetcher, url: str) -> FetchFailure:
+    """Fetch what cannot be fetched, and return why."""
+    with pytest.raises(FetchFailed) as caught:
+        fetcher.fetch(url)
+    assert "\n" not in str(caught.value)
+    return caught.value.failure

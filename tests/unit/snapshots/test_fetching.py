@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
-import inspect
-import shutil
-import socket
-import ssl
-import subprocess
-import threading
-import time
-from collections.abc import Iterator
-from pathlib import Path
-
-import httpcore
 import pytest
 
 from snapshots.captures.capture import Capture
-from snapshots.errors import FetchFailed, FetchFailure
+from snapshots.errors import FetchFailure
 from snapshots.web.addresses import is_public
 from snapshots.web.fetcher import LiveFetcher
 from snapshots.web.policy import FetchPolicy
-from snapshots.web.transport import FAILURES
-from tests.unit.snapshots.sites import Site, article, page, redirect, serving
+from tests.unit.snapshots.sites import Site, article, failure_of, page, redirect
 
 OWLS = article("owls")
-
-
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with serving({"/owls": OWLS}) as running:
-        yield running
-
-
-def _failure(fetcher: LiveFetcher, url: str) -> FetchFailure:
-    with pytest.raises(FetchFailed) as caught:
-        fetcher.fetch(url)
-    assert "\n" not in str(caught.value)
-    return caught.value.failure
 
 
 def test_a_page_comes_with_all_that_is_known_about_it(site: Site) -> None:
@@ -82,7 +56,7 @@ def test_a_url_that_is_not_allowed_is_never_looked_up(url: str, failure: FetchFa
         raise AssertionError(f"looked {name} up")
 
     fetcher = LiveFetcher(FetchPolicy(hosts=("good.example", "*.sub.example")), resolve=never)
-    assert _failure(fetcher, url) is failure
+    assert failure_of(fetcher, url) is failure
 
 
 @pytest.mark.parametrize(
@@ -103,7 +77,7 @@ def test_a_url_that_is_not_allowed_is_never_looked_up(url: str, failure: FetchFa
 def test_patterns_mean_what_they_say(pattern: str, host: str, allowed: bool) -> None:
     fetcher = LiveFetcher(FetchPolicy(hosts=(pattern,)), resolve=lambda name: [])
     expected = FetchFailure.NAME_NOT_RESOLVED if allowed else FetchFailure.HOST_NOT_ALLOWED
-    assert _failure(fetcher, f"http://{host}/") is expected
+    assert failure_of(fetcher, f"http://{host}/") is expected
 
 
 PRIVATE = [
@@ -139,7 +113,7 @@ PRIVATE = [
 def test_a_name_with_an_address_that_is_not_public_is_refused(address: str) -> None:
     for addresses in ([address], ["93.184.216.34", address]):
         fetcher = LiveFetcher(FetchPolicy(hosts=("*",)), resolve={"innocent.example": addresses}.__getitem__)
-        assert _failure(fetcher, "http://innocent.example/") is FetchFailure.ADDRESS_NOT_PUBLIC
+        assert failure_of(fetcher, "http://innocent.example/") is FetchFailure.ADDRESS_NOT_PUBLIC
 
 
 def test_public_addresses_are_public() -> None:
@@ -154,7 +128,7 @@ def test_public_addresses_are_public() -> None:
 )
 def test_ways_to_write_this_machine_are_refused(site: Site, host: str) -> None:
     fetcher = LiveFetcher(FetchPolicy(hosts=(f"{host}:{site.port}",), seconds_max=5))
-    failure = _failure(fetcher, f"http://{host}:{site.port}/owls")
+    failure = failure_of(fetcher, f"http://{host}:{site.port}/owls")
     assert failure in {FetchFailure.ADDRESS_NOT_PUBLIC, FetchFailure.NAME_NOT_RESOLVED}
     assert site.requests == []
 
@@ -166,7 +140,7 @@ def test_only_a_host_that_is_named_may_be_private(site: Site) -> None:
     }
     fetcher = LiveFetcher(FetchPolicy.model_validate(told), resolve=lambda name: ["127.0.0.1"])
     assert fetcher.fetch(f"http://a.example:{site.port}/owls").status == 200
-    assert _failure(fetcher, f"http://b.example:{site.port}/owls") is FetchFailure.ADDRESS_NOT_PUBLIC
+    assert failure_of(fetcher, f"http://b.example:{site.port}/owls") is FetchFailure.ADDRESS_NOT_PUBLIC
 
 
 def test_an_address_is_looked_up_once_and_then_pinned(site: Site) -> None:
@@ -208,7 +182,7 @@ def test_a_redirect_is_checked_like_a_first_request(site: Site, target: str, fai
     site.routes["/round"] = redirect(target)
     hosts = (f"127.0.0.1:{site.port}", "inside.example")
     fetcher = LiveFetcher(site.policy(hosts=hosts), resolve=lambda name: ["127.0.0.1"])
-    assert _failure(fetcher, f"{site.url}/round") is failure
+    assert failure_of(fetcher, f"{site.url}/round") is failure
 
 
 @pytest.mark.parametrize(
@@ -232,124 +206,6 @@ def test_robots_are_obeyed(site: Site, robots: bytes, allowed: bool) -> None:
         fetcher.fetch(f"{site.url}/owls")
         assert site.paths.count("/robots.txt") == 1
     else:
-        assert _failure(fetcher, f"{site.url}/owls") is FetchFailure.ROBOTS_DISALLOWED
+        assert failure_of(fetcher, f"{site.url}/owls") is FetchFailure.ROBOTS_DISALLOWED
         assert "/owls" not in site.paths
     assert LiveFetcher(site.policy(obey_robots=False)).fetch(f"{site.url}/owls").status == 200
-
-
-def _drip(connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-    for _ in range(1000):
-        connection.sendall(b"x")
-        time.sleep(0.02)
-
-
-def _endless(connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-    for _ in range(100_000):
-        connection.sendall(b"400\r\n" + b"x" * 1024 + b"\r\n")
-
-
-def _endless_headers(connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\n")
-    for number in range(1_000_000):
-        connection.sendall(b"X-%d: y\r\n" % number)
-
-
-def _stall(connection: socket.socket) -> None:
-    time.sleep(2)
-
-
-def _drop(connection: socket.socket) -> None:
-    connection.close()
-
-
-TWO_LENGTHS = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n12345"
-GZIP_BOMB = gzip.compress(bytes(50_000_000))
-
-
-@pytest.mark.parametrize(
-    ("behaviour", "failure"),
-    [
-        (_stall, FetchFailure.TIMED_OUT),
-        (_drip, FetchFailure.TIMED_OUT),
-        (_drop, FetchFailure.BROKEN_RESPONSE),
-        (page("x" * 10, Content_Length="99"), FetchFailure.BROKEN_RESPONSE),
-        (TWO_LENGTHS, FetchFailure.BROKEN_RESPONSE),
-        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n", FetchFailure.BROKEN_RESPONSE),
-        (_endless_headers, FetchFailure.BROKEN_RESPONSE),
-        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", FetchFailure.BROKEN_RESPONSE),
-        (page("x" * 200_001), FetchFailure.TOO_LARGE),
-        (_endless, FetchFailure.TOO_LARGE),
-        (page(GZIP_BOMB, Content_Encoding="gzip"), FetchFailure.TOO_LARGE),
-        (page("not packed", Content_Encoding="gzip"), FetchFailure.BROKEN_RESPONSE),
-        (page("secret", Content_Encoding="br"), FetchFailure.BROKEN_RESPONSE),
-    ],
-    ids=[
-        "stalls", "drips", "drops", "promises too much", "says two lengths", "no web server", "endless head",
-        "switches protocols", "too large", "endless", "bomb", "lies about packing", "unknown packing",
-    ],
-)  # fmt: skip
-def test_a_server_that_misbehaves_gives_a_failure_in_time(
-    site: Site, behaviour: bytes, failure: FetchFailure
-) -> None:
-    site.routes["/bad"] = behaviour
-    fetcher = LiveFetcher(site.policy(seconds_max=1.0, body_bytes_max=200_000, obey_robots=False))
-    started = time.monotonic()
-    assert _failure(fetcher, f"{site.url}/bad") is failure
-    assert time.monotonic() - started < 4
-
-
-def test_more_than_was_promised_is_left_unread(site: Site) -> None:
-    site.routes["/short"] = page("twelve bytes and more", Content_Length="12")
-    assert LiveFetcher(site.policy()).fetch(f"{site.url}/short").body == b"twelve bytes"
-
-
-def test_a_port_where_nobody_listens_is_a_failed_connection(site: Site) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-        fetcher = LiveFetcher(site.policy(hosts=(f"127.0.0.1:{port}",), obey_robots=False))
-        assert _failure(fetcher, f"http://127.0.0.1:{port}/") is FetchFailure.CONNECTION_FAILED
-
-
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
-def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
-         "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1"],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    received: list[bytes] = []
-
-    def serve(listener: socket.socket) -> None:
-        connection, _ = listener.accept()
-        with connection:
-            try:
-                with context.wrap_socket(connection, server_side=True) as secured:
-                    received.append(secured.recv(4096))
-            except OSError:
-                pass
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=serve, args=(listener,))
-        thread.start()
-        address = f"127.0.0.1:{listener.getsockname()[1]}"
-        policy = FetchPolicy(hosts=(address,), private_hosts=("127.0.0.1",), obey_robots=False, seconds_max=5)
-        assert _failure(LiveFetcher(policy), f"https://{address}/") is FetchFailure.CONNECTION_FAILED
-        thread.join()
-    assert received in ([], [b""])
-
-
-def test_every_error_of_the_library_below_has_its_failure() -> None:
-    raised = {
-        kind
-        for _, kind in inspect.getmembers(httpcore, inspect.isclass)
-        if issubclass(kind, Exception) and kind is not httpcore.ConnectionNotAvailable
-    }
-    assert {kind for kind in raised if not issubclass(kind, tuple(FAILURES))} == set()
-    assert set(FAILURES.values()) <= set(FetchFailure)
