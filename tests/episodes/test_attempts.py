@@ -87,7 +87,8 @@ def nothing_is_open(pool: ServicePool) -> bool:
 def is_gone(attempt: Attempt) -> bool:
     """Tell whether the agent that printed its process number is no more."""
     assert attempt.output is not None
-    return not Path(f"/proc/{int(attempt.output.stdout)}").exists()
+    # One that was stopped before it could print has no number to look for.
+    return not attempt.output.stdout or not Path(f"/proc/{int(attempt.output.stdout)}").exists()
 
 
 @pytest.mark.parametrize(
