@@ -76,13 +76,17 @@ def test_a_name_is_taken_while_its_episode_is_open(client: ControlClient, episod
 def test_the_end_of_one_episode_is_not_the_end_of_its_namesake(
     client: ControlClient, episode_id: str
 ) -> None:
-    spec = episode_spec(episode_id=episode_id)
+    """What is not read keeps the first one's stream open while the second is at work."""
+    spec = episode_spec(episode_id=episode_id, world="files", state={})
     unread = client.open_episode(spec)
-    next(unread)
+    opened = next(unread)
+    assert isinstance(opened, Opened)
+    with gloves(opened.seats[0].directory) as connection:
+        for _ in range(20):
+            connection.call("write_file", path="/a", content="x" * 500_000)
     assert client.close_episode(episode_id, timed_out=False)
     with listening(client, spec) as namesake:
-        list(unread)
-        unread.close()
+        assert sum(len(message.records) for message in unread if isinstance(message, Records)) == 23
         time.sleep(0.3)
         with gloves(namesake.directory) as connection:
             assert connection.task().instruction == "Do it."
