@@ -159,3 +159,30 @@ def test_12_each_lie_takes_a_draw_to_strike_and_a_draw_to_speak() -> None:
     }
     made = played([("get_account", {"id": "nope"})] * 4, lie, retries=9)
     assert [call.failure.message for call in made if call.failure] == ["c", "c", "a", "b"]
+
+
+def test_authorization_comes_before_the_rate_and_the_rate_before_time_whatever_the_plan() -> None:
+    families = ("timeout", "rate_limit", "authz")
+    plan = [
+        {"fault_type": family, "trigger": {"on_nth_call": number}} for family in families for number in (1, 2)
+    ]
+    plan.append({"fault_type": "timeout", "trigger": {"on_nth_call": 3}})
+    plan.append({"fault_type": "rate_limit", "trigger": {"on_nth_call": 3}})
+    made = played([UPDATE] * 3, *plan, retries=9)
+    assert codes(made) == ["authz_denied", "authz_denied", "rate_limited"]
+    assert [call.strikes for call in made] == [(4,), (5,), (7,)]
+
+
+def test_the_first_liar_of_the_plan_speaks_first_and_the_last_has_the_last_word() -> None:
+    liars = [{"fault_type": "adversarial_error", "payload": {"code": code}} for code in ("E1", "E2")]
+    (only,) = played([("get_account", {"id": "nope"})], *liars)
+    assert codes([only]) == ["E2"]
+    assert details(only)["original_error_code"] == "E1"
+    assert details(only)["faults"] == [told(liar) for liar in (*liars, *liars)]
+
+
+def test_a_renamed_argument_goes_to_the_end_even_onto_one_that_is_there() -> None:
+    drift = {"fault_type": "schema_drift", "payload": {"rename_args": {"b": "a"}}}
+    (only,) = played([("get_account", {"id": "ax1", "a": 1, "b": 2, "c": 3})], drift)
+    assert details(only)["unknown"] == ["c", "a"]
+    assert only.delivered == {"id": "ax1", "c": 3, "a": 2}
