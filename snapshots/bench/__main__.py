@@ -22,12 +22,13 @@ SIZES = (1_000, 10_000, 100_000, 500_000)
 
 @click.command()
 @click.option("--sizes", default=",".join(map(str, SIZES)), show_default=True, help="Numbers of documents.")
+@click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="The best counts.")
 @click.option("--compare", type=int, default=COMPARED_WITH, show_default=True, help="The size to compare at.")
 @click.option(
     "--folder", type=click.Path(path_type=Path), help="Keeps corpora and snapshots; else temporary."
 )
 @click.option("--one", nargs=3, hidden=True, help="Run one measurement and print its numbers.")
-def main(sizes: str, compare: int, folder: Path | None, one: Sequence[str]) -> None:
+def main(sizes: str, compare: int, rounds: int, folder: Path | None, one: Sequence[str]) -> None:
     """Measure building and searching; 100,000 documents take a few minutes, 500,000 some more."""
     if one:
         click.echo(json.dumps(MEASUREMENTS[one[0]](Path(one[1]), Path(one[2]))))
@@ -39,7 +40,7 @@ def main(sizes: str, compare: int, folder: Path | None, one: Sequence[str]) -> N
         click.echo(f"{os.cpu_count()} cores, load {load}; one process, processor time\n")
         _print_growth(place, [int(size) for size in sizes.split(",") if size])
         if compare:
-            _print_comparison(place, compare)
+            _print_comparison(place, compare, rounds)
 
 
 def _measured(name: str, corpus: Path, snapshot: Path) -> Numbers:
@@ -74,36 +75,47 @@ def _print_growth(place: Path, sizes: Sequence[int]) -> None:
         click.echo("".join(f"{cell:>12}" for cell in cells))
 
 
-def _print_comparison(place: Path, size: int) -> None:
-    corpus, snapshot, ours = _built(place, size)
-    ours |= _measured("search", corpus, snapshot)
-    bare = _measured("bm25s", corpus, snapshot)
-    rank = _measured("rank_bm25", corpus, snapshot)
+def _print_comparison(place: Path, size: int, rounds: int) -> None:
+    corpus = write_corpus(place, size)
+    snapshot = place / f"snapshot-{size}"
+    ours, bare, rank = ({"build_s": 1e9, "query_ms": 1e9} for _ in range(3))
+    # Round after round, so that a busy minute meets all of them, and the best of each.
+    for _ in range(rounds):
+        _keep_best(ours, _built(place, size)[2])
+        _keep_best(ours, _measured("search", corpus, snapshot))
+        _keep_best(bare, _measured("bm25s", corpus, snapshot))
+        _keep_best(rank, _measured("rank_bm25", corpus, snapshot))
     click.echo(f"\nat {size} documents   build s   query ms   own MB while building")
     for name, numbers in (("this package", ours), ("bm25s, bare", bare), ("rank_bm25", rank)):
         click.echo(
             f"{name:<20} {numbers['build_s']:9.2f} {numbers['query_ms']:10.3f} {numbers['own_mb']:8.0f}"
         )
-    resident, index = ours["asked_resident_mb"], ours["index_mb"]
-    rows = (
+    click.echo("")
+    for name, value, word, bound in _ratios(ours, bare, rank):
+        holds = value <= bound if word == "at most" else value >= bound
+        click.echo(f"{name:<38} {value:10.3f}   {word} {bound:g}: {'holds' if holds else 'DOES NOT HOLD'}")
+    touched = ours["asked_resident_mb"] / ours["index_mb"]
+    click.echo(f"{'resident after 200 queries / index':<38} {touched:10.3f}   (pages that were touched)")
+    times = _measured("snippets", corpus, snapshot)
+    click.echo("\nms for a snippet of " + ", ".join(f"{name} {ms:.2f}" for name, ms in times.items()))
+
+
+def _keep_best(kept: Numbers, measured: Numbers) -> None:
+    for name, value in measured.items():
+        kept[name] = min(kept.get(name, value), value) if name != "disagreements" else value
+
+
+def _ratios(ours: Numbers, bare: Numbers, rank: Numbers) -> list[tuple[str, float, str, float]]:
+    return [
         ("build / rank_bm25's", ours["build_s"] / rank["build_s"], "at most", 1.0),
         ("build / bm25s's", ours["build_s"] / bare["build_s"], "at most", 1.2),
         ("query / bm25s's", ours["query_ms"] / bare["query_ms"], "at most", 1.2),
         ("rank_bm25's query / ours", rank["query_ms"] / ours["query_ms"], "at least", 50.0),
-        ("first ten that differ", float(rank["disagreements"]), "at most", 0.0),
+        ("queries whose first ten differ", float(rank["disagreements"]), "at most", 0.0),
         ("opening, in seconds", ours["open_ms"] / 1000, "at most", 1.0),
-        ("resident when open / index", ours["open_resident_mb"] / index, "at most", 0.25),
-        ("memory of its own when open / index", ours["open_own_mb"] / index, "at most", 0.1),
-    )
-    click.echo("")
-    for name, value, word, bound in rows:
-        holds = value <= bound if word == "at most" else value >= bound
-        click.echo(f"{name:<38} {value:10.3f}   {word} {bound:g}: {'holds' if holds else 'DOES NOT HOLD'}")
-    click.echo(
-        f"{'resident after 200 queries / index':<38} {resident / index:10.3f}   (pages that were touched)"
-    )
-    times = _measured("snippets", corpus, snapshot)
-    click.echo("\nsnippet of a document of " + ", ".join(f"{size} {ms:.2f}" for size, ms in times.items()))
+        ("resident when open / index", ours["open_resident_mb"] / ours["index_mb"], "at most", 0.25),
+        ("own memory when open / index", ours["open_own_mb"] / ours["index_mb"], "at most", 0.1),
+    ]
 
 
 if __name__ == "__main__":

@@ -59,8 +59,11 @@ def extract_page(body: bytes, content_type: str, extractor: str) -> Extracted:
 
 def clean(text: str) -> str:
     """Return ``text`` with lone surrogates replaced and line ends as newlines."""
-    whole = text.encode("utf-8", "replace").decode("utf-8")
-    return whole.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode("utf-8")
+    if "\r" in text or "\f" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
+    return text
 
 
 def _from_html(body: bytes, charset: str | None, extractor: str) -> Extracted:

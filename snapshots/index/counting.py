@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +64,7 @@ class TermCounter:
         number_of, words = self._numbering.__getitem__, self._analyzer.words
         numbers: list[NDArray[np.int32]] = []
         for text in texts:
-            found = np.fromiter(map(number_of, words(text)), dtype=np.int32)
+            found = np.array(list(map(number_of, words(text))), dtype=np.int32)
             numbers.append(found[found != NOT_INDEXED])
         lengths = np.array([len(found) for found in numbers], dtype=np.int32)
         if not lengths.any():
@@ -86,17 +87,26 @@ def _grouped(numbers: NDArray[np.int32], lengths: NDArray[np.int32], known: list
     """
     present = np.flatnonzero(np.bincount(numbers, minlength=len(known))).tolist()
     present.sort(key=known.__getitem__)
-    rank = np.zeros(len(known), dtype=np.int64)
-    rank[present] = np.arange(len(present))
-    keys = rank[numbers] << 32
-    keys |= np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
+    # A key is a term and a document side by side; half the width sorts in half the time, and mostly fits.
+    shift = len(lengths).bit_length()
+    width: type[Any] = np.uint32 if len(present).bit_length() + shift <= 32 else np.uint64
+    rank = np.zeros(len(known), dtype=width)
+    rank[present] = np.arange(len(present), dtype=width) << width(shift)
+    keys: NDArray[Any] = rank[numbers] | np.repeat(np.arange(len(lengths), dtype=width), lengths)
     keys.sort()
     starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     postings = keys[starts]
     return CountedChunk(
         terms=tuple(known[number] for number in present),
-        offsets=np.searchsorted(postings >> 32, np.arange(len(present) + 1)).astype(np.int64),
-        documents=(postings & 0xFFFFFFFF).astype(np.int32),
+        offsets=_offsets(postings >> width(shift), len(present)),
+        documents=(postings & width((1 << shift) - 1)).astype(np.int32),
         frequencies=np.diff(starts, append=len(keys)).astype(np.int32),
         lengths=lengths,
     )
+
+
+def _offsets(terms: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Return where each of ``count`` terms begins in the ascending ``terms`` of postings."""
+    ends: NDArray[np.int64] = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(terms.astype(np.int64), minlength=count), out=ends[1:])
+    return ends
