@@ -24,6 +24,13 @@ class Run:
     manifest: JsonObject
     results: tuple[Result, ...]
 
+    @property
+    def planned(self) -> int:
+        """How many episodes there are when the run is done."""
+        config = self.manifest.get("config")
+        trials = config.get("trials") if isinstance(config, dict) else None
+        return len(agents_of(self)) * len(self.suite.cases) * (trials if isinstance(trials, int) else 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:

@@ -137,12 +137,15 @@ def _harmless(value: Any) -> Any:
 
 def _facts(findings: Findings) -> list[str]:
     episodes = sum(found.whole.counts.episodes for found in findings.subjects)
+    planned = sum(run.planned for run in findings.runs)
     tasks = {(r.task.task_id, r.task.digest) for found in findings.subjects for r in found.subject.results}
     isolations = dict.fromkeys(str(run.manifest.get("isolation", "unknown")) for run in findings.runs)
     return [
         _plural(len(findings.subjects), "agent"),
         _plural(len(tasks), "task"),
-        _plural(episodes, "episode"),
+        _plural(episodes, "episode")
+        if episodes == planned
+        else f"{episodes:,} of {planned:,} planned episodes",
         f"isolation: {', '.join(isolations)}",
     ]
 

@@ -59,6 +59,22 @@ def test_agents_of_one_name_in_two_runs_are_kept_apart(run: RunFolder, tmp_path:
     assert "10 unmatched" in markdown
 
 
+def test_a_run_that_is_not_done_says_so(tmp_path: Path) -> None:
+    broken_off = played(tmp_path / "run", *AGENTS, tasks=3)
+    rows = broken_off.path / "episodes.jsonl"
+    rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:4]))
+    _invoke(report, broken_off.path, "--out", tmp_path / "out")
+    assert "4 of 6 planned episodes" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_run_without_a_single_episode_can_be_reported(tmp_path: Path) -> None:
+    nothing = played(tmp_path / "run", *AGENTS, tasks=3)
+    (nothing.path / "episodes.jsonl").unlink()
+    done = _invoke(report, nothing.path, "--out", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "0 of 6 planned episodes" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+
+
 def test_a_baseline_that_is_nobody_is_refused(run: RunFolder) -> None:
     with pytest.raises(InputError, match="no agent is called 'nobody'; there are: policy_aware"):
         _invoke(report, run.path, "--baseline", "nobody")
