@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
@@ -18,6 +17,7 @@ from runner.service.seat_desk import SeatDesk
 from runner.testing.memory_recorder import MemoryRecorder
 from runner.wire.ports import Unhostable
 from tests.conformance.seats.ways import WAYS, Way
+from tests.parts.folders import short_folder
 
 
 class HandClock:
@@ -83,7 +83,7 @@ def seated(way: str, spec: EpisodeSpec, limits: SeatLimits) -> Iterator[Seated]:
         limits=limits,
         on_broken=broken.append,
     )
-    with TemporaryDirectory(prefix="gb-") as directory, WAYS[way](desk, directory) as reached:
+    with short_folder() as directory, WAYS[way](desk, directory) as reached:
         seat = Seated(reached, desk, recorder, clock)
         seat.broken = broken
         yield seat

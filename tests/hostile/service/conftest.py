@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 from runner.orchestrator.service_pool import ServiceWorker
 from runner.wire.control_client import ControlClient
+from tests.parts.folders import short_folder
 
 _numbers = count()
 
@@ -16,7 +16,7 @@ _numbers = count()
 @pytest.fixture(scope="session")
 def lasting_worker() -> Iterator[ServiceWorker]:
     """A sandbox service that has to survive the tests, one process for all of them."""
-    with TemporaryDirectory(prefix="gb-") as directory:
+    with short_folder() as directory:
         worker = ServiceWorker(Path(directory) / "w")
         yield worker
         assert worker.alive
@@ -33,7 +33,7 @@ def client(lasting_worker: ServiceWorker) -> ControlClient:
 @pytest.fixture
 def mortal_worker() -> Iterator[ServiceWorker]:
     """A sandbox service for one test, which may end it."""
-    with TemporaryDirectory(prefix="gb-") as directory:
+    with short_folder() as directory:
         worker = ServiceWorker(Path(directory) / "w")
         yield worker
         worker.stop()

@@ -7,7 +7,6 @@ import signal
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 import grpc
@@ -26,6 +25,7 @@ from runner.wire.control_client import ControlClient
 from runner.wire.control_server import ControlServer
 from runner.wire.ports import Opened, Records, Unhostable
 from runner.wire.tool_server import ToolServerLimits
+from tests.parts.folders import short_folder
 from tests.parts.gloves import Gloves, gloves, refused_with
 from tests.parts.listening import Listened, listening, wait_until
 from tests.parts.specs import episode_spec
@@ -168,7 +168,7 @@ def test_a_service_that_is_killed_is_missed_by_both_sides(mortal_worker: Service
 
 
 def test_a_full_service_turns_one_more_away_and_still_closes() -> None:
-    with TemporaryDirectory(prefix="gb-") as directory, ExitStack() as stack:
+    with short_folder() as directory, ExitStack() as stack:
         host = Host(Path(directory), MonotonicClock(), SeatLimits(), ToolServerLimits())
         server = ControlServer(host, f"{directory}/control.sock", open_episodes=2)
         client = ControlClient(f"{directory}/control.sock")
@@ -188,7 +188,7 @@ def test_a_full_service_turns_one_more_away_and_still_closes() -> None:
 
 
 def test_a_socket_that_cannot_be_made_leaves_nothing_open() -> None:
-    with TemporaryDirectory(prefix="gb-") as directory:
+    with short_folder() as directory:
         deep = Path(directory) / ("d" * 100)
         host = Host(deep, MonotonicClock(), SeatLimits(), ToolServerLimits())
         with pytest.raises(InfraError, match="no socket can be made"):

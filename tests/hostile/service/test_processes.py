@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from glovebox_agent.session import Session
 
 from runner.orchestrator.service_pool import ServiceWorker
 from runner.wire.control_client import ControlClient
+from tests.parts.folders import short_folder
 from tests.parts.listening import Listened, listening
 from tests.parts.specs import episode_spec
 
@@ -78,7 +78,7 @@ class Served:
 @contextmanager
 def served(directory: str, *options: str, umask: str = "022") -> Iterator[Served]:
     """Start a service by the command, in a folder that is named as seen from where it is started."""
-    with TemporaryDirectory(prefix="gb-") as parent, ExitStack() as stack:
+    with short_folder() as parent, ExitStack() as stack:
         command = ["/bin/sh", "-c", f'umask {umask}; exec "$0" -m runner serve "$@"', sys.executable]
         process = subprocess.Popen([*command, directory, *options], stdin=subprocess.PIPE, cwd=parent)
         stack.enter_context(process)

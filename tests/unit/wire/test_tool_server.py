@@ -6,7 +6,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from queue import SimpleQueue
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import grpc
@@ -19,6 +18,7 @@ from runner.core.outcome import Finished, GaveUp
 from runner.core.refusal import Refusal, RefusalKind
 from runner.wire.ports import Answered, TaskView
 from runner.wire.tool_server import ToolServer, ToolServerLimits
+from tests.parts.folders import short_folder
 from tests.parts.gloves import Gloves, gloves, refused_with
 from tests.parts.listening import wait_until
 
@@ -43,7 +43,7 @@ class Closed:
 @contextmanager
 def served(seat: Closed | None = None, **limits: int) -> Iterator[str]:
     """Serve a seat; yields the folder of its socket."""
-    with TemporaryDirectory(prefix="gb-") as directory:
+    with short_folder() as directory:
         server = ToolServer(seat or Closed(), f"{directory}/grpc.sock", ToolServerLimits(**limits))
         yield directory
         server.stop()
@@ -144,7 +144,7 @@ def test_a_stream_answers_each_request_in_its_own_kind_and_order() -> None:
 
 
 def test_the_socket_is_gone_with_the_server() -> None:
-    with TemporaryDirectory(prefix="gb-") as directory:
+    with short_folder() as directory:
         server = ToolServer(Closed(), f"{directory}/grpc.sock", ToolServerLimits())
         server.stop()
         with gloves(directory) as connection:
