@@ -10,6 +10,7 @@ import argparse
 import gc
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from glovebox_agent.adapter import work
 from glovebox_agent.errors import ServiceUnavailable, UsageError
@@ -21,7 +22,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     options = _parser().parse_args(argv)
     try:
-        run(options.agent, options.calls)
+        if options.lane:
+            run_lane(options.agent, options.lane, options.calls)
+        else:
+            run(options.agent, options.calls, options.model)
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
@@ -31,22 +35,45 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(name: str, calls_file: str | None = None) -> None:
+def run(name: str, calls_file: str | None = None, model: str | None = None) -> None:
     """Let the agent called ``name`` do its work.
 
     Args:
         name: ``builtin:NAME`` or ``module:Class``. An agent has either ``run(session)``, or ``reset()`` and
-            ``act(observation)``. One that returns from ``run`` without a word is done.
+            ``act(observation)``. One that returns from ``run`` without a word is done with what was
+            asked; where the user says more, it is run again.
         calls_file: what the agent is made with, where it needs a list of calls.
+        model: that it asks, where it is a scaffold.
     """
-    agent = load_agent(name, calls_file)
+    agent = load_agent(name, calls_file, model)
     with Session() as session:
-        if hasattr(agent, "run"):
-            agent.run(session)
-            if not session.ended:
-                session.submit()
-        else:
-            work(agent, session)
+        play(agent, session)
+
+
+def run_lane(name: str, path: str, calls_file: str | None = None) -> None:
+    """Let the agent called ``name`` work on every task of a lane, made anew for each.
+
+    Args:
+        name: as for :func:`run`.
+        path: of the lane's socket.
+        calls_file: what the agent is made with, read anew for each task.
+    """
+    # Imported here: an agent in a box of its own has no use for it, and every start would pay.
+    from glovebox_agent.lane import play_lane
+
+    play_lane(path, lambda seat: play(load_agent(name, calls_file), seat))
+
+
+def play(agent: Any, seat: Any) -> None:
+    """Let an agent of either kind work at a seat until its work is ended."""
+    if hasattr(agent, "run"):
+        while not seat.ended:
+            task = seat.task
+            agent.run(seat)
+            if not seat.ended and seat.task is task:
+                seat.submit()
+    else:
+        work(agent, seat)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,6 +82,8 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("run", help="run an agent")
     command.add_argument("agent", metavar="AGENT", help="builtin:NAME or module:Class")
     command.add_argument("--calls", metavar="FILE", help="JSON list of calls to replay")
+    command.add_argument("--model", metavar="NAME", help="model that a scaffold asks")
+    command.add_argument("--lane", metavar="SOCKET", help="work on one task after another there")
     return parser
 
 

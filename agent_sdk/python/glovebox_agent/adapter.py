@@ -25,7 +25,7 @@ class Action(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Returned by ``act``: the work is done, and this is what came of it."""
+    """Returned by ``act``: what was asked is done, and this is what came of it."""
 
     text: str
 
@@ -48,8 +48,9 @@ class Agent(Protocol):
         """Return the next move.
 
         Returns:
-            An :class:`Action` (or any object with ``tool_name`` and ``args``), None when the work is done,
-            :class:`Answer` when it is done and there is something to say, or :class:`GiveUp`.
+            An :class:`Action` (or any object with ``tool_name`` and ``args``), None when what was asked is
+            done, :class:`Answer` when it is done and there is something to say, or :class:`GiveUp`. Asked
+            again after an answer, the agent finds the user's next message in the observation.
         """
         ...
 
@@ -71,17 +72,20 @@ def work(agent: Agent, seat: Seat) -> Ending:
         Refused: the agent made a call that was not let through.
         Exception: whatever the agent raises.
     """
-    transcript = Transcript(seat.task)
+    task = seat.task
+    transcript = Transcript(task)
     agent.reset()
     while True:
         move = agent.act(transcript.observation())
         match move:
-            case None:
-                seat.submit()
-                return Ending.SUBMITTED
-            case Answer(text):
+            case None | Answer():
+                text = move.text if move else ""
                 seat.submit(text)
-                return Ending.SUBMITTED
+                if seat.task is task:
+                    return Ending.SUBMITTED
+                task = seat.task
+                transcript.begin_turn(text, task)
+                continue
             case GiveUp(reason):
                 seat.give_up(reason)
                 return Ending.GAVE_UP

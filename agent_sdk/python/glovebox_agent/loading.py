@@ -10,35 +10,62 @@ from typing import Any
 
 from glovebox_agent.builtin import BUILTIN
 from glovebox_agent.errors import UsageError
+from glovebox_agent.scaffolds.table import SCAFFOLDS
 
 _PREFIX = "builtin:"
 
 
-def load_agent(name: str, calls_file: str | None = None) -> Any:
+def load_agent(name: str, calls_file: str | None = None, model: str | None = None) -> Any:
     """Import and make the agent called ``name``.
 
     Args:
         name: ``builtin:NAME`` or ``module:Class``.
         calls_file: JSON file whose content the class is made with, where one is given.
+        model: that a scaffold asks; no other agent has a use for it.
 
     Raises:
-        UsageError: there is no such agent, or the file cannot be read.
+        UsageError: there is no such agent, the file cannot be read, or a scaffold has no model.
         Exception: whatever the agent's own module or class raises.
     """
-    cls = _load_class(_path_of(name))
+    cls = load_class(name)
+    if name.removeprefix(_PREFIX) in SCAFFOLDS:
+        if model is None:
+            raise UsageError(f"{name} asks a model: name it with --model")
+        return cls(_chat_model(model))
     needs_calls = name == f"{_PREFIX}oracle"
     if needs_calls and calls_file is None:
         raise UsageError(f"{name} replays a list of calls: name its file with --calls")
     return cls() if calls_file is None else cls(_read_json(calls_file))
 
 
+def load_class(name: str) -> Callable[..., Any]:
+    """Import the class of the agent called ``name``.
+
+    Args:
+        name: ``builtin:NAME`` or ``module:Class``.
+
+    Raises:
+        UsageError: there is no such agent.
+        Exception: whatever the agent's own module raises.
+    """
+    return _load_class(_path_of(name))
+
+
 def _path_of(name: str) -> str:
     if not name.startswith(_PREFIX):
         return name
     short = name.removeprefix(_PREFIX)
-    if short not in BUILTIN:
-        raise UsageError(f"no agent is called {short!r}; there are: {', '.join(BUILTIN)}")
-    return BUILTIN[short]
+    known = {**BUILTIN, **SCAFFOLDS}
+    if short not in known:
+        raise UsageError(f"no agent is called {short!r}; there are: {', '.join(known)}")
+    return known[short]
+
+
+def _chat_model(name: str) -> Any:
+    # Imported here: an agent without a model has no use for it, and every start would pay.
+    from glovebox_agent.scaffolds.chat_model import ChatModel
+
+    return ChatModel(name)
 
 
 def _load_class(path: str) -> Callable[..., Any]:

@@ -44,12 +44,23 @@ class RemainingBudget(TypedDict, total=False):
     steps_left: int
     tool_calls_left: int
     retries_left: int
+    answer_bytes_left: int
+
+
+class EarlierTurn(TypedDict):
+    """A message of the user that was answered."""
+
+    instruction: str
+    answer: str
 
 
 class Observation(TypedDict):
     """All that an agent knows when it is asked to act."""
 
     instruction: str
+    """The user's last message."""
+    earlier_turns: NotRequired[list[EarlierTurn]]
+    """Oldest first; left out where there are none."""
     tool_schemas: list[ToolSchema]
     transcript: list[Entry]
     """Every call so far, oldest first."""
@@ -62,11 +73,20 @@ class Transcript:
     """What happened so far, from which each turn's observation is made."""
 
     def __init__(self, task: Task) -> None:
+        self._entries: list[Entry] = []
+        self._earlier: list[EarlierTurn] = []
+        self._problem: Problem | None = None
+        self._take(task)
+
+    def begin_turn(self, answer: str, task: Task) -> None:
+        """Add an answer, and what the user said upon it."""
+        self._earlier.append({"instruction": self._instruction, "answer": answer})
+        self._take(task)
+
+    def _take(self, task: Task) -> None:
         self._instruction = task.instruction
         self._schemas = [tool_schema(tool) for tool in task.tools]
-        self._entries: list[Entry] = []
         self._remaining = task.remaining
-        self._problem: Problem | None = None
 
     def record(self, name: str, arguments: Mapping[str, Any], reply: Reply) -> None:
         """Add one call and its answer."""
@@ -87,13 +107,16 @@ class Transcript:
 
         The list of entries is a new one each turn, so that an agent may keep it; the entries are shared.
         """
-        return {
+        observation: Observation = {
             "instruction": self._instruction,
             "tool_schemas": self._schemas,
             "transcript": self._entries.copy(),
             "remaining_budget": _budget(self._remaining),
             "last_error": self._problem,
         }
+        if self._earlier:
+            observation["earlier_turns"] = self._earlier.copy()
+        return observation
 
 
 def tool_schema(tool: Tool) -> ToolSchema:
@@ -124,4 +147,6 @@ def _budget(remaining: Remaining) -> RemainingBudget:
         left["tool_calls_left"] = remaining.calls
     if remaining.retries is not None:
         left["retries_left"] = remaining.retries
+    if remaining.answer_bytes is not None:
+        left["answer_bytes_left"] = remaining.answer_bytes
     return left

@@ -33,6 +33,13 @@ class Remaining:
     retries: int | None = None
     """Failed calls that are still tolerated."""
     wall_ms: int | None = None
+    answer_bytes: int | None = None
+    """Of all answers together."""
+    model_calls: int | None = None
+    model_tokens: int | None = None
+    """Of requests to models and of their answers, together."""
+    model_microusd: int | None = None
+    """What they cost, millionths of a dollar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +47,13 @@ class Task:
     """What is asked."""
 
     instruction: str
+    """The user's last message."""
     tools: tuple[Tool, ...]
+    """Those that are there now."""
     remaining: Remaining
     """At the start; each reply says what is left after it."""
+    turn: int = 1
+    """Which message of the user the instruction is, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,7 @@ class Seat(Protocol):
 
     @property
     def task(self) -> Task:
-        """What is asked, and the tools for it."""
+        """What is asked, and the tools for it; another one after an answer upon which the user said more."""
         ...
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
@@ -93,7 +104,10 @@ class Seat(Protocol):
         ...
 
     def submit(self, answer: str = "") -> bool:
-        """End the work with an answer, any text; return whether it counted."""
+        """Answer the user, any text, and return whether it counted.
+
+        Where the user has more to say, there is another ``task`` then; else the work has ended.
+        """
         ...
 
     def give_up(self, reason: str) -> bool:

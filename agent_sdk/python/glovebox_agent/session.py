@@ -122,7 +122,9 @@ class Session:
         return self._reply(response)
 
     def submit(self, answer: str = "") -> bool:
-        """End the work with an answer, any text.
+        """Answer the user, any text.
+
+        Where the user says more, there is another ``task`` then; else the work has ended.
 
         Returns:
             True when it counted; False when the work had ended before.
@@ -199,7 +201,10 @@ class Session:
                 raise self._error(error, sent_bytes=request.ByteSize()) from error
         if response.HasField("refusal"):
             raise wire.refusal_from_pb(response.refusal)
-        self.ended = True
+        if response.HasField("next"):
+            self.task = wire.task_from_pb(response.next)
+        else:
+            self.ended = True
         return response.accepted
 
     def _exchange(self, request: pb.InteractRequest) -> pb.InteractResponse:

@@ -61,7 +61,8 @@ def give_up_to_pb(reason: str) -> pb.SubmitRequest:
 def task_from_pb(message: pb.GetTaskResponse) -> Task:
     """Return the task that a message holds."""
     tools = tuple(Tool(each.name, _object(each.parameters_json), each.description) for each in message.tools)
-    return Task(message.instruction, tools, _remaining_from_pb(message.remaining))
+    # Somebody who knows nothing of turns says none.
+    return Task(message.instruction, tools, _remaining_from_pb(message.remaining), message.turn or 1)
 
 
 def reply_from_pb(message: pb.CallToolResponse) -> Reply:
@@ -128,6 +129,10 @@ def _remaining_from_pb(message: pb.Remaining) -> Remaining:
         calls=message.calls if message.HasField("calls") else None,
         retries=message.retries if message.HasField("retries") else None,
         wall_ms=message.wall_ms if message.HasField("wall_ms") else None,
+        answer_bytes=message.answer_bytes if message.HasField("answer_bytes") else None,
+        model_calls=message.model_calls if message.HasField("model_calls") else None,
+        model_tokens=message.model_tokens if message.HasField("model_tokens") else None,
+        model_microusd=message.model_microusd if message.HasField("model_microusd") else None,
     )
 
 

@@ -54,20 +54,98 @@ class OpenEpisodeRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SPEC_FIELD_NUMBER: _builtins.int
+    EXCHANGES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def spec(self) -> _episode_pb2.EpisodeSpec: ...
+    @_builtins.property
+    def exchanges(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelExchange]:
+        """What models answered before, for an episode whose models are replayed."""
+
     def __init__(
         self,
         *,
         spec: _episode_pb2.EpisodeSpec | None = ...,
+        exchanges: _abc.Iterable[Global___ModelExchange] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchanges", b"exchanges", "spec", b"spec"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___OpenEpisodeRequest: _TypeAlias = OpenEpisodeRequest  # noqa: Y015
+
+@_typing.final
+class ModelExchange(_message.Message):
+    """One request to a model and its answer, as a cassette keeps them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    OCCURRENCE_FIELD_NUMBER: _builtins.int
+    REQUEST_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    CONTENT_TYPE_FIELD_NUMBER: _builtins.int
+    RESPONSE_FIELD_NUMBER: _builtins.int
+    seat: _builtins.str
+    """The seat that asked."""
+    key: _builtins.str
+    """Hex SHA-256 of the path and the canonical request."""
+    occurrence: _builtins.int
+    """How often this seat has asked just this, from 1."""
+    request: _builtins.bytes
+    """The request's body."""
+    status: _builtins.int
+    """Of HTTP."""
+    content_type: _builtins.str
+    """Of the answer's body."""
+    response: _builtins.bytes
+    """The answer's body, as the agent got it."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.str = ...,
+        key: _builtins.str = ...,
+        occurrence: _builtins.int = ...,
+        request: _builtins.bytes = ...,
+        status: _builtins.int = ...,
+        content_type: _builtins.str = ...,
+        response: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_type", b"content_type", "key", b"key", "occurrence", b"occurrence", "request", b"request", "response", b"response", "seat", b"seat", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ModelExchange: _TypeAlias = ModelExchange  # noqa: Y015
+
+@_typing.final
+class TimeGranted(_message.Message):
+    """A seat was kept waiting by our side, so its wall time is longer by so much."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    GRANTED_MS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The seat."""
+    granted_ms: _builtins.int
+    """Milliseconds, more than 0."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        granted_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["granted_ms", b"granted_ms", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TimeGranted: _TypeAlias = TimeGranted  # noqa: Y015
 
 @_typing.final
 class OpenEpisodeResponse(_message.Message):
@@ -77,6 +155,8 @@ class OpenEpisodeResponse(_message.Message):
     RECORDS_FIELD_NUMBER: _builtins.int
     SEAT_ENDED_FIELD_NUMBER: _builtins.int
     SPEC_ERROR_FIELD_NUMBER: _builtins.int
+    EXCHANGE_FIELD_NUMBER: _builtins.int
+    TIME_GRANTED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def opened(self) -> Global___Opened:
         """First, once: the sockets are listening."""
@@ -95,6 +175,14 @@ class OpenEpisodeResponse(_message.Message):
         message: the world cannot go on with the state it was given, the episode is gone.
         """
 
+    @_builtins.property
+    def exchange(self) -> Global___ModelExchange:
+        """A model was asked, where that is recorded."""
+
+    @_builtins.property
+    def time_granted(self) -> Global___TimeGranted:
+        """A seat has more wall time than it was given."""
+
     def __init__(
         self,
         *,
@@ -102,12 +190,14 @@ class OpenEpisodeResponse(_message.Message):
         records: Global___Records | None = ...,
         seat_ended: Global___SeatEnded | None = ...,
         spec_error: Global___SpecError | None = ...,
+        exchange: Global___ModelExchange | None = ...,
+        time_granted: Global___TimeGranted | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "opened", b"opened", "records", b"records", "seat_ended", b"seat_ended", "spec_error", b"spec_error"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_ended", b"seat_ended", "spec_error", b"spec_error", "time_granted", b"time_granted"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message", b"message", "opened", b"opened", "records", b"records", "seat_ended", b"seat_ended", "spec_error", b"spec_error"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_ended", b"seat_ended", "spec_error", b"spec_error", "time_granted", b"time_granted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["opened", "records", "seat_ended", "spec_error"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["opened", "records", "seat_ended", "spec_error", "exchange", "time_granted"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -268,6 +358,89 @@ class CloseEpisodeResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CloseEpisodeResponse: _TypeAlias = CloseEpisodeResponse  # noqa: Y015
+
+@_typing.final
+class OpenLaneRequest(_message.Message):
+    """Empty because every lane is like another."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OpenLaneRequest: _TypeAlias = OpenLaneRequest  # noqa: Y015
+
+@_typing.final
+class OpenLaneResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTROL_SOCKET_FIELD_NUMBER: _builtins.int
+    AGENT_DIRECTORY_FIELD_NUMBER: _builtins.int
+    control_socket: _builtins.str
+    """Where the orchestrator connects, absolute: a Unix socket. Each message has four bytes before it, its
+    length, big-endian. An EpisodeSpec goes out, a PlayedEpisode comes back, strictly in turn; an empty
+    message before it is back says that the agent's time is over and it will be stopped.
+    """
+    agent_directory: _builtins.str
+    """Directory that holds the agent's socket, lane.sock, and nothing else, absolute. On it InteractRequests
+    go out and InteractResponses come back, framed like those above. Asking for a task ends the episode
+    before, and waits for the next.
+    """
+    def __init__(
+        self,
+        *,
+        control_socket: _builtins.str = ...,
+        agent_directory: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_directory", b"agent_directory", "control_socket", b"control_socket"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OpenLaneResponse: _TypeAlias = OpenLaneResponse  # noqa: Y015
+
+@_typing.final
+class PlayedEpisode(_message.Message):
+    """An episode that was played on a lane, from its opening to its end."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORDS_FIELD_NUMBER: _builtins.int
+    SPEC_ERROR_FIELD_NUMBER: _builtins.int
+    AGENT_GONE_FIELD_NUMBER: _builtins.int
+    agent_gone: _builtins.bool
+    """True when the agent hung up, or did not come, before the episode was at its end: the lane is over."""
+    @_builtins.property
+    def records(self) -> Global___Records:
+        """The whole trace; the last record is the seal."""
+
+    @_builtins.property
+    def spec_error(self) -> Global___SpecError:
+        """The specification cannot be hosted, or its world could not go on."""
+
+    def __init__(
+        self,
+        *,
+        records: Global___Records | None = ...,
+        spec_error: Global___SpecError | None = ...,
+        agent_gone: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "records", b"records", "spec_error", b"spec_error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_gone", b"agent_gone", "end", b"end", "records", b"records", "spec_error", b"spec_error"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_end: _TypeAlias = _typing.Literal["records", "spec_error"]  # noqa: Y015
+    _WhichOneofArgType_end: _TypeAlias = _typing.Literal["end", b"end"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_end) -> _WhichOneofReturnType_end | None: ...
+
+Global___PlayedEpisode: _TypeAlias = PlayedEpisode  # noqa: Y015
 
 @_typing.final
 class HealthRequest(_message.Message):

@@ -45,6 +45,11 @@ class ControlServiceStub:
                 request_serializer=glovebox_dot_v1_dot_control__pb2.CloseEpisodeRequest.SerializeToString,
                 response_deserializer=glovebox_dot_v1_dot_control__pb2.CloseEpisodeResponse.FromString,
                 _registered_method=True)
+        self.OpenLane = channel.unary_unary(
+                '/glovebox.v1.ControlService/OpenLane',
+                request_serializer=glovebox_dot_v1_dot_control__pb2.OpenLaneRequest.SerializeToString,
+                response_deserializer=glovebox_dot_v1_dot_control__pb2.OpenLaneResponse.FromString,
+                _registered_method=True)
         self.Health = channel.unary_unary(
                 '/glovebox.v1.ControlService/Health',
                 request_serializer=glovebox_dot_v1_dot_control__pb2.HealthRequest.SerializeToString,
@@ -72,6 +77,14 @@ class ControlServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def OpenLane(self, request, context):
+        """Opens a lane: two sockets over which a trusted agent plays one episode after another, without a server,
+        a socket and a process of its own for each. It closes when the orchestrator hangs up.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Health(self, request, context):
         """Says how the service is.
         """
@@ -91,6 +104,11 @@ def add_ControlServiceServicer_to_server(servicer, server):
                     servicer.CloseEpisode,
                     request_deserializer=glovebox_dot_v1_dot_control__pb2.CloseEpisodeRequest.FromString,
                     response_serializer=glovebox_dot_v1_dot_control__pb2.CloseEpisodeResponse.SerializeToString,
+            ),
+            'OpenLane': grpc.unary_unary_rpc_method_handler(
+                    servicer.OpenLane,
+                    request_deserializer=glovebox_dot_v1_dot_control__pb2.OpenLaneRequest.FromString,
+                    response_serializer=glovebox_dot_v1_dot_control__pb2.OpenLaneResponse.SerializeToString,
             ),
             'Health': grpc.unary_unary_rpc_method_handler(
                     servicer.Health,
@@ -153,6 +171,33 @@ class ControlService:
             '/glovebox.v1.ControlService/CloseEpisode',
             glovebox_dot_v1_dot_control__pb2.CloseEpisodeRequest.SerializeToString,
             glovebox_dot_v1_dot_control__pb2.CloseEpisodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def OpenLane(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/glovebox.v1.ControlService/OpenLane',
+            glovebox_dot_v1_dot_control__pb2.OpenLaneRequest.SerializeToString,
+            glovebox_dot_v1_dot_control__pb2.OpenLaneResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,10 @@ class ControlServiceStub:
     """Closes an episode: no further call is carried out, sockets are removed, the trace is sealed.
     Closing an unknown episode is not an error, so that a lost answer can be asked for again.
     """
+    OpenLane: _grpc.UnaryUnaryMultiCallable[_control_pb2.OpenLaneRequest, _control_pb2.OpenLaneResponse]
+    """Opens a lane: two sockets over which a trusted agent plays one episode after another, without a server,
+    a socket and a process of its own for each. It closes when the orchestrator hangs up.
+    """
     Health: _grpc.UnaryUnaryMultiCallable[_control_pb2.HealthRequest, _control_pb2.HealthResponse]
     """Says how the service is."""
 
@@ -56,6 +60,10 @@ class ControlServiceAsyncStub(ControlServiceStub):
     CloseEpisode: _aio.UnaryUnaryMultiCallable[_control_pb2.CloseEpisodeRequest, _control_pb2.CloseEpisodeResponse]  # type: ignore[assignment]
     """Closes an episode: no further call is carried out, sockets are removed, the trace is sealed.
     Closing an unknown episode is not an error, so that a lost answer can be asked for again.
+    """
+    OpenLane: _aio.UnaryUnaryMultiCallable[_control_pb2.OpenLaneRequest, _control_pb2.OpenLaneResponse]  # type: ignore[assignment]
+    """Opens a lane: two sockets over which a trusted agent plays one episode after another, without a server,
+    a socket and a process of its own for each. It closes when the orchestrator hangs up.
     """
     Health: _aio.UnaryUnaryMultiCallable[_control_pb2.HealthRequest, _control_pb2.HealthResponse]  # type: ignore[assignment]
     """Says how the service is."""
@@ -81,6 +89,16 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_control_pb2.CloseEpisodeResponse, _abc.Awaitable[_control_pb2.CloseEpisodeResponse]]:
         """Closes an episode: no further call is carried out, sockets are removed, the trace is sealed.
         Closing an unknown episode is not an error, so that a lost answer can be asked for again.
+        """
+
+    @_abc_1.abstractmethod
+    def OpenLane(
+        self,
+        request: _control_pb2.OpenLaneRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_control_pb2.OpenLaneResponse, _abc.Awaitable[_control_pb2.OpenLaneResponse]]:
+        """Opens a lane: two sockets over which a trusted agent plays one episode after another, without a server,
+        a socket and a process of its own for each. It closes when the orchestrator hangs up.
         """
 
     @_abc_1.abstractmethod

@@ -31,6 +31,7 @@ class EpisodeSpec(_message.Message):
     FAULT_PLAN_JSON_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     SEATS_FIELD_NUMBER: _builtins.int
+    SURROUNDINGS_JSON_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
     """Unique within the service while the episode is open. Never shown to an agent."""
     world: _builtins.str
@@ -43,6 +44,10 @@ class EpisodeSpec(_message.Message):
     """The planned faults, a JSON list of rules as text."""
     seed: _builtins.str
     """Seeds every draw of chance. Decimal text, because seeds are unbounded integers."""
+    surroundings_json: _builtins.str
+    """Where a world that looks outside finds what it serves, one JSON object as text with `environment`
+    ("offline", "live", "record", "replay") and `settings`. Empty where no world does.
+    """
     @_builtins.property
     def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatSpec]:
         """At least one. Seat names are unique."""
@@ -57,10 +62,11 @@ class EpisodeSpec(_message.Message):
         fault_plan_json: _builtins.str = ...,
         seed: _builtins.str = ...,
         seats: _abc.Iterable[Global___SeatSpec] | None = ...,
+        surroundings_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "initial_state_json", b"initial_state_json", "profile", b"profile", "seats", b"seats", "seed", b"seed", "world", b"world"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "initial_state_json", b"initial_state_json", "profile", b"profile", "seats", b"seats", "seed", b"seed", "surroundings_json", b"surroundings_json", "world", b"world"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -75,6 +81,7 @@ class SeatSpec(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     INSTRUCTION_FIELD_NUMBER: _builtins.int
     BUDGET_FIELD_NUMBER: _builtins.int
+    FURTHER_TURNS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique within the episode; lower-case letters, digits and '_', at most 32 characters."""
     instruction: _builtins.str
@@ -83,20 +90,53 @@ class SeatSpec(_message.Message):
     def budget(self) -> Global___Budget:
         """Enforced by the service."""
 
+    @_builtins.property
+    def further_turns(self) -> _containers.RepeatedCompositeFieldContainer[Global___Turn]:
+        """What the user says next, each time the agent has answered. Never depends on the answer."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         instruction: _builtins.str = ...,
         budget: Global___Budget | None = ...,
+        further_turns: _abc.Iterable[Global___Turn] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "instruction", b"instruction", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "further_turns", b"further_turns", "instruction", b"instruction", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SeatSpec: _TypeAlias = SeatSpec  # noqa: Y015
+
+@_typing.final
+class Turn(_message.Message):
+    """A message of the user, after the first."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    INSTRUCTION_FIELD_NUMBER: _builtins.int
+    TOOLS_FIELD_NUMBER: _builtins.int
+    instruction: _builtins.str
+    """What to do, in words."""
+    @_builtins.property
+    def tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names of tools of the world that are there from this turn on and not before."""
+
+    def __init__(
+        self,
+        *,
+        instruction: _builtins.str = ...,
+        tools: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["instruction", b"instruction", "tools", b"tools"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Turn: _TypeAlias = Turn  # noqa: Y015
 
 @_typing.final
 class Budget(_message.Message):
@@ -108,6 +148,10 @@ class Budget(_message.Message):
     CALLS_FIELD_NUMBER: _builtins.int
     RETRIES_FIELD_NUMBER: _builtins.int
     WALL_MS_FIELD_NUMBER: _builtins.int
+    ANSWER_BYTES_FIELD_NUMBER: _builtins.int
+    MODEL_CALLS_FIELD_NUMBER: _builtins.int
+    MODEL_TOKENS_FIELD_NUMBER: _builtins.int
+    MODEL_MICROUSD_FIELD_NUMBER: _builtins.int
     steps: _builtins.int
     """Turns of the agent."""
     calls: _builtins.int
@@ -116,6 +160,14 @@ class Budget(_message.Message):
     """Failed calls that are tolerated."""
     wall_ms: _builtins.int
     """Wall time from the opening of the episode, in milliseconds."""
+    answer_bytes: _builtins.int
+    """Of all answers together, as compact JSON in UTF-8, in bytes."""
+    model_calls: _builtins.int
+    """Calls of models."""
+    model_tokens: _builtins.int
+    """Tokens of requests to models and of their answers, together."""
+    model_microusd: _builtins.int
+    """What calls of models cost, in millionths of a dollar."""
     def __init__(
         self,
         *,
@@ -123,13 +175,25 @@ class Budget(_message.Message):
         calls: _builtins.int | None = ...,
         retries: _builtins.int | None = ...,
         wall_ms: _builtins.int | None = ...,
+        answer_bytes: _builtins.int | None = ...,
+        model_calls: _builtins.int | None = ...,
+        model_tokens: _builtins.int | None = ...,
+        model_microusd: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_calls", b"_calls", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "calls", b"calls", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes", "_calls", b"_calls", "_model_calls", b"_model_calls", "_model_microusd", b"_model_microusd", "_model_tokens", b"_model_tokens", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "answer_bytes", b"answer_bytes", "calls", b"calls", "model_calls", b"model_calls", "model_microusd", b"model_microusd", "model_tokens", b"model_tokens", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_calls", b"_calls", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "calls", b"calls", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes", "_calls", b"_calls", "_model_calls", b"_model_calls", "_model_microusd", b"_model_microusd", "_model_tokens", b"_model_tokens", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "answer_bytes", b"answer_bytes", "calls", b"calls", "model_calls", b"model_calls", "model_microusd", b"model_microusd", "model_tokens", b"model_tokens", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__answer_bytes: _TypeAlias = _typing.Literal["answer_bytes"]  # noqa: Y015
+    _WhichOneofArgType__answer_bytes: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes"]  # noqa: Y015
     _WhichOneofReturnType__calls: _TypeAlias = _typing.Literal["calls"]  # noqa: Y015
     _WhichOneofArgType__calls: _TypeAlias = _typing.Literal["_calls", b"_calls"]  # noqa: Y015
+    _WhichOneofReturnType__model_calls: _TypeAlias = _typing.Literal["model_calls"]  # noqa: Y015
+    _WhichOneofArgType__model_calls: _TypeAlias = _typing.Literal["_model_calls", b"_model_calls"]  # noqa: Y015
+    _WhichOneofReturnType__model_microusd: _TypeAlias = _typing.Literal["model_microusd"]  # noqa: Y015
+    _WhichOneofArgType__model_microusd: _TypeAlias = _typing.Literal["_model_microusd", b"_model_microusd"]  # noqa: Y015
+    _WhichOneofReturnType__model_tokens: _TypeAlias = _typing.Literal["model_tokens"]  # noqa: Y015
+    _WhichOneofArgType__model_tokens: _TypeAlias = _typing.Literal["_model_tokens", b"_model_tokens"]  # noqa: Y015
     _WhichOneofReturnType__retries: _TypeAlias = _typing.Literal["retries"]  # noqa: Y015
     _WhichOneofArgType__retries: _TypeAlias = _typing.Literal["_retries", b"_retries"]  # noqa: Y015
     _WhichOneofReturnType__steps: _TypeAlias = _typing.Literal["steps"]  # noqa: Y015
@@ -137,7 +201,15 @@ class Budget(_message.Message):
     _WhichOneofReturnType__wall_ms: _TypeAlias = _typing.Literal["wall_ms"]  # noqa: Y015
     _WhichOneofArgType__wall_ms: _TypeAlias = _typing.Literal["_wall_ms", b"_wall_ms"]  # noqa: Y015
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__answer_bytes) -> _WhichOneofReturnType__answer_bytes | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__calls) -> _WhichOneofReturnType__calls | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_calls) -> _WhichOneofReturnType__model_calls | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_microusd) -> _WhichOneofReturnType__model_microusd | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_tokens) -> _WhichOneofReturnType__model_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__retries) -> _WhichOneofReturnType__retries | None: ...
     @_typing.overload

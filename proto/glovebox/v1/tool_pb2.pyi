@@ -83,11 +83,14 @@ class GetTaskResponse(_message.Message):
     INSTRUCTION_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
     REMAINING_FIELD_NUMBER: _builtins.int
+    TURN_FIELD_NUMBER: _builtins.int
     instruction: _builtins.str
-    """What to do, in words. Untrusted text of the benchmark."""
+    """What to do, in words: the user's last message. Untrusted text of the benchmark."""
+    turn: _builtins.int
+    """Which message of the user the instruction is, from 1."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolSpec]:
-        """The tools of this seat, in the benchmark's order."""
+        """The tools of this seat that are there now, in the benchmark's order."""
 
     @_builtins.property
     def remaining(self) -> Global___Remaining:
@@ -99,10 +102,11 @@ class GetTaskResponse(_message.Message):
         instruction: _builtins.str = ...,
         tools: _abc.Iterable[Global___ToolSpec] | None = ...,
         remaining: Global___Remaining | None = ...,
+        turn: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["remaining", b"remaining"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["instruction", b"instruction", "remaining", b"remaining", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["instruction", b"instruction", "remaining", b"remaining", "tools", b"tools", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -291,6 +295,10 @@ class Remaining(_message.Message):
     CALLS_FIELD_NUMBER: _builtins.int
     RETRIES_FIELD_NUMBER: _builtins.int
     WALL_MS_FIELD_NUMBER: _builtins.int
+    ANSWER_BYTES_FIELD_NUMBER: _builtins.int
+    MODEL_CALLS_FIELD_NUMBER: _builtins.int
+    MODEL_TOKENS_FIELD_NUMBER: _builtins.int
+    MODEL_MICROUSD_FIELD_NUMBER: _builtins.int
     steps: _builtins.int
     """Turns of the agent."""
     calls: _builtins.int
@@ -299,6 +307,14 @@ class Remaining(_message.Message):
     """Failed calls that are tolerated."""
     wall_ms: _builtins.int
     """Wall time until the seat is closed, in milliseconds."""
+    answer_bytes: _builtins.int
+    """Of all answers together, as compact JSON in UTF-8, in bytes."""
+    model_calls: _builtins.int
+    """Calls of models."""
+    model_tokens: _builtins.int
+    """Tokens of requests to models and of their answers, together."""
+    model_microusd: _builtins.int
+    """What calls of models cost, in millionths of a dollar."""
     def __init__(
         self,
         *,
@@ -306,13 +322,25 @@ class Remaining(_message.Message):
         calls: _builtins.int | None = ...,
         retries: _builtins.int | None = ...,
         wall_ms: _builtins.int | None = ...,
+        answer_bytes: _builtins.int | None = ...,
+        model_calls: _builtins.int | None = ...,
+        model_tokens: _builtins.int | None = ...,
+        model_microusd: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_calls", b"_calls", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "calls", b"calls", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes", "_calls", b"_calls", "_model_calls", b"_model_calls", "_model_microusd", b"_model_microusd", "_model_tokens", b"_model_tokens", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "answer_bytes", b"answer_bytes", "calls", b"calls", "model_calls", b"model_calls", "model_microusd", b"model_microusd", "model_tokens", b"model_tokens", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_calls", b"_calls", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "calls", b"calls", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes", "_calls", b"_calls", "_model_calls", b"_model_calls", "_model_microusd", b"_model_microusd", "_model_tokens", b"_model_tokens", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "answer_bytes", b"answer_bytes", "calls", b"calls", "model_calls", b"model_calls", "model_microusd", b"model_microusd", "model_tokens", b"model_tokens", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__answer_bytes: _TypeAlias = _typing.Literal["answer_bytes"]  # noqa: Y015
+    _WhichOneofArgType__answer_bytes: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes"]  # noqa: Y015
     _WhichOneofReturnType__calls: _TypeAlias = _typing.Literal["calls"]  # noqa: Y015
     _WhichOneofArgType__calls: _TypeAlias = _typing.Literal["_calls", b"_calls"]  # noqa: Y015
+    _WhichOneofReturnType__model_calls: _TypeAlias = _typing.Literal["model_calls"]  # noqa: Y015
+    _WhichOneofArgType__model_calls: _TypeAlias = _typing.Literal["_model_calls", b"_model_calls"]  # noqa: Y015
+    _WhichOneofReturnType__model_microusd: _TypeAlias = _typing.Literal["model_microusd"]  # noqa: Y015
+    _WhichOneofArgType__model_microusd: _TypeAlias = _typing.Literal["_model_microusd", b"_model_microusd"]  # noqa: Y015
+    _WhichOneofReturnType__model_tokens: _TypeAlias = _typing.Literal["model_tokens"]  # noqa: Y015
+    _WhichOneofArgType__model_tokens: _TypeAlias = _typing.Literal["_model_tokens", b"_model_tokens"]  # noqa: Y015
     _WhichOneofReturnType__retries: _TypeAlias = _typing.Literal["retries"]  # noqa: Y015
     _WhichOneofArgType__retries: _TypeAlias = _typing.Literal["_retries", b"_retries"]  # noqa: Y015
     _WhichOneofReturnType__steps: _TypeAlias = _typing.Literal["steps"]  # noqa: Y015
@@ -320,7 +348,15 @@ class Remaining(_message.Message):
     _WhichOneofReturnType__wall_ms: _TypeAlias = _typing.Literal["wall_ms"]  # noqa: Y015
     _WhichOneofArgType__wall_ms: _TypeAlias = _typing.Literal["_wall_ms", b"_wall_ms"]  # noqa: Y015
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__answer_bytes) -> _WhichOneofReturnType__answer_bytes | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__calls) -> _WhichOneofReturnType__calls | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_calls) -> _WhichOneofReturnType__model_calls | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_microusd) -> _WhichOneofReturnType__model_microusd | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_tokens) -> _WhichOneofReturnType__model_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__retries) -> _WhichOneofReturnType__retries | None: ...
     @_typing.overload
@@ -362,21 +398,27 @@ class SubmitResponse(_message.Message):
 
     ACCEPTED_FIELD_NUMBER: _builtins.int
     REFUSAL_FIELD_NUMBER: _builtins.int
+    NEXT_FIELD_NUMBER: _builtins.int
     accepted: _builtins.bool
     """True when this submission counted; false when the work had ended before, or with a refusal."""
     @_builtins.property
     def refusal(self) -> Global___Refusal:
         """Set when the wall did not let the submission through: the work goes on."""
 
+    @_builtins.property
+    def next(self) -> Global___GetTaskResponse:
+        """Set when the work goes on because the user says more: the next message, and the tools from now on."""
+
     def __init__(
         self,
         *,
         accepted: _builtins.bool = ...,
         refusal: Global___Refusal | None = ...,
+        next: Global___GetTaskResponse | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["refusal", b"refusal"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["next", b"next", "refusal", b"refusal"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "refusal", b"refusal"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accepted", b"accepted", "next", b"next", "refusal", b"refusal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -388,21 +430,25 @@ class InteractRequest(_message.Message):
 
     CALL_FIELD_NUMBER: _builtins.int
     SUBMIT_FIELD_NUMBER: _builtins.int
+    GET_TASK_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def call(self) -> Global___CallToolRequest: ...
     @_builtins.property
     def submit(self) -> Global___SubmitRequest: ...
+    @_builtins.property
+    def get_task(self) -> Global___GetTaskRequest: ...
     def __init__(
         self,
         *,
         call: Global___CallToolRequest | None = ...,
         submit: Global___SubmitRequest | None = ...,
+        get_task: Global___GetTaskRequest | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "request", b"request", "submit", b"submit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "get_task", b"get_task", "request", b"request", "submit", b"submit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "request", b"request", "submit", b"submit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "get_task", b"get_task", "request", b"request", "submit", b"submit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["call", "submit"]  # noqa: Y015
+    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["call", "submit", "get_task"]  # noqa: Y015
     _WhichOneofArgType_request: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_request) -> _WhichOneofReturnType_request | None: ...
 
@@ -414,21 +460,25 @@ class InteractResponse(_message.Message):
 
     CALL_FIELD_NUMBER: _builtins.int
     SUBMIT_FIELD_NUMBER: _builtins.int
+    TASK_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def call(self) -> Global___CallToolResponse: ...
     @_builtins.property
     def submit(self) -> Global___SubmitResponse: ...
+    @_builtins.property
+    def task(self) -> Global___GetTaskResponse: ...
     def __init__(
         self,
         *,
         call: Global___CallToolResponse | None = ...,
         submit: Global___SubmitResponse | None = ...,
+        task: Global___GetTaskResponse | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "response", b"response", "submit", b"submit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "response", b"response", "submit", b"submit", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "response", b"response", "submit", b"submit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "response", b"response", "submit", b"submit", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_response: _TypeAlias = _typing.Literal["call", "submit"]  # noqa: Y015
+    _WhichOneofReturnType_response: _TypeAlias = _typing.Literal["call", "submit", "task"]  # noqa: Y015
     _WhichOneofArgType_response: _TypeAlias = _typing.Literal["response", b"response"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_response) -> _WhichOneofReturnType_response | None: ...
 

@@ -78,7 +78,7 @@ class ToolServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Interact(self, request_iterator, context):
-        """The same as CallTool and Submit over one open stream: exactly one response per request, in
+        """The same as GetTask, CallTool and Submit over one open stream: exactly one response per request, in
         order. Two to three times faster than unary calls.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -86,7 +86,8 @@ class ToolServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Submit(self, request, context):
-        """Ends the seat's work, with an answer or by giving up. The first one counts.
+        """Ends a turn with an answer, or the work by giving up. Where the user has no more to say, to answer is to
+        end the work; then the first one counts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

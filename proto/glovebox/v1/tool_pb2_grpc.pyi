@@ -40,11 +40,13 @@ class ToolServiceStub:
     CallTool: _grpc.UnaryUnaryMultiCallable[_tool_pb2.CallToolRequest, _tool_pb2.CallToolResponse]
     """Calls one tool. Calls of one episode are carried out one at a time, in order of arrival."""
     Interact: _grpc.StreamStreamMultiCallable[_tool_pb2.InteractRequest, _tool_pb2.InteractResponse]
-    """The same as CallTool and Submit over one open stream: exactly one response per request, in
+    """The same as GetTask, CallTool and Submit over one open stream: exactly one response per request, in
     order. Two to three times faster than unary calls.
     """
     Submit: _grpc.UnaryUnaryMultiCallable[_tool_pb2.SubmitRequest, _tool_pb2.SubmitResponse]
-    """Ends the seat's work, with an answer or by giving up. The first one counts."""
+    """Ends a turn with an answer, or the work by giving up. Where the user has no more to say, to answer is to
+    end the work; then the first one counts.
+    """
 
 @_typing.type_check_only
 class ToolServiceAsyncStub(ToolServiceStub):
@@ -58,11 +60,13 @@ class ToolServiceAsyncStub(ToolServiceStub):
     CallTool: _aio.UnaryUnaryMultiCallable[_tool_pb2.CallToolRequest, _tool_pb2.CallToolResponse]  # type: ignore[assignment]
     """Calls one tool. Calls of one episode are carried out one at a time, in order of arrival."""
     Interact: _aio.StreamStreamMultiCallable[_tool_pb2.InteractRequest, _tool_pb2.InteractResponse]  # type: ignore[assignment]
-    """The same as CallTool and Submit over one open stream: exactly one response per request, in
+    """The same as GetTask, CallTool and Submit over one open stream: exactly one response per request, in
     order. Two to three times faster than unary calls.
     """
     Submit: _aio.UnaryUnaryMultiCallable[_tool_pb2.SubmitRequest, _tool_pb2.SubmitResponse]  # type: ignore[assignment]
-    """Ends the seat's work, with an answer or by giving up. The first one counts."""
+    """Ends a turn with an answer, or the work by giving up. Where the user has no more to say, to answer is to
+    end the work; then the first one counts.
+    """
 
 class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
     """What an agent sees: a task, some tools, and the end of its work. One server answers exactly one
@@ -91,7 +95,7 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_tool_pb2.InteractRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tool_pb2.InteractResponse], _abc.AsyncIterator[_tool_pb2.InteractResponse]]:
-        """The same as CallTool and Submit over one open stream: exactly one response per request, in
+        """The same as GetTask, CallTool and Submit over one open stream: exactly one response per request, in
         order. Two to three times faster than unary calls.
         """
 
@@ -101,6 +105,8 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_pb2.SubmitRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_pb2.SubmitResponse, _abc.Awaitable[_tool_pb2.SubmitResponse]]:
-        """Ends the seat's work, with an answer or by giving up. The first one counts."""
+        """Ends a turn with an answer, or the work by giving up. Where the user has no more to say, to answer is to
+        end the work; then the first one counts.
+        """
 
 def add_ToolServiceServicer_to_server(servicer: ToolServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

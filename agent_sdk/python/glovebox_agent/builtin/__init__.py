@@ -13,6 +13,7 @@ BUILTIN: Mapping[str, str] = {
     "noop": "glovebox_agent.builtin.noop:Noop",
     "oracle": "glovebox_agent.builtin.oracle:Oracle",
     "policy_aware": "glovebox_agent.builtin.policy_aware:PolicyAware",
+    "searcher": "glovebox_agent.builtin.searcher:Searcher",
     "schema_repair": "glovebox_agent.builtin.schema_repair:SchemaRepair",
 }
 """Name → ``"module:Class"``, imported when it is asked for."""

@@ -1,7 +1,8 @@
 """An agent that was told what to do: it replays a list of calls and never looks at what comes back.
 
-The list is JSON: calls as ``{"tool_name": …, "args": {…}}``, and as its last item, if wanted,
-``{"submit": "text"}`` or ``{"give_up": "reason"}``. Without one it submits an empty answer.
+The list is JSON: calls as ``{"tool_name": …, "args": {…}}``, answers as ``{"submit": "text"}``, one a turn
+of the user, and as its last item, if wanted, ``{"give_up": "reason"}``. Where it ends it submits an empty
+answer.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Oracle:
             raise UsageError(f"the calls are {type(calls).__name__}; expected a list")
         self._moves = [_move(item, index) for index, item in enumerate(calls)]
         for index, move in enumerate(self._moves[:-1]):
-            if isinstance(move, Answer | GiveUp):
+            if isinstance(move, GiveUp):
                 raise UsageError(f"call {index} ends the work, but others follow")
         self._ahead: Iterator[Move] = iter(self._moves)
 

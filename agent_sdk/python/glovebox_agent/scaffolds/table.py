@@ -1,0 +1,17 @@
+"""Agents around a model: the same tools, budgets and task, and only the way of working differs.
+
+One file each, one line here each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SCAFFOLDS: Mapping[str, str] = {
+    "code": "glovebox_agent.scaffolds.code:Code",
+    "plan_act": "glovebox_agent.scaffolds.plan_act:PlanAct",
+    "react": "glovebox_agent.scaffolds.react:React",
+    "react_text": "glovebox_agent.scaffolds.react_text:ReactText",
+    "single_shot": "glovebox_agent.scaffolds.single_shot:SingleShot",
+}
+"""Name → ``"module:Class"``, made with a :class:`~glovebox_agent.scaffolds.chat_model.ChatModel`."""
