@@ -17,7 +17,9 @@ Rooms, from the ground up; each imports only from those above it::
     build       resumable, parallel, the same bytes twice
     library     what agents use: search and open_page, with an allowance
     metrics     recall, nDCG, reciprocal rank against judgements
+    questions   what to ask of a snapshot, where the answer stands, and what it is
     pythondoc   Python's documentation as Debian packages it, with questions and judgements
+    almanac     a small library of our own writing, with questions and judgements
     bench       costs, as ratios against other libraries
     cli         the command group ``snapshot``
 

@@ -8,6 +8,7 @@ rename, or not at all.
 from __future__ import annotations
 
 import fcntl
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -24,6 +25,7 @@ from snapshots.build.seal import seal
 from snapshots.errors import SnapshotBuildError, SnapshotInputError
 from snapshots.extraction.main_text import main_text_extractor
 from snapshots.format.hashing import canonical_json
+from snapshots.format.layout import BROKEN
 from snapshots.format.manifest import InputEntry, Manifest
 from snapshots.index.counting import TermCounter
 from snapshots.sources.source import Item, Source
@@ -54,7 +56,7 @@ def build_snapshot(
         The manifest of the sealed snapshot.
 
     Raises:
-        SnapshotInputError: an input or option cannot be used, or ``out`` exists.
+        SnapshotInputError: an input or option cannot be used, no page can be read, or ``out`` exists.
         SnapshotBuildError: a worker died or another build is at work; what is done so far is kept.
     """
     pace = pace or Pace()
@@ -70,8 +72,19 @@ def build_snapshot(
         root = workshop / "sealed"
         shutil.rmtree(root, ignore_errors=True)
         manifest = seal(root, folders, inputs, extra_files, options, analysis, pace.merge_postings, progress)
-        root.rename(out)
+        nothing = manifest.counts.broken and not manifest.counts.documents
+        complaint = _nothing_readable(root, manifest.counts.broken) if nothing else ""
+        if not complaint:
+            root.rename(out)
+    if complaint:
+        raise SnapshotInputError(complaint)
     return manifest
+
+
+def _nothing_readable(root: Path, broken: int) -> str:
+    with (root / BROKEN).open("rb") as listed:
+        first = json.loads(listed.readline())
+    return f"nothing to build from: all {broken} pages are broken; {first['where']}: {first['reason']}"
 
 
 def _plan(inputs: Sequence[InputEntry], options: BuildOptions, pace: Pace) -> bytes:

@@ -81,7 +81,8 @@ def build(
 def say_built(out: Path, manifest: Manifest) -> None:
     """Print what a build made."""
     counts = manifest.counts
-    click.echo(f"{out}: {counts.documents} documents, {counts.terms} terms, {counts.broken} broken")
+    documents = "1 document" if counts.documents == 1 else f"{counts.documents} documents"
+    click.echo(f"{out}: {documents}, {counts.terms} terms, {counts.broken} broken")
     click.echo(f"digest sha256:{read_manifest(out)[1]}")
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+import shlex
+import sys
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +14,7 @@ import click
 from snapshots.errors import SnapshotError
 
 COMMANDS = {
+    "almanac": "snapshots.cli.almanac:almanac",
     "build": "snapshots.cli.build:build",
     "diff": "snapshots.cli.diff:diff",
     "info": "snapshots.cli.info:info",
@@ -46,7 +51,9 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
+            near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no command is called {cmd_name!r}; {hint}")
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         try:
             command: click.Command = getattr(import_module(module), attribute)
@@ -66,9 +73,15 @@ class _Commands(click.Group):
 def _missing(error: ModuleNotFoundError) -> Exception:
     if (error.name or "").partition(".")[0] not in LIBRARIES:
         return error
-    return click.ClickException(
-        f"snapshots need {error.name}; install it with: pip install 'agent-glovebox[snapshots]'"
-    )
+    return click.ClickException(f"snapshots need {error.name}; install it with: {_how_to_install()}")
+
+
+def _how_to_install() -> str:
+    checkout = Path(__file__).parents[2]
+    if (checkout / "pyproject.toml").is_file():
+        return f"make -C {shlex.quote(str(checkout))} setup-dev"
+    # A bare `pip` may be another Python's, which Debian keeps from installing anything.
+    return f"{shlex.quote(sys.executable)} -m pip install 'agent-glovebox[snapshots]'"
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

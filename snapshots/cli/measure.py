@@ -10,7 +10,7 @@ import click
 from snapshots.errors import SnapshotInputError
 from snapshots.metrics.judgements import read_qrels, read_questions
 from snapshots.metrics.retrieval import measure_snapshot
-from snapshots.pythondoc.benchmark import python_judgements, python_questions
+from snapshots.pythondoc.benchmark import QUESTIONS
 from snapshots.snapshot import open_snapshot
 
 
@@ -23,7 +23,7 @@ from snapshots.snapshot import open_snapshot
 def measure(path: Path, questions: Path | None, qrels: Path | None, python_doc: bool, as_json: bool) -> None:
     """Measure recall, nDCG and reciprocal rank of searches in the snapshot PATH."""
     if python_doc:
-        asked, judged = python_questions(), python_judgements()
+        asked, judged = QUESTIONS.questions(), QUESTIONS.judgements()
     elif questions is not None and qrels is not None:
         asked, judged = read_questions(questions), read_qrels(qrels)
     else:

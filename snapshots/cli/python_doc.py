@@ -10,16 +10,16 @@ import click
 from snapshots.build.options import Pace
 from snapshots.cli.build import say_built
 from snapshots.cli.showing import ShownProgress
-from snapshots.pythondoc.benchmark import build_python_docs
+from snapshots.pythondoc.benchmark import NAME, build_python_docs
 from snapshots.pythondoc.source import INSTALLED
 
 
 @click.command("python-doc")
-@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("out", type=click.Path(path_type=Path), default=NAME)
 @click.option("--html", type=click.Path(path_type=Path), default=INSTALLED, show_default=True)
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes; as many as there are cores.")
 def python_doc(out: Path, html: Path, workers: int | None) -> None:
-    """Build the snapshot OUT from the package python3.11-doc, section by section.
+    """Build the snapshot OUT, ./python-doc unless told, from the package python3.11-doc, section by section.
 
     Sixty questions, judgements and answers come with the program; `snapshot measure OUT --python-doc` asks
     them.

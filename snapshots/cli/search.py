@@ -25,6 +25,8 @@ def search(
 ) -> None:
     """Search the snapshot PATH for QUERY."""
     hits = open_snapshot(path).search(query, k, _wanted(filters), snippet_chars)
+    if not hits:
+        click.echo("no hits", err=True)
     for rank, hit in enumerate(hits, start=1):
         if as_json:
             click.echo(json.dumps(asdict(hit), ensure_ascii=False))

@@ -1,20 +1,17 @@
-"""Which library an episode gets: ``environment: offline | live | record | replay`` in a run's settings."""
+"""From the settings of an environment to the library that an episode gets."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
-
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from snapshots.documents.urls import DEFAULT_PORTS
 from snapshots.errors import SnapshotInputError
-from snapshots.extraction.main_text import DEFAULT as DEFAULT_EXTRACTOR
 from snapshots.format import layout
 from snapshots.library.library import Library
 from snapshots.library.live import LiveLibrary
 from snapshots.library.sealed import SealedLibrary
+from snapshots.library.settings import EnvironmentConfig, SearchConfig
 from snapshots.snapshot import open_snapshot
 from snapshots.web.addresses import Resolver, system_resolver
 from snapshots.web.fetcher import Fetcher, LiveFetcher
@@ -30,50 +27,6 @@ from snapshots.web.recording import (
 )
 from snapshots.web.searxng import SearxngProvider
 from snapshots.web.site_index import SiteIndexProvider
-
-
-class SearchConfig(BaseModel):
-    """Who answers live searches."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    provider: Literal["searxng", "site-index"]
-    url: str
-    """The endpoint of the search engine, or the site's index."""
-    private: bool = False
-    """Whether it may have an address that is not public, such as an engine on this machine."""
-
-
-class EnvironmentConfig(BaseModel):
-    """What agents' searches and pages come from."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    environment: Literal["offline", "live", "record", "replay"] = "offline"
-    snapshot: Path | None = None
-    """Of ``offline``; also of ``replay``, if the snapshot was built from a recording."""
-    recording: Path | None = None
-    """Where ``record`` appends and ``replay`` reads."""
-    fetch: FetchPolicy | None = None
-    """Of ``live`` and ``record``."""
-    search: SearchConfig | None = None
-    extractor: str = DEFAULT_EXTRACTOR
-    snippet_chars: int | None = Field(default=None, ge=1)
-
-    @model_validator(mode="after")
-    def _has_what_its_kind_needs(self) -> EnvironmentConfig:
-        needs = {
-            "offline": self.snapshot is not None,
-            "live": self.fetch is not None,
-            "record": self.fetch is not None and self.recording is not None,
-            "replay": self.recording is not None or self.snapshot is not None,
-        }
-        if not needs[self.environment]:
-            what = {"offline": "snapshot", "live": "fetch", "record": "fetch and recording"}
-            raise ValueError(
-                f"environment {self.environment} needs {what.get(self.environment, 'recording or snapshot')}"
-            )
-        return self
 
 
 def open_library(

@@ -58,13 +58,21 @@ class LibraryReader:
         """Calls and bytes so far."""
         return self._ledger.spent
 
-    def search(self, query: str, k: int | None = None, filter: Filter | None = None) -> Answer:
+    def search(
+        self,
+        query: str,
+        k: int | None = None,
+        filter: Filter | None = None,
+        *,
+        bytes_max: int | None = None,
+    ) -> Answer:
         """Answer a search.
 
         Args:
             query: 1 to 2,000 characters.
             k: 1 to 50.
             filter: field → value; the name is the one agents use.
+            bytes_max: of this answer, where a budget leaves less than usual.
 
         Returns:
             ``{"results": [{"id", "url", "title", "snippet", "score"}, …]}``.
@@ -78,15 +86,17 @@ class LibraryReader:
         return self._within_allowance(
             lambda granted: _fitting_results(
                 self._library.search(query, self._k if k is None else k, filter or {}), granted
-            )
+            ),
+            bytes_max,
         )
 
-    def open_page(self, page: str, offset: int = 0) -> Answer:
+    def open_page(self, page: str, offset: int = 0, *, bytes_max: int | None = None) -> Answer:
         """Answer with a page's text from a character on.
 
         Args:
             page: an id or a URL.
             offset: in characters.
+            bytes_max: of this answer, where a budget leaves less than usual.
 
         Returns:
             ``{"id", "url", "title", "text", "offset", "length", "next_offset"}``; the last is None where the
@@ -98,7 +108,7 @@ class LibraryReader:
         _check_text("page", page, REFERENCE_CHARS_MAX)
         _check_number("offset", offset, 0, 2**53)
         return self._within_allowance(
-            lambda granted: _fitting_page(self._page(page, offset), offset, granted)
+            lambda granted: _fitting_page(self._page(page, offset), offset, granted), bytes_max
         )
 
     def _page(self, reference: str, offset: int) -> Page:
@@ -123,8 +133,9 @@ class LibraryReader:
             while len(self._opened) > OPENED_MAX:
                 self._opened.pop(next(iter(self._opened)))
 
-    def _within_allowance(self, answer: Callable[[int], Answer]) -> Answer:
-        granted = self._ledger.reserve(self._answer_bytes_max)
+    def _within_allowance(self, answer: Callable[[int], Answer], bytes_max: int | None) -> Answer:
+        most = self._answer_bytes_max if bytes_max is None else min(bytes_max, self._answer_bytes_max)
+        granted = self._ledger.reserve(most)
         used = 0
         try:
             answered = answer(granted)

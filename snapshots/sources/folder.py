@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -75,8 +76,10 @@ class Folder:
             base_url: the URL under which its files were published, with the trailing slash; empty for none.
 
         Raises:
-            SnapshotInputError: there is no such folder.
+            SnapshotInputError: there is no such folder, or the URL is none.
         """
+        if base_url and not re.match(r"https?://[^/\s]", base_url):
+            raise SnapshotInputError(f"{base_url!r} is no URL; say one such as https://docs.example.org/")
         if not path.is_dir():
             raise SnapshotInputError(f"{path}: there is no such folder")
         self._path = path

@@ -75,7 +75,7 @@ class LiveFetcher:
     def _follow(self, url: str, deadline: Deadline, *, obey_robots: bool) -> Capture:
         for _ in range(self._policy.redirects_max + 1):
             url, parts = self._checked(url)
-            self._check_addresses(parts)
+            self._check_addresses(parts, deadline)
             if obey_robots:
                 self._robots.check(url, lambda robots: self._follow(robots, deadline, obey_robots=False))
             capture = self._get(url, parts, deadline)
@@ -103,13 +103,14 @@ class LiveFetcher:
             raise FetchFailed(FetchFailure.BAD_URL, "the URL cannot be understood") from error
         return url, parts
 
-    def _check_addresses(self, parts: SplitResult) -> tuple[str, ...]:
+    def _check_addresses(self, parts: SplitResult, deadline: Deadline) -> tuple[str, ...]:
         host = normal_host(parts)
-        return self._addresses.of(host, may_be_private=self._policy.may_be_private(host))
+        may_be_private = self._policy.may_be_private(host)
+        return self._addresses.of(host, may_be_private=may_be_private, wait_max_s=deadline.left_s)
 
     def _get(self, url: str, parts: SplitResult, deadline: Deadline) -> Capture:
         bytes_max = self._policy.body_bytes_max
-        addresses = self._check_addresses(parts)
+        addresses = self._check_addresses(parts, deadline)
         exchanged = exchange(url, addresses, self._policy.user_agent, deadline, bytes_max)
         encodings = header(exchanged.headers, "content-encoding")
         return Capture(

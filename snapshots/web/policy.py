@@ -20,7 +20,7 @@ class FetchPolicy(BaseModel):
     hosts: tuple[str, ...]
     """Allowed hosts: ``example.org``, ``*.example.org`` for what lies below it, ``example.org:8080`` for a
     port that is not the scheme's own, ``*`` for every public host."""
-    seconds_max: float = Field(default=30, gt=0, le=600)
+    seconds_max: float = Field(default=20, gt=0, le=600)
     """For one page from the first look-up to the last byte, redirects and robots.txt included."""
     body_bytes_max: int = Field(default=5_000_000, ge=1)
     """Of a page, before and after unpacking."""

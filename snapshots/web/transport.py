@@ -49,6 +49,11 @@ class Deadline:
         """Return the deadline that is so many seconds away."""
         return cls(time.monotonic() + seconds)
 
+    @property
+    def left_s(self) -> float:
+        """Seconds left, none when it has passed."""
+        return max(0.0, self.at - time.monotonic())
+
     def remaining(self, at_most: float | None = None) -> float:
         """Return the seconds left.
 
