@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 
 from runner.core.json_values import canonical_json
+
+_CONTROL = re.compile(r"[\x00-\x1f]")
 
 GENESIS = "0" * 64
 """What stands where the first record's predecessor would."""
@@ -53,6 +56,14 @@ class BrokenTrace(ValueError):
     """A trace that was cut, reordered or edited."""
 
 
+class CutTrace(BrokenTrace):
+    """A trace that lacks its end and is sound up to there."""
+
+
+def _is_one_line(text: str) -> bool:
+    return text.isascii() and _CONTROL.search(text) is None
+
+
 def verify_chain(records: Iterable[Record]) -> str:
     """Check a whole trace.
 
@@ -68,10 +79,10 @@ def verify_chain(records: Iterable[Record]) -> str:
         if sealed:
             raise BrokenTrace(f"record {number} stands after the seal")
         sealed = record.event_json == chain.seal()
-        # Canonical text is ASCII, so whatever is not was put there by somebody else.
-        if not record.event_json.isascii() or chain.link(record.event_json) != record.hash:
+        # Canonical text is ASCII on one line, so whatever is not was put there by somebody else.
+        if not _is_one_line(record.event_json) or chain.link(record.event_json) != record.hash:
             raise BrokenTrace(f"record {number} does not follow from the one before it")
         last = record.hash
     if not sealed:
-        raise BrokenTrace("the seal is missing: the trace was cut off")
+        raise CutTrace("the seal is missing: the trace was cut off")
     return last

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from runner.core.fault_plan import FaultPlan
 from runner.core.json_values import JsonObject
 from runner.core.ledger import Budget
+from runner.core.surroundings import Surroundings
+from runner.core.turns import Turn
 
 ONLY_SEAT = "agent"
 """Name of the seat where an episode has but one."""
@@ -20,6 +22,13 @@ class SeatSpec:
     """Unique within the episode; lower-case letters, digits and ``_``, at most 32 characters."""
     instruction: str
     budget: Budget
+    further_turns: tuple[Turn, ...] = ()
+    """What the user says next, each time the agent has answered."""
+
+    def to_json(self) -> JsonObject:
+        """Return what a trace tells of the seat, which is not what was said."""
+        told: JsonObject = {"name": self.name, "budget": self.budget.to_json()}
+        return {**told, "turns": 1 + len(self.further_turns)} if self.further_turns else told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,3 +44,5 @@ class EpisodeSpec:
     seed: int
     seats: tuple[SeatSpec, ...]
     """At least one."""
+    surroundings: Surroundings | None = None
+    """What lies around the world; None where it does not look outside."""

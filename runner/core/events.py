@@ -12,8 +12,10 @@ from typing import Protocol
 
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.json_values import Json, JsonObject, digest_json
+from runner.core.model_calls import ModelCalled
 from runner.core.outcome import SeatEnd, outcome_to_json
 from runner.core.tools import FaultEvent, ToolCall, ToolResult, Value, delivered_arguments
+from runner.core.turns import TurnEnded
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +27,16 @@ class EpisodeOpened:
     def to_json(self) -> JsonObject:
         """Return the event; the state appears as its digest."""
         spec = self.spec
+        around = {} if spec.surroundings is None else {"environment": spec.surroundings.environment.value}
         return {
+            **around,
             "kind": "opened",
             "world": spec.world,
             "profile": spec.profile,
             "seed": str(spec.seed),
             "state": digest_json(spec.initial_state),
             "fault_plan": [rule.to_json() for rule in spec.fault_plan],
-            "seats": [{"name": seat.name, "budget": seat.budget.to_json()} for seat in spec.seats],
+            "seats": [seat.to_json() for seat in spec.seats],
         }
 
 
@@ -125,7 +129,7 @@ class EpisodeClosed:
         }
 
 
-Event = EpisodeOpened | CallMade | CallRefused | SeatEnded | EpisodeClosed
+Event = EpisodeOpened | CallMade | CallRefused | ModelCalled | TurnEnded | SeatEnded | EpisodeClosed
 
 
 class Recorder(Protocol):
@@ -143,6 +147,4 @@ class Recorder(Protocol):
 
 def _strike_json(strike: FaultEvent) -> JsonObject:
     event: JsonObject = {"rule": strike.rule, "family": strike.family}
-    if strike.code_before is not None:
-        event["code_before"] = strike.code_before
-    return event
+    return event if strike.code_before is None else {**event, "code_before": strike.code_before}

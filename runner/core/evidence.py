@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from runner.core.json_values import Json, JsonObject
 from runner.core.outcome import AgentCrashed, Infra, SeatEnd, outcome_from_json
@@ -39,6 +39,8 @@ class Exchange:
     strikes: tuple[int, ...]
     """Positions in the plan of the faults that touched this call, in the order in which they did."""
     state_digest: str
+    turn: int = 1
+    """In which turn of its seat the call was made, from 1."""
 
     def to_transcript(self) -> JsonObject:
         """Return the entry as ToolMisuseBench writes it: arguments as delivered (spec part 7)."""
@@ -62,6 +64,8 @@ class Evidence:
     final_state: JsonObject
     deliveries: tuple[int, ...]
     """How often each planned fault was delivered, in the order of the plan."""
+    turn_answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By seat, what was answered to each message but the last; a seat with one message is missing."""
 
 
 def read_evidence(events: Iterable[JsonObject]) -> Evidence:
@@ -73,21 +77,24 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     exchanges: list[Exchange] = []
     refusals: list[str] = []
     ends: dict[str, SeatEnd] = {}
+    answers: dict[str, tuple[str, ...]] = {}
     for event in events:
         match event:
-            case {"kind": "call"}:
-                exchanges.append(_exchange(event))
+            case {"kind": "call", "seat": str(seat)}:
+                exchanges.append(_exchange(event, 1 + len(answers.get(seat, ()))))
+            case {"kind": "turn_ended", "seat": str(seat), "answer": str(answer)}:
+                answers[seat] = (*answers.get(seat, ()), answer)
             case {"kind": "refused", "refusal": str(refusal)}:
                 refusals.append(refusal)
             case {"kind": "seat_ended", "seat": str(seat), "end": dict(end)}:
                 ends[seat] = _seat_end(end)
             case {"kind": "closed", "final_state": dict(state), "deliveries": list(deliveries)}:
                 counts = tuple(count for count in deliveries if isinstance(count, int))
-                return Evidence(tuple(exchanges), tuple(refusals), ends, state, counts)
+                return Evidence(tuple(exchanges), tuple(refusals), ends, state, counts, answers)
     raise ValueError("the trace does not say how the episode was closed")
 
 
-def _exchange(event: JsonObject) -> Exchange:
+def _exchange(event: JsonObject, turn: int) -> Exchange:
     match event:
         case {
             "seat": str(seat),
@@ -107,6 +114,7 @@ def _exchange(event: JsonObject) -> Exchange:
                 _failure(event.get("failure")),
                 tuple(rule for rule in strikes if isinstance(rule, int)),
                 state,
+                turn,
             )
     raise ValueError(f"not a call: {event!r}")
 

@@ -18,6 +18,7 @@ JsonObject = dict[str, Json]
 
 _encode_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode
 _encode_ordered = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True).encode
+_encode_short = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 def canonical_json(value: object) -> str:
@@ -28,6 +29,11 @@ def canonical_json(value: object) -> str:
 def ordered_json(value: object) -> str:
     """Return compact ASCII JSON text that keeps the order of keys, for what an agent reads."""
     return _encode_ordered(value)
+
+
+def json_bytes(value: object) -> int:
+    """Return how many bytes ``value`` has as compact JSON in UTF-8: what an answer costs."""
+    return len(_encode_short(value).encode("utf-8", "surrogatepass"))
 
 
 def digest_json(value: object) -> str:

@@ -17,6 +17,10 @@ class BudgetKind(Enum):
     CALLS = "calls"
     RETRIES = "retries"
     WALL_MS = "wall_ms"
+    ANSWER_BYTES = "answer_bytes"
+    MODEL_CALLS = "model_calls"
+    MODEL_TOKENS = "model_tokens"
+    MODEL_MICROUSD = "model_microusd"
 
     # Members are singletons, and the ledger looks kinds up on every call: by identity is fastest.
     __hash__ = object.__hash__
@@ -34,15 +38,18 @@ class Budget:
     retries: int | None = None
     """Failed calls that are tolerated; one more ends the work."""
     wall_ms: int | None = None
+    answer_bytes: int | None = None
+    """Of all answers together, as compact JSON in UTF-8; a world that can cuts its answer to what is left."""
+    model_calls: int | None = None
+    model_tokens: int | None = None
+    """Of requests and answers together."""
+    model_microusd: int | None = None
+    """What they cost, millionths of a dollar."""
 
     def limits(self) -> dict[BudgetKind, int]:
         """Return the counted bounds that are set; wall time is measured, not counted."""
-        counted = {
-            BudgetKind.STEPS: self.steps,
-            BudgetKind.CALLS: self.calls,
-            BudgetKind.RETRIES: self.retries,
-        }
-        return {kind: limit for kind, limit in counted.items() if limit is not None}
+        bounds = {kind: getattr(self, kind.value) for kind in BudgetKind if kind is not BudgetKind.WALL_MS}
+        return {kind: limit for kind, limit in bounds.items() if limit is not None}
 
     def to_json(self) -> JsonObject:
         """Return the bounds that are set, by name."""
@@ -95,6 +102,18 @@ class Ledger:
             for kind, amount in amounts.items():
                 spent[kind] += amount
         return Reservation(amounts)
+
+    def reserve_rest(self, kind: BudgetKind) -> Reservation | Exhausted | None:
+        """Claim all that is left of ``kind``, at least one unit; None where it has no bound."""
+        if kind not in self._limits:
+            return None
+        with self._lock:
+            left = self._limits[kind] - self._spent[kind]
+            if left <= 0:
+                self._refused = self._refused or kind
+                return Exhausted(kind, self._limits[kind], self._spent[kind])
+            self._spent[kind] += left
+        return Reservation({kind: left})
 
     def settle(self, reservation: Reservation, actual: Amounts | None = None) -> None:
         """Replace what was reserved by what was really spent.

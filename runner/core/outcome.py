@@ -52,6 +52,8 @@ class InfraKind(Enum):
     """A box could not be started, watched or removed."""
     SERVICE = "service"
     """The sandbox service vanished, or its trace broke off."""
+    MODELS = "models"
+    """No model could be asked: its provider failed or refused our key, or a cassette has no such answer."""
     TASK = "task"
     """The world could not go on with the state the task gave it."""
     ORCHESTRATOR = "orchestrator"

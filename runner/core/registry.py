@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar, cast
@@ -43,6 +44,14 @@ class Registry(Generic[T]):
         if name not in self._loaded:
             self._loaded[name] = self._import(name)
         return self._loaded[name]
+
+    def load_all(self) -> None:
+        """Import every entry; what of others cannot be imported is left for whoever asks for it."""
+        for name in self.table:
+            self.load(name)
+        for name in self._from_entry_points():
+            with suppress(ImportError, AttributeError):
+                self.load(name)
 
     def _import(self, name: str) -> T:
         path = self.table.get(name) or self._from_entry_points().get(name)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from runner.core.events import Recorder, SeatEnded
 from runner.core.json_values import Json
-from runner.core.ledger import BudgetKind, Ledger
-from runner.core.outcome import OutOfBudget, SeatEnd
+from runner.core.ledger import Amounts, BudgetKind, Exhausted, Ledger, Reservation
+from runner.core.model_calls import ModelCalled
+from runner.core.outcome import Finished, OutOfBudget, SeatEnd
 from runner.core.tools import ToolCall, ToolResult, Toolset, ToolSpec
+from runner.core.turns import Script, TurnEnded
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,20 +29,30 @@ class Reply:
 class Seat:
     """Not safe for use from several threads: whoever serves an episode lets one call in at a time."""
 
-    def __init__(
-        self, name: str, instruction: str, door: Toolset, ledger: Ledger, recorder: Recorder
-    ) -> None:
+    def __init__(self, name: str, script: Script, door: Toolset, ledger: Ledger, recorder: Recorder) -> None:
         self.name = name
-        self.instruction = instruction
         self.end: SeatEnd | None = None
         """How the work ended; None while it goes on."""
+        self._script = script
         self._door = door
         self._ledger = ledger
         self._recorder = recorder
 
+    @property
+    def instruction(self) -> str:
+        """What the user said last."""
+        return self._script.instruction
+
+    @property
+    def turn(self) -> int:
+        """Which message of the user that was, from 1."""
+        return self._script.number
+
     def list_tools(self) -> tuple[ToolSpec, ...]:
-        """Return the seat's tools in their order."""
-        return self._door.list_tools()
+        """Return the tools that are there now, in their order."""
+        hidden = self._script.hidden
+        tools = self._door.list_tools()
+        return tuple(tool for tool in tools if tool.name not in hidden) if hidden else tools
 
     def remaining(self) -> dict[BudgetKind, int]:
         """Return what is left of each counted budget."""
@@ -58,6 +70,30 @@ class Seat:
         if exhausted is not None:
             self.finish(OutOfBudget(exhausted))
         return Reply(result, self._ledger.remaining(), self.end is not None, call)
+
+    def reserve(self, amounts: Amounts) -> Reservation | Exhausted:
+        """Claim what something other than a call may cost; what is not granted ends the work."""
+        granted = self._ledger.reserve(amounts)
+        if isinstance(granted, Exhausted):
+            self.finish(OutOfBudget(granted.kind))
+        return granted
+
+    def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
+        """Replace what was reserved for a model by what it cost, and write that down."""
+        self._ledger.settle(reservation, actual)
+        self._recorder.record(event)
+
+    def answer(self, text: str) -> bool:
+        """End the turn: the user goes on, or has heard what there is to hear and the work has ended.
+
+        Returns:
+            Whether this answer counted; none does after the end.
+        """
+        if self.end is not None or self._script.is_last:
+            return self.finish(Finished(text))
+        self._recorder.record(TurnEnded(self.name, self._script.number, text))
+        self._script.advance()
+        return True
 
     def finish(self, end: SeatEnd) -> bool:
         """End the seat's work.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from runner.core.episode_spec import SeatSpec
 from runner.core.fault_plan import FaultPlan
@@ -34,9 +35,25 @@ class Case:
     gold: Gold
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What has to be known of a suite to read its scores; nothing acts on it."""
+
+    licence: str
+    """Of the tasks, and whose they are."""
+    criterion: str
+    """By whose rules an episode succeeds."""
+    judged: str
+    """What these rules look at."""
+
+
 @dataclass(frozen=True, slots=True)
 class Suite:
     """Tasks that are run together, in order."""
 
     name: str
     cases: tuple[Case, ...]
+    snapshot: Path | None = None
+    """Where the snapshot that its tasks name was found; None where they name none."""
+    about: About | None = None
+    """None where nobody has written it down."""

@@ -40,6 +40,8 @@ class ToolCall:
     arguments: Mapping[str, Json]
     number: int = 0
     """1 for the first call of the episode, refused ones included; 0 before it is numbered."""
+    answer_bytes_max: int | None = None
+    """What the budget leaves for the answer; None where it has no bound."""
 
 
 class FailureKind(Enum):

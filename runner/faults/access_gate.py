@@ -33,7 +33,7 @@ class AccessGate:
         if self._required_token is None or call.arguments.get(self._token_field) != self._required_token:
             return self._deny()
         rest = {name: value for name, value in call.arguments.items() if name != self._token_field}
-        result = forward(ToolCall(call.tool_name, rest, call.number))
+        result = forward(replace(call, arguments=rest))
         return replace(result, story=(self._armed.rule.event(delivered=rest), *result.story))
 
     def _deny(self) -> Failure:

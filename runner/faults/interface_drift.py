@@ -42,7 +42,7 @@ class InterfaceDrift:
             details["tool_name"] = call.tool_name
             return Failure(FailureKind.FAULT, code, message, details, (self._armed.rule.event(),))
         published = self._translate(call.arguments)
-        result = forward(ToolCall(call.tool_name, published, call.number))
+        result = forward(replace(call, arguments=published))
         event = self._armed.rule.event(delivered=published)
         return replace(self._in_new_words(result), story=(event, *result.story))
 

@@ -34,7 +34,7 @@ class SchemaDrift:
         if not self._armed.strikes(call):
             return forward(call)
         delivered = self._alter(copy_object(call.arguments))
-        result = forward(ToolCall(call.tool_name, delivered, call.number))
+        result = forward(replace(call, arguments=delivered))
         event = self._armed.rule.event(delivered=delivered)
         return replace(result, story=(event, *result.story))
 

@@ -10,6 +10,7 @@ from jsonschema_rs import Draft202012Validator, ValidationError, ValidationError
 
 from runner.core.json_values import Json, JsonObject, ordered_json, type_word
 from runner.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult, ToolSpec
+from runner.layers.offered import unknown_tool
 
 
 class Validated:
@@ -26,8 +27,7 @@ class Validated:
         """Forward a call that fits, answer one that does not."""
         validator = self._validators.get(call.tool_name)
         if validator is None:
-            details: JsonObject = {"tool_name": call.tool_name, "available": list(self._validators)}
-            return _invalid("unknown_tool", "There is no such tool.", details)
+            return unknown_tool(call.tool_name, self._validators)
         arguments = dict(call.arguments)
         if validator.is_valid(arguments):
             return forward(call)

@@ -9,17 +9,20 @@ from runner.core.dice import NamedDice
 from runner.core.door import Door
 from runner.core.episode import DeliveryCount, Episode
 from runner.core.episode_spec import EpisodeSpec, SeatSpec
+from runner.core.errors import SpecError
 from runner.core.events import Recorder
-from runner.core.json_values import JsonObject, copy_object
+from runner.core.json_values import JsonObject
 from runner.core.ledger import Ledger
 from runner.core.seat import Reply, Seat
-from runner.core.tools import Layer
+from runner.core.tools import Layer, World
+from runner.core.turns import Script
 from runner.faults.arming import arm
 from runner.layers.charged import Charged
 from runner.layers.concealed import Concealed
+from runner.layers.offered import Offered
 from runner.layers.traced import Traced
 from runner.layers.validated import Validated
-from runner.worlds.table import WORLDS
+from runner.worlds.table import ChecksItself, open_world
 
 FAMILIES_OUTERMOST_FIRST = {
     "adversarial_error": "adversarial_error",
@@ -37,23 +40,36 @@ class Native:
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
         """Build the world and one door a seat."""
         counted = DeliveryCount(recorder, len(spec.fault_plan))
-        world = WORLDS.load(spec.world)(copy_object(spec.initial_state))
+        world = open_world(spec)
         faults = arm(spec.fault_plan, NamedDice(spec.seed), FAMILIES_OUTERMOST_FIRST)
         numbers = count(1)
 
         def seat(given: SeatSpec) -> Seat:
             ledger = Ledger(given.budget)
+            script = Script(given.instruction, given.further_turns)
             layers: list[Layer] = [
                 Traced(given.name, world, counted, clock, numbers),
                 Charged(ledger),
                 Concealed(),
                 *faults,
-                Validated(world.list_tools()),
+                *_checks(world, script),
             ]
-            return Seat(given.name, given.instruction, Door(world, layers), ledger, counted)
+            return Seat(given.name, script, Door(world, layers), ledger, counted)
 
         return Episode(spec, world, tuple(seat(given) for given in spec.seats), counted)
 
     def recorded_arguments(self, reply: Reply) -> JsonObject | None:
         """Return None: an agent's transcript shows what the agent sent."""
         return None
+
+
+def _checks(world: World, script: Script) -> list[Layer]:
+    """Return what answers for the tools when a call does not fit them."""
+    tools = world.list_tools()
+    missing = script.hidden - {tool.name for tool in tools}
+    if missing:
+        raise SpecError("seats.further_turns.tools", f"the world has no tool {min(missing)!r}")
+    if isinstance(world, ChecksItself):
+        return [Offered(tools, script, early=True)]
+    validated = Validated(tools)
+    return [Offered(tools, script), validated] if script.hidden else [validated]

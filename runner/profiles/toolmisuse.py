@@ -8,18 +8,20 @@ from runner.core.clock import Clock
 from runner.core.door import Door
 from runner.core.episode import DeliveryCount, Episode
 from runner.core.episode_spec import EpisodeSpec, SeatSpec
+from runner.core.errors import SpecError
 from runner.core.events import Recorder
-from runner.core.json_values import JsonObject, copy_object
+from runner.core.json_values import JsonObject
 from runner.core.ledger import Ledger
 from runner.core.seat import Reply, Seat
 from runner.core.tools import Layer, delivered_arguments
+from runner.core.turns import Script
 from runner.faults.arming import arm
 from runner.faults.stream_dice import StreamDice
 from runner.layers.charged import Charged
 from runner.layers.disclosed import Disclosed
 from runner.layers.traced import Traced
 from runner.layers.validated_loosely import ValidatedLoosely
-from runner.worlds.table import WORLDS
+from runner.worlds.table import open_world
 
 FAMILIES_OUTERMOST_FIRST = {
     "schema_drift": "schema_drift",
@@ -38,13 +40,16 @@ class ToolMisuse:
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
         """Build the world and one door a seat."""
         counted = DeliveryCount(recorder, len(spec.fault_plan))
-        world = WORLDS.load(spec.world)(copy_object(spec.initial_state))
+        world = open_world(spec)
         dice = StreamDice(spec.seed, spec.fault_plan)
         faults = arm(spec.fault_plan, dice, FAMILIES_OUTERMOST_FIRST)
         numbers = count(1)
 
         def seat(given: SeatSpec) -> Seat:
             ledger = Ledger(given.budget)
+            script = Script(given.instruction, given.further_turns)
+            if script.hidden:
+                raise SpecError("seats.further_turns.tools", "are not of this profile")
             layers: list[Layer] = [
                 Traced(given.name, world, counted, clock, numbers),
                 Charged(ledger),
@@ -52,7 +57,7 @@ class ToolMisuse:
                 *faults,
                 ValidatedLoosely(world.toolset_id, world.list_tools()),
             ]
-            return Seat(given.name, given.instruction, Door(world, layers), ledger, counted)
+            return Seat(given.name, script, Door(world, layers), ledger, counted)
 
         return Episode(spec, world, tuple(seat(given) for given in spec.seats), counted)
 
