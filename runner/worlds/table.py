@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
+from typing import Protocol, runtime_checkable
 
-from runner.core.json_values import JsonObject
+from runner.core.episode_spec import EpisodeSpec
+from runner.core.json_values import JsonObject, copy_object
 from runner.core.registry import Registry
+from runner.core.surroundings import Surroundings
 from runner.core.tools import World
 
 WorldFactory = Callable[[JsonObject], World]
@@ -14,9 +18,70 @@ WorldFactory = Callable[[JsonObject], World]
 WORLDS: Registry[WorldFactory] = Registry(
     "world",
     {
+        "agentdojo": "runner.worlds.agentdojo:AgentDojo",
+        "bfcl": "runner.worlds.bfcl:Bfcl",
+        "bfcl_calls": "runner.worlds.bfcl_calls:BfclCalls",
         "crud": "runner.worlds.crud:Crud",
         "files": "runner.worlds.files:Files",
         "retrieval": "runner.worlds.retrieval:Retrieval",
         "scheduling": "runner.worlds.scheduling:Scheduling",
+        "search": "runner.worlds.search:Search",
+        "sql": "runner.worlds.sql:Sql",
+        "tau2_telecom": "runner.worlds.tau2_telecom:Tau2Telecom",
     },
 )
+
+
+@runtime_checkable
+class LooksOutside(Protocol):
+    """A world that serves what is not in its state: sealed documents, or the network within limits."""
+
+    def look_outside(self, surroundings: Surroundings, session: str) -> None:
+        """Find what it serves; called once, before the first call.
+
+        Args:
+            surroundings: of the whole run.
+            session: name of the episode; recordings keep the requests of different ones apart.
+
+        Raises:
+            SpecError: what the state names is not there, or is another.
+        """
+        ...
+
+
+@runtime_checkable
+class ChecksItself(Protocol):
+    """A world of somebody else's benchmark: what it says to arguments that do not fit belongs to it, so
+    nobody looks at them before. Names of tools are checked all the same."""
+
+    checks_itself: bool
+    """True."""
+
+
+def open_world(spec: EpisodeSpec) -> World:
+    """Return the world of an episode, made of a copy of its state.
+
+    Raises:
+        InputError: there is no such world, or it cannot live in its state or surroundings.
+    """
+    world = WORLDS.load(spec.world)(copy_object(spec.initial_state))
+    if spec.surroundings is not None and isinstance(world, LooksOutside):
+        world.look_outside(spec.surroundings, spec.episode_id)
+    return world
+
+
+def preload(names: Iterable[str]) -> None:
+    """Import what these worlds need, before a process may no longer read it.
+
+    Raises:
+        InputError: there is no such world, or what it needs is not installed.
+    """
+    for name in names:
+        load = getattr(sys.modules[WORLDS.load(name).__module__], "preload", None)
+        if load is not None:
+            load()
+
+
+def looks_outside(name: str) -> bool:
+    """Tell whether the world called ``name`` serves what is not in its state."""
+    return hasattr(WORLDS.load(name), "look_outside")
