@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import resource
 import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from runner.core.clock import Clock
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.errors import InputError, SpecError
+from runner.core.model_calls import ModelExchange
 from runner.service.arguments import SeatLimits
 from runner.service.hosted_episode import HostedEpisode
+from runner.service.lane_episode import LaneEpisode
 from runner.version import __version__
-from runner.wire.ports import ServiceHealth
+from runner.wire.lane_server import LaneServer
+from runner.wire.ports import LaneSockets, ServiceHealth
 from runner.wire.tool_server import ToolServerLimits
+
+if TYPE_CHECKING:
+    from runner.service.http_doors import HttpDoors
 
 
 class Host:
     """All open episodes of one service process; implements the wire's ``HostPort``."""
 
     def __init__(
-        self, directory: Path, clock: Clock, seat_limits: SeatLimits, server_limits: ToolServerLimits
+        self,
+        directory: Path,
+        clock: Clock,
+        seat_limits: SeatLimits,
+        server_limits: ToolServerLimits,
+        doors: HttpDoors | None = None,
     ) -> None:
         """Host nothing yet.
 
@@ -30,7 +44,9 @@ class Host:
             clock: measures wall time.
             seat_limits: of what an agent's messages may hold.
             server_limits: of what an agent's connection may do.
+            doors: open a second socket a seat; None for none.
         """
+        self._doors = doors
         self._directory = directory
         self._clock = clock
         self._seat_limits = seat_limits
@@ -39,8 +55,12 @@ class Host:
         self._lock = Lock()
         self._closed = 0
 
-    def open_episode(self, spec: EpisodeSpec) -> HostedEpisode:
+    def open_episode(self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()) -> HostedEpisode:
         """Open an episode; its sockets are listening.
+
+        Args:
+            spec: the episode.
+            exchanges: what models answered before, where they are replayed.
 
         Raises:
             SpecError: the specification cannot be hosted.
@@ -51,9 +71,18 @@ class Host:
             if spec.episode_id in self._open:
                 raise SpecError("episode_id", f"{spec.episode_id!r} is open already")
             # A box may see this name: it must not tell how many episodes there are.
-            hosted = self._host(spec, self._directory / secrets.token_hex(4))
+            hosted = self._host(spec, self._directory / secrets.token_hex(4), exchanges)
             self._open[spec.episode_id] = hosted
         return hosted
+
+    def open_lane(self) -> LaneSockets:
+        """Open a lane; its sockets are listening.
+
+        Raises:
+            OSError: a socket cannot be made.
+        """
+        directory = self._directory / secrets.token_hex(4)
+        return LaneServer(directory, self._begin_on_lane, self._server_limits.message_bytes).sockets
 
     def close_episode(self, episode_id: str, timed_out: bool) -> bool:
         """Close an episode; False when no such episode was open."""
@@ -70,15 +99,27 @@ class Host:
         """Return how the service is."""
         return ServiceHealth(len(self._open), self._closed, _resident_bytes(), __version__)
 
-    def _host(self, spec: EpisodeSpec, directory: Path) -> HostedEpisode:
-        try:
+    def _begin_on_lane(self, spec: EpisodeSpec) -> LaneEpisode:
+        _check_seats(spec)
+        with _naming_what_is_missing():
+            return LaneEpisode(spec, self._clock, self._seat_limits, self._count_closed)
+
+    def _host(self, spec: EpisodeSpec, directory: Path, exchanges: Sequence[ModelExchange]) -> HostedEpisode:
+        with _naming_what_is_missing():
             return HostedEpisode(
-                spec, directory, self._clock, self._seat_limits, self._server_limits, self._close
+                spec,
+                directory,
+                self._clock,
+                self._seat_limits,
+                self._server_limits,
+                self._close,
+                self._doors,
+                exchanges,
             )
-        except SpecError:
-            raise
-        except InputError as error:
-            raise SpecError("profile or world", str(error)) from None
+
+    def _count_closed(self) -> None:
+        with self._lock:
+            self._closed += 1
 
     def _close(self, hosted: HostedEpisode, *, timed_out: bool = False) -> bool:
         with self._lock:
@@ -86,9 +127,19 @@ class Host:
             if self._open.get(hosted.episode_id) is not hosted:
                 return False
             del self._open[hosted.episode_id]
-            self._closed += 1
+        self._count_closed()
         hosted.close(timed_out=timed_out)
         return True
+
+
+@contextmanager
+def _naming_what_is_missing() -> Iterator[None]:
+    try:
+        yield
+    except SpecError:
+        raise
+    except InputError as error:
+        raise SpecError("profile or world", str(error)) from None
 
 
 def _check_seats(spec: EpisodeSpec) -> None:

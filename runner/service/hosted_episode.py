@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING, Protocol
 
 from runner.core.clock import Clock
 from runner.core.episode import Episode
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.errors import InfraError
+from runner.core.model_calls import ModelExchange
 from runner.profiles.table import PROFILES
 from runner.service.arguments import SeatLimits
 from runner.service.outbox import Outbox
@@ -18,7 +20,15 @@ from runner.service.seat_desk import SeatDesk
 from runner.wire.ports import EpisodeMessage, Opened, SeatSockets
 from runner.wire.tool_server import ToolServer, ToolServerLimits
 
+if TYPE_CHECKING:
+    # At run time only a service that opens second sockets pays for the libraries behind them.
+    from runner.service.http_doors import HttpDoors
+
 SOCKET_NAME = "grpc.sock"
+
+
+class _Server(Protocol):
+    def stop(self) -> None: ...
 
 
 class HostedEpisode:
@@ -32,6 +42,8 @@ class HostedEpisode:
         seat_limits: SeatLimits,
         server_limits: ToolServerLimits,
         on_over: Callable[[HostedEpisode], object],
+        doors: HttpDoors | None = None,
+        exchanges: Sequence[ModelExchange] = (),
     ) -> None:
         """Build world and doors, and listen.
 
@@ -42,6 +54,8 @@ class HostedEpisode:
             seat_limits: of what an agent's messages may hold.
             server_limits: of what an agent's connection may do.
             on_over: told when nobody listens to the episode any more.
+            doors: open a second socket a seat; None for none.
+            exchanges: what models answered before, where they are replayed.
 
         Raises:
             InputError: the specification cannot be hosted.
@@ -50,10 +64,12 @@ class HostedEpisode:
         self.episode_id = spec.episode_id
         self._directory = directory
         self._on_over = on_over
+        self._doors = doors
+        self._exchanges = exchanges
         self._outbox = Outbox()
         self._lock = Lock()
         self._closed = False
-        self._servers: list[ToolServer] = []
+        self._servers: list[_Server] = []
         profile = PROFILES.load(spec.profile)()
         self._episode: Episode = profile.open_episode(spec, self._outbox, clock)
         self._desks = [
@@ -111,4 +127,6 @@ class HostedEpisode:
         # Connecting needs write permission. Nobody else can reach the socket: the folders above are closed
         # to all but us, and only this seat's box is shown this one.
         path.chmod(0o666)
+        if self._doors is not None:
+            self._servers.append(self._doors.open(desk, room, self._outbox, self._exchanges))
         return SeatSockets(desk.name, str(room))

@@ -31,6 +31,7 @@ class Outbox:
 
     def __init__(self) -> None:
         self._events: deque[_Stamped] = deque()
+        self._posts: deque[EpisodeMessage] = deque()
         self._changed = Condition()
         self._urgent = False
         self._closed = False
@@ -42,6 +43,11 @@ class Outbox:
         self._events.append((event, time.time_ns() // 1_000_000, duration_ns // 1000))
         if isinstance(event, SeatEnded) or len(self._events) == BATCH_EVENTS:
             self._wake()
+
+    def post(self, message: EpisodeMessage) -> None:
+        """Send a message that is no part of the trace, after what was recorded before it."""
+        self._posts.append(message)
+        self._wake()
 
     def close(self, broken: Unhostable | None = None) -> None:
         """Say that nothing more will be put down.
@@ -82,6 +88,8 @@ class Outbox:
             yield Records(records)
             for seat in ended:
                 yield SeatWorkEnded(seat)
+        while self._posts:
+            yield self._posts.popleft()
 
     def _take_batch(self, chain: Chain) -> tuple[tuple[Record, ...], list[str]]:
         """Return the next records, and the seats whose work ends with them."""

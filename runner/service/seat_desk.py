@@ -11,7 +11,8 @@ from runner.core.clock import Clock
 from runner.core.errors import SpecError
 from runner.core.events import CallRefused, Recorder
 from runner.core.json_values import JsonObject
-from runner.core.ledger import BudgetKind
+from runner.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
+from runner.core.model_calls import ModelCalled
 from runner.core.outcome import Finished, GaveUp, TimedOut
 from runner.core.refusal import Refusal, RefusalKind
 from runner.core.seat import Seat
@@ -68,7 +69,8 @@ class SeatDesk:
 
     def view_task(self) -> TaskView:
         """Return the task with what is left now."""
-        return TaskView(self._seat.instruction, self._seat.list_tools(), self._remaining())
+        seat = self._seat
+        return TaskView(seat.instruction, seat.list_tools(), self._remaining(), seat.turn)
 
     def call(self, tool_name: str, arguments_json: str, call_id: str) -> Answered | Refusal:
         """Carry out one call, or say why it was not let in."""
@@ -84,8 +86,8 @@ class SeatDesk:
                 return self._carry_out_once(call_id, tool_name, arguments_json, arguments)
             return _ENDED if self._has_ended() else self._carry_out(tool_name, arguments)
 
-    def submit(self, end: Finished | GaveUp) -> bool | Refusal:
-        """End the seat's work; the first ending counts."""
+    def submit(self, end: Finished | GaveUp) -> bool | TaskView | Refusal:
+        """End the seat's turn, which is its work where the user has no more to say."""
         text = end.answer if isinstance(end, Finished) else end.reason
         too_large = refuse_large(text, self._limits.answer_bytes)
         with self._lock:
@@ -93,7 +95,31 @@ class SeatDesk:
                 return False
             if too_large is not None:
                 return self._refuse(too_large)
-            return self._seat.finish(end)
+            if isinstance(end, GaveUp):
+                return self._seat.finish(end)
+            self._seat.answer(end.answer)
+            return True if self._seat.end is not None else self.view_task()
+
+    def is_out_of_time(self) -> bool:
+        """Return whether the wall time is over."""
+        return self._wall_left_ms() == 0
+
+    def reserve(self, amounts: Amounts) -> Reservation | Exhausted | None:
+        """Claim what a model may cost; None when the work has ended. A claim that is too large ends it."""
+        with self._lock:
+            return None if self._has_ended() else self._seat.reserve(amounts)
+
+    def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
+        """Replace a claim by what was spent; a closed seat's trace is told no more."""
+        with self._lock:
+            if not self._is_closed:
+                self._seat.settle(reservation, event, actual)
+
+    def grant(self, granted_ms: int) -> None:
+        """Give back wall time that our side has used up."""
+        with self._lock:
+            if self._wall_ms is not None:
+                self._wall_ms += granted_ms
 
     def close(self, *, timed_out: bool) -> None:
         """Let nothing in any more, whether or not the seat's work has ended.
@@ -149,7 +175,7 @@ class SeatDesk:
     def _has_ended(self) -> bool:
         if self._is_closed:
             return True
-        if self._seat.end is None and self._wall_left_ms() == 0:
+        if self._seat.end is None and self.is_out_of_time():
             self._seat.finish(TimedOut(self._wall_ms or 0))
         return self._seat.end is not None
 

@@ -5,19 +5,44 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
+from typing import TYPE_CHECKING
 
-from runner.service.arguments import SeatLimits
+from runner.profiles.table import load_libraries
+from runner.service.confinement import confine
 from runner.service.host import Host
+from runner.service.message_limits import MessageLimits
 from runner.service.monotonic_clock import MonotonicClock
 from runner.wire.control_server import ControlServer
-from runner.wire.tool_server import ToolServerLimits
+
+if TYPE_CHECKING:
+    from runner.gateway.settings import GatewaySettings
+    from runner.service.http_doors import HttpDoors
 
 CONTROL_SOCKET = "control.sock"
 
 
-def serve(directory: Path, *, until_stdin_closes: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class HttpSettings:
+    """What the second socket of every seat offers."""
+
+    helper: Path | None = None
+    """A program that boxes find beside their sockets, as ``bin/glovebox``."""
+    models: GatewaySettings | None = None
+    """Who answers for models; None for nobody."""
+
+
+def serve(
+    directory: Path,
+    *,
+    until_stdin_closes: bool,
+    http: HttpSettings | None = None,
+    worlds: Sequence[str] = (),
+    limits: MessageLimits | None = None,
+) -> None:
     """Host episodes until told to stop by SIGTERM or SIGINT.
 
     Args:
@@ -25,12 +50,21 @@ def serve(directory: Path, *, until_stdin_closes: bool) -> None:
             the episodes. Short: a socket's path has at most 107 bytes.
         until_stdin_closes: also stop when standard input ends, which is how an orchestrator that dies, by
             whatever signal, takes its services with it.
+        http: what the second socket of every seat offers; None for no such sockets.
+        worlds: names of those whose libraries are loaded at once.
+        limits: of what agents may send; None for the usual ones.
     """
+    bounds = limits or MessageLimits()
+    doors = _http_doors(http, bounds) if http else None
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     directory.chmod(0o700)
     # Whoever is told where a socket lies may stand elsewhere.
     directory = directory.resolve()
-    host = Host(directory, MonotonicClock(), SeatLimits(), ToolServerLimits())
+    load_libraries(worlds)
+    confine(directory)
+    if doors is not None:
+        doors.start(directory)
+    host = Host(directory, MonotonicClock(), bounds.seat, bounds.server, doors)
     server = ControlServer(host, str(directory / CONTROL_SOCKET))
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -41,6 +75,16 @@ def serve(directory: Path, *, until_stdin_closes: bool) -> None:
     # First, so that whoever listens to an episode hears it break off rather than end.
     server.stop()
     host.close()
+    if doors is not None:
+        doors.stop()
+
+
+def _http_doors(http: HttpSettings, limits: MessageLimits) -> HttpDoors:
+    # Not at the top: a service without them starts in half the time. Here, because later it may not read it.
+    from runner.service.http_doors import HttpDoors
+    from runner.wire.http.listener import HttpLimits
+
+    return HttpDoors(http.helper, http.models, HttpLimits(**limits.http))
 
 
 def _wait_for_end_of_stdin(stop: Event) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from threading import Timer
 
 import grpc
@@ -10,12 +10,19 @@ from glovebox.v1 import control_pb2, control_pb2_grpc
 
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.errors import InfraError
+from runner.core.model_calls import ModelExchange
 from runner.wire.control_server import SPEC_BYTES
 from runner.wire.convert import message_from_pb, spec_to_pb
-from runner.wire.ports import EpisodeMessage, ServiceHealth
+from runner.wire.exchanges import exchange_to_pb
+from runner.wire.lane_client import LaneClient
+from runner.wire.ports import EpisodeMessage, LaneSockets, ServiceHealth
 
 CALL_TIMEOUT_S = 30.0
 """For the answer to a short call; the service answers in milliseconds or is gone."""
+
+_GONE = (grpc.RpcError, ValueError)
+"""What a call to a service raises that is gone. ValueError where another call found it dead before, so that
+its connection was closed on this side."""
 
 
 class ControlClient:
@@ -40,18 +47,29 @@ class ControlClient:
         """
         try:
             self._stub.Health(control_pb2.HealthRequest(), timeout=timeout_s, wait_for_ready=True)
-        except grpc.RpcError as error:
+        except _GONE as error:
             raise self._lost(error) from None
         self.in_doubt = False
 
-    def open_episode(self, spec: EpisodeSpec) -> Generator[EpisodeMessage, None, None]:
+    def open_episode(
+        self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()
+    ) -> Generator[EpisodeMessage, None, None]:
         """Open an episode and yield what happens in it until it is closed; to stop listening closes it too.
+
+        Args:
+            spec: the episode.
+            exchanges: what models answered before, where they are replayed.
 
         Raises:
             SpecError: the specification cannot cross the wire.
             InfraError: the service is gone.
         """
-        stream = self._stub.OpenEpisode(control_pb2.OpenEpisodeRequest(spec=spec_to_pb(spec)))
+        before = [exchange_to_pb(exchange) for exchange in exchanges]
+        request = control_pb2.OpenEpisodeRequest(spec=spec_to_pb(spec), exchanges=before)
+        try:
+            stream = self._stub.OpenEpisode(request)
+        except _GONE as error:
+            raise self._lost(error) from None
         # Only the first message is due soon; how long an episode lasts is not known here.
         patience = Timer(CALL_TIMEOUT_S, stream.cancel)
         patience.daemon = True
@@ -76,8 +94,20 @@ class ControlClient:
         request = control_pb2.CloseEpisodeRequest(episode_id=episode_id, reason=reason)
         try:
             return self._stub.CloseEpisode(request, timeout=CALL_TIMEOUT_S).was_open
-        except grpc.RpcError as error:
+        except _GONE as error:
             raise self._lost(error) from None
+
+    def open_lane(self) -> LaneClient:
+        """Open a lane and connect to it.
+
+        Raises:
+            InfraError: the service is gone.
+        """
+        try:
+            opened = self._stub.OpenLane(control_pb2.OpenLaneRequest(), timeout=CALL_TIMEOUT_S)
+        except _GONE as error:
+            raise self._lost(error) from None
+        return LaneClient(LaneSockets(opened.control_socket, opened.agent_directory))
 
     def health(self) -> ServiceHealth:
         """Return how the service is.
@@ -87,7 +117,7 @@ class ControlClient:
         """
         try:
             health = self._stub.Health(control_pb2.HealthRequest(), timeout=CALL_TIMEOUT_S)
-        except grpc.RpcError as error:
+        except _GONE as error:
             raise self._lost(error) from None
         return ServiceHealth(
             health.episodes_open, health.episodes_closed, health.resident_bytes, health.version
@@ -97,7 +127,7 @@ class ControlClient:
         """Drop the connection."""
         self._channel.close()
 
-    def _lost(self, error: grpc.RpcError) -> InfraError:
+    def _lost(self, error: Exception) -> InfraError:
         self.in_doubt = True
         code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
         return InfraError(f"the sandbox service does not answer ({code})")

@@ -11,6 +11,7 @@ from glovebox.v1 import control_pb2, control_pb2_grpc
 
 from runner.core.errors import SpecError
 from runner.wire.convert import message_to_pb, spec_from_pb
+from runner.wire.exchanges import exchange_from_pb
 from runner.wire.ports import HostPort, Unhostable
 
 SPEC_BYTES = 64 * 1024 * 1024
@@ -69,7 +70,8 @@ class _ControlService(control_pb2_grpc.ControlServiceServicer):
         self, request: control_pb2.OpenEpisodeRequest, context: grpc.ServicerContext
     ) -> Iterator[control_pb2.OpenEpisodeResponse]:
         try:
-            episode = self._host.open_episode(spec_from_pb(request.spec))
+            exchanges = [exchange_from_pb(exchange) for exchange in request.exchanges]
+            episode = self._host.open_episode(spec_from_pb(request.spec), exchanges)
         except SpecError as error:
             yield message_to_pb(Unhostable(error.field, error.reason))
             return
@@ -85,6 +87,14 @@ class _ControlService(control_pb2_grpc.ControlServiceServicer):
         timed_out = request.reason == control_pb2.CLOSE_REASON_TIMED_OUT
         was_open = self._host.close_episode(request.episode_id, timed_out)
         return control_pb2.CloseEpisodeResponse(was_open=was_open)
+
+    def OpenLane(
+        self, request: control_pb2.OpenLaneRequest, context: grpc.ServicerContext
+    ) -> control_pb2.OpenLaneResponse:
+        sockets = self._host.open_lane()
+        return control_pb2.OpenLaneResponse(
+            control_socket=sockets.control, agent_directory=sockets.agent_directory
+        )
 
     def Health(
         self, request: control_pb2.HealthRequest, context: grpc.ServicerContext

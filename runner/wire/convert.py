@@ -13,18 +13,24 @@ from runner.core.errors import SpecError
 from runner.core.fault_plan import FaultRule
 from runner.core.json_values import Json, ordered_json
 from runner.core.ledger import Budget, BudgetKind
+from runner.core.model_calls import ModelExchange
 from runner.core.refusal import Refusal, RefusalKind
+from runner.core.surroundings import Surroundings, surroundings_from_json
 from runner.core.tools import Value
+from runner.wire.exchanges import exchange_from_pb, exchange_to_pb
 from runner.wire.ports import (
     Answered,
     EpisodeMessage,
     Opened,
+    Played,
     Records,
     SeatSockets,
     SeatWorkEnded,
     TaskView,
+    TimeGranted,
     Unhostable,
 )
+from runner.wire.turns import turns_from_pb, turns_to_pb, wire_text
 
 LARGEST_COUNT = 2**63 - 1
 """What a count on the wire can be."""
@@ -46,7 +52,9 @@ def task_to_pb(view: TaskView) -> tool_pb2.GetTaskResponse:
         for tool in view.tools
     ]
     remaining = remaining_to_pb(view.remaining)
-    return tool_pb2.GetTaskResponse(instruction=view.instruction, tools=tools, remaining=remaining)
+    return tool_pb2.GetTaskResponse(
+        instruction=view.instruction, tools=tools, remaining=remaining, turn=view.turn
+    )
 
 
 def answer_to_pb(answer: Answered | Refusal) -> tool_pb2.CallToolResponse:
@@ -70,10 +78,12 @@ def answer_to_pb(answer: Answered | Refusal) -> tool_pb2.CallToolResponse:
     return response
 
 
-def submission_to_pb(counted: bool | Refusal) -> tool_pb2.SubmitResponse:
+def submission_to_pb(counted: bool | TaskView | Refusal) -> tool_pb2.SubmitResponse:
     """Return the answer to a submission."""
     if isinstance(counted, Refusal):
         return tool_pb2.SubmitResponse(refusal=refusal_to_pb(counted))
+    if isinstance(counted, TaskView):
+        return tool_pb2.SubmitResponse(accepted=True, next=task_to_pb(counted))
     return tool_pb2.SubmitResponse(accepted=counted)
 
 
@@ -90,22 +100,24 @@ def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
     """
     plan: list[Json] = [rule.to_json() for rule in spec.fault_plan]
     return episode_pb2.EpisodeSpec(
-        episode_id=_wire_text("episode_id", spec.episode_id),
-        world=_wire_text("world", spec.world),
-        profile=_wire_text("profile", spec.profile),
+        episode_id=wire_text("episode_id", spec.episode_id),
+        world=wire_text("world", spec.world),
+        profile=wire_text("profile", spec.profile),
         initial_state_json=ordered_json(spec.initial_state),
         fault_plan_json=ordered_json(plan),
         seed=_decimal("seed", spec.seed),
         seats=[_seat_to_pb(seat) for seat in spec.seats],
+        surroundings_json="" if spec.surroundings is None else ordered_json(spec.surroundings.to_json()),
     )
 
 
 def _seat_to_pb(seat: SeatSpec) -> episode_pb2.SeatSpec:
     limits = {kind.value: _wire_count(kind, getattr(seat.budget, kind.value)) for kind in BudgetKind}
     return episode_pb2.SeatSpec(
-        name=_wire_text("seats.name", seat.name),
-        instruction=_wire_text("instruction", seat.instruction),
+        name=wire_text("seats.name", seat.name),
+        instruction=wire_text("instruction", seat.instruction),
         budget=episode_pb2.Budget(**limits),
+        further_turns=turns_to_pb(seat.further_turns),
     )
 
 
@@ -120,14 +132,6 @@ def _decimal(field: str, number: int) -> str:
         return str(number)
     except ValueError as reason:
         raise SpecError(field, f"is too long a number: {reason}") from None
-
-
-def _wire_text(field: str, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise SpecError(field, "holds a lone surrogate, which no text on the wire can") from None
-    return text
 
 
 def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
@@ -147,10 +151,20 @@ def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
         fault_plan=_plan_from_json(_loads("fault_plan", spec.fault_plan_json)),
         seed=_integer("seed", spec.seed),
         seats=tuple(
-            SeatSpec(name=seat.name, instruction=seat.instruction, budget=_budget_from_pb(seat.budget))
+            SeatSpec(
+                name=seat.name,
+                instruction=seat.instruction,
+                budget=_budget_from_pb(seat.budget),
+                further_turns=turns_from_pb(seat.further_turns),
+            )
             for seat in spec.seats
         ),
+        surroundings=_surroundings_from_json(spec.surroundings_json),
     )
+
+
+def _surroundings_from_json(text: str) -> Surroundings | None:
+    return surroundings_from_json(_loads("surroundings", text)) if text else None
 
 
 def _integer(field: str, text: str) -> int:
@@ -166,6 +180,10 @@ def _budget_from_pb(budget: episode_pb2.Budget) -> Budget:
         calls=budget.calls if budget.HasField("calls") else None,
         retries=budget.retries if budget.HasField("retries") else None,
         wall_ms=budget.wall_ms if budget.HasField("wall_ms") else None,
+        answer_bytes=budget.answer_bytes if budget.HasField("answer_bytes") else None,
+        model_calls=budget.model_calls if budget.HasField("model_calls") else None,
+        model_tokens=budget.model_tokens if budget.HasField("model_tokens") else None,
+        model_microusd=budget.model_microusd if budget.HasField("model_microusd") else None,
     )
 
 
@@ -209,6 +227,11 @@ def message_to_pb(message: EpisodeMessage) -> control_pb2.OpenEpisodeResponse:
         case Unhostable(field, reason):
             error = control_pb2.SpecError(field=field, message=reason)
             return control_pb2.OpenEpisodeResponse(spec_error=error)
+        case ModelExchange():
+            return control_pb2.OpenEpisodeResponse(exchange=exchange_to_pb(message))
+        case TimeGranted(name, granted_ms):
+            granted = control_pb2.TimeGranted(name=name, granted_ms=granted_ms)
+            return control_pb2.OpenEpisodeResponse(time_granted=granted)
 
 
 def message_from_pb(message: control_pb2.OpenEpisodeResponse) -> EpisodeMessage:
@@ -227,8 +250,31 @@ def message_from_pb(message: control_pb2.OpenEpisodeResponse) -> EpisodeMessage:
             return SeatWorkEnded(message.seat_ended.name)
         case "spec_error":
             return Unhostable(message.spec_error.field, message.spec_error.message)
+        case "exchange":
+            return exchange_from_pb(message.exchange)
+        case "time_granted":
+            return TimeGranted(message.time_granted.name, message.time_granted.granted_ms)
         case _:
             raise ValueError("an empty message")
+
+
+def played_to_pb(played: Played) -> control_pb2.PlayedEpisode:
+    """Return what came of an episode on a lane."""
+    message = control_pb2.PlayedEpisode(agent_gone=played.agent_gone)
+    if played.unhostable is not None:
+        message.spec_error.field = played.unhostable.field
+        message.spec_error.message = played.unhostable.reason
+    else:
+        message.records.records.extend(map(record_to_pb, played.records))
+    return message
+
+
+def played_from_pb(message: control_pb2.PlayedEpisode) -> Played:
+    """Return what :func:`played_to_pb` wrote."""
+    error = message.spec_error
+    unhostable = Unhostable(error.field, error.message) if message.HasField("spec_error") else None
+    records = tuple(map(record_from_pb, message.records.records))
+    return Played(records, unhostable, message.agent_gone)
 
 
 def record_to_pb(record: Record) -> trace_pb2.TraceRecord:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +10,7 @@ from runner.core.chain import Record
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.json_values import JsonObject
 from runner.core.ledger import BudgetKind
+from runner.core.model_calls import ModelExchange
 from runner.core.outcome import Finished, GaveUp
 from runner.core.refusal import Refusal
 from runner.core.seat import Reply
@@ -23,6 +24,8 @@ class TaskView:
     instruction: str
     tools: tuple[ToolSpec, ...]
     remaining: Mapping[BudgetKind, int]
+    turn: int = 1
+    """Which message of the user the instruction is, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,12 @@ class SeatPort(Protocol):
         """Carry out one call; everything given is untrusted."""
         ...
 
-    def submit(self, end: Finished | GaveUp) -> bool | Refusal:
-        """End the seat's work; True when this ending counted."""
+    def submit(self, end: Finished | GaveUp) -> bool | TaskView | Refusal:
+        """End the seat's turn.
+
+        Returns:
+            What the user says next, or, where the work has ended, whether this ending counted.
+        """
         ...
 
 
@@ -89,7 +96,18 @@ class Unhostable:
     reason: str
 
 
-EpisodeMessage = Opened | Records | SeatWorkEnded | Unhostable
+@dataclass(frozen=True, slots=True)
+class TimeGranted:
+    """A seat was kept waiting by our side and has so much more wall time."""
+
+    name: str
+    granted_ms: int
+
+
+EpisodeMessage = Opened | Records | SeatWorkEnded | Unhostable | ModelExchange | TimeGranted
+
+MODELS_FIELD = "models"
+"""Where an episode is unhostable because no model could be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +135,54 @@ class EpisodePort(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """An episode that was played on a lane, from its opening to its end."""
+
+    records: tuple[Record, ...]
+    """The whole trace; empty when ``unhostable`` says why there is none."""
+    unhostable: Unhostable | None
+    agent_gone: bool
+    """Whether the agent hung up before the end; then its lane is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSockets:
+    """Where a lane can be reached."""
+
+    control: str
+    """Absolute path of the orchestrator's socket."""
+    agent_directory: str
+    """Absolute host folder that holds the agent's socket and nothing else."""
+
+
+class LaneEpisodePort(Protocol):
+    """An episode that is being played on a lane, by one thread."""
+
+    @property
+    def seat(self) -> SeatPort:
+        """Its one seat."""
+        ...
+
+    def end(self, *, agent_gone: bool, timed_out: bool) -> Played:
+        """Let nothing in any more and return what happened; once.
+
+        Args:
+            agent_gone: whether the agent hung up before the end.
+            timed_out: whether it was stopped because its time is over.
+        """
+        ...
+
+
 class HostPort(Protocol):
     """The service, as the orchestrator reaches it. Safe to use from several threads."""
 
-    def open_episode(self, spec: EpisodeSpec) -> EpisodePort:
+    def open_episode(self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()) -> EpisodePort:
         """Open an episode; its sockets are listening.
+
+        Args:
+            spec: the episode.
+            exchanges: what models answered before, where they are replayed.
 
         Raises:
             SpecError: the specification cannot be hosted; nothing was opened.
@@ -130,6 +191,10 @@ class HostPort(Protocol):
 
     def close_episode(self, episode_id: str, timed_out: bool) -> bool:
         """Close an episode; False when no such episode was open."""
+        ...
+
+    def open_lane(self) -> LaneSockets:
+        """Open a lane; its sockets are listening."""
         ...
 
     def health(self) -> ServiceHealth:

@@ -11,9 +11,9 @@ import grpc
 from glovebox.v1 import tool_pb2
 from google.protobuf.message import DecodeError, Message
 
-from runner.core.outcome import Finished, GaveUp
-from runner.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
+from runner.wire.convert import task_to_pb
 from runner.wire.ports import SeatPort
+from runner.wire.seat_messages import answer_call, answer_interaction, answer_submission
 
 M = TypeVar("M", bound=Message)
 
@@ -82,28 +82,16 @@ class _ToolService:
         return task_to_pb(self._seat.view_task())
 
     def call_tool(self, raw: bytes, context: grpc.ServicerContext) -> tool_pb2.CallToolResponse:
-        return self._call(_read(tool_pb2.CallToolRequest, raw, context))
+        return answer_call(self._seat, _read(tool_pb2.CallToolRequest, raw, context))
 
     def submit(self, raw: bytes, context: grpc.ServicerContext) -> tool_pb2.SubmitResponse:
-        return self._submit(_read(tool_pb2.SubmitRequest, raw, context))
+        return answer_submission(self._seat, _read(tool_pb2.SubmitRequest, raw, context))
 
     def interact(
         self, requests: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[tool_pb2.InteractResponse]:
         for raw in requests:
-            request = _read(tool_pb2.InteractRequest, raw, context)
-            if request.WhichOneof("request") == "submit":
-                yield tool_pb2.InteractResponse(submit=self._submit(request.submit))
-            else:
-                yield tool_pb2.InteractResponse(call=self._call(request.call))
-
-    def _call(self, request: tool_pb2.CallToolRequest) -> tool_pb2.CallToolResponse:
-        return answer_to_pb(self._seat.call(request.tool_name, request.arguments_json, request.call_id))
-
-    def _submit(self, request: tool_pb2.SubmitRequest) -> tool_pb2.SubmitResponse:
-        given_up = request.WhichOneof("end") == "give_up_reason"
-        end = GaveUp(request.give_up_reason) if given_up else Finished(request.answer)
-        return submission_to_pb(self._seat.submit(end))
+            yield answer_interaction(self._seat, _read(tool_pb2.InteractRequest, raw, context))
 
 
 def _read(kind: type[M], raw: bytes, context: grpc.ServicerContext) -> M:
