@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.core.errors import InputError
+from runner.engines.agent_module import require_name
 from runner.engines.engine import AGENT_FOLDER, AgentKind, AgentSource, Mount
 
 ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8"}
@@ -30,7 +31,8 @@ def agent_mounts(source: AgentSource, *, for_nobody: bool) -> tuple[Mount, ...]:
         for_nobody: the box has no more rights on the host than any user, so it must be allowed to read.
 
     Raises:
-        InputError: there is no such module where the command is run, or the box could not read it.
+        InputError: there is no such module where the command is run, its text binds no such name, or the
+            box could not read it.
     """
     if source.kind is not AgentKind.MODULE:
         return ()
@@ -48,6 +50,7 @@ def _find_module(name: str) -> Path:
     folder = Path.cwd()
     for path in (folder / parts[0], folder / f"{parts[0]}.py"):
         if path.exists():
+            require_name(folder, module, attribute)
             return path
     raise InputError(f"there is no module {parts[0]!r} in {folder}; run the command where it lies")
 

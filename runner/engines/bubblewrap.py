@@ -7,6 +7,7 @@ groups, which take a daemon or rights that an ordinary user lacks.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -33,7 +34,9 @@ from runner.engines.engine import (
     Readiness,
 )
 from runner.engines.images.sdk_folder import installed_sdk
+from runner.engines.ownership import owner_labels
 from runner.engines.seccomp import filter_program
+from runner.engines.session_records import SessionRecords, default_folder
 
 _TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 """Command → the package that has it."""
@@ -49,6 +52,7 @@ class BubblewrapEngine:
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._starter = Starter()
+        self._records = SessionRecords(default_folder())
 
     @cached_property
     def _view(self) -> View:
@@ -102,18 +106,22 @@ class BubblewrapEngine:
         view = self._view.with_mounts((*spec.image.mounts, *spec.mounts, Mount(spec.gloves, GLOVES)))
         if not view.holds_command(command[0]):
             raise InputError(f"there is no command {command[0]!r} in the box")
-        return self._start(view, spec.image.environment, spec.limits, command)
+        return self._start(view, spec.image.environment, spec.limits, command, spec.labels)
 
     def reap(self, is_owned: OwnerCheck) -> int:
-        """Return 0: the kernel ends a box together with whoever started it."""
-        return 0
+        """Kill what the kernel has missed.
+
+        It ends a box together with whoever started it, unless that one dies in the moment between the making
+        of the box's first process and that process's asking to be ended too.
+        """
+        return self._records.reap(is_owned)
 
     def close(self) -> None:
         """End the thread that starts boxes, and any that still run."""
         self._starter.close()
 
     def _trial(self) -> tuple[Exit | None, BoxOutput]:
-        box = self._start(self._view, {}, Limits(), ("true",))
+        box = self._start(self._view, {}, Limits(), ("true",), owner_labels("trial"))
         try:
             ended = box.wait(_CHECK_TIMEOUT_MS)
         finally:
@@ -121,7 +129,12 @@ class BubblewrapEngine:
         return ended, output
 
     def _start(
-        self, view: View, environment: Mapping[str, str], limits: Limits, command: Sequence[str]
+        self,
+        view: View,
+        environment: Mapping[str, str],
+        limits: Limits,
+        command: Sequence[str],
+        labels: dict[str, str],
     ) -> ChildBox:
         status = StatusPipe()
         program = filter_program()
@@ -130,15 +143,23 @@ class BubblewrapEngine:
         inherited = [described, status.inlet, *([filtering] if filtering is not None else [])]
         try:
             arguments = box_command(described, status.inlet, filtering, limits, command)
-            start = Command(arguments=arguments, environment={}, descriptors=tuple(inherited))
+            # A box can see what its first process is called, so this says nothing.
+            mark = secrets.token_hex(8)
+            start = Command(arguments=arguments, environment={}, descriptors=tuple(inherited), mark=mark)
             child = self._starter.start(start)
+            note = self._records.write(child.pid, labels, mark)
         except InfraError:
             status.close()
             raise
         finally:
             for descriptor in inherited:
                 os.close(descriptor)
-        return ChildBox(child, limits.output_bytes, read_code=status.read_code, on_close=status.close)
+
+        def forget() -> None:
+            status.close()
+            note.unlink(missing_ok=True)
+
+        return ChildBox(child, limits.output_bytes, read_code=status.read_code, on_close=forget)
 
 
 def _file(content: bytes) -> int:

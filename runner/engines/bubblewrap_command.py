@@ -93,7 +93,7 @@ class StatusPipe:
         os.close(self._outlet)
 
     def read_code(self, bwrap_code: int) -> int:
-        """Return the exit status of the command, once bwrap has ended.
+        """Return the exit status of the command, once bwrap has ended; negative for a signal that ended it.
 
         Raises:
             InfraError: the command was never run.
@@ -102,7 +102,9 @@ class StatusPipe:
             self._code = self._told()
         if self._code is not None:
             return self._code
-        if bwrap_code > 128:  # Somebody killed bwrap, and the box with it.
+        if bwrap_code < 0:
+            raise InfraError("somebody outside killed bwrap, and the box with it")
+        if bwrap_code > 128:  # Who kills everybody inside kills the second bwrap too, which would have told.
             return bwrap_code
         raise InfraError("bwrap could not make the box; `glovebox doctor` says what is missing")
 

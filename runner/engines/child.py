@@ -34,6 +34,8 @@ class Command:
     """All of it; nothing is inherited."""
     descriptors: tuple[int, ...] = ()
     """Passed on under their own numbers."""
+    mark: str = ""
+    """What the process is told that it is called; empty for the first of the arguments."""
 
 
 class Starter:
@@ -70,7 +72,7 @@ class ChildBox:
         child: subprocess.Popen[bytes],
         limit_bytes: int,
         *,
-        read_code: Callable[[int], int] = lambda code: code,
+        read_code: Callable[[int], int] | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         """Take over a started child.
@@ -78,14 +80,14 @@ class ChildBox:
         Args:
             child: with pipes for standard output and standard error.
             limit_bytes: kept of each output.
-            read_code: makes the agent's exit status of the child's; may raise InfraError. Not asked when
-                the box was killed.
+            read_code: makes the agent's exit status of the child's, which is negative where a signal of that
+                number ended it; may raise InfraError. Not asked when :meth:`kill` ended the box.
             on_close: called once, when nothing is left.
         """
         assert child.stdout is not None
         assert child.stderr is not None
         self._child = child
-        self._read_code = read_code
+        self._read_code = read_code or told_code
         self._on_close = on_close
         self._handle = os.pidfd_open(child.pid)
         self._output = PipeReader(os.dup(child.stdout.fileno()), os.dup(child.stderr.fileno()), limit_bytes)
@@ -110,7 +112,7 @@ class ChildBox:
             return None
         code = self._code()
         if self._was_killed:
-            return Exit(code, ExitReason.KILLED)
+            return Exit(told_code(code), ExitReason.KILLED)
         return Exit(self._read_code(code), ExitReason.EXITED)
 
     def kill(self) -> None:
@@ -149,12 +151,18 @@ class ChildBox:
     def _code(self) -> int:
         ended = os.waitid(os.P_PIDFD, self._handle, os.WEXITED | os.WNOWAIT)
         assert ended is not None
-        return ended.si_status if ended.si_code == os.CLD_EXITED else 128 + ended.si_status
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+
+def told_code(code: int) -> int:
+    """Return an exit status as shells tell it: 128 + the signal's number where a signal ended the process."""
+    return code if code >= 0 else 128 - code
 
 
 def _start(command: Command) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        command.arguments,
+        [command.mark or command.arguments[0], *command.arguments[1:]],
+        executable=command.arguments[0],
         env=command.environment,
         cwd="/",
         stdin=subprocess.DEVNULL,

@@ -16,7 +16,7 @@ from typing import Any
 from runner.core.errors import InfraError, InputError
 from runner.engines.agent_command import ENVIRONMENT, agent_mounts, sdk_command
 from runner.engines.docker_daemon import Daemon
-from runner.engines.docker_runtimes import has_seccomp, isolation_of, runtime_trouble
+from runner.engines.docker_runtimes import has_seccomp, isolation_of, own_kernels, runtime_trouble
 from runner.engines.docker_settings import Runtime, container_config
 from runner.engines.engine import (
     AGENT_FOLDER,
@@ -84,6 +84,13 @@ class DockerEngine:
             return Readiness(False, f"{error}; install and start one (Debian: apt-get install docker.io)")
         return Readiness(False, trouble) if trouble else Readiness(True, self._describe())
 
+    def own_kernels(self) -> tuple[str, ...]:
+        """Return the registered runtimes that bring a kernel; none where no daemon answers."""
+        try:
+            return own_kernels(self._info)
+        except (InfraError, InputError):
+            return ()
+
     def _describe(self) -> str:
         runtime = self._options.runtime or self._info["DefaultRuntime"]
         seccomp = "" if has_seccomp(self._info) else ", but without seccomp"
@@ -93,15 +100,15 @@ class DockerEngine:
         """Make sure of the image, building it where there is something to build.
 
         Raises:
-            InputError: the agent or its image cannot be found or built.
+            InputError: the agent or its image cannot be found or built, or its image names no command.
             InfraError: the daemon does not answer.
         """
         progress = self._options.progress or (lambda line: None)
         match source.kind:
             case AgentKind.IMAGE:
-                return self._image(source.name)
+                return self._agent_image(source.name)
             case AgentKind.FOLDER:
-                return self._image(build_folder(Path(source.name), progress, self._daemon))
+                return self._agent_image(build_folder(Path(source.name), progress, self._daemon))
             case AgentKind.BUILTIN | AgentKind.MODULE:
                 mounts = agent_mounts(source, for_nobody=True)
                 return replace(
@@ -156,6 +163,12 @@ class DockerEngine:
             output.finish(0)
             raise
         return output
+
+    def _agent_image(self, reference: str) -> Image:
+        image = self._image(reference)
+        if not image.command:
+            raise InputError(f"the image {reference!r} names nothing to run; give it a CMD or an ENTRYPOINT")
+        return image
 
     def _image(self, reference: str) -> Image:
         found = self._daemon.image(reference)
@@ -238,4 +251,6 @@ class DockerBox:
             return ExitReason.KILLED
         if self._daemon.was_out_of_memory(self._name):
             return ExitReason.OUT_OF_MEMORY
+        if self._daemon.was_killed(self._name):
+            raise InfraError("somebody outside killed the container")
         return ExitReason.EXITED

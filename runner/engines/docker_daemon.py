@@ -8,8 +8,10 @@ Knows nothing about agents or boxes.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -117,6 +119,22 @@ class Daemon:
         state = self._ask("inspect a container", lambda: self.client.inspect_container(container))["State"]
         return bool(state["OOMKilled"])
 
+    def was_killed(self, container: str) -> bool:
+        """Tell whether somebody had the daemon kill a container.
+
+        Who kills its first process behind the daemon's back is not told from the agent's own end.
+        """
+
+        def look() -> bool:
+            made = datetime.fromisoformat(self.client.inspect_container(container)["Created"])
+            asked = {"container": container, "event": "kill"}
+            # Whole seconds is all one can ask for, so this one has to be over.
+            until = int(time.time()) + 1
+            kills = self.client.events(since=int(made.timestamp()), until=until, filters=asked)
+            return any(True for _ in kills)
+
+        return self._ask("list what happened to a container", look)
+
     def first_process(self, container: str) -> int | None:
         """Return the host's number of a container's first process, or None when it does not run."""
         state = self._ask("inspect a container", lambda: self.client.inspect_container(container))["State"]
@@ -167,6 +185,37 @@ class Daemon:
             return found
 
         return self._ask("inspect an image", inspect)
+
+    def images_of(self, repositories: Iterable[str]) -> list[tuple[str, dict[str, str]]]:
+        """Return reference and labels of every tagged image of these repositories."""
+
+        def images() -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = self.client.images()
+            return found
+
+        wanted = tuple(f"{repository}:" for repository in repositories)
+        return [
+            (reference, image["Labels"] or {})
+            for image in self._ask("list images", images)
+            for reference in image["RepoTags"] or ()
+            if reference.startswith(wanted)
+        ]
+
+    def remove_image(self, reference: str) -> bool:
+        """Remove an image's name, and the image where that was its last; False where a container uses it."""
+
+        def remove() -> bool:
+            try:
+                self.client.remove_image(reference)
+            except NotFound:
+                pass
+            except APIError as error:
+                if error.status_code == requests.codes.conflict:
+                    return False
+                raise
+            return True
+
+        return self._ask("remove an image", remove)
 
     def has_file(self, container: str, path: str) -> bool:
         """Tell whether there is something at ``path`` in a container, running or not."""

@@ -37,6 +37,13 @@ def runtime_trouble(info: Mapping[str, Any], runtime: str | None) -> str:
     return ""
 
 
+def own_kernels(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the registered runtimes that bring a kernel, in order."""
+    return tuple(
+        name for name in sorted(info["Runtimes"]) if isolation_of(info, name) is Isolation.SANDBOXED_KERNEL
+    )
+
+
 def has_seccomp(info: Mapping[str, Any]) -> bool:
     """Tell whether the daemon filters system calls by default."""
     return any(option.startswith("name=seccomp") for option in info.get("SecurityOptions") or ())

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import sys
 from pathlib import Path
 
-from runner.core.errors import InputError
+from runner.core.errors import InfraError, InputError
 from runner.engines.agent_command import ENVIRONMENT, agent_mounts, sdk_command
-from runner.engines.child import ChildBox, Command, Starter
+from runner.engines.child import ChildBox, Command, Starter, told_code
 from runner.engines.engine import (
     GLOVES,
     AgentKind,
@@ -85,7 +86,12 @@ class ProcessEngine:
             raise InputError(f"there is no command {command[0]!r} on this machine")
         child = self._starter.start(Command(arguments=(*_dying_with_us(), *command), environment=environment))
         record = self._records.write(child.pid, spec.labels)
-        return ChildBox(child, spec.limits.output_bytes, on_close=lambda: record.unlink(missing_ok=True))
+        return ChildBox(
+            child,
+            spec.limits.output_bytes,
+            read_code=_own_end,
+            on_close=lambda: record.unlink(missing_ok=True),
+        )
 
     def reap(self, is_owned: OwnerCheck) -> int:
         """Kill what is left of sessions whose owner is gone."""
@@ -94,6 +100,17 @@ class ProcessEngine:
     def close(self) -> None:
         """End the thread that starts boxes, and any that still run."""
         self._starter.close()
+
+
+def _own_end(code: int) -> int:
+    """Return how the agent ended by itself; code that is trusted does not kill itself, so it was not that.
+
+    Raises:
+        InfraError: somebody killed it.
+    """
+    if code == -signal.SIGKILL:
+        raise InfraError("somebody killed the agent's process")
+    return told_code(code)
 
 
 def _search_path() -> str:

@@ -58,6 +58,16 @@ def build_agent_python(progress: Callable[[str], None], daemon: Daemon | None = 
         daemon.close()
 
 
+def current_references() -> frozenset[str]:
+    """Return what the image is called when it is made of what is here now, on either base.
+
+    Raises:
+        InputError: there is no SDK, or no Dockerfile here.
+    """
+    recipe = _recipe()
+    return frozenset(_reference(recipe, base) for base in (_slim(), _DEBIAN))
+
+
 def _build(progress: Callable[[str], None], daemon: Daemon) -> str:
     recipe = _recipe()
     for base in (_slim(), _DEBIAN):

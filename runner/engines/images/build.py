@@ -61,6 +61,7 @@ def build(
     reference: str,
     arguments: Mapping[str, str] | None = None,
     *,
+    labels: Mapping[str, str] | None = None,
     network: bool = True,
 ) -> None:
     """Build an image.
@@ -70,6 +71,7 @@ def build(
         context: tar with a Dockerfile at its top, from its beginning.
         reference: to name it.
         arguments: of the Dockerfile.
+        labels: of the image.
         network: whether its steps may use the daemon's usual network; a daemon may have none.
 
     Raises:
@@ -83,6 +85,7 @@ def build(
                 custom_context=True,
                 tag=reference,
                 buildargs=dict(arguments or {}),
+                labels=dict(labels or {}),
                 network_mode=None if network else "none",
                 rm=True,
                 forcerm=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from runner.engines.images.agent_python import build_agent_python
 from runner.engines.images.build import build
 
 NAME = "glovebox/agent-folder"
+MADE_FROM = "glovebox.made_from"
+"""Label of an image: the folder, so that one can tell when its content has changed."""
 
 
 def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) -> str:
@@ -39,15 +41,30 @@ def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) 
         raise InputError(f"{folder} holds no Dockerfile")
     # Whoever begins from our image means today's.
     base = build_agent_python(progress, daemon) if AGENT_PYTHON in dockerfile.read_text("utf-8") else ""
-    files = sorted(exclude_paths(str(folder), _ignored(folder)))
-    reference = f"{NAME}:{_digest(folder, files, base)}"
+    reference = _reference(folder, base)
     if daemon.image(reference) is None:
         progress(f"building the image of {folder}")
         with tempfile.TemporaryFile() as context:
             make_context(folder, exclude=_ignored(folder), fileobj=context)
             context.seek(0)
-            build(daemon, context, reference)
+            build(daemon, context, reference, labels={MADE_FROM: str(folder)})
     return reference
+
+
+def references(folder: Path, bases: Iterable[str]) -> frozenset[str]:
+    """Return what the image of a folder is called now, on any of our bases or on one of its own.
+
+    Empty where the folder is gone.
+    """
+    try:
+        return frozenset(_reference(folder, base) for base in ("", *bases))
+    except OSError:
+        return frozenset()
+
+
+def _reference(folder: Path, base: str) -> str:
+    files = sorted(exclude_paths(str(folder), _ignored(folder)))
+    return f"{NAME}:{_digest(folder, files, base)}"
 
 
 def _ignored(folder: Path) -> list[str]:

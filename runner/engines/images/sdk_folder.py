@@ -103,7 +103,7 @@ def _own_files() -> Iterator[tuple[str, Path]]:
         if found is None or not found.submodule_search_locations:
             raise InputError(f"the package {package} is not installed here; install this project again")
         root = Path(next(iter(found.submodule_search_locations)))
-        for file in root.rglob("*.py"):
+        for file in (*root.rglob("*.py"), *root.rglob("*.md")):
             if package != "glovebox" or file.name.startswith(_AGENT_MESSAGES):
                 yield str(PurePath(package, file.relative_to(root))), file
 

@@ -1,0 +1,26 @@
+"""Makes empty files without end: each takes the kernel's memory and no room. Bounded.
+
+A file without content takes a kilobyte, about: an inode and a name.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from attempts import say
+
+FILES = 80_000
+
+say("tried files without content: begun")
+made = 0
+try:
+    for folder in range(FILES // 1000):
+        os.mkdir(f"/tmp/{folder}")
+        for number in range(1000):
+            os.close(os.open(f"/tmp/{folder}/{number}", os.O_CREAT | os.O_WRONLY, 0o600))
+            made += 1
+except OSError as error:
+    say(f"tried one more file: {error.strerror}")
+say(f"tried files without content: {made}")
+time.sleep(1)

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Forks in the background until it is refused. Bounded, for where nothing refuses.
+echo "tried fork without end: begun"
+bomb() {
+    [ "$1" -gt 10 ] && { sleep 3; return; }
+    bomb $(($1 + 1)) 2>/dev/null &
+    bomb $(($1 + 1)) 2>/dev/null &
+    sleep 3
+}
+bomb 0 2>/dev/null

@@ -1,0 +1,116 @@
+"""Wears the second socket of its seat out: connections, half requests, bodies that never end, sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+
+from attempts import attempt, say
+from speak_http import ask, connect, request
+
+PROCESSES = 8
+EACH = 150
+HOLD_S = 1.5
+SPEND_S = 1.0
+SESSIONS = 300
+
+
+def hold(octets: bytes) -> int:
+    """Open many connections, begin something on each and return how many were taken."""
+    held: list[socket.socket] = []
+    try:
+        for _ in range(EACH):
+            held.append(connect())
+            held[-1].sendall(octets)
+    except OSError:
+        pass
+    time.sleep(HOLD_S)
+    return len(held)
+
+
+def in_many_processes(octets: bytes) -> str:
+    for _ in range(PROCESSES):
+        if os.fork() == 0:
+            hold(octets)
+            os._exit(0)
+    for _ in range(PROCESSES):
+        os.wait()
+    return ""
+
+
+def send_for_a_while(begin: bytes, piece: bytes) -> str:
+    """Go on with a message that never ends."""
+    sent, end = 0, time.monotonic() + SPEND_S
+    with connect() as one:
+        try:
+            one.sendall(begin)
+            while time.monotonic() < end:
+                one.sendall(piece)
+                sent += len(piece)
+            answer = "read on"
+        except OSError as error:
+            answer = f"hung up: {error}"
+    say(f"tried {begin[:24]!r} without end: {answer} after {sent} bytes")
+    return ""
+
+
+def never_read() -> str:
+    """Ask and ask on one connection, and read no answer."""
+    return send_for_a_while(b"", request("GET", "/task") * 50)
+
+
+def sessions() -> str:
+    """Begin sessions of MCP and leave them."""
+    hello = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "x" * 20_000, "version": "1"},
+        },
+    }
+    body = json.dumps(hello).encode()
+    heads = (
+        f"content-length: {len(body)}",
+        "content-type: application/json",
+        "accept: application/json, text/event-stream",
+    )
+    with connect() as one:
+        try:
+            for _ in range(SESSIONS):
+                one.sendall(request("POST", "/mcp", body, *heads))
+                one.recv(65536)
+        except OSError as error:
+            say(f"tried one more session: {error}")
+    return ""
+
+
+FLOODS: dict[str, Callable[[], object]] = {
+    "connections that say nothing": lambda: in_many_processes(b""),
+    "half heads": lambda: in_many_processes(b"POST /call/list_dir HTTP/1.1\r\nhost:"),
+    "half bodies": lambda: in_many_processes(
+        request("POST", "/call/list_dir", b"{", "content-length: 4000000")
+    ),
+    "a head without end": lambda: send_for_a_while(
+        b"GET /task HTTP/1.1\r\n", b"x-more: " + b"y" * 4000 + b"\r\n"
+    ),
+    "a body without end": lambda: send_for_a_while(
+        request("POST", "/call/list_dir", b"", "transfer-encoding: chunked"),
+        b"4000\r\n" + b"y" * 0x4000 + b"\r\n",
+    ),
+    "a trailer without end": lambda: send_for_a_while(
+        request("POST", "/call/list_dir", b"2\r\n{}\r\n0\r\n", "transfer-encoding: chunked"),
+        b"x: " + b"y" * 4000 + b"\r\n",
+    ),
+    "answers that nobody reads": never_read,
+    "sessions that nobody ends": sessions,
+}
+
+for what, flood in FLOODS.items():
+    attempt(what, flood)
+say(f"tried to be answered afterwards: {ask('GET', '/task')}")

@@ -1,0 +1,16 @@
+"""Sends thousands of messages that are refused, in the hope that somebody writes each of them down."""
+
+from __future__ import annotations
+
+from attempts import say
+from calls import call, open_channel
+
+MESSAGES = 1_500
+
+with open_channel() as channel:
+    said: dict[str, int] = {}
+    for number in range(MESSAGES):
+        answer = call(channel, "write_file", '{"x": NaN}' if number % 2 else "[" * 70 + "]" * 70)
+        said[answer] = said.get(answer, 0) + 1
+    for answer, count in said.items():
+        say(f"tried to be refused: {count} times {answer}")

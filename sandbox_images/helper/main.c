@@ -1,0 +1,84 @@
+/* The command `glovebox` inside a box: a seat for shell agents, and a port or a pipe for all the others. */
+#include "helper.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char HELP[] =
+    "glovebox task                       print what to do\n"
+    "glovebox tools                      print the tools, as JSON\n"
+    "glovebox call NAME [JSON | -]       call a tool; - reads its arguments from standard input\n"
+    "glovebox submit [TEXT | -]          end the work with an answer\n"
+    "glovebox give-up [TEXT | -]         end the work because it cannot or must not be done\n"
+    "glovebox run --port N -- COMMAND    run COMMAND with 127.0.0.1:N leading to models and tools\n"
+    "glovebox mcp                        speak MCP over standard input and output\n"
+    "\n"
+    "Exit status: 0 done; 1 the tool said no (its answer is printed); 2 the wall said no (also printed);\n"
+    "3 nobody answers; 64 wrong usage. `run` ends as COMMAND does.\n";
+
+static int ask(const char *method, const char *path, const char *body, size_t body_bytes) {
+    struct answer answer = {0};
+    if (exchange(method, path, "", body, body_bytes, &answer) < 0) {
+        perror(socket_path());
+        return NOT_REACHABLE;
+    }
+    int written = write_all(STDOUT_FILENO, answer.body, answer.body_bytes);
+    if (written == 0) written = write_all(STDOUT_FILENO, "\n", 1);
+    int status = answer.status;
+    free(answer.body);
+    if (written < 0) return NOT_REACHABLE;
+    return status == 200 ? DONE : status == 422 ? TOOL_SAID_NO : REFUSED;
+}
+
+/* Posts a word of the command line, or standard input where it is "-". */
+static int post(const char *path, const char *word) {
+    if (strcmp(word, "-") != 0) return ask("POST", path, word, strlen(word));
+    size_t bytes = 0;
+    char *text = read_all(STDIN_FILENO, &bytes);
+    if (!text) {
+        perror("standard input");
+        return USAGE;
+    }
+    int status = ask("POST", path, text, bytes);
+    free(text);
+    return status;
+}
+
+static int call(const char *tool, const char *arguments) {
+    static const char HEX[] = "0123456789ABCDEF";
+    char path[3600] = "/call/";
+    size_t at = strlen(path);
+    for (const unsigned char *byte = (const unsigned char *)tool; *byte && at + 4 < sizeof path; byte++) {
+        path[at++] = '%';
+        path[at++] = HEX[*byte >> 4];
+        path[at++] = HEX[*byte & 15];
+    }
+    path[at] = 0;
+    return post(path, arguments);
+}
+
+static int run(int count, char **words) {
+    if (count < 4 || strcmp(words[0], "--port") != 0 || strcmp(words[2], "--") != 0) return -1;
+    char *end;
+    long port = strtol(words[1], &end, 10);
+    if (*end || port < 1 || port > 65535) return -1;
+    return run_behind_port((int)port, words + 3);
+}
+
+int main(int count, char **words) {
+    const char *command = count > 1 ? words[1] : "", *second = count > 2 ? words[2] : "";
+    int status = -1;
+    if (!strcmp(command, "task") && count == 2) status = ask("GET", "/task", "", 0);
+    if (!strcmp(command, "tools") && count == 2) status = ask("GET", "/tools", "", 0);
+    if (!strcmp(command, "call") && (count == 3 || count == 4)) status = call(second, count == 4 ? words[3] : "");
+    if (!strcmp(command, "submit") && count <= 3) status = post("/submit", second);
+    if (!strcmp(command, "give-up") && count <= 3) status = post("/give_up", second);
+    if (!strcmp(command, "mcp") && count == 2) status = speak_mcp();
+    if (!strcmp(command, "run")) status = run(count - 2, words + 2);
+    if (!strcmp(command, "--help")) status = fputs(HELP, stdout) < 0;
+    if (status >= 0) return status;
+    fputs(HELP, stderr);
+    return USAGE;
+}
