@@ -6,7 +6,7 @@ Proves that a task can be opened, and what comes of a given list of moves.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
+from itertools import chain, repeat
 
 from runner.core.clock import StoppedClock
 from runner.core.episode import Episode
@@ -15,7 +15,7 @@ from runner.core.errors import SpecError
 from runner.core.events import Event
 from runner.core.evidence import Evidence, read_evidence
 from runner.core.json_values import Json
-from runner.core.outcome import Finished, GaveUp
+from runner.core.outcome import GaveUp
 from runner.core.seat import Seat
 from runner.core.task import Task
 from runner.profiles.table import PROFILES
@@ -54,7 +54,7 @@ def open_task(task: Task, notebook: Notebook) -> Episode:
 
 
 def rehearse(task: Task, moves: Iterable[Move]) -> Evidence:
-    """Make the moves at the task's first seat, until one ends the work, and return what that proves.
+    """Make the moves at the task's first seat, until the work has ended, and return what that proves.
 
     Raises:
         SpecError: the task cannot be opened or played, or a move is none.
@@ -62,7 +62,7 @@ def rehearse(task: Task, moves: Iterable[Move]) -> Evidence:
     notebook = Notebook()
     episode = open_task(task, notebook)
     seat = episode.seats[0]
-    for number, move in enumerate(chain(moves, [{"submit": ""}])):
+    for number, move in enumerate(chain(moves, repeat({"submit": ""}))):
         if seat.end is not None:
             break
         _make(move, number, seat)
@@ -75,7 +75,7 @@ def _make(move: Move, number: int, seat: Seat) -> None:
         case {"tool_name": str(name), "args": dict(arguments)}:
             seat.call(name, arguments)
         case {"submit": str(answer)}:
-            seat.finish(Finished(answer))
+            seat.answer(answer)
         case {"give_up": str(reason)}:
             seat.finish(GaveUp(reason))
         case _:

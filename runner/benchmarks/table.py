@@ -19,23 +19,37 @@ from runner.core.task import Suite
 BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
     "benchmark",
     {
+        "agentdojo": "runner.benchmarks.agentdojo.loader:AgentDojo",
+        "almanac": "runner.benchmarks.questions.almanac:Almanac",
+        "bfcl": "runner.benchmarks.bfcl.loader:Bfcl",
+        "browsecomp": "runner.benchmarks.browsecomp.original:BrowseComp",
+        "browsecomp-plus": "runner.benchmarks.browsecomp.plus:BrowseCompPlus",
+        "dbbench": "runner.benchmarks.dbbench.loader:DbBench",
         "native": "runner.benchmarks.native.loader:NativeRecords",
+        "python-docs": "runner.benchmarks.questions.python_docs:PythonDocs",
         "sample": "runner.benchmarks.sample.suite:Sample",
+        "tau2": "runner.benchmarks.tau2.loader:Tau2",
         "toolmisuse": "runner.benchmarks.toolmisuse.loader:ToolMisuseBench",
     },
 )
 
+OF_A_SNAPSHOT = frozenset({"almanac", "python-docs"})
+"""Benchmarks whose argument is the folder of a snapshot."""
 
-def load_suite(text: str) -> Suite:
+
+def load_suite(text: str, snapshot: Path | None = None) -> Suite:
     """Return the suite that a suite argument names.
 
     Args:
         text: ``NAME[:ARGUMENT]`` or ``PATH[:REST]``; a benchmark's name goes before a file of that name.
+        snapshot: folder of a snapshot, where the argument may be one and is not given.
 
     Raises:
         InputError: there is no such suite, or something in it cannot be used.
     """
     name, _, argument = text.partition(":")
+    if name in OF_A_SNAPSHOT and snapshot is not None:
+        argument = argument or str(snapshot)
     if name in BENCHMARKS:
         return BENCHMARKS.load(name)().load(argument)
     path = _existing_path(text)

@@ -14,7 +14,13 @@ from runner.scorers.scorer import Scorer
 SCORERS: Registry[Callable[[], Scorer]] = Registry(
     "scorer",
     {
+        "agentdojo": "runner.scorers.agentdojo:AgentDojo",
+        "bfcl": "runner.scorers.bfcl:Bfcl",
+        "browsecomp": "runner.scorers.browsecomp:BrowseComp",
+        "cited_answer": "runner.scorers.cited_answer:CitedAnswer",
+        "dbbench": "runner.scorers.dbbench:DbBench",
         "native": "runner.scorers.native:NativeScorer",
+        "tau2": "runner.scorers.tau2:Tau2",
         "toolmisuse": "runner.scorers.toolmisuse:ToolMisuseScorer",
     },
 )

@@ -13,8 +13,13 @@ from runner.benchmarks.reading import Place, Placed, Problem, Unreadable, read_r
 from runner.benchmarks.records import refuse_duplicates, validated
 from runner.core.errors import InputError
 from runner.core.json_values import JsonObject
-from runner.core.task import Case, Suite
+from runner.core.task import About, Case, Suite
 
+ABOUT = About(
+    licence="that of whoever wrote the records",
+    criterion="every criterion of a task holds, and the work ended as it had to",
+    judged="the final state of the world, the calls, the submitted answer, and whether the agent gave up",
+)
 FORMAT_PREFIX = "glovebox.task/"
 
 
@@ -26,7 +31,7 @@ class NativeRecords:
         if not argument:
             raise InputError("native needs a path: native:PATH or native:FOLDER:SPLIT")
         path = _path_of(argument)
-        return Suite(path.stem or path.resolve().name, load_cases(path))
+        return Suite(path.stem or path.resolve().name, load_cases(path), about=ABOUT)
 
     def recognises(self, record: JsonObject) -> bool:
         """Look for the format's own key."""

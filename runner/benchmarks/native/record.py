@@ -24,6 +24,8 @@ class BudgetRecord(Strict):
     """Failed calls that are tolerated; one more ends the work."""
     wall_ms: Annotated[int, Field(ge=1)] | None = None
     """None leaves it to the run."""
+    answer_bytes: Annotated[int, Field(ge=1)] | None = None
+    """Of all answers together, as compact JSON in UTF-8; None means no bound."""
 
 
 class Move(Strict):
@@ -41,6 +43,14 @@ class Move(Strict):
         return self
 
 
+class TurnRecord(Strict):
+    """A message of the user, after the first."""
+
+    instruction: str = Field(min_length=1)
+    tools: list[str] = Field(default_factory=list)
+    """Tools of the world that are there from this turn on and not before."""
+
+
 class TaskRecord(Strict):
     """One task."""
 
@@ -50,6 +60,8 @@ class TaskRecord(Strict):
     world: str
     """Name of a simulator."""
     instruction: str = Field(min_length=1)
+    further_turns: list[TurnRecord] = Field(default_factory=list)
+    """What the user says next, each time the agent has submitted an answer."""
     initial_state: dict[str, Any]
     fault_plan: list[FaultRecord] = Field(default_factory=list)
     budget: BudgetRecord
@@ -58,7 +70,7 @@ class TaskRecord(Strict):
     solvable: bool
     """False where the right end is to give up."""
     oracle: list[Move] = Field(min_length=1)
-    """Moves that prove it: calls, and last how the work ends."""
+    """Moves that prove it: calls, an answer a turn, and last how the work ends."""
     seed: int = 0
     tags: dict[str, Any] = Field(default_factory=dict)
     """Labels for tables; nothing acts on them."""
@@ -66,11 +78,14 @@ class TaskRecord(Strict):
     @model_validator(mode="after")
     def _oracle_ends_as_it_must(self) -> TaskRecord:
         end = "submit" if self.solvable else "give_up"
-        ends = [getattr(move, end) is not None for move in self.oracle]
-        calls = [move.tool_name is not None for move in self.oracle]
-        if not ends[-1] or not all(calls[:-1]):
+        *before, last = self.oracle
+        answers = sum(move.submit is not None for move in before)
+        turns = len(self.further_turns)
+        fits = answers == turns if self.solvable else answers <= turns
+        if getattr(last, end) is None or not fits or any(move.give_up is not None for move in before):
+            between = f" (and an answer after each of {turns} turns before)" if turns else ""
             raise ValueError(
-                f"oracle: has to be calls and then {{{end!r}: text}}, as solvable is {self.solvable}"
+                f"oracle: has to be calls{between} and then {{{end!r}: text}}, as solvable is {self.solvable}"
             )
         return self
 

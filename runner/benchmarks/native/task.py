@@ -12,6 +12,7 @@ from runner.core.gold import Gold
 from runner.core.json_values import JsonObject
 from runner.core.ledger import Budget
 from runner.core.task import Case, Task
+from runner.core.turns import Turn
 
 PROFILE = "native"
 SCORER = "native"
@@ -30,8 +31,9 @@ def case_of(record: TaskRecord) -> Case:
         seats=(
             SeatSpec(
                 instruction=record.instruction,
-                budget=Budget(
-                    steps=budget.steps, calls=budget.calls, retries=budget.retries, wall_ms=budget.wall_ms
+                budget=Budget(**budget.model_dump()),
+                further_turns=tuple(
+                    Turn(turn.instruction, tuple(turn.tools)) for turn in record.further_turns
                 ),
             ),
         ),

@@ -7,8 +7,13 @@ from pathlib import Path
 from runner.benchmarks.native.loader import load_cases
 from runner.core.errors import InputError
 from runner.core.json_values import JsonObject
-from runner.core.task import Suite
+from runner.core.task import About, Suite
 
+ABOUT = About(
+    licence="Apache-2.0 (this project)",
+    criterion="every criterion of a task holds, and the work ended as it had to",
+    judged="the final state of the world, the calls, the submitted answer, and whether the agent gave up",
+)
 TASKS = Path(__file__).with_name("tasks.jsonl")
 
 
@@ -19,7 +24,7 @@ class Sample:
         """Return the forty tasks."""
         if argument:
             raise InputError(f"sample takes no argument, but {argument!r} follows it")
-        return Suite("sample", load_cases(TASKS))
+        return Suite("sample", load_cases(TASKS), about=ABOUT)
 
     def recognises(self, record: JsonObject) -> bool:
         """Recognise nothing: these tasks are native records like any others."""

@@ -14,7 +14,13 @@ from runner.benchmarks.toolmisuse.split import read_split
 from runner.benchmarks.toolmisuse.task import case_of
 from runner.core.errors import InputError
 from runner.core.json_values import JsonObject
-from runner.core.task import Case, Suite
+from runner.core.task import About, Case, Suite
+
+ABOUT = About(
+    licence="CC-BY-4.0 where the tasks are the published ones; generated ones belong to whoever made them",
+    criterion="all success criteria of the record hold, as the reference evaluates them",
+    judged="the final state of the world and the transcript of calls",
+)
 
 
 class ToolMisuseBench:
@@ -28,7 +34,7 @@ class ToolMisuseBench:
         records = read_split(root, split)
         oracles = read_oracles(root, split)
         cases = cases_of(records, lambda record: _case(record, oracles))
-        return Suite(f"toolmisuse:{split or root.stem}", cases)
+        return Suite(f"toolmisuse:{split or root.stem}", cases, about=ABOUT)
 
     def recognises(self, record: JsonObject) -> bool:
         """Look for two keys that no other format has."""

@@ -1,0 +1,1 @@
+"""AgentDojo: tasks with tools whose answers may hold an attack."""

@@ -1,0 +1,1 @@
+"""AgentBench's dbbench: questions about a table, and changes to it."""

@@ -1,0 +1,69 @@
+"""Files of dbbench records as a benchmark: of a checkout of AgentBench, or any others in that format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.benchmarks.cases import cases_of
+from runner.benchmarks.dbbench.record import Record
+from runner.benchmarks.dbbench.task import case_of
+from runner.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records
+from runner.benchmarks.records import validated
+from runner.core.errors import InputError
+from runner.core.json_values import JsonObject
+from runner.core.task import About, Case, Suite
+
+SPLITS = ("standard", "dev")
+INSIDE = Path("data", "dbbench")
+"""Where a checkout of AgentBench has its files."""
+ABOUT = About(
+    licence="Apache-2.0 (THUDM/AgentBench)",
+    criterion="the original's rules, written anew: answers as sets with a tolerance of 0.01, tables by MD5",
+    judged="the submitted answer of a question; of a change, all rows of its tables after it was submitted",
+)
+
+
+class DbBench:
+    """Argument: ``PATH[:SPLIT]``, a file of records, a folder of such files, or a checkout of AgentBench."""
+
+    def load(self, argument: str) -> Suite:
+        """Return the records as a suite; every task is opened once, so that none fails later."""
+        if not argument:
+            raise InputError(
+                "dbbench needs its records: dbbench:FILE, or dbbench:CHECKOUT of THUDM/AgentBench"
+            )
+        path = _file(argument)
+        records = [validated(record, Record) for record in read_records(path)]
+        if not records:
+            raise Unreadable(Place(path), Problem.NOT_FOUND, "holds no task")
+        # Records have no names, so they are called by their place, as the original does.
+        named = [Placed((f"{path.stem}-{at}", each.value), each.place) for at, each in enumerate(records)]
+        return Suite(f"dbbench:{path.stem}", cases_of(named, _case), about=ABOUT)
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Look for two keys that no other format has."""
+        return {"add_description", "table"} <= record.keys()
+
+
+def _case(named: tuple[str, Record]) -> Case:
+    return case_of(*named)
+
+
+def _file(argument: str) -> Path:
+    """Return the file that an argument names.
+
+    Raises:
+        InputError: there is no such file; says where it was looked for.
+    """
+    head, _, split = argument.rpartition(":")
+    splits: tuple[str, ...] = SPLITS
+    root = Path(argument)
+    if head and not root.exists() and Path(head).is_dir():
+        splits, root = (split,), Path(head)
+    if not root.is_dir():
+        return root
+    found = [root / inside / f"{name}.jsonl" for name in splits for inside in ("", INSIDE)]
+    for path in found:
+        if path.is_file():
+            return path
+    raise InputError(f"{root} holds no records of dbbench; looked for {', '.join(map(str, found))}")
