@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glovebox_agent.builtin import BUILTIN
+from glovebox_agent.scaffolds.table import SCAFFOLDS
 
 from runner.core.errors import InputError
 from runner.engines.engine import AgentKind, AgentSource
@@ -43,6 +44,11 @@ def name_agents(given: Sequence[str]) -> tuple[NamedAgent, ...]:
     return agents
 
 
+def is_scaffold(agent: NamedAgent) -> bool:
+    """Tell whether an agent asks a model that the run names."""
+    return agent.source.kind is AgentKind.BUILTIN and agent.source.name in SCAFFOLDS
+
+
 def _name(text: str) -> NamedAgent:
     labelled = _LABELLED.fullmatch(text)
     label, what = labelled.groups() if labelled else (None, text)
@@ -52,7 +58,7 @@ def _name(text: str) -> NamedAgent:
 
 
 def _source(what: str) -> AgentSource:
-    if what in BUILTIN:
+    if what in BUILTIN or what in SCAFFOLDS:
         return AgentSource(AgentKind.BUILTIN, what)
     folder = Path(what)
     if folder.is_dir():
@@ -63,7 +69,7 @@ def _source(what: str) -> AgentSource:
         return AgentSource(AgentKind.MODULE, what)
     if what.startswith((".", "/")):
         raise InputError(f"there is no folder {what}")
-    near = difflib.get_close_matches(what, BUILTIN, n=1, cutoff=0.8)
+    near = difflib.get_close_matches(what, (*BUILTIN, *SCAFFOLDS), n=1, cutoff=0.8)
     if near:
         raise InputError(f"no agent is called {what!r}; did you mean {near[0]}? (an image: {what}:latest)")
     return AgentSource(AgentKind.IMAGE, what)

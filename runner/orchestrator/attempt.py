@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,11 +12,20 @@ from threading import Thread, Timer
 from runner.core.chain import Record
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.errors import InfraError, SpecError
+from runner.core.model_calls import ModelExchange
 from runner.core.outcome import Infra, InfraKind
 from runner.engines.engine import Box, BoxOutput, BoxSpec, Engine, Exit, Image, Limits, Mount
 from runner.orchestrator.service_pool import ServicePool
 from runner.wire.control_client import ControlClient
-from runner.wire.ports import EpisodeMessage, Opened, Records, SeatWorkEnded, Unhostable
+from runner.wire.ports import (
+    MODELS_FIELD,
+    EpisodeMessage,
+    Opened,
+    Records,
+    SeatWorkEnded,
+    TimeGranted,
+    Unhostable,
+)
 
 GRACE_S = 2.0
 """So long may a box go on after its seat's work has ended."""
@@ -33,6 +42,24 @@ class BoxPlan:
     arguments: tuple[str, ...] = ()
     mounts: tuple[Mount, ...] = ()
     labels: dict[str, str] = field(default_factory=dict)
+    on_lane: bool = False
+    """Whether its process may go on to the next episode: for trusted agents that keep nothing."""
+
+    def box(self, gloves: Path, *further: str) -> BoxSpec:
+        """Return the box to start.
+
+        Args:
+            gloves: folder of its seat's sockets on this host.
+            further: arguments after those of the plan.
+        """
+        return BoxSpec(
+            image=self.image,
+            gloves=gloves,
+            arguments=(*self.arguments, *further),
+            mounts=self.mounts,
+            limits=self.limits,
+            labels=self.labels,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +76,8 @@ class Attempt:
     """What failed on our side; None when nothing did."""
     wall_ms: int
     """From opening to closing, the start of the box included."""
+    exchanges: tuple[ModelExchange, ...] = ()
+    """What models were asked and answered, where that is recorded."""
 
 
 class _Watcher:
@@ -56,6 +85,9 @@ class _Watcher:
 
     def __init__(self, messages: Iterator[EpisodeMessage]) -> None:
         self.records: list[Record] = []
+        self.exchanges: list[ModelExchange] = []
+        self.granted_ms = 0
+        """Wall time that our side has used up so far."""
         self.infra: Infra | None = None
         self._box: Box | None = None
         self._box_must_go = False
@@ -98,7 +130,12 @@ class _Watcher:
                 self._timer.daemon = True
                 self._timer.start()
             case Unhostable(where, reason):
-                self.infra = Infra(InfraKind.TASK, f"{where}: {reason}")
+                kind = InfraKind.MODELS if where == MODELS_FIELD else InfraKind.TASK
+                self.infra = Infra(kind, f"{where}: {reason}")
+            case ModelExchange():
+                self.exchanges.append(message)
+            case TimeGranted(_, granted_ms):
+                self.granted_ms += granted_ms
             case Opened():
                 pass
 
@@ -108,7 +145,13 @@ class _Watcher:
             self._box.kill()
 
 
-def attempt_episode(spec: EpisodeSpec, engine: Engine, box_plan: BoxPlan, pool: ServicePool) -> Attempt:
+def attempt_episode(
+    spec: EpisodeSpec,
+    engine: Engine,
+    box_plan: BoxPlan,
+    pool: ServicePool,
+    recorded: Sequence[ModelExchange] = (),
+) -> Attempt:
     """Open the episode, run the agent's box against it, close both.
 
     A failure of ours is part of the returned attempt.
@@ -118,6 +161,7 @@ def attempt_episode(spec: EpisodeSpec, engine: Engine, box_plan: BoxPlan, pool: 
         engine: makes the box.
         box_plan: what the box is like.
         pool: lends the service.
+        recorded: what models answered before, where they are replayed.
 
     Raises:
         InputError: no box can be started from what the user named.
@@ -125,24 +169,29 @@ def attempt_episode(spec: EpisodeSpec, engine: Engine, box_plan: BoxPlan, pool: 
     started = time.monotonic()
     try:
         with pool.lease() as client:
-            return _attempt(spec, engine, box_plan, client, started)
+            messages = client.open_episode(spec, recorded)
+            return _attempt(spec, engine, box_plan, client, messages, started)
     except SpecError as error:
-        return _failed(Infra(InfraKind.TASK, str(error)), started)
+        return failed(Infra(InfraKind.TASK, str(error)), started)
     except InfraError as error:
-        return _failed(Infra(InfraKind.SERVICE, str(error)), started)
+        return failed(Infra(InfraKind.SERVICE, str(error)), started)
 
 
 def _attempt(
-    spec: EpisodeSpec, engine: Engine, box_plan: BoxPlan, client: ControlClient, started: float
+    spec: EpisodeSpec,
+    engine: Engine,
+    box_plan: BoxPlan,
+    client: ControlClient,
+    messages: Iterator[EpisodeMessage],
+    started: float,
 ) -> Attempt:
-    messages = client.open_episode(spec)
     match next(messages, None):
         case Opened(seats):
             gloves = Path(seats[0].directory)
         case Unhostable(where, reason):
-            return _failed(Infra(InfraKind.TASK, f"{where}: {reason}"), started)
+            return failed(Infra(InfraKind.TASK, f"{where}: {reason}"), started)
         case other:
-            return _failed(Infra(InfraKind.SERVICE, f"the service opened with {other!r}"), started)
+            return failed(Infra(InfraKind.SERVICE, f"the service opened with {other!r}"), started)
     watcher = _Watcher(messages)
     watcher.start()
     ended: Exit | None = None
@@ -150,7 +199,7 @@ def _attempt(
     infra: Infra | None = None
     timed_out = False
     try:
-        ended, output = _run_box(engine, _box_spec(box_plan, gloves), _wall_ms(spec), watcher)
+        ended, output = _run_box(engine, box_plan.box(gloves), wall_ms_of(spec), watcher)
         timed_out = ended is None
     except InfraError as error:
         infra = Infra(InfraKind.ENGINE, str(error))
@@ -159,7 +208,14 @@ def _attempt(
         with suppress(InfraError):
             client.close_episode(spec.episode_id, timed_out=timed_out)
     watcher.join()
-    return Attempt(tuple(watcher.records), ended, output, watcher.infra or infra, _ms_since(started))
+    return Attempt(
+        tuple(watcher.records),
+        ended,
+        output,
+        watcher.infra or infra,
+        _ms_since(started),
+        tuple(watcher.exchanges),
+    )
 
 
 def _run_box(
@@ -169,29 +225,35 @@ def _run_box(
     box = engine.start(box_spec)
     try:
         watcher.watch_over(box)
-        ended = box.wait(wall_ms)
+        ended = _wait(box, wall_ms, watcher)
     finally:
         output = box.close()
     return ended, output
 
 
-def _box_spec(plan: BoxPlan, gloves: Path) -> BoxSpec:
-    return BoxSpec(
-        image=plan.image,
-        gloves=gloves,
-        arguments=plan.arguments,
-        mounts=plan.mounts,
-        limits=plan.limits,
-        labels=plan.labels,
-    )
+def _wait(box: Box, wall_ms: int, watcher: _Watcher) -> Exit | None:
+    """Wait for the end of a box, for as long as it has, and then for as long as it was kept waiting."""
+    ended, given_ms = box.wait(wall_ms), 0
+    while ended is None and watcher.granted_ms > given_ms:
+        more_ms = watcher.granted_ms - given_ms
+        given_ms += more_ms
+        ended = box.wait(more_ms)
+    return ended
 
 
-def _wall_ms(spec: EpisodeSpec) -> int:
+def wall_ms_of(spec: EpisodeSpec) -> int:
+    """Return for how long an episode may go on, milliseconds."""
     bounds = [seat.budget.wall_ms for seat in spec.seats if seat.budget.wall_ms is not None]
     return max(bounds)
 
 
-def _failed(infra: Infra, started: float) -> Attempt:
+def failed(infra: Infra, started: float) -> Attempt:
+    """Return an attempt of which nothing came.
+
+    Args:
+        infra: what failed on our side.
+        started: when the attempt began, seconds of the monotonic clock.
+    """
     return Attempt((), None, None, infra, _ms_since(started))
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runner.core.errors import InputError
+from runner.orchestrator.message_limits import MessageLimits
+from runner.orchestrator.models_config import ModelsConfig
+from snapshots.library.settings import SearchConfig
+from snapshots.web.policy import FetchPolicy
 
 LONGEST_S = 30 * 24 * 60 * 60
 """Wall time that an episode may be given, seconds."""
@@ -50,7 +54,20 @@ class RunConfig(_Strict):
     wall_time_s: float = Field(
         60.0, gt=0, le=LONGEST_S, description="Per episode whose task states none, seconds."
     )
+    environment: Literal["offline", "live", "record", "replay"] = Field(
+        "offline", description="Where searches and pages come from."
+    )
+    snapshot: Path | None = Field(None, description="Folder of the snapshot that the tasks name.")
+    recording: Path | None = Field(None, description="Folder where record appends and replay reads.")
+    fetch: FetchPolicy | None = Field(None, description="What live fetching may do; of live and record.")
+    search: SearchConfig | None = Field(None, description="Who answers live searches; of live and record.")
+    faults: str | None = Field(
+        None, description="YAML file of faults that strike besides the tasks' own; none for none."
+    )
+    model: str | None = Field(None, description="Model that the built-in agents with one ask.")
+    models: ModelsConfig | None = Field(None, description="Who answers for models; nobody without it.")
     limits: BoxLimits = Field(default=BoxLimits(), description="Of each box.")
+    messages: MessageLimits = Field(default=MessageLimits(), description="Of what an agent may send.")
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -59,8 +76,31 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises:
         InputError: it is not readable YAML, a key is unknown or a value does not fit; names line or key.
     """
+    settings = parse_yaml(path)
+    if not isinstance(settings, dict):
+        raise InputError(f"{path}: must hold settings, such as 'suite: sample'")
+    _check_keys(path, settings, RunConfig)
+    limits = settings.get("limits")
+    if isinstance(limits, dict):
+        _check_keys(path, limits, BoxLimits, "limits.")
+    messages = settings.get("messages")
+    if isinstance(messages, dict):
+        _check_keys(path, messages, MessageLimits, "messages.")
     try:
-        settings = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
+        RunConfig.model_validate({"suite": "any", "agents": ("any",), **settings})
+    except ValidationError as error:
+        raise InputError(f"{path}: {_first(error)}") from None
+    return settings
+
+
+def parse_yaml(path: Path) -> Any:
+    """Return what a YAML file holds, no key twice.
+
+    Raises:
+        InputError: it is not readable YAML; names the line.
+    """
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -72,17 +112,6 @@ def read_yaml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: {' '.join(str(error).split())}") from None
     except RecursionError:
         raise InputError(f"{path}: nests too deep") from None
-    if not isinstance(settings, dict):
-        raise InputError(f"{path}: must hold settings, such as 'suite: sample'")
-    _check_keys(path, settings, RunConfig)
-    limits = settings.get("limits")
-    if isinstance(limits, dict):
-        _check_keys(path, limits, BoxLimits, "limits.")
-    try:
-        RunConfig.model_validate({"suite": "any", "agents": ("any",), **settings})
-    except ValidationError as error:
-        raise InputError(f"{path}: {_first(error)}") from None
-    return settings
 
 
 def run_config(settings: Mapping[str, Any]) -> RunConfig:
@@ -100,6 +129,8 @@ def run_config(settings: Mapping[str, Any]) -> RunConfig:
 def _first(error: ValidationError) -> str:
     first = error.errors()[0]
     where = ".".join(str(step) for step in first["loc"])
+    if first["type"] in ("list_type", "tuple_type"):
+        return f"{where}: must be a list, such as [{first['input']}]"
     return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 

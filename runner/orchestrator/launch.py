@@ -5,35 +5,50 @@ from __future__ import annotations
 import json
 import os
 import platform
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+import structlog
 
 from runner.benchmarks.table import load_suite
 from runner.core.canonical_names import file_name
 from runner.core.errors import InputError
 from runner.core.json_values import JsonObject
 from runner.core.task import Suite
-from runner.engines.engine import AgentKind, EngineOptions, Image, Limits, Mount
+from runner.engines.engine import AgentKind, Engine, EngineOptions, Image, Isolation, Limits, Mount
+from runner.engines.folder_records import owned_folder
+from runner.engines.leftovers import reap_local
 from runner.engines.ownership import owner_is_alive, owner_labels
 from runner.engines.table import ChosenEngine, choose_engine
-from runner.orchestrator.agents import NamedAgent, name_agents
+from runner.orchestrator.added_faults import with_faults
+from runner.orchestrator.agents import NamedAgent, is_scaffold, name_agents
 from runner.orchestrator.attempt import BoxPlan
+from runner.orchestrator.attempts import Attempts
 from runner.orchestrator.config import RunConfig, run_config
+from runner.orchestrator.model_run import ModelRun, check_models
 from runner.orchestrator.plan import PlannedEpisode, plan_episodes
 from runner.orchestrator.run import Run, RunLimits, missing
+from runner.orchestrator.second_sockets import http_offer
 from runner.orchestrator.service_pool import ServicePool
+from runner.orchestrator.surroundings import make_room_for_recording, settled, surroundings_of
+from runner.orchestrator.take_up import take_up
 from runner.records.frozen_suite import freeze_suite
+from runner.records.only_one import only_one
+from runner.records.probed import last_probe
 from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
+from runner.records.sealing import Signing
+from runner.records.signing_key import user_key
 from runner.version import __version__
 
 CALLS_INSIDE = "/agent-data/calls.json"
 """Where the oracle agent finds its list of calls."""
+
+_log = structlog.get_logger("glovebox.run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +69,18 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
         InputError: a suite, agent, engine or folder cannot be used; nothing was run.
         InfraError: the services do not come up.
     """
-    suite = load_suite(config.suite)
+    suite = with_faults(load_suite(config.suite, config.snapshot), config.faults)
+    config = settled(config, suite)
     agents = name_agents(config.agents)
+    check_models(config, agents)
     chosen = _choose(config, progress.on_wait)
     images = _prepare(chosen, agents)
-    folder = RunFolder.create(out, _manifest(config, suite, agents, images, chosen), suite)
-    _execute(folder, config, suite, agents, images, chosen, progress)
+    signing = _signing(config, suite, agents)
+    manifest = _manifest(config, suite, agents, images, chosen)
+    # Locked before it is a run: of two commands with one --out, the second finds a run or a writer.
+    with only_one(_made(out)):
+        folder = RunFolder.create(out, manifest, suite, signing)
+        _execute(folder, config, suite, agents, images, chosen, progress)
     return folder
 
 
@@ -67,15 +88,19 @@ def resume_run(folder: RunFolder, progress: Progress) -> None:
     """Run what is missing in a folder; repeats nothing that is done.
 
     Raises:
-        InputError: the folder, or an agent it names, cannot be used.
+        InputError: the folder, or an agent it names, cannot be used, or the folder was changed.
         InfraError: the services do not come up.
     """
     config = config_of(folder)
     agents = name_agents(config.agents)
     chosen = _choose(config, progress.on_wait)
-    folder.drop_torn_row()
-    images = _prepare(chosen, agents)
-    _execute(folder, config, folder.suite(), agents, images, chosen, progress)
+    suite = folder.suite()
+    with only_one(folder.path):
+        again = take_up(folder, _signing(config, suite, agents))
+        if again:
+            _log.warning("running again", episodes=again, why="their traces or output are torn or missing")
+        images = _prepare(chosen, agents)
+        _execute(folder, config, suite, agents, images, chosen, progress)
 
 
 def config_of(folder: RunFolder) -> RunConfig:
@@ -94,7 +119,25 @@ def planned_of(folder: RunFolder) -> list[PlannedEpisode]:
     """Return every episode of a run folder, done or not, in the order of the plan."""
     config = config_of(folder)
     labels = [agent.label for agent in name_agents(config.agents)]
-    return list(plan_episodes(folder.suite(), labels, config.trials, config.seed))
+    suite = folder.suite()
+    around = surroundings_of(config, suite)
+    return list(plan_episodes(suite, labels, config.trials, config.seed, around))
+
+
+def _made(out: Path) -> Path:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError(f"{out} is a file: choose another --out") from None
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error.strerror}") from None
+    return out
+
+
+def _signing(config: RunConfig, suite: Suite, agents: Sequence[NamedAgent]) -> Signing:
+    labels = [agent.label for agent in agents]
+    planned = plan_episodes(suite, labels, config.trials, config.seed)
+    return Signing(user_key(), tuple(one.name for one in planned))
 
 
 def _choose(config: RunConfig, on_wait: Callable[[str], None]) -> ChosenEngine:
@@ -103,6 +146,7 @@ def _choose(config: RunConfig, on_wait: Callable[[str], None]) -> ChosenEngine:
 
 
 def _prepare(chosen: ChosenEngine, agents: Sequence[NamedAgent]) -> dict[str, Image]:
+    reap_local(owner_is_alive)
     chosen.engine.reap(owner_is_alive)
     return {agent.label: chosen.engine.prepare(agent.source) for agent in agents}
 
@@ -117,30 +161,59 @@ def _execute(
     progress: Progress,
 ) -> None:
     labels = [agent.label for agent in agents]
-    planned = list(plan_episodes(suite, labels, config.trials, config.seed))
-    to_run = missing(planned, folder.rows())
+    around = surroundings_of(config, suite)
+    planned = list(plan_episodes(suite, labels, config.trials, config.seed, around))
+    to_run = missing(planned, folder.finished_rows())
     progress.on_start(folder.path, chosen.reason, len(to_run), len(planned) - len(to_run))
     if not to_run:
+        folder.seal()
         return
+    models = ModelRun(config.models, folder.path, config.model) if config.models else None
+    asking = {agent.label for agent in agents if is_scaffold(agent)}
     oracles = {agent.label for agent in agents if _is_oracle(agent)}
+    on_lanes = {agent.label for agent in agents if _may_use_lane(agent, chosen.engine)}
     with ExitStack() as stack:
-        scripts = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="")))
-        scripts.chmod(0o755)
-        pool = stack.enter_context(ServicePool(config.service_workers))
         run_labels = owner_labels(str(folder.manifest()["run"]))
+        scripts = stack.enter_context(owned_folder(run_labels))
+        scripts.chmod(0o755)
+        pool = stack.enter_context(
+            ServicePool(
+                config.service_workers,
+                http_offer(agents, models.settings if models else None, progress.on_wait),
+                run_labels,
+                worlds=sorted({case.task.world for case in suite.cases}),
+                limits=config.messages.changed(),
+            )
+        )
+        make_room_for_recording(config, pool.owner_uid)
 
         def box_plan(one: PlannedEpisode) -> BoxPlan:
-            image, limits = images[one.agent], _limits(config)
-            if one.agent not in oracles:
-                return BoxPlan(image=image, limits=limits, labels=run_labels)
-            script = Mount(_write_oracle(scripts, one), CALLS_INSIDE)
-            arguments = ("--calls", CALLS_INSIDE)
-            return BoxPlan(
-                image=image, limits=limits, arguments=arguments, mounts=(script,), labels=run_labels
+            plan = BoxPlan(
+                image=images[one.agent],
+                limits=_limits(config),
+                arguments=("--model", str(config.model)) if one.agent in asking else (),
+                labels=run_labels,
+                on_lane=one.agent in on_lanes,
             )
+            if one.agent not in oracles:
+                return plan
+            script = Mount(_write_oracle(scripts, one), CALLS_INSIDE)
+            return replace(plan, arguments=("--calls", CALLS_INSIDE), mounts=(script,))
 
         limits = RunLimits(concurrency=config.concurrency, wall_ms=round(config.wall_time_s * 1000))
-        Run(folder, chosen.engine, pool, box_plan, limits).execute(to_run, progress.on_row)
+        attempts = stack.enter_context(Attempts(chosen.engine, pool, models))
+        Run(folder, attempts, box_plan, limits).execute(to_run, progress.on_row)
+    folder.seal()
+
+
+def _may_use_lane(agent: NamedAgent, engine: Engine) -> bool:
+    """Tell whether nothing is lost when an agent's process goes on to the next episode.
+
+    Only without isolation, which a box of its own would give, and only for agents that come with this
+    project and keep nothing.
+    """
+    is_builtin = agent.source.kind is AgentKind.BUILTIN and not is_scaffold(agent)
+    return is_builtin and engine.isolation is Isolation.NONE
 
 
 def _is_oracle(agent: NamedAgent) -> bool:
@@ -184,6 +257,7 @@ def _manifest(
         "config": settings,
         "engine": chosen.engine.name,
         "isolation": chosen.engine.isolation.value,
+        "containment": last_probe(chosen.engine.name, chosen.engine.check().detail),
         "agents": [
             {
                 "label": agent.label,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from runner.core.episode_spec import EpisodeSpec, SeatSpec
-from runner.core.ledger import Budget
+from runner.core.surroundings import Surroundings
 from runner.core.task import Case, Suite, Task
 from runner.records.episode_name import EpisodeName
 
@@ -22,6 +22,7 @@ class PlannedEpisode:
     trial: int
     """From 0."""
     seed: int
+    surroundings: Surroundings | None = None
 
     @property
     def name(self) -> EpisodeName:
@@ -43,16 +44,19 @@ class PlannedEpisode:
             fault_plan=task.fault_plan,
             seed=self.seed,
             seats=tuple(_with_wall(seat, wall_ms) for seat in task.seats),
+            surroundings=self.surroundings,
         )
 
 
-def plan_episodes(suite: Suite, agents: Sequence[str], trials: int, seed: int) -> Iterator[PlannedEpisode]:
+def plan_episodes(
+    suite: Suite, agents: Sequence[str], trials: int, seed: int, surroundings: Surroundings | None = None
+) -> Iterator[PlannedEpisode]:
     """Yield every episode of a run, task by task, so that an interrupted run compares all agents so far."""
     for case in suite.cases:
         for trial in range(trials):
             chance = episode_seed(case.task, seed, trial)
             for agent in agents:
-                yield PlannedEpisode(agent, case, trial, chance)
+                yield PlannedEpisode(agent, case, trial, chance, surroundings)
 
 
 def episode_seed(task: Task, seed: int, trial: int) -> int:
@@ -72,5 +76,4 @@ def _with_wall(seat: SeatSpec, wall_ms: int) -> SeatSpec:
     budget = seat.budget
     if budget.wall_ms is not None:
         return seat
-    timed = Budget(steps=budget.steps, calls=budget.calls, retries=budget.retries, wall_ms=wall_ms)
-    return SeatSpec(name=seat.name, instruction=seat.instruction, budget=timed)
+    return replace(seat, budget=replace(budget, wall_ms=wall_ms))

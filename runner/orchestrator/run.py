@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from itertools import islice
 
 import structlog
 
 from runner.core.errors import InfraError
 from runner.core.outcome import Infra, InfraKind, outcome_name
-from runner.engines.engine import BoxOutput, Engine
-from runner.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
+from runner.core.veil import VEILED
+from runner.engines.engine import BoxOutput
+from runner.orchestrator.attempt import Attempt, BoxPlan
+from runner.orchestrator.attempts import Attempts
+from runner.orchestrator.crew import Crew
 from runner.orchestrator.judge import Verdict, judge
 from runner.orchestrator.plan import PlannedEpisode
-from runner.orchestrator.service_pool import ServicePool
 from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
 
@@ -49,14 +49,12 @@ class Run:
     def __init__(
         self,
         folder: RunFolder,
-        engine: Engine,
-        pool: ServicePool,
+        attempts: Attempts,
         box_planner: BoxPlanner,
         limits: RunLimits,
     ) -> None:
         self._folder = folder
-        self._engine = engine
-        self._pool = pool
+        self._attempts = attempts
         self._box_planner = box_planner
         self._limits = limits
 
@@ -73,40 +71,42 @@ class Run:
             InputError: no box can be started from what the user named.
             InfraError: ``LOST_IN_A_ROW_MAX`` episodes in a row failed on our side.
         """
-        waiting = iter(planned)
+        crew = Crew(self._limits.concurrency, self._episode, planned)
         in_a_row = 0
-        with ThreadPoolExecutor(self._limits.concurrency, "episode") as threads:
-            first = islice(waiting, self._limits.concurrency)
-            running: set[Future[EpisodeRow]] = {threads.submit(self._episode, one) for one in first}
-            while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                running |= {threads.submit(self._episode, one) for one in islice(waiting, len(done))}
-                for future in done:
-                    row = future.result()
-                    on_row(row)
-                    in_a_row = in_a_row + 1 if row.is_infra else 0
-                if in_a_row >= LOST_IN_A_ROW_MAX:
-                    waiting = iter(())
-        if in_a_row >= LOST_IN_A_ROW_MAX:
-            raise InfraError(_gave_up(row, in_a_row, self._folder))
+        try:
+            for rows in crew.batches():
+                self._write_down(rows, on_row)
+                for row in rows:
+                    in_a_row = in_a_row + 1 if _is_machinery(row) else 0
+                    if in_a_row >= LOST_IN_A_ROW_MAX:
+                        raise InfraError(_gave_up(row, in_a_row, self._folder))
+        finally:
+            # What was begun is brought to its end and written down, also when somebody interrupts.
+            for rows in crew.rest():
+                self._write_down(rows, on_row)
+
+    def _write_down(self, rows: list[EpisodeRow], on_row: Callable[[EpisodeRow], None]) -> None:
+        self._folder.append_rows(rows)
+        for row in rows:
+            on_row(row)
 
     def _episode(self, planned: PlannedEpisode) -> EpisodeRow:
         spec = planned.to_spec(self._limits.wall_ms)
         for number in range(1, self._limits.infra_attempts + 1):
-            attempt = attempt_episode(spec, self._engine, self._box_planner(planned), self._pool)
+            attempt = self._attempts.attempt(spec, self._box_planner(planned))
             verdict = judge(planned.case, attempt.records, attempt.exit, attempt.infra)
             if not _may_pass(verdict) or number == self._limits.infra_attempts:
                 break
             _log.warning("trying again", episode=str(planned.name), failure=outcome_name(verdict.outcome))
-        return self._write(planned, attempt, verdict, number)
+        return self._row(planned, attempt, verdict, number)
 
-    def _write(
-        self, planned: PlannedEpisode, attempt: Attempt, verdict: Verdict, attempts: int
-    ) -> EpisodeRow:
+    def _row(self, planned: PlannedEpisode, attempt: Attempt, verdict: Verdict, attempts: int) -> EpisodeRow:
         output = attempt.output or BoxOutput(b"", b"", 0, 0)
         trace = self._folder.write_trace(planned.name, attempt.records) if verdict.trace_digest else ""
-        self._folder.write_output(planned.name, output.stdout, output.stderr)
-        row = EpisodeRow(
+        # What a box prints may repeat a question that must not be stored.
+        if planned.case.task.profile != VEILED:
+            self._folder.write_output(planned.name, output.stdout, output.stderr)
+        return EpisodeRow(
             name=planned.name,
             seed=planned.seed,
             outcome=verdict.outcome,
@@ -118,9 +118,13 @@ class Run:
             stdout_bytes=output.stdout_bytes,
             stderr_bytes=output.stderr_bytes,
             refusals=len(verdict.evidence.refusals) if verdict.evidence else 0,
+            environment=planned.surroundings.environment.value if planned.surroundings else None,
         )
-        self._folder.append_row(row)
-        return row
+
+
+def _is_machinery(row: EpisodeRow) -> bool:
+    """Tell whether a failure says something about the next episode, as that of a single task does not."""
+    return isinstance(row.outcome, Infra) and row.outcome.what is not InfraKind.TASK
 
 
 def _gave_up(row: EpisodeRow, in_a_row: int, folder: RunFolder) -> str:

@@ -37,5 +37,10 @@ class EpisodeName:
         return f"output/{self._stem}"
 
     @property
+    def cassette_path(self) -> str:
+        """Of what its models were asked and answered, within the run folder, where that is kept there."""
+        return f"cassette/episodes/{file_name(self.identifier)}.jsonl"
+
+    @property
     def _stem(self) -> str:
         return f"{file_name(self.agent)}/{file_name(self.task)}.{self.trial}"

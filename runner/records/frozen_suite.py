@@ -10,9 +10,10 @@ from runner.core.episode_spec import SeatSpec
 from runner.core.errors import InputError
 from runner.core.fault_plan import FaultRule
 from runner.core.gold import Gold
-from runner.core.json_values import JsonObject, ordered_json
+from runner.core.json_values import Json, JsonObject, ordered_json
 from runner.core.ledger import Budget, BudgetKind
 from runner.core.task import Case, Suite, Task
+from runner.core.turns import Turn
 
 
 def freeze_suite(suite: Suite) -> str:
@@ -57,7 +58,13 @@ def _case_to_json(case: Case) -> JsonObject:
 
 def _seat_to_json(seat: SeatSpec) -> JsonObject:
     limits = {kind.value: getattr(seat.budget, kind.value) for kind in BudgetKind}
-    return {"name": seat.name, "instruction": seat.instruction, "budget": limits}
+    told: JsonObject = {"name": seat.name, "instruction": seat.instruction, "budget": limits}
+    if not seat.further_turns:
+        return told
+    turns: list[Json] = [
+        {"instruction": turn.instruction, "tools": list(turn.tools)} for turn in seat.further_turns
+    ]
+    return {**told, "further_turns": turns}
 
 
 def _case_from_json(value: Mapping[str, Any]) -> Case:
@@ -73,7 +80,14 @@ def _case_from_json(value: Mapping[str, Any]) -> Case:
         ),
         seed=int(value["seed"]),
         seats=tuple(
-            SeatSpec(name=seat["name"], instruction=seat["instruction"], budget=Budget(**seat["budget"]))
+            SeatSpec(
+                name=seat["name"],
+                instruction=seat["instruction"],
+                budget=Budget(**seat["budget"]),
+                further_turns=tuple(
+                    Turn(turn["instruction"], tuple(turn["tools"])) for turn in seat.get("further_turns", ())
+                ),
+            )
             for seat in value["seats"]
         ),
         tags=value["tags"],

@@ -32,6 +32,8 @@ class EpisodeRow:
     stderr_bytes: int
     refusals: int
     """Messages that the wall did not let through."""
+    environment: str | None = None
+    """Where searches and pages came from; None where the task's world does not look outside."""
 
     @property
     def is_infra(self) -> bool:
@@ -40,7 +42,9 @@ class EpisodeRow:
 
     def to_json(self) -> JsonObject:
         """Return the row as one JSON object."""
+        around = {} if self.environment is None else {"environment": self.environment}
         return {
+            **around,
             "episode": str(self.name),
             "agent": self.name.agent,
             "task": self.name.task,
@@ -86,6 +90,7 @@ class EpisodeRow:
             stdout_bytes=_integer(value["stdout_bytes"]),
             stderr_bytes=_integer(value["stderr_bytes"]),
             refusals=_integer(value["refusals"]),
+            environment=None if value.get("environment") is None else str(value["environment"]),
         )
 
 

@@ -3,8 +3,9 @@
 ::
 
     run.json         what was run: frozen configuration, versions, digests; written once, first
+    seal.json        what was to be run and what came of it, signed; written first and last
     suite.jsonl      the tasks with their gold, as they were
-    episodes.jsonl   one row an episode; a row is written before its episode counts as done
+    episodes.jsonl   one row an episode, sealed; a row is written before its episode counts as done
     traces/          one trace an episode, sealed; written before its row
     output/          what each box printed, capped
 """
@@ -14,17 +15,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
-from runner.core.chain import Record
-from runner.core.errors import InputError
-from runner.core.json_values import Json, JsonObject, canonical_json
+from runner.core.chain import BrokenTrace, Record, verify_chain
+from runner.core.errors import InfraError, InputError
+from runner.core.json_values import JsonObject, canonical_json
 from runner.core.task import Suite
 from runner.records.episode_name import EpisodeName
 from runner.records.frozen_suite import freeze_suite, thaw_suite
+from runner.records.plain_file import read_plain
 from runner.records.row import EpisodeRow
+from runner.records.sealing import ROWS, UNREADABLE, Sealing, Signing, digest_bytes, row_lines
+from runner.records.signing_key import KEY_VARIABLE
+from runner.records.trace_line import record_from_json, record_line
+from runner.records.whole_file import append_whole, write_or_remove, write_whole
 
 FORMAT = "glovebox.run/1"
 
@@ -35,30 +42,43 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = Lock()
+        self._sealing: Sealing | None = None
+        self._folders: set[Path] = set()
+        """Made already."""
 
     @classmethod
-    def create(cls, path: Path, manifest: JsonObject, suite: Suite) -> RunFolder:
+    def create(
+        cls, path: Path, manifest: JsonObject, suite: Suite, signing: Signing | None = None
+    ) -> RunFolder:
         """Make a new run folder.
 
         Args:
-            path: must not exist, or be empty.
+            path: must not exist, be empty, or hold what was left of this very step when it was killed.
             manifest: what is run.
             suite: its tasks.
+            signing: who signs it; None leaves it unsigned.
 
         Raises:
             InputError: something is there already, or it cannot be written.
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.exists() and not _is_unborn(path):
             raise InputError(
                 f"{path} is not empty: choose another --out, or go on with: glovebox resume {path}"
             )
         folder = cls(path)
+        frozen = freeze_suite(suite)
+        if signing is not None:
+            manifest = {**manifest, "signing_key": signing.key.public}
+        about = json.dumps({"format": FORMAT, **manifest}, indent=2) + "\n"
         try:
-            (path / "traces").mkdir(parents=True)
-            (path / "output").mkdir()
-            (path / "suite.jsonl").write_text(freeze_suite(suite), encoding="ascii")
+            (path / "traces").mkdir(parents=True, exist_ok=True)
+            (path / "output").mkdir(exist_ok=True)
+            write_whole(path / "suite.jsonl", frozen)
+            if signing is not None:
+                folder._sealing = Sealing(path, signing, str(manifest.get("run", "")))
+                folder._sealing.seal_plan([digest_bytes(text.encode()) for text in (about, frozen)])
             # Last, because its presence says that the folder is whole.
-            _write_whole(path / "run.json", json.dumps({"format": FORMAT, **manifest}, indent=2) + "\n")
+            write_whole(path / "run.json", about)
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from None
         return folder
@@ -75,6 +95,39 @@ class RunFolder:
             raise InputError(f"{path / 'run.json'} is not of the format {FORMAT}")
         return folder
 
+    def sign_with(self, signing: Signing) -> None:
+        """Go on signing, where the folder is a signed one.
+
+        Raises:
+            InputError: somebody else signed it, or what is to be run was changed since.
+        """
+        manifest = self.manifest()
+        key = manifest.get("signing_key")
+        if key is None:
+            return
+        if key != signing.key.public:
+            raise InputError(
+                f"{self.path} is signed with another key, {key}; name that key's file with {KEY_VARIABLE}"
+            )
+        self._sealing = Sealing(self.path, signing, str(manifest.get("run", "")))
+        self._sealing.require_plan()
+
+    def reopen(self) -> None:
+        """Make a run that was sealed as a whole one that is not over, before anything of it changes."""
+        if self._sealing is not None:
+            with self._writing():
+                self._sealing.reopen()
+
+    def seal(self) -> None:
+        """Seal the run, where it is a signed one and every episode has its row."""
+        if self._sealing is None:
+            return
+        names = {}
+        for line in row_lines(self.path):
+            names[EpisodeRow.from_json(json.loads(line)).name] = digest_bytes(line)
+        with self._writing():
+            self._sealing.seal_run(names)
+
     def manifest(self) -> JsonObject:
         """Return what was run.
 
@@ -82,16 +135,17 @@ class RunFolder:
             InputError: there is no readable run.json.
         """
         try:
-            manifest = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            manifest = json.loads(read_plain(self.path / "run.json"))
+        except (OSError, ValueError, RecursionError):
             raise InputError(f"{self.path} is not a run folder: it has no readable run.json") from None
         if not isinstance(manifest, dict):
             raise InputError(f"{self.path / 'run.json'} does not hold an object")
         return manifest
 
     @cached_property
-    def _isolation(self) -> Json:
-        return self.manifest().get("isolation")
+    def _isolation(self) -> str | None:
+        isolation = self.manifest().get("isolation")
+        return None if isolation is None else str(isolation)
 
     def suite(self) -> Suite:
         """Return the tasks as they were run.
@@ -100,7 +154,7 @@ class RunFolder:
             InputError: they cannot be read.
         """
         try:
-            lines = (self.path / "suite.jsonl").read_text(encoding="ascii").splitlines()
+            lines = read_plain(self.path / "suite.jsonl").decode("ascii").splitlines()
         except (OSError, ValueError):
             raise InputError(f"{self.path / 'suite.jsonl'} cannot be read") from None
         return thaw_suite(str(self.manifest().get("suite", "")), lines)
@@ -115,19 +169,27 @@ class RunFolder:
             InputError: a row before the last cannot be read.
         """
         path = self.path / "episodes.jsonl"
-        if not path.exists():
-            return []
-        lines = path.read_bytes().splitlines(keepends=True)
+        lines = row_lines(self.path)
         rows: dict[EpisodeName, EpisodeRow] = {}
         for number, line in enumerate(lines, 1):
             try:
                 row = EpisodeRow.from_json(json.loads(line))
                 rows[row.name] = row
-            except (KeyError, TypeError, ValueError):
+            except UNREADABLE:
                 if number == len(lines) and not line.endswith(b"\n"):
                     break
                 raise InputError(f"{path}:{number} is not a row") from None
         return list(rows.values())
+
+    def finished_rows(self) -> list[EpisodeRow]:
+        """Return the rows whose traces are there as they were sealed."""
+        return [row for row in self.rows() if not row.trace or self._has_whole_trace(row)]
+
+    def _has_whole_trace(self, row: EpisodeRow) -> bool:
+        try:
+            return verify_chain(self.read_trace(row)) == row.trace_digest
+        except (InputError, BrokenTrace):
+            return False
 
     def drop_torn_row(self) -> None:
         """Cut off what a crash left of a row that was being written."""
@@ -135,29 +197,49 @@ class RunFolder:
         if path.exists():
             content = path.read_bytes()
             if content and not content.endswith(b"\n"):
-                _write_whole(path, content[: content.rfind(b"\n") + 1].decode())
+                write_whole(path, content[: content.rfind(b"\n") + 1].decode())
 
     def append_row(self, row: EpisodeRow) -> None:
-        """Write a row down for good."""
-        line = canonical_json(row.to_json()) + "\n"
-        with self._lock, (self.path / "episodes.jsonl").open("ab") as rows:
-            rows.write(line.encode("ascii"))
-            rows.flush()
-            os.fsync(rows.fileno())
+        """Write one row down for good; see :meth:`append_rows`."""
+        self.append_rows([row])
+
+    def append_rows(self, rows: Sequence[EpisodeRow]) -> None:
+        """Write rows down for good, all of them at the cost of one.
+
+        Raises:
+            InfraError: they cannot be written; nothing of them is.
+        """
+        with self._lock, self._writing():
+            for name in (row.name for row in rows if not row.trace):
+                # What an attempt before left would be the trace of no episode.
+                (self.path / name.trace_path).unlink(missing_ok=True)
+            if self._sealing is None:
+                lines = [(canonical_json(row.to_json()) + "\n").encode("ascii") for row in rows]
+            else:
+                lines = self._sealing.row_lines(rows)
+            append_whole(self.path / ROWS, b"".join(lines))
+            if self._sealing is not None:
+                self._sealing.go_on_after(lines[-1])
 
     def write_trace(self, name: EpisodeName, records: Sequence[Record]) -> str:
         """Write a sealed trace and return where, relative to the folder.
 
         The first line also says how the agent was isolated, beside what is hashed: an engine may not show in
-        a digest, and has to show in a trace.
+        a digest, and has to show in a trace. The file is not forced to the disk, which would cost more than
+        the episode: after a power cut it may be torn, and :meth:`finished_rows` leaves it out.
+
+        Raises:
+            InfraError: it cannot be written; nothing of it is.
         """
-        lines = [_record_to_json(record) for record in records]
+        lines = [record_line(record) for record in records]
         if lines:
-            lines[0]["isolation"] = self._isolation
-        path = self.path / name.trace_path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_whole(path, "".join(f"{canonical_json(line)}\n" for line in lines))
-        return name.trace_path
+            lines[0] = record_line(records[0], self._isolation)
+        where = name.trace_path
+        path = self.path / where
+        with self._writing():
+            self._make_folder(path.parent)
+            write_or_remove(path, "".join(lines))
+        return where
 
     def read_trace(self, row: EpisodeRow) -> list[Record]:
         """Return the trace of an episode.
@@ -167,17 +249,24 @@ class RunFolder:
         """
         path = self.path / row.trace
         try:
-            return [_record_from_json(line) for line in path.read_text(encoding="ascii").splitlines()]
-        except (OSError, ValueError, KeyError, TypeError):
+            return [record_from_json(line) for line in read_plain(path).decode("ascii").splitlines()]
+        except UNREADABLE:
             raise InputError(f"{path} is not a readable trace") from None
 
     def write_output(self, name: EpisodeName, stdout: bytes, stderr: bytes) -> None:
-        """Write down what a box printed, if anything."""
-        for stream, content in (("stdout", stdout), ("stderr", stderr)):
-            if content:
-                path = self.path / f"{name.output_path}.{stream}"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
+        """Write down what a box printed, if anything; what an attempt before printed goes.
+
+        Raises:
+            InfraError: it cannot be written.
+        """
+        with self._writing():
+            for stream, content in (("stdout", stdout), ("stderr", stderr)):
+                path = f"{self.path}/{name.output_path}.{stream}"
+                if content:
+                    self._make_folder(Path(path).parent)
+                    Path(path).write_bytes(content)
+                elif os.path.lexists(path):
+                    os.unlink(path)
 
     def outputs(self, name: EpisodeName) -> Iterator[Path]:
         """Yield the files that hold what the episode's box printed."""
@@ -186,26 +275,25 @@ class RunFolder:
             if path.exists():
                 yield path
 
+    def _make_folder(self, path: Path) -> None:
+        if path not in self._folders:
+            path.mkdir(parents=True, exist_ok=True)
+            self._folders.add(path)
 
-def _write_whole(path: Path, content: str) -> None:
-    """Write so that the file is there whole or not at all."""
-    partial = path.with_name(path.name + ".partial")
-    with partial.open("w", encoding="utf-8") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
-
-
-def _record_to_json(record: Record) -> JsonObject:
-    return {
-        "event": json.loads(record.event_json),
-        "hash": record.hash,
-        "wall_ms": record.wall_ms,
-        "duration_us": record.duration_us,
-    }
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Say in our own words that there is no room, or no right to write."""
+        try:
+            yield
+        except OSError as error:
+            raise InfraError(f"{self.path} cannot be written: {error.strerror}") from error
 
 
-def _record_from_json(line: str) -> Record:
-    value = json.loads(line)
-    return Record(canonical_json(value["event"]), value["hash"], value["wall_ms"], value["duration_us"])
+def _is_unborn(path: Path) -> bool:
+    """Tell whether nothing is in a folder but what is made before ``run.json``, which comes last."""
+    if not path.is_dir():
+        return False
+    made_before = {"traces", "output", "suite.jsonl", "seal.json"}
+    names = {entry.name.removesuffix(".partial") for entry in path.iterdir()}
+    whole = (path / "run.json").exists()
+    return not whole and names <= made_before | {"run.json"} and not any(path.glob("*/*"))
