@@ -13,10 +13,13 @@ from rich.table import Table
 
 from runner.bench.boxes import episodes_in_boxes
 from runner.bench.door import episodes_in_memory, layers_cost
+from runner.bench.doors import door_latency
 from runner.bench.latency import call_latency
 from runner.bench.measure import Figure
+from runner.bench.run import episodes_of_a_run
 from runner.bench.service import episodes_through_service, memory_per_episode
 from runner.bench.workload import endless_case, workload
+from runner.benchmarks.table import load_suite
 from runner.core.errors import InputError
 from runner.engines.engine import Engine, EngineOptions
 from runner.engines.table import ENGINES
@@ -42,9 +45,11 @@ def _measure(path: Path | None) -> Iterator[Figure]:
     cases = workload(path)
     yield from layers_cost()
     yield from episodes_in_memory(cases)
+    yield from episodes_of_a_run(str(path or "sample"), load_suite(str(path or "sample")).cases, workers=2)
     yield from episodes_through_service(cases[:300], workers=1)
     yield from episodes_through_service(cases[:300], workers=2)
     yield from memory_per_episode(endless_case())
+    yield from door_latency(endless_case())
     for engine in _ready_engines():
         yield from call_latency(engine, endless_case())
         if engine.name == "docker":

@@ -39,14 +39,18 @@ def layers_cost() -> Iterator[Figure]:
 
 def episodes_in_memory(cases: Sequence[Case]) -> Iterator[Figure]:
     """Yield how fast whole episodes go, with ``schema_repair`` making the calls."""
-    seconds = best_of(3, lambda: timed(lambda: _play_all(cases)))
-    per_s = len(cases) / seconds
+    per_s = door_per_s(cases)
     yield Figure(
         "episodes through the door, in memory",
         f"{per_s:,.0f}/s",
         f"beat {REFERENCE_EPISODES_PER_S:,}/s (recorded)",
         per_s > REFERENCE_EPISODES_PER_S,
     )
+
+
+def door_per_s(cases: Sequence[Case]) -> float:
+    """Return how many episodes a second go through the door alone, in this process."""
+    return len(cases) / best_of(3, lambda: timed(lambda: _play_all(cases)))
 
 
 def _play_all(cases: Sequence[Case]) -> None:

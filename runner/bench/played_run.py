@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
 from glovebox_agent.adapter import work
 from glovebox_agent.loading import load_agent
 
-from runner.core.chain import Chain, Record
-from runner.core.events import Event
-from runner.core.json_values import JsonObject, canonical_json
+from runner.core.chain import Record
+from runner.core.json_values import JsonObject
 from runner.core.task import Suite
 from runner.engines.engine import Exit, ExitReason
 from runner.orchestrator.config import RunConfig, run_config
@@ -29,6 +28,7 @@ from runner.records.frozen_suite import freeze_suite
 from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
 from runner.service.monotonic_clock import MonotonicClock
+from runner.service.scroll import Scroll
 from runner.testing.memory_seat import MemorySeat
 from runner.version import __version__
 
@@ -65,27 +65,9 @@ def play_run(
     return folder
 
 
-class _Linked:
-    """A recorder that makes records at once, as they lie in a trace."""
-
-    def __init__(self) -> None:
-        self._chain = Chain()
-        self.records: list[Record] = []
-
-    def record(self, event: Event, duration_ns: int = 0) -> None:
-        self._link(canonical_json(event.to_json()), duration_ns // 1000)
-
-    def seal(self) -> None:
-        self._link(self._chain.seal(), 0)
-
-    def _link(self, event_json: str, duration_us: int) -> None:
-        wall_ms = time.time_ns() // 1_000_000
-        self.records.append(Record(event_json, self._chain.link(event_json), wall_ms, duration_us))
-
-
-def _play(planned: PlannedEpisode, player: Player) -> tuple[list[Record], Verdict, int]:
+def _play(planned: PlannedEpisode, player: Player) -> tuple[tuple[Record, ...], Verdict, int]:
     started = time.monotonic()
-    profile, recorder = PROFILES.load(planned.case.task.profile)(), _Linked()
+    profile, recorder = PROFILES.load(planned.case.task.profile)(), Scroll()
     episode = profile.open_episode(planned.to_spec(WALL_MS), recorder, MonotonicClock())
     ended = Exit(0, ExitReason.EXITED)
     try:
@@ -94,13 +76,13 @@ def _play(planned: PlannedEpisode, player: Player) -> tuple[list[Record], Verdic
         # Whatever an agent raises is the end of its process, as it would be in a box.
         ended = Exit(1, ExitReason.EXITED)
     episode.close()
-    recorder.seal()
-    verdict = judge(planned.case, recorder.records, ended, None)
-    return recorder.records, verdict, round((time.monotonic() - started) * 1000)
+    records = recorder.sealed()
+    verdict = judge(planned.case, records, ended, None)
+    return records, verdict, round((time.monotonic() - started) * 1000)
 
 
 def _write(
-    folder: RunFolder, planned: PlannedEpisode, records: list[Record], verdict: Verdict, wall_ms: int
+    folder: RunFolder, planned: PlannedEpisode, records: Sequence[Record], verdict: Verdict, wall_ms: int
 ) -> None:
     row = EpisodeRow(
         name=planned.name,

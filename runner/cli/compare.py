@@ -9,10 +9,13 @@ import click
 
 from runner.cli.extra import report_extra
 from runner.cli.sides import Sides, pairs_of
+from runner.core.errors import InputError
 from runner.core.json_values import JsonObject
 from runner.report.headline import why_no_comparison
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runner.report.findings import Versus
     from runner.report.statistics.pairs import Difference, Flips
 
@@ -42,11 +45,34 @@ def compare(first: str, second: str, as_json: bool) -> None:
         Versus(one, other, compare_results(one.results, other.results))
         for one, other in pairs_of(sides.agents(first), sides.agents(second))
     ]
+    refuse_incomparable(found)
     if as_json:
         click.echo(json.dumps([_to_json(versus) for versus in found], indent=2))
         return
     for versus in found:
         _print(versus)
+
+
+def refuse_incomparable(found: Sequence[Versus]) -> None:
+    """Refuse a comparison in which no task is the same on both sides.
+
+    Raises:
+        InputError: says why, and of how many episodes.
+    """
+    pairings = [versus.comparison.pairing for versus in found]
+    if any(pairing.pairs or pairing.undecided for pairing in pairings):
+        return
+    differing = sum(pairing.differing for pairing in pairings)
+    unmatched = sum(pairing.unmatched for pairing in pairings)
+    reasons = [
+        f"{count} {reason}"
+        for count, reason in (
+            (differing, "have a task of the same name that is not the same (faults, budget or state differ)"),
+            (unmatched, "have a task or trial that only one side has"),
+        )
+        if count
+    ]
+    raise InputError(f"nothing to compare; of the episodes {', and '.join(reasons) or 'none is there'}")
 
 
 def _print(versus: Versus) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from runner.core.errors import InputError
+from runner.core.extras import how_to_install
 
 LIBRARIES = frozenset({"jinja2", "markupsafe", "numpy", "pyarrow", "scipy", "vl_convert"})
 """Of the extra ``report``."""
@@ -24,5 +25,5 @@ def report_extra() -> Iterator[None]:
         if (error.name or "").partition(".")[0] not in LIBRARIES:
             raise
         raise InputError(
-            f"this command needs {error.name}; install it with: pip install 'agent-glovebox[report]'"
+            f"this command needs {error.name}; install it with: {how_to_install('report')}"
         ) from None

@@ -7,7 +7,8 @@ import sys
 
 from rich.console import Console
 
-from runner.cli.table import agent_table
+from runner.cli.baselines import noop_of
+from runner.cli.table import agent_table, told
 from runner.core.json_values import JsonObject
 from runner.orchestrator.launch import config_of, planned_of
 from runner.records.row import EpisodeRow
@@ -44,6 +45,7 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
     infra = sum(row.is_infra for row in rows)
     results = join_results(rows, folder.suite())
     no_headline = why_no_headline(count(results))
+    noop = noop_of(folder.suite())
     if as_json:
         report: JsonObject = {
             "run": str(folder.path),
@@ -52,6 +54,7 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
             "planned": len(planned),
             "infra": infra,
             "headline": no_headline is None,
+            "noop": noop.to_json(),
             "agents": [
                 {**breakdown([each for each in results if each.row.name.agent == one.agent]), **one.to_json()}
                 for one in summaries
@@ -65,8 +68,9 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
         # A pipe has no width, and the table must not be squeezed into a guess of one.
         console = Console(width=None if sys.stdout.isatty() else WIDE)
         console.print(agent_table(summaries))
+        console.print(f"\nno-op   {told(noop)}: what comes of doing nothing", highlight=False, markup=False)
         where = f"isolation: {folder.manifest()['isolation']}   trace digest: {digest[:16]}…   {folder.path}/"
-        console.print(f"\n{where}", highlight=False, markup=False)
+        console.print(where, highlight=False, markup=False)
     if len(rows) < len(planned) and not as_json:
         errors.print(
             f"{len(rows)} of {len(planned)} episodes; finish with: glovebox resume {folder.path}",

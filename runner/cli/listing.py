@@ -6,6 +6,7 @@ import json
 
 import click
 from glovebox_agent.builtin import BUILTIN
+from glovebox_agent.scaffolds.table import SCAFFOLDS
 
 from runner.benchmarks.table import BENCHMARKS
 from runner.engines.table import ENGINES
@@ -21,7 +22,7 @@ def list_all(as_json: bool) -> None:
     """List what there is: benchmarks, agents, engines, worlds, fault families, profiles, scorers."""
     tables = {
         "benchmarks": sorted(BENCHMARKS),
-        "agents": sorted(BUILTIN),
+        "agents": sorted((*BUILTIN, *SCAFFOLDS)),
         "engines": sorted(ENGINES),
         "worlds": sorted(WORLDS),
         "faults": sorted(FAMILIES),

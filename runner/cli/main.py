@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from importlib import import_module
@@ -15,10 +16,14 @@ from runner.version import __version__
 
 COMMANDS = {
     "attribute": "runner.cli.attribute:attribute",
+    "board": "runner.cli.board:board",
+    "clean": "runner.cli.clean:clean",
     "compare": "runner.cli.compare:compare",
+    "compare-env": "runner.cli.compare_env:compare_env",
     "doctor": "runner.cli.doctor:doctor",
     "images": "runner.cli.images:images",
     "list": "runner.cli.listing:list_all",
+    "replay": "runner.cli.replay:replay",
     "report": "runner.cli.report:report",
     "reproduce": "runner.cli.reproduce:reproduce",
     "resume": "runner.cli.resume:resume",
@@ -27,8 +32,10 @@ COMMANDS = {
     "score": "runner.cli.score:score",
     "serve": "runner.cli.serve:serve",
     "show": "runner.cli.show:show",
+    "snapshot": "snapshots.cli.group:snapshot",
     "suite": "runner.cli.suite:suite",
     "vectors": "runner.cli.vectors:vectors",
+    "verify": "runner.cli.verify:verify",
 }
 """Name → ``"module:command"``, imported when it is asked for, so that --help is quick."""
 
@@ -44,7 +51,9 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            return None
+            near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no command is called {cmd_name!r}; {hint}")
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command

@@ -24,7 +24,7 @@ class RunProgress:
         self._console = console
         self._quiet = quiet
         self._total = self._done = self._successes = self._infra = 0
-        self._printed_at = time.monotonic()
+        self._printed_at = self._started_at = time.monotonic()
         self._folder: Path | None = None
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -45,6 +45,7 @@ class RunProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.stop()
+        self._print_speed()
         if kind is KeyboardInterrupt and self._folder is not None:
             go_on = f"go on with: glovebox resume {self._folder}"
             line = f"{self._done} of {self._total} episodes are done; {go_on}"
@@ -59,6 +60,7 @@ class RunProgress:
         """Say what is about to happen, and where it is written."""
         self._folder = folder
         self._total = to_run
+        self._started_at = time.monotonic()
         self._task = self._bar.add_task("episodes", total=to_run, good=0, infra="")
         if not self._quiet:
             before = f" ({done} done before)" if done else ""
@@ -79,6 +81,12 @@ class RunProgress:
                 markup=False,
             )
         self._print_line()
+
+    def _print_speed(self) -> None:
+        if self._done and not self._quiet:
+            seconds = max(time.monotonic() - self._started_at, 0.001)
+            line = f"{self._done} in {seconds:.1f} s, {self._done / seconds:,.3g} episodes a second"
+            self._console.print(line, highlight=False)
 
     def _print_line(self) -> None:
         if self._quiet or self._console.is_terminal:

@@ -15,6 +15,9 @@ from runner.core.errors import InputError
 from runner.orchestrator.config import RunConfig, read_yaml, run_config
 from runner.orchestrator.launch import Progress, start_run
 
+IN_FILES_ALONE = ("fetch", "limits", "messages", "models", "search")
+"""Settings of several parts, which no flag could hold."""
+
 _DEFAULTS = {name: field.default for name, field in RunConfig.model_fields.items()}
 
 
@@ -23,7 +26,7 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
     if path is not None:
         settings = read_yaml(path)
         ctx.default_map = {**settings, "agent": settings.get("agents", ())}
-        ctx.obj = {"limits": settings.get("limits", {})}
+        ctx.obj = {name: settings[name] for name in IN_FILES_ALONE if name in settings}
     return path
 
 
@@ -51,6 +54,11 @@ def _setting(name: str) -> str:
 @click.option("--engine", default=_DEFAULTS["engine"], help=_setting("engine"))
 @click.option("--runtime", default=None, help=_setting("runtime"))
 @click.option("--wall-time-s", type=float, default=_DEFAULTS["wall_time_s"], help=_setting("wall_time_s"))
+@click.option("--environment", default=_DEFAULTS["environment"], help=_setting("environment"))
+@click.option("--snapshot", type=click.Path(path_type=Path), default=None, help=_setting("snapshot"))
+@click.option("--recording", type=click.Path(path_type=Path), default=None, help=_setting("recording"))
+@click.option("--faults", metavar="FILE", default=None, help=_setting("faults"))
+@click.option("--model", default=None, help=_setting("model"))
 @click.option("--i-trust-this-agent", is_flag=True, help=_setting("i_trust_this_agent"))
 @click.option(
     "--out", type=click.Path(path_type=Path), default=None, help="Run folder.  [default: runs/TIME]"
@@ -71,7 +79,7 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any) ->
     Exit status 2 also when an agent crashed, ran out of time, printed without end or sent what the wall
     refuses: one line each says so, and every episode is in the run folder all the same.
     """
-    settings = {**given, "agents": given["agent"], "limits": (ctx.obj or {}).get("limits", {})}
+    settings = {**given, "agents": given["agent"], **(ctx.obj or {})}
     settings.pop("agent")
     if not settings["suite"]:
         raise InputError("name a suite, such as: glovebox run sample --agent policy_aware")

@@ -7,12 +7,13 @@ import json
 import click
 
 from runner.benchmarks.native.record import record_schema
+from runner.orchestrator.added_faults import fault_schema
 from runner.orchestrator.config import RunConfig
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["run", "task"]))
+@click.argument("what", type=click.Choice(["run", "task", "faults"]))
 def schema(what: str) -> None:
-    """Print the JSON Schema of a file that this command reads: of a run, or of one task a line."""
-    found = RunConfig.model_json_schema() if what == "run" else record_schema()
-    click.echo(json.dumps(found, indent=2))
+    """Print the JSON Schema of a file that this command reads: of a run, one task a line, or added faults."""
+    schemas = {"run": RunConfig.model_json_schema, "task": record_schema, "faults": fault_schema}
+    click.echo(json.dumps(schemas[what](), indent=2))

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from runner.cli.warning import warn_of_damage
+from runner.core.chain import BrokenTrace, Record, verify_chain
 from runner.core.errors import InputError
 from runner.core.outcome import outcome_name
 from runner.records.row import EpisodeRow
@@ -27,16 +29,34 @@ def show(run_dir: Path, episode: str | None, as_json: bool) -> None:
     """
     folder = RunFolder.open(run_dir)
     rows = folder.rows()
+    warn_of_damage(folder)
     if episode is None:
         _list(rows, as_json)
         return
     row = _find(rows, episode)
-    events = [json.loads(record.event_json) for record in folder.read_trace(row)] if row.trace else []
+    events = [json.loads(record.event_json) for record in _trace(folder, row)]
     if as_json:
         click.echo(json.dumps({"row": row.to_json(), "events": events}, indent=2))
         return
     for line in _lines(folder, row, events):
         click.echo(safe(line))
+
+
+def _trace(folder: RunFolder, row: EpisodeRow) -> list[Record]:
+    """Return the trace that the row tells of, and none that was changed since."""
+    if not row.trace:
+        return []
+    records = folder.read_trace(row)
+    try:
+        is_the_same = verify_chain(records) == row.trace_digest
+    except BrokenTrace:
+        is_the_same = False
+    if not is_the_same:
+        raise InputError(
+            f"{folder.path / row.trace} is not the trace that was recorded for {row.name}: it was changed; "
+            f"see: glovebox verify {folder.path}"
+        )
+    return records
 
 
 def _list(rows: list[EpisodeRow], as_json: bool) -> None:
@@ -86,6 +106,8 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
                 yield f"      ! {failure['code']}: {failure['message']} {_short(failure['details'])}"
         case "refused":
             yield f"      refused: {event['refusal']} ({event['actual']}, at most {event['limit']})"
+        case "turn_ended":
+            yield f"      turn {event['turn']}: {_short(event['answer'])}"
         case "seat_ended":
             yield f"      {_short(event['end'])}"
         case "closed":

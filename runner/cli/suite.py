@@ -16,7 +16,9 @@ from runner.benchmarks.manifest import read_manifest, verify_files
 from runner.benchmarks.proof import prove_not_free, prove_solvable
 from runner.benchmarks.quality import QualityReport, quality_report
 from runner.benchmarks.table import load_suite
-from runner.core.json_values import JsonObject
+from runner.cli.baselines import noop_of, oracle_of
+from runner.cli.table import told
+from runner.core.json_values import Json, JsonObject
 from runner.core.task import Suite
 from runner.scorers.table import score_evidence
 
@@ -56,7 +58,7 @@ def generate(
 
     def tell(split: str, ready: int, total: int) -> None:
         if not as_json and ready == total:
-            click.echo(f"{split}: {ready} tasks, all checked and proven", err=True)
+            click.echo(f"{split}: {ready} task{'' if ready == 1 else 's'}, all checked and proven", err=True)
 
     manifest = GENERATORS.load(family)(profile, seed, out, splits=splits, judge=score_evidence, progress=tell)
     if as_json:
@@ -93,11 +95,12 @@ def validate(argument: str, as_json: bool) -> None:
         if case.gold.oracle and (case.gold.solvable or case.gold.scorer == "native"):
             prove_solvable(case, score_evidence)
             proven += 1
-    told: JsonObject = {"suite": loaded.name, "tasks": len(loaded.cases), "oracles_proven": proven}
+    plural = " is" if len(loaded.cases) == 1 else "s are"
+    found: JsonObject = {"suite": loaded.name, "tasks": len(loaded.cases), "oracles_proven": proven}
     click.echo(
-        json.dumps(told, indent=2)
+        json.dumps(found, indent=2)
         if as_json
-        else f"{loaded.name}: {len(loaded.cases)} tasks are valid, {proven} oracles proven"
+        else f"{loaded.name}: {len(loaded.cases)} task{plural} valid, {proven} proven by oracle"
     )
 
 
@@ -105,18 +108,27 @@ def validate(argument: str, as_json: bool) -> None:
 @click.argument("argument", metavar="SUITE")
 @as_json_option
 def info(argument: str, as_json: bool) -> None:
-    """Say what SUITE holds: worlds, faults, how many tasks can be solved."""
-    told = {**_info(load_suite(argument)), **_made_from(argument)}
+    """Say what SUITE holds, by whose rules it is judged, and what doing nothing and its oracle score.
+
+    Both are played on every task, in memory.
+    """
+    loaded = load_suite(argument)
+    described: JsonObject = {**_info(loaded), **_made_from(argument)}
+    baselines = {"noop": noop_of(loaded), "oracle": oracle_of(loaded)}
     if as_json:
-        click.echo(json.dumps(told, indent=2))
+        played = {name: baseline.to_json() for name, baseline in baselines.items()}
+        click.echo(json.dumps({**described, **played}, indent=2))
         return
-    for key, value in told.items():
-        text = (
-            ", ".join(f"{name} {count}" for name, count in value.items())
-            if isinstance(value, dict)
-            else value
-        )
-        click.echo(f"{key:<10} {text}")
+    for key, value in described.items():
+        click.echo(f"{key:<10} {_words(value)}")
+    for key, baseline in baselines.items():
+        click.echo(f"{key:<10} {told(baseline)}")
+
+
+def _words(value: Json) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {count}" for name, count in value.items())
+    return "not known" if value is None else str(value)
 
 
 def _info(loaded: Suite) -> JsonObject:
@@ -126,6 +138,9 @@ def _info(loaded: Suite) -> JsonObject:
     return {
         "suite": loaded.name,
         "tasks": len(tasks),
+        "licence": loaded.about.licence if loaded.about else None,
+        "criterion": loaded.about.criterion if loaded.about else None,
+        "judged": loaded.about.judged if loaded.about else None,
         "worlds": dict(Counter(task.world for task in tasks)),
         "faults": dict(sorted(Counter(chain.from_iterable(faults)).items())),
         "oracles": dict(Counter(words[case.gold.solvable] for case in loaded.cases)),
@@ -143,14 +158,17 @@ def _made_from(argument: str) -> JsonObject:
 
 
 def _quality_table(report: QualityReport) -> Table:
-    table = Table("", *report.splits, title="Quality", title_justify="left")
+    table = Table("", *report.splits, box=None, pad_edge=False, header_style="bold")
     columns = [split.to_json() for split in report.splits.values()]
-    for key in columns[0]:
-        table.add_row(key, *(_cell(column[key]) for column in columns))
+    for key, first in columns[0].items():
+        if not isinstance(first, dict):
+            table.add_row(key, *(str(column[key]) for column in columns))
+            continue
+        table.add_row(key)
+        for name in dict.fromkeys(name for column in columns for name in _counts(column[key])):
+            table.add_row(f"  {name}", *(str(_counts(column[key]).get(name, 0)) for column in columns))
     return table
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, dict):
-        return "\n".join(f"{name} {count}" for name, count in value.items())
-    return str(value)
+def _counts(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}

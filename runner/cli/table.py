@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from runner.benchmarks.baselines import Baseline
 from runner.report.summary import AgentSummary
 
 
@@ -30,6 +31,12 @@ def agent_table(summaries: Sequence[AgentSummary]) -> Table:
             ", ".join(f"{name} {count}" for name, count in one.outcomes.items()),
         )
     return table
+
+
+def told(baseline: Baseline) -> str:
+    """Return what a baseline solves, in words."""
+    ungraded = f", {baseline.ungraded} without a verdict" if baseline.ungraded else ""
+    return f"{percent(baseline.success_rate)} ({baseline.solved} of {baseline.graded}{ungraded})"
 
 
 def percent(share: float | None) -> str:

@@ -11,10 +11,13 @@ from runner.report.page.render import VOLUMES, render
 from runner.report.pictures.gallery import gallery
 from runner.report.pictures.picture import WIDE_PX, draw
 from runner.report.pictures.theme import in_light
+from runner.report.statistics.metrics import Unit
 from runner.report.tables.data import data_tables
 from runner.report.tables.files import write_csv, write_parquet
 from runner.report.tables.people import people_tables
 from runner.report.tables.reading import markdown_table, markdown_text
+from runner.report.tables.runs import run_table
+from runner.report.wording import estimate
 
 FIGURES, TABLES = "figures", "tables"
 
@@ -60,14 +63,27 @@ def _write_figures(findings: Findings, folder: Path) -> list[Path]:
 def _markdown(findings: Findings) -> str:
     title = ", ".join(dict.fromkeys(run.suite.name for run in findings.runs))
     parts = [f"# {markdown_text(title)}\n"]
+    parts.append(f"{markdown_text(_in_one_line(findings))}\n")
     for found in findings.subjects:
         blocked = why_no_headline(found.whole.counts)
         if blocked is not None:
             parts.append(f"**{markdown_text(found.subject.label)}**: {markdown_text(blocked)}\n")
-    parts += [markdown_table(table) for table in people_tables(findings)]
+    tables = [run_table(findings.runs), *people_tables(findings)]
+    parts += [markdown_table(table) for table in tables]
     parts.append("## Pictures\n")
     for picture in gallery(findings):
         name = markdown_text(picture.title)
         parts.append(f"![{name}]({FIGURES}/{picture.name}.svg)\n\n{markdown_text(picture.caption)}\n")
     parts.append(f"Tables for programs are in `{TABLES}/`, as CSV and Parquet.\n")
     return "\n".join(parts)
+
+
+def _in_one_line(findings: Findings) -> str:
+    """Return what each agent is worth, where enough of it is known."""
+    told = [
+        f"{found.subject.label} {estimate(found.whole.estimates['task_success'], Unit.SHARE)} "
+        f"of {found.whole.counts.graded:,}"
+        for found in findings.subjects
+        if why_no_headline(found.whole.counts) is None
+    ]
+    return f"Success: {'; '.join(told) or 'not known'}."

@@ -9,7 +9,7 @@ from glovebox_agent.errors import Ended
 from glovebox_agent.seat import Failure, Remaining, Reply, Task, Tool, Value
 
 from runner.core.ledger import BudgetKind
-from runner.core.outcome import Finished, GaveUp
+from runner.core.outcome import GaveUp
 from runner.core.seat import Seat
 from runner.core.tools import Value as CoreValue
 from runner.profiles.profile import Profile
@@ -21,12 +21,18 @@ class MemorySeat:
     def __init__(self, seat: Seat, profile: Profile) -> None:
         self._seat = seat
         self._profile = profile
+        self._task: Task | None = None
 
     @property
     def task(self) -> Task:
-        """The seat's task."""
+        """What the user said last; the same object until there is more."""
+        self._task = self._task or self._view()
+        return self._task
+
+    def _view(self) -> Task:
         tools = tuple(Tool(tool.name, tool.parameters, tool.description) for tool in self._seat.list_tools())
-        return Task(self._seat.instruction, tools, _remaining(self._seat.remaining()))
+        remaining = _remaining(self._seat.remaining())
+        return Task(self._seat.instruction, tools, remaining, self._seat.turn)
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
         """Call through the door; raises Ended when the work has ended."""
@@ -44,8 +50,13 @@ class MemorySeat:
         )
 
     def submit(self, answer: str = "") -> bool:
-        """End the work with an answer."""
-        return self._seat.finish(Finished(answer))
+        """End the turn with an answer."""
+        if self._seat.end is not None:
+            return False
+        self._seat.answer(answer)
+        if self._seat.end is None:
+            self._task = None
+        return True
 
     def give_up(self, reason: str) -> bool:
         """End the work without one."""
@@ -57,4 +68,8 @@ def _remaining(left: Mapping[BudgetKind, int]) -> Remaining:
         steps=left.get(BudgetKind.STEPS),
         calls=left.get(BudgetKind.CALLS),
         retries=left.get(BudgetKind.RETRIES),
+        answer_bytes=left.get(BudgetKind.ANSWER_BYTES),
+        model_calls=left.get(BudgetKind.MODEL_CALLS),
+        model_tokens=left.get(BudgetKind.MODEL_TOKENS),
+        model_microusd=left.get(BudgetKind.MODEL_MICROUSD),
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runner.core.episode_spec import SeatSpec
 from runner.core.evidence import Exchange
+from runner.core.json_values import json_bytes
 from runner.report.statistics.resources import took_retry
 
 Left = Mapping[str, int]
@@ -14,7 +15,7 @@ Left = Mapping[str, int]
 
 def left_after(seats: Sequence[SeatSpec], calls: Sequence[Exchange]) -> Iterator[Left]:
     """Yield what the calling seat has left after each call, never negative."""
-    spent = {seat.name: {"steps": 0, "calls": 0, "retries": 0} for seat in seats}
+    spent = {seat.name: {"steps": 0, "calls": 0, "retries": 0, "answer_bytes": 0} for seat in seats}
     limits = {
         seat.name: {kind.value: bound for kind, bound in seat.budget.limits().items()} for seat in seats
     }
@@ -23,4 +24,5 @@ def left_after(seats: Sequence[SeatSpec], calls: Sequence[Exchange]) -> Iterator
         own["steps"] += 1
         own["calls"] += 1
         own["retries"] += took_retry(call)
+        own["answer_bytes"] += 0 if call.output is None else json_bytes(call.output)
         yield {name: max(0, limit - own[name]) for name, limit in limits[call.seat].items()}

@@ -13,7 +13,7 @@ from runner.report.page.texts import address, filtered
 from runner.report.pictures.gallery import gallery
 from runner.report.pictures.picture import NARROW_PX, WIDE_PX, Picture, draw
 from runner.report.statistics.failure_labels import TITLES
-from runner.report.tables import people
+from runner.report.tables import containment, people
 
 FLIPS_MAX = 100
 """So many flipped tasks of one comparison are listed; the others are in the files."""
@@ -21,7 +21,7 @@ FLIPS_MAX = 100
 
 def sections(findings: Findings) -> list[Section]:
     """Return the parts that have something to show."""
-    found = [*_results(findings), *_comparisons(findings), *_reasons(findings)]
+    found = [*_results(findings), *_comparisons(findings), *_reasons(findings), *_walls(findings)]
     drawn = {picture.name: _drawn(picture) for picture in gallery(findings)}
     return [section for one in found if (section := _filled(one, drawn)).pictures or section.tables]
 
@@ -84,6 +84,12 @@ def _reasons(findings: Findings) -> Iterator[Section]:
     yield Section("resources", "Resources", "Resources", tables=[people.resource_table(findings)], open=True)
 
 
+def _walls(findings: Findings) -> Iterator[Section]:
+    probes, attacks = containment.probe_table(findings.runs), containment.attack_table(findings.runs)
+    yield Section("containment", "Containment", "Containment", tables=[probes], open=True)
+    yield Section("attacks", "Attacks", "Attacks on these engines", tables=[attacks])
+
+
 def _filled(section: Section, drawn: dict[str, Drawn]) -> Section:
     """Give a section its pictures, and leave out what is empty."""
     return replace(
@@ -109,7 +115,7 @@ def _failure_links(findings: Findings) -> Iterator[Link]:
 
 def _flip_list(versus: Versus) -> FlipList:
     flipped = versus.comparison.flipped
-    title = f"{versus.second.label} against {versus.first.label}"
+    title = f"{versus.first.label} → {versus.second.label}"
     listed = tuple(
         Flipped(
             task=pair.first.task.task_id,

@@ -60,7 +60,7 @@ def flips(versus: Versus, name: str) -> Picture:
             ],
         }
 
-    return Picture(name, f"{second} against {first}", caption, spec)
+    return Picture(name, f"{first} → {second}", caption, spec)
 
 
 def _number(flip: str) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from runner.report.statistics.failure_labels import LEVELS, TITLES, Label
 from runner.report.statistics.metrics import BUDGETED, METRICS, THE_EIGHT, Metric, Unit
 from runner.report.statistics.pairs import Pairing
 from runner.report.statistics.resources import RESOURCES, WHOLE_EPISODE, Resource, Spread
+from runner.report.tables.containment import attack_table, probe_table
+from runner.report.tables.evidence import evidence_table
 from runner.report.tables.reading import ReadingTable
 
 INTERVALS = "In brackets: 95 % bootstrap intervals over tasks; Wilson's where all tasks agree."
@@ -145,7 +147,7 @@ def flip_table(versus: Versus) -> ReadingTable:
         )
         for name, (flips, difference) in versus.comparison.by_fault.items()
     ]
-    return ReadingTable(f"{versus.second.label} against {versus.first.label}, by fault", header, rows)
+    return ReadingTable(f"{versus.first.label} → {versus.second.label}, by fault", header, rows)
 
 
 def difference_table(versus: Versus) -> ReadingTable:
@@ -156,7 +158,7 @@ def difference_table(versus: Versus) -> ReadingTable:
         found = versus.comparison.metrics[metric.name]
         first, second = wording.amount(found.first, metric.unit), wording.amount(found.second, metric.unit)
         rows.append((metric.title, first, second, wording.change(found, metric.unit)))
-    title = f"{versus.second.label} against {versus.first.label}, by metric"
+    title = f"{versus.first.label} → {versus.second.label}, by metric"
     return ReadingTable(title, header, rows)
 
 
@@ -170,8 +172,11 @@ def people_tables(findings: Findings) -> list[ReadingTable]:
         trial_table(findings),
         versus_table(findings.versus),
         *(flip_table(versus) for versus in findings.versus),
+        evidence_table([found.subject for found in findings.subjects]),
         failure_table(findings),
         resource_table(findings),
+        probe_table(findings.runs),
+        attack_table(findings.runs),
     ]
     return [table for table in tables if table.rows]
 
@@ -216,7 +221,7 @@ def _counted(first: Mapping[Label, int], second: Mapping[Label, int], label: Lab
 def _versus_row(versus: Versus) -> tuple[str, ...]:
     found = versus.comparison
     pairing = found.pairing
-    name = f"{versus.second.label} against {versus.first.label}"
+    name = f"{versus.first.label} → {versus.second.label}"
     blocked = why_no_comparison(len(pairing.pairs), pairing.undecided)
     if blocked is not None:
         return (name, f"{len(pairing.pairs):,}", *[wording.NONE] * 6, blocked)
