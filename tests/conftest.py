@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Generator
 from functools import cache
 
@@ -20,6 +21,17 @@ ENGINE_OF_MARKER = {
     "runsc": ("docker", "runsc"),
 }
 """Marker → the engine and the runtime without which its tests mean nothing."""
+
+
+SIGNING_KEY = "GLOVEBOX_SIGNING_KEY"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let tests sign with a key of their own: the one of whoever runs them is for runs that matter."""
+    if SIGNING_KEY not in os.environ:
+        folder = tempfile.TemporaryDirectory()
+        config.add_cleanup(folder.cleanup)
+        os.environ[SIGNING_KEY] = os.path.join(folder.name, "key.pem")
 
 
 @cache

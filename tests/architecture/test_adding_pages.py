@@ -122,15 +122,22 @@ def test_the_world_counts() -> None:
         _example("world")({"count": "two"})
 
 
-def test_the_fault_answers_with_what_was_true_before() -> None:
-    rule = FaultRule(0, "stale_read", {"on_nth_call": 2})
+def test_the_fault_adds_a_field_to_whatever_is_answered() -> None:
+    rule = FaultRule(0, "extra_field", {"on_nth_call": 2}, "soft", {"field": "extra"})
     fault = _example("fault_family")(Armed(rule, Trigger.of(rule), NamedDice(1)))
     shown = [
-        fault.around(ToolCall("get", {"id": "a"}, number), lambda _, now=now: Value({"now": now}))
-        for number, now in ((1, "old"), (2, "new"), (3, "newest"))
+        fault.around(ToolCall("get", {"id": "a"}, number), lambda _: Value({"now": "true"}))
+        for number in (1, 2, 3)
     ]
-    assert [result.output["now"] for result in shown] == ["old", "old", "newest"]
+    assert [result.output for result in shown] == [
+        {"now": "true"},
+        {"now": "true", "extra": True},
+        {"now": "true"},
+    ]
     assert [len(result.story) for result in shown] == [0, 1, 0]
+    wrong = FaultRule(0, "extra_field", {}, "soft", {"field": 1})
+    with pytest.raises(SpecError, match="must be a text"):
+        _example("fault_family")(Armed(wrong, Trigger.of(wrong), NamedDice(1)))
 
 
 def test_the_profile_and_the_scorer_and_the_benchmark_make_an_episode(tmp_path: Path) -> None:

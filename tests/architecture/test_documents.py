@@ -18,6 +18,7 @@ from runner.cli.main import COMMANDS
 from runner.cli.schema import schema
 from runner.orchestrator.config import BoxLimits, RunConfig
 from runner.service.arguments import SeatLimits
+from runner.wire.http.listener import HttpLimits
 from runner.wire.tool_server import ToolServerLimits
 from tests.architecture.project import ROOT, committed_files
 
@@ -66,7 +67,10 @@ def _load(command: str) -> click.Command:
 def _leaves(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
     """Yield every command that does something, with the words that call it."""
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
             yield from _leaves(inner, f"{words} {name}")
     else:
         yield words, command
@@ -88,7 +92,9 @@ def test_a_command_and_its_options_are_described(command: str) -> None:
 
 
 def _settings() -> Iterator[tuple[str, object]]:
-    yield from ((name, field.default) for name, field in RunConfig.model_fields.items() if name != "limits")
+    of_parts = {"limits", "messages"}
+    whole = {name: field for name, field in RunConfig.model_fields.items() if name not in of_parts}
+    yield from ((name, field.default) for name, field in whole.items())
     yield from ((f"limits.{name}", field.default) for name, field in BoxLimits.model_fields.items())
 
 
@@ -101,7 +107,7 @@ def test_a_setting_is_described_with_its_default(name: str, default: object) -> 
     assert meaning
 
 
-@pytest.mark.parametrize("limits", [SeatLimits, ToolServerLimits])
+@pytest.mark.parametrize("limits", [SeatLimits, ToolServerLimits, HttpLimits])
 def test_a_bound_of_what_an_agent_sends_is_described(limits: type) -> None:
     page = _read("docs/configuration.md")
     bounds = {name: getattr(limits(), name) for name in inspect.signature(limits).parameters}

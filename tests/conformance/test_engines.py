@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -11,8 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from runner.core.errors import InputError
-from runner.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, ExitReason, Limits, Mount
+from runner.core.errors import InfraError, InputError
+from runner.engines.engine import (
+    AgentKind,
+    AgentSource,
+    BoxSpec,
+    Engine,
+    ExitReason,
+    Isolation,
+    Limits,
+    Mount,
+)
 from runner.engines.ownership import owner_is_alive
 from tests.conformance.boxes import PATIENCE_MS, SOCKET, Boxes, Listener, hangs_up
 
@@ -28,8 +39,33 @@ def test_a_box_ends_with_the_code_of_its_process(boxes: Boxes, code: int) -> Non
 
 
 def test_a_box_whose_process_kills_itself_ends_with_128_and_the_signal(boxes: Boxes) -> None:
-    ended, _ = boxes.run("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    deed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    if boxes.engine.isolation is Isolation.NONE:
+        # Trusted code does not do that, and without a box nobody can tell who did.
+        with pytest.raises(InfraError, match="somebody killed"):
+            boxes.run(deed)
+        return
+    ended, _ = boxes.run(deed)
     assert (ended.code, ended.reason) == (137, ExitReason.EXITED)
+
+
+def test_an_agent_that_kills_everybody_around_it_has_ended_by_itself(boxes: Boxes) -> None:
+    if boxes.engine.isolation is Isolation.NONE:
+        return  # Around it is this machine.
+    ended, _ = boxes.run("import os, signal, time; os.kill(-1, signal.SIGKILL); time.sleep(1)")
+    assert ended.reason is ExitReason.EXITED
+
+
+def test_a_box_that_is_killed_from_outside_is_a_failure_of_ours(boxes: Boxes) -> None:
+    box = boxes.start("import time; time.sleep(600)")
+    if boxes.engine.name == "docker":
+        subprocess.run(["docker", "kill", box.name], check=True, capture_output=True, timeout=60)
+    else:
+        pid = box.host_pid()
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+    with pytest.raises(InfraError, match="somebody"):
+        box.wait(20_000)
 
 
 def test_both_outputs_are_kept_apart(boxes: Boxes) -> None:

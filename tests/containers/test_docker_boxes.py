@@ -90,6 +90,12 @@ def test_a_box_is_hardened_in_every_setting(
     assert (config["User"], config["Hostname"]) == ("65534:65534", "localhost")
 
 
+def test_an_image_that_names_nothing_to_run_is_no_agent(docker_engine: DockerEngine, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
+    with pytest.raises(InputError, match="names nothing to run; give it a CMD or an ENTRYPOINT"):
+        docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(tmp_path)))
+
+
 def test_closing_leaves_no_container(
     docker_engine: DockerEngine, daemon: APIClient, python: Image, gloves: Path, labels: dict[str, str]
 ) -> None:
@@ -170,12 +176,11 @@ def test_a_folder_without_a_dockerfile_is_the_users_to_mend(
 
 
 def test_an_image_without_a_command_is_the_users_to_mend(
-    docker_engine: DockerEngine, gloves: Path, tmp_path: Path, remove_images: list[str]
+    docker_engine: DockerEngine, tmp_path: Path, remove_images: list[str]
 ) -> None:
-    image = docker_engine.prepare(write_agent(tmp_path, "ENTRYPOINT []", "CMD []"))
-    remove_images.append(image.reference)
-    with pytest.raises(InputError, match="command"):
-        docker_engine.start(BoxSpec(image=image, gloves=gloves))
+    with pytest.raises(InputError, match="names nothing to run; give it a CMD or an ENTRYPOINT") as raised:
+        docker_engine.prepare(write_agent(tmp_path, "ENTRYPOINT []", "CMD []"))
+    remove_images.append(str(raised.value).split("'")[1])
 
 
 def test_what_an_image_asks_for_is_not_given(

@@ -14,6 +14,7 @@ EVERY = 5
 
 ENGINES = [
     pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
+    pytest.param("docker/runsc", marks=[pytest.mark.runsc, pytest.mark.image]),
     pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
     pytest.param("process"),
 ]
@@ -29,7 +30,9 @@ def some_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _run(tasks: Path, out: Path, engine: str, workers: int) -> dict[str, object]:
     agents = ["-a", "policy_aware", "-a", "instruction_parser"]
-    command = [sys.executable, "-m", "runner", "run", str(tasks), *agents, "--engine", engine]
+    name, _, runtime = engine.partition("/")
+    command = [sys.executable, "-m", "runner", "run", str(tasks), *agents, "--engine", name]
+    command += ["--runtime", runtime] if runtime else []
     options = ["--service-workers", str(workers), "-j", "4", "--seed", "7", "--out", str(out), "--json"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

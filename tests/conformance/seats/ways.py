@@ -1,9 +1,9 @@
-"""The ways to reach a seat: its port itself, unary calls, one open stream. All speak the wire's words."""
+"""The ways to reach a seat: its port itself, unary calls, one stream, HTTP. All speak the wire's words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from queue import SimpleQueue
 from typing import Protocol
 
@@ -13,11 +13,16 @@ from runner.core.outcome import Finished, GaveUp
 from runner.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
 from runner.wire.ports import SeatPort
 from runner.wire.tool_server import ToolServer, ToolServerLimits
+from tests.conformance.seats.http_ways import by_http, by_mcp, by_paths
+from tests.conformance.seats.lane_ways import on_a_lane
 from tests.parts.gloves import Gloves, gloves
 
 
 class Way(Protocol):
     """A seat as somebody reaches it."""
+
+    lacks: frozenset[str]
+    """What it has no words for: ``any text`` as arguments rather than one object; ``recorded arguments``."""
 
     def task(self) -> pb.GetTaskResponse:
         """Ask for the task."""
@@ -34,6 +39,8 @@ class Way(Protocol):
 
 class Direct:
     """The port itself, in this process."""
+
+    lacks = frozenset[str]()
 
     def __init__(self, port: SeatPort) -> None:
         self._port = port
@@ -53,6 +60,8 @@ class Direct:
 class Unary:
     """Over a socket, each message an exchange of its own."""
 
+    lacks = frozenset[str]()
+
     def __init__(self, connection: Gloves) -> None:
         self._stub = connection.stub
 
@@ -68,6 +77,8 @@ class Unary:
 
 class Streamed:
     """Over a socket, all messages over one open stream."""
+
+    lacks = frozenset[str]()
 
     def __init__(self, connection: Gloves) -> None:
         self._requests: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
@@ -126,4 +137,12 @@ def _served(port: SeatPort, directory: str) -> Iterator[Gloves]:
         server.stop()
 
 
-WAYS = {"directly": directly, "unary": by_unary_calls, "stream": by_stream}
+WAYS: dict[str, Callable[[SeatPort, str], AbstractContextManager[Way]]] = {
+    "directly": directly,
+    "unary": by_unary_calls,
+    "stream": by_stream,
+    "lane": on_a_lane,
+    "http": by_http,
+    "paths": by_paths,
+    "mcp": by_mcp,
+}

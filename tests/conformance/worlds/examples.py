@@ -14,6 +14,8 @@ class Example:
     """A state to live in, and calls that fit the tools."""
 
     state: Mapping[str, Any]
+    documents: tuple[Mapping[str, str], ...] = ()
+    """What lies around the world, as a snapshot; nothing does where there is none."""
     reading: tuple[ToolCall, ...]
     """Answered, and nothing changes."""
     changing: tuple[ToolCall, ...] = ()
@@ -22,11 +24,44 @@ class Example:
     """The world says no, and nothing changes."""
     unlivable: tuple[Mapping[str, Any], ...]
     """States that the world says it cannot live in."""
+    needs: tuple[str, ...] = ()
+    """Packages of others that it lives on."""
 
 
 def _call(tool: str, /, **arguments: Any) -> ToolCall:
     return ToolCall(tool, arguments)
 
+
+_LOOKING = (
+    "check_status_bar",
+    "check_network_status",
+    "check_network_mode_preference",
+    "run_speed_test",
+    "check_sim_status",
+    "check_data_restriction_status",
+    "check_apn_settings",
+    "check_wifi_status",
+    "check_wifi_calling_status",
+    "check_vpn_status",
+    "check_installed_apps",
+    "can_send_mms",
+    "check_payment_request",
+    "make_payment",
+)
+_SWITCHING = (
+    "reseat_sim_card",
+    "toggle_data",
+    "toggle_roaming",
+    "toggle_data_saver_mode",
+    "toggle_wifi",
+    "toggle_wifi_calling",
+    "connect_vpn",
+    "disconnect_vpn",
+    "reset_apn_settings",
+    "reboot_device",
+    "toggle_airplane_mode",
+)
+_OF_LINES = ("resume_line", "get_data_usage", "enable_roaming", "disable_roaming")
 
 EXAMPLES: Mapping[str, Example] = {
     "crud": Example(
@@ -90,5 +125,84 @@ EXAMPLES: Mapping[str, Example] = {
             _call("create_job", name="n", cron="60 * * * *", command="x"),
         ),
         unlivable=({"jobs": {}}, {"jobs": ["m"]}),
+    ),
+    "search": Example(
+        state={"snapshot": {"name": "animals"}, "k": 3, "snippet_chars": 40, "answer_bytes_max": 600},
+        documents=(
+            {"id": "owl", "url": "https://e.example/owl", "title": "Owls", "text": "Owls hunt mice. " * 99},
+            {"id": "cat", "title": "Cats", "text": "Cats purr and hunt mice, \0 é"},
+        ),
+        reading=(
+            _call("search", query="mice"),
+            _call("search", query="of the", k=50.0),
+            _call("search", query="mice", k=1, filter={"host": "e.example"}),
+            _call("open_page", page="owl", offset=0),
+            _call("open_page", page="HTTPS://E.example:443/owl"),
+            _call("open_page", page="owl", offset=40.0),
+        ),
+        refused=(
+            _call("open_page", page="cow"),
+            _call("open_page", page="https://elsewhere.example/"),
+            _call("open_page", page="cat", offset=10**30),
+            _call("search", query="mice", filter={"colour": "red"}),
+        ),
+        unlivable=({"snapshot": "animals"}, {"k": 0}),
+    ),
+    "sql": Example(
+        state={
+            "tables": [
+                {"name": "Two words", "columns": ["Name", "Note"], "rows": [["Ann", None], ["Bé", "x"]]}
+            ]
+        },
+        reading=(
+            _call("execute_sql", query="SELECT Name FROM `Two words` WHERE Name = 'be'"),
+            _call("execute_sql", query="SHOW TABLES"),
+            _call("execute_sql", query="DESCRIBE `Two words`"),
+            _call("execute_sql", query="COMMIT;"),
+        ),
+        changing=(
+            _call("execute_sql", query="INSERT INTO `Two words` VALUES ('It\\'s', NULL)"),
+            _call("execute_sql", query='UPDATE `Two words` SET Note = "y" WHERE Name = "ann"'),
+            _call("execute_sql", query="CREATE TABLE other (a INT)"),
+            _call("execute_sql", query="INSERT INTO other VALUES (9e999)"),
+            _call("execute_sql", query="DROP TABLE other"),
+        ),
+        refused=(
+            _call("execute_sql", query="SELECT"),
+            _call("execute_sql", query="ATTACH DATABASE '/tmp/x' AS x"),
+            _call("execute_sql", query="SELECT datetime('now')"),
+            _call("execute_sql", query="DESCRIBE nothing"),
+            _call("execute_sql", query="SELECT 'open"),
+            _call("execute_sql", query="SELECT 1; SELECT 2"),
+        ),
+        unlivable=({"tables": {}}, {"tables": [{"name": "a", "columns": ["b"], "rows": [[1]]}]}),
+    ),
+    "tau2_telecom": Example(
+        needs=("inspect_evals",),
+        state={"agent": {}, "user": {}, "kept": 1},
+        reading=(
+            *(_call(name) for name in _LOOKING),
+            _call("check_app_status", app_name="messaging"),
+            _call("check_app_permissions", app_name="messaging"),
+            _call("transfer_to_human_agents", summary="a"),
+            _call("get_customer_by_name", full_name="Nobody", dob="1990-01-01"),
+        ),
+        changing=(
+            *(_call(name) for name in _SWITCHING),
+            _call("set_apn_settings", apn_settings={"apn_name": "broken"}),
+            _call("set_network_mode_preference", mode="2g_only"),
+            _call("grant_app_permission", app_name="messaging", permission="network"),
+        ),
+        refused=(
+            _call("get_customer_by_phone", phone_number="1"),
+            _call("get_customer_by_id", customer_id="C1"),
+            _call("get_details_by_id", id="L1"),
+            *(_call(name, customer_id="C1", line_id="L1") for name in _OF_LINES),
+            _call("suspend_line", customer_id="C1", line_id="L1", reason="asked"),
+            _call("refuel_data", customer_id="C1", line_id="L1", gb_amount=1.5),
+            _call("get_bills_for_customer", customer_id="C1", limit=3),
+            _call("send_payment_request", customer_id="C1", bill_id="B1"),
+        ),
+        unlivable=({"agent": {"customers": 1}}, {"user": {"device": "none"}}),
     ),
 }

@@ -104,6 +104,22 @@ def test_parallel_claims_are_granted_as_often_as_the_budget_allows(limit: int, t
 
 
 @bounded
+@given(limit=st.integers(min_value=1, max_value=6), used=st.lists(st.integers(min_value=0, max_value=4)))
+def test_whoever_claims_the_rest_gets_what_is_left_until_nothing_is(limit: int, used: list[int]) -> None:
+    kind, left = BudgetKind.ANSWER_BYTES, limit
+    ledger = Ledger(Budget(answer_bytes=limit))
+    for amount in used:
+        claim = ledger.reserve_rest(kind)
+        if left <= 0:
+            assert claim == Exhausted(kind, limit, limit - left)
+            assert ledger.exhausted is kind
+            return
+        assert claim == Reservation({kind: left})
+        ledger.settle(claim, {kind: amount})
+        left -= amount
+
+
+@bounded
 @given(LIMITS, AMOUNTS, AMOUNTS)
 def test_what_happened_has_happened_even_beyond_the_claim(
     limit: int | None, claimed: Mapping[BudgetKind, int], actual: Mapping[BudgetKind, int]

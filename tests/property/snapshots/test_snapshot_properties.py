@@ -62,7 +62,7 @@ def _records(corpus: dict[str, str]) -> list[dict[str, str]]:
     return [{"id": identity, "text": text, "title": text[:5]} for identity, text in corpus.items()]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(corpus=CORPORA, paces=st.tuples(PACES, PACES), ranking=RANKINGS, queries=st.lists(TEXTS, max_size=4))
 def test_the_same_documents_give_the_same_bytes_and_answers_however_they_are_cut(
     corpus: dict[str, str], paces: tuple[Pace, Pace], ranking: RankingSpec, queries: list[str]

@@ -55,7 +55,7 @@ def test_the_oracle_replays_its_list(last: list[object], end: tuple[str, str]) -
         ([{"tool_name": "x", "args": {}, "why": 1}], "call 0 is none of"),
         ([{"tool_name": "x"}], "call 0 is none of"),
         ([{"submit": 42}], "call 0 is none of"),
-        ([{"submit": "a"}, *CALLS], "call 0 ends the work, but others follow"),
+        ([{"give_up": "a"}, *CALLS], "call 0 ends the work, but others follow"),
     ],
 )
 def test_the_oracle_reads_its_list_strictly(calls: object, complaint: str) -> None:

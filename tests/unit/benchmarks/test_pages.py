@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
+from pydantic import TypeAdapter
 
+from runner.benchmarks.native.criteria import Criterion
 from runner.benchmarks.native.generate.suite import PROFILES as NATIVE_PROFILES
 from runner.benchmarks.native.loader import load_cases
 from runner.benchmarks.native.record import record_schema
@@ -29,6 +31,12 @@ def test_the_task_on_the_page_is_proven(tmp_path: Path) -> None:
     (case,) = load_cases(tmp_path / "task.jsonl")
     prove_solvable(case, judge)
     prove_not_free(case, judge)
+
+
+def test_the_criteria_on_the_page_are_criteria() -> None:
+    _, criteria = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
+    read = TypeAdapter(list[Criterion]).validate_json(criteria)
+    assert [each.op for each in read] == ["map_value_equals", "only_changed", "called_before"]
 
 
 def test_every_operation_fault_and_metric_is_on_the_page(tmp_path: Path) -> None:

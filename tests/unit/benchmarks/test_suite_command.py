@@ -31,7 +31,7 @@ def test_without_json_people_can_read_it(tmp_path: Path) -> None:
         "native default, release 1, seed 3" in _run("generate", "native", "--out", out, "--seed", "3").stdout
     )
     assert "instruction" in _run("quality", out).stdout
-    assert _run("validate", "sample").stdout == "sample: 40 tasks are valid, 40 oracles proven\n"
+    assert _run("validate", "sample").stdout == "sample: 40 tasks are valid, 40 proven by oracle\n"
     assert "retrieval 10" in _run("info", "sample").stdout
 
 
@@ -39,6 +39,12 @@ def test_the_command_is_in_the_table() -> None:
     from runner.cli.main import glovebox
 
     assert "generate" in CliRunner().invoke(glovebox, ["suite", "--help"]).output
+
+
+def test_a_command_that_is_misspelt_is_answered_with_the_nearest() -> None:
+    from runner.cli.main import glovebox
+
+    assert "no command is called 'rnu'; did you mean run?" in CliRunner().invoke(glovebox, ["rnu"]).output
 
 
 def _run(*arguments: str) -> Result:

@@ -53,3 +53,17 @@ def test_others_can_add_names_but_not_take_ours() -> None:
     assert registry.load("plain") is json.dumps
     with pytest.raises(InputError, match="did you mean 'theirs'"):
         registry.load("their")
+
+
+@pytest.mark.usefixtures("installed")
+def test_all_can_be_imported_before_there_is_no_way_to_any_more() -> None:
+    import json
+
+    registry = Registry[object]("trinket", {"plain": "json:dumps"})
+    registry.load_all()
+    assert registry._loaded == {"plain": json.dumps, "theirs": json.loads}
+
+
+def test_what_cannot_be_imported_of_ours_is_a_fault_and_of_others_theirs(installed: None) -> None:
+    with pytest.raises(ImportError):
+        Registry("trinket", TABLE).load_all()

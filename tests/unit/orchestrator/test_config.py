@@ -39,6 +39,7 @@ def test_a_file_says_what_a_run_is(tmp_path: Path) -> None:
     [
         ("suite: sample\ntrails: 3\n", "unknown key trails; did you mean trials?"),
         ("limits: {memroy_mb: 1}\n", "unknown key limits.memroy_mb; did you mean limits.memory_mb?"),
+        ("agents: policy_aware\n", "agents: must be a list, such as [policy_aware]"),
         ("zzz: 1\n", "unknown key zzz; known: suite, agents"),
         ("1: 2\n", "unknown key 1"),
         ("a: 1\n a: 2\n", "mapping values are not allowed here"),

@@ -131,6 +131,30 @@ def test_a_torn_last_row_is_left_out_and_cut_off(folder: RunFolder, cut: int) ->
     assert again(folder).rows() == [whole, torn]
 
 
+@pytest.mark.parametrize("kept", [0, 10, -3])
+def test_an_episode_whose_trace_a_power_cut_tore_is_not_finished(folder: RunFolder, kept: int) -> None:
+    records = trace({"kind": "call"})
+    where = folder.write_trace(NAME, records)
+    folder.append_rows([row(trace=where, trace_digest=verify_chain(records))])
+    assert [each.name for each in folder.finished_rows()] == [NAME]
+    whole = (folder.path / where).read_bytes()
+    (folder.path / where).write_bytes(whole[:kept])
+    assert folder.finished_rows() == []
+    (folder.path / where).unlink()
+    assert folder.finished_rows() == []
+    assert [each.name for each in folder.rows()] == [NAME]
+
+
+def test_many_rows_are_written_as_one_after_the_other(folder: RunFolder, tmp_path: Path) -> None:
+    rows = [row(EpisodeName("agent", f"t{number}", 0)) for number in range(5)]
+    folder.append_rows(rows)
+    other = RunFolder.create(tmp_path / "other", {}, SUITE)
+    for each in rows:
+        other.append_row(each)
+    assert again(folder).rows() == rows
+    assert (folder.path / "episodes.jsonl").read_bytes() == (other.path / "episodes.jsonl").read_bytes()
+
+
 def test_dropping_leaves_a_whole_file_alone(folder: RunFolder) -> None:
     folder.drop_torn_row()
     assert folder.rows() == []
@@ -203,9 +227,14 @@ def test_what_is_no_trace_is_said_to_be_none(folder: RunFolder, text: str) -> No
         folder.read_trace(row(trace="traces/none.jsonl"))
 
 
+def test_the_trace_of_an_attempt_before_does_not_stay(folder: RunFolder) -> None:
+    folder.append_row(row(trace=folder.write_trace(NAME, trace({"kind": "call"}))))
+    folder.append_row(infra())
+    assert list((folder.path / "traces").rglob("*.jsonl")) == []
+
+
 def test_nothing_half_written_is_left_lying_about(folder: RunFolder) -> None:
-    folder.write_trace(NAME, trace({"kind": "call"}))
-    folder.append_row(row())
+    folder.append_row(row(trace=folder.write_trace(NAME, trace({"kind": "call"}))))
     files = sorted(path.name for path in folder.path.rglob("*") if path.is_file())
     assert files == ["episodes.jsonl", "run.json", "suite.jsonl", "t1.0.jsonl"]
 

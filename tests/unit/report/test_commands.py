@@ -15,10 +15,13 @@ from runner.cli.attribute import attribute
 from runner.cli.compare import compare
 from runner.cli.report import report
 from runner.core.errors import InputError
+from runner.core.extras import how_to_install
+from runner.orchestrator.launch import planned_of
 from runner.records.run_folder import RunFolder
 from runner.report.findings import Versus
 from runner.report.runs import join_run, subjects_of
 from runner.report.statistics.pairs import compare as compare_results
+from runner.report.summary import run_digest
 from runner.report.tables.people import versus_table
 from tests.unit.report.runs import played
 
@@ -57,6 +60,20 @@ def test_agents_of_one_name_in_two_runs_are_kept_apart(run: RunFolder, tmp_path:
     assert "policy\\_aware (run)" in markdown
     assert "policy\\_aware (again)" in markdown
     assert "10 unmatched" in markdown
+
+
+def test_the_markdown_says_first_who_did_how_well_and_which_run_it_was(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    _invoke(report, run.path, "--out", tmp_path / "out")
+    title, _, summary, *rest = (tmp_path / "out" / "report.md").read_text(encoding="utf-8").splitlines()
+    assert title == "# sample"
+    assert summary.startswith("Success: policy\\_aware ")
+    assert " of 20; instruction\\_parser " in summary
+    row, *_ = [line for line in rest if line.startswith("| run |")]
+    digest = run_digest(run.rows(), [str(one.name) for one in planned_of(run)])
+    assert f"| {digest[:16]}… |" in row
+    assert f"| {run.manifest()['isolation']} |" in row
 
 
 def test_a_run_that_is_not_done_says_so(tmp_path: Path) -> None:
@@ -125,6 +142,19 @@ def test_tasks_that_only_share_a_name_are_not_compared(run: RunFolder, tmp_path:
     assert found["pairs"] + found["differing"] == 20
 
 
+def test_runs_without_a_task_in_common_are_not_compared_and_it_is_said_why(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    elsewhere = played(tmp_path / "elsewhere", "policy_aware", tasks=5, start=30)
+    with pytest.raises(InputError, match="nothing to compare; of the episodes 25 have a task or trial that"):
+        _invoke(compare, f"{run.path}:policy_aware", elsewhere.path)
+    other = played(tmp_path / "other", "policy_aware", tasks=20)
+    suite = other.path / "suite.jsonl"
+    suite.write_text(suite.read_text().replace('"initial_state":{', '"initial_state":{"more":1,'))
+    with pytest.raises(InputError, match="20 have a task of the same name that is not the same"):
+        _invoke(compare, f"{run.path}:policy_aware", other.path)
+
+
 def test_what_to_compare_has_to_be_said(run: RunFolder, tmp_path: Path) -> None:
     noop = played(tmp_path / "noop", "noop", tasks=2)
     with pytest.raises(InputError, match="say which agents to compare, as DIR:AGENT"):
@@ -166,4 +196,12 @@ def test_without_the_extra_a_command_says_what_to_install(run: RunFolder) -> Non
             check=False,
         )
         assert done.returncode == status, done.stderr
-    assert "needs numpy; install it with: pip install 'agent-glovebox[report]'" in done.stderr
+    assert f"needs numpy; install it with: {how_to_install('report')}" in done.stderr
+
+
+def test_the_command_that_installs_an_extra_is_the_checkouts_or_that_of_this_very_python(
+    tmp_path: Path,
+) -> None:
+    assert how_to_install("report", tmp_path) == f"{sys.executable} -m pip install 'agent-glovebox[report]'"
+    (tmp_path / "pyproject.toml").touch()
+    assert how_to_install("report", tmp_path) == f"make -C {tmp_path} setup-dev"

@@ -11,6 +11,7 @@ from runner.core.ledger import Budget, Ledger
 from runner.core.refusal import Refusal, RefusalKind
 from runner.core.seat import Seat
 from runner.core.tools import ToolCall, ToolResult, ToolSpec
+from runner.core.turns import Script
 from runner.profiles.native import Native
 from runner.service.arguments import SeatLimits
 from runner.service.monotonic_clock import MonotonicClock
@@ -40,7 +41,7 @@ def desk(broken: list[Unhostable]) -> SeatDesk:
     """One with a mistake behind it."""
     recorder = MemoryRecorder()
     return SeatDesk(
-        Seat("agent", "Do it.", Cracked(), Ledger(Budget()), recorder),
+        Seat("agent", Script("Do it."), Cracked(), Ledger(Budget()), recorder),
         profile=Native(),
         recorder=recorder,
         lock=Lock(),

@@ -85,6 +85,46 @@ def test_a_server_that_misbehaves_gives_a_failure_in_time(
     assert time.monotonic() - started < 4
 
 
+def test_a_name_that_is_looked_up_for_long_ends_in_time_and_holds_nobody_up(site: Site) -> None:
+    answered = threading.Event()
+
+    def resolve(name: str) -> list[str]:
+        if name == "slow.example":
+            answered.wait(30)
+        return ["127.0.0.1"]
+
+    names = ("slow.example", "quick.example")
+    policy = site.policy(
+        hosts=[f"{name}:{site.port}" for name in names],
+        private_hosts=names,
+        seconds_max=1.0,
+        obey_robots=False,
+    )
+    site.routes["/owls"] = page("owls")
+    fetcher = LiveFetcher(policy, resolve=resolve)
+    said: list[FetchFailure] = []
+    slow = threading.Thread(
+        target=lambda: said.append(failure_of(fetcher, f"http://slow.example:{site.port}/owls"))
+    )
+    started = time.monotonic()
+    slow.start()
+    assert fetcher.fetch(f"http://quick.example:{site.port}/owls").body == b"owls"
+    assert time.monotonic() - started < 0.9
+    slow.join()
+    assert said == [FetchFailure.TIMED_OUT]
+    assert time.monotonic() - started < 4
+    answered.set()
+    assert fetcher.fetch(f"http://slow.example:{site.port}/owls").body == b"owls"
+
+
+def test_a_look_up_that_failed_is_tried_again(site: Site) -> None:
+    answers: list[list[str]] = [[], ["127.0.0.1"]]
+    policy = site.policy(hosts=(f"a.example:{site.port}",), private_hosts=("a.example",))
+    fetcher = LiveFetcher(policy, resolve=lambda name: answers.pop(0))
+    assert failure_of(fetcher, f"http://a.example:{site.port}/owls") is FetchFailure.NAME_NOT_RESOLVED
+    assert fetcher.fetch(f"http://a.example:{site.port}/owls").status == 200
+
+
 def test_more_than_was_promised_is_left_unread(site: Site) -> None:
     site.routes["/short"] = page("twelve bytes and more", Content_Length="12")
     assert LiveFetcher(site.policy()).fetch(f"{site.url}/short").body == b"twelve bytes"

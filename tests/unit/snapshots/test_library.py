@@ -14,10 +14,11 @@ from snapshots.build.options import BuildOptions
 from snapshots.build.pipeline import build_snapshot
 from snapshots.errors import FetchFailed, Refusal, RefusalCode, SnapshotInputError
 from snapshots.library.allowance import Allowance
-from snapshots.library.environment import EnvironmentConfig, SearchConfig, open_library
+from snapshots.library.environment import open_library
 from snapshots.library.library import Library
 from snapshots.library.reader import LibraryReader, answer_bytes
 from snapshots.library.sealed import SealedLibrary
+from snapshots.library.settings import EnvironmentConfig, SearchConfig
 from snapshots.library.tools import TOOLS
 from snapshots.sources.recording import RecordingFolder
 from tests.unit.snapshots.building import built

@@ -36,7 +36,7 @@ def test_build_makes_a_snapshot_that_verifies_and_answers(tmp_path: Path) -> Non
     corpus = write_jsonl(tmp_path / "c.jsonl", [{"docid": "x", "text": "An owl"}, {"docid": "y"}])
     out = tmp_path / "out"
     built = _run("build", out, "--jsonl", corpus, "--key", "id=docid", "--licence", "CC0", "--workers", 1)
-    assert "1 documents" in built.output
+    assert "1 document," in built.output
     assert "1 broken" in built.output
     digest = built.output.split("digest ")[1].strip()
     assert digest in _run("verify", out).output
@@ -45,6 +45,23 @@ def test_build_makes_a_snapshot_that_verifies_and_answers(tmp_path: Path) -> Non
     assert "CC0" in _run("info", out).output
     hit = json.loads(_run("search", out, "owls", "--json").output)
     assert hit["id"] == "x"
+
+
+def test_a_build_from_which_nothing_comes_leaves_nothing_and_names_the_first_line(tmp_path: Path) -> None:
+    corpus = tmp_path / "c.jsonl"
+    corpus.write_text("not json\n{}\n", encoding="utf-8")
+    said = _run("build", tmp_path / "out", "--jsonl", corpus, "--workers", 1, status=1).output
+    assert "all 2 pages are broken; c.jsonl:1: not JSON" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
+
+
+def test_a_url_that_is_none_is_refused(tmp_path: Path) -> None:
+    said = _run("build", tmp_path / "out", "--folder", tmp_path, "--base-url", "notaurl", status=1).output
+    assert "'notaurl' is no URL" in said
+
+
+def test_a_command_that_is_misspelt_is_answered_with_the_nearest() -> None:
+    assert "no command is called 'bild'; did you mean build?" in _run("bild", status=2).output
 
 
 def test_build_reads_folders_and_archives_too(tmp_path: Path) -> None:
@@ -69,7 +86,8 @@ def test_search_prints_a_list_and_filters(animals: Path) -> None:
     lines = _run("search", animals, "mice", "-k", 5).output.splitlines()
     assert lines[0].split()[0] == "1"
     assert {line.split()[2] for line in lines[::2]} == {"owl", "fox"}
-    assert _run("search", animals, "mice", "--filter", "host=zoo.example").output == ""
+    nothing = _run("search", animals, "mice", "--filter", "host=zoo.example")
+    assert (nothing.stdout, nothing.stderr) == ("", "no hits\n")
 
 
 def test_search_prints_nothing_that_steers_a_terminal(tmp_path: Path) -> None:

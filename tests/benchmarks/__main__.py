@@ -1,0 +1,115 @@
+"""Public benchmarks whole: oracles and an agent that does nothing, through the service, with figures.
+
+``make benchmarks`` runs this; what has no data or package on this machine is named and left out. A benchmark
+is one line of ``PROOFS``. Arguments are beginnings of the suites to prove; without any, all are.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runner.benchmarks.table import load_suite
+from runner.core.errors import InputError
+from runner.core.json_values import JsonObject
+from runner.core.task import Suite
+from runner.orchestrator.config import run_config
+from runner.orchestrator.launch import Progress, resume_run
+from runner.records.run_folder import RunFolder
+from tests.parts.benchmark_data import data_folder
+from tests.parts.commands import glovebox_json
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A suite, and how many of its tasks must come out right."""
+
+    suite: str
+    """Suite argument; ``{data}`` stands for the folder of public data."""
+    oracle: int
+    noop: int
+    one_call_less: int | None = None
+    """Of oracles that leave their last call out; None where nobody wants to know."""
+
+
+PROOFS = (
+    Proof("dbbench:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
+    Proof("bfcl:multi_turn_base", oracle=200, noop=0, one_call_less=0),
+    Proof("bfcl:multi_turn_miss_func", oracle=200, noop=0, one_call_less=0),
+    Proof("bfcl:multi_turn_miss_param", oracle=200, noop=0, one_call_less=0),
+    Proof("bfcl:multi_turn_long_context", oracle=200, noop=0, one_call_less=0),
+    Proof("bfcl:simple_python", oracle=400, noop=0),
+    Proof("bfcl:multiple", oracle=200, noop=0),
+    Proof("bfcl:parallel", oracle=200, noop=0),
+    Proof("bfcl:parallel_multiple", oracle=200, noop=0),
+    Proof("bfcl:live_simple", oracle=256, noop=0),
+    Proof("bfcl:live_multiple", oracle=1051, noop=0),
+    Proof("bfcl:live_parallel", oracle=16, noop=0),
+    Proof("bfcl:live_parallel_multiple", oracle=24, noop=0),
+    Proof("bfcl:irrelevance", oracle=240, noop=240),
+    Proof("bfcl:live_irrelevance", oracle=884, noop=884),
+    Proof("bfcl:live_relevance", oracle=16, noop=0),
+    Proof("agentdojo", oracle=97, noop=5),
+    Proof("agentdojo:v1.1.2", oracle=97, noop=4),
+    Proof("agentdojo:v1.1.2:injections", oracle=27, noop=0),
+    Proof("agentdojo:v1.2.2:injections", oracle=27, noop=0),
+    Proof("tau2:telecom", oracle=114, noop=0),
+    Proof("tau2:telecom:{data}/tau2/telecom", oracle=20, noop=0),
+)
+
+
+def main() -> int:
+    """Prove every benchmark and return how many did not come out as they must."""
+    wrong = 0
+    wanted = sys.argv[1:]
+    for proof in PROOFS:
+        if wanted and not proof.suite.startswith(tuple(wanted)):
+            continue
+        suite = proof.suite.format(data=data_folder())
+        try:
+            tasks = len(load_suite(suite).cases)
+        except InputError as error:
+            print(f"left out  {proof.suite}: {error}")
+            continue
+        solved = _play(suite)
+        as_wanted = solved == {"oracle": proof.oracle, "noop": proof.noop}
+        less = None if proof.one_call_less is None else _play_one_call_less(suite)
+        as_wanted = as_wanted and less == proof.one_call_less
+        wrong += not as_wanted
+        verdict = "holds" if as_wanted else f"WRONG, must be {proof.oracle} and {proof.noop}"
+        told = f"oracle {solved['oracle']}/{tasks}, no-op {solved['noop']}/{tasks}"
+        told += "" if less is None else f", oracle less its last call {less}/{tasks}"
+        print(f"{verdict:<9} {suite}: {told}", flush=True)
+    return wrong
+
+
+def _play(suite: str) -> dict[str, int]:
+    with tempfile.TemporaryDirectory() as folder:
+        words = ("run", suite, "-a", "oracle", "-a", "noop", "--engine", "process", "--json")
+        told = glovebox_json(*words, "--out", str(Path(folder, "run")))
+    return {agent["agent"]: agent["successes"] for agent in told["agents"]}
+
+
+def _play_one_call_less(suite: str) -> int:
+    """Return how many oracles that leave out their last call solve their task all the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = run_config({"suite": suite, "agents": ["oracle"], "engine": "process"})
+        manifest: JsonObject = {"run": "0", "suite": suite, "config": config.model_dump(mode="json")}
+        run = RunFolder.create(Path(folder, "run"), manifest, _one_call_less(load_suite(suite)))
+        resume_run(run, Progress(lambda *_: None, lambda _: None, lambda _: None))
+        return sum(row.score.success is True for row in run.rows())
+
+
+def _one_call_less(suite: Suite) -> Suite:
+    cases = []
+    for case in suite.cases:
+        moves = [*(case.gold.oracle or ())]
+        del moves[max(at for at, move in enumerate(moves) if "tool_name" in move)]
+        cases.append(replace(case, gold=replace(case.gold, oracle=tuple(moves))))
+    return replace(suite, cases=tuple(cases))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""The ways to reach a seat over its second socket: Connect's JSON, and MCP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from glovebox.v1 import tool_pb2 as pb
+from google.protobuf import json_format
+from google.protobuf.message import Message
+
+from runner.wire.http.listener import HttpLimits, HttpListener
+from runner.wire.http.loop_thread import LoopThread
+from runner.wire.http.plain import FAILURE_STATUS, REFUSAL_STATUS, REMAINING_HEADER
+from runner.wire.http.seat_app import seat_app
+from runner.wire.ports import SeatPort
+from tests.parts.http import HttpGloves
+from tests.parts.mcp import McpGloves
+
+M = TypeVar("M", bound=Message)
+
+
+class Posted:
+    """Each message a POST with JSON."""
+
+    lacks = frozenset[str]()
+
+    def __init__(self, directory: str) -> None:
+        self._gloves = HttpGloves(directory)
+
+    def task(self) -> pb.GetTaskResponse:
+        return self._ask("GetTask", pb.GetTaskRequest(), pb.GetTaskResponse)
+
+    def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        return self._ask("CallTool", request, pb.CallToolResponse)
+
+    def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
+        return self._ask("Submit", request, pb.SubmitResponse)
+
+    def hang_up(self) -> None:
+        self._gloves.close()
+
+    def _ask(self, method: str, request: Message, kind: type[M]) -> M:
+        status, body = self._gloves.send(
+            f"/glovebox.v1.ToolService/{method}", json_format.MessageToJson(request)
+        )
+        assert status == 200, body
+        return json_format.Parse(body, kind())
+
+
+class Plain:
+    """A tool is a path; what a message of the contract holds is gathered from status, headers and body."""
+
+    lacks = frozenset({"recorded arguments"})
+
+    def __init__(self, directory: str) -> None:
+        self._gloves = HttpGloves(directory)
+
+    def task(self) -> pb.GetTaskResponse:
+        _, instruction = self._gloves.send("/task", "", method="GET")
+        _, tools = self._gloves.send("/tools", "", method="GET")
+        _, left = self._gloves.rpc("GetTask", {})
+        return pb.GetTaskResponse(
+            instruction=instruction.decode(),
+            tools=[
+                pb.ToolSpec(
+                    name=tool["name"],
+                    description=tool["description"],
+                    parameters_json=json.dumps(tool["parameters"]),
+                )
+                for tool in json.loads(tools)
+            ],
+            remaining=json_format.ParseDict(left.get("remaining", {}), pb.Remaining()),
+        )
+
+    def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        path = f"/call/{quote(request.tool_name, safe='')}"
+        headers = {"glovebox-call-id": request.call_id}
+        answer = self._gloves.open(path, request.arguments_json.encode(), headers)
+        status, body = answer.status, answer.read().decode()
+        if status == REFUSAL_STATUS:
+            refusal = _refusal(json.loads(body))
+            return pb.CallToolResponse(refusal=refusal, ended=refusal.kind == pb.REFUSAL_KIND_ENDED)
+        response = pb.CallToolResponse(ended=answer.headers["glovebox-ended"] == "true")
+        json_format.Parse(answer.headers[REMAINING_HEADER], response.remaining)
+        response.remaining.SetInParent()
+        if status == FAILURE_STATUS:
+            failure = json.loads(body)
+            response.failure.code, response.failure.message = failure["code"], failure["message"]
+            response.failure.details_json = json.dumps(failure["details"], separators=(",", ":"))
+        else:
+            response.value_json = body
+        return response
+
+    def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
+        gives_up = request.WhichOneof("end") == "give_up_reason"
+        path, text = ("/give_up", request.give_up_reason) if gives_up else ("/submit", request.answer)
+        status, body = self._gloves.send(path, text.encode())
+        answer = json.loads(body)
+        if status == REFUSAL_STATUS:
+            return pb.SubmitResponse(refusal=_refusal(answer))
+        if "next" not in answer:
+            return pb.SubmitResponse(accepted=answer["accepted"])
+        following = self.task()
+        assert following.instruction == answer["next"]
+        following.turn = answer["turn"]
+        return pb.SubmitResponse(accepted=answer["accepted"], next=following)
+
+    def hang_up(self) -> None:
+        self._gloves.close()
+
+
+def _refusal(words: dict[str, Any]) -> pb.Refusal:
+    kind = pb.RefusalKind.Value(f"REFUSAL_KIND_{words['refusal'].upper()}")
+    return pb.Refusal(kind=kind, limit=words["limit"], actual=words["actual"])
+
+
+class ByMcp:
+    """Each call a ``tools/call``; the task is what MCP says of it, with what is left from the contract."""
+
+    lacks = frozenset({"any text"})
+    """Arguments are an object by MCP's own rules: whatever else is turned away before anybody looks."""
+
+    def __init__(self, directory: str) -> None:
+        self._gloves = McpGloves(directory)
+        self._posted = Posted(directory)
+
+    def task(self) -> pb.GetTaskResponse:
+        listed = self._gloves.request("tools/list")["result"]["tools"]
+        tools = [
+            pb.ToolSpec(
+                name=tool["name"],
+                description=tool.get("description", ""),
+                parameters_json=json.dumps(tool["inputSchema"]),
+            )
+            for tool in listed
+        ]
+        assert [tool.name for tool in tools[-2:]] == ["submit", "give_up"]
+        return pb.GetTaskResponse(
+            instruction=self._gloves.initialized["instructions"],
+            tools=tools[:-2],
+            remaining=self._posted.task().remaining,
+        )
+
+    def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        arguments = json.loads(request.arguments_json or "{}")
+        result = self._gloves.call(request.tool_name, arguments, request.call_id)
+        answer = json_format.ParseDict(result["_meta"]["glovebox.v1"], pb.CallToolResponse())
+        (text,) = [part["text"] for part in result["content"]]
+        if answer.WhichOneof("result") == "value_json":
+            answer.value_json = text
+        assert bool(result.get("isError")) == (answer.WhichOneof("result") != "value_json")
+        return answer
+
+    def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
+        if request.WhichOneof("end") == "give_up_reason":
+            result = self._gloves.call("give_up", {"reason": request.give_up_reason})
+        else:
+            result = self._gloves.call("submit", {"answer": request.answer})
+        return json_format.ParseDict(result["_meta"]["glovebox.v1"], pb.SubmitResponse())
+
+    def hang_up(self) -> None:
+        self._gloves.close()
+        self._posted.hang_up()
+
+
+@contextmanager
+def by_http(port: SeatPort, directory: str) -> Iterator[Posted]:
+    """Serve the port in ``directory`` and reach it by plain HTTP."""
+    with http_served(port, directory):
+        way = Posted(directory)
+        yield way
+        way.hang_up()
+
+
+@contextmanager
+def by_paths(port: SeatPort, directory: str) -> Iterator[Plain]:
+    """Serve the port in ``directory`` and reach it as shells do."""
+    with http_served(port, directory):
+        way = Plain(directory)
+        yield way
+        way.hang_up()
+
+
+@contextmanager
+def by_mcp(port: SeatPort, directory: str) -> Iterator[ByMcp]:
+    """Serve the port in ``directory`` and reach it as an MCP server."""
+    with http_served(port, directory):
+        way = ByMcp(directory)
+        yield way
+        way.hang_up()
+
+
+@contextmanager
+def http_served(port: SeatPort, directory: str, limits: HttpLimits | None = None) -> Iterator[None]:
+    """Serve the port on ``http.sock`` in ``directory``."""
+    chosen = limits or HttpLimits()
+    loop = LoopThread()
+    with ThreadPoolExecutor(4) as threads:
+        listener = HttpListener(
+            Path(directory, "http.sock"), lambda: seat_app(port, threads, chosen), loop, chosen
+        )
+        try:
+            yield
+        finally:
+            listener.stop()
+            loop.stop()

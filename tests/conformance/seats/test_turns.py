@@ -1,0 +1,92 @@
+"""What happens at a seat whose user has more than one thing to say, however the agent reaches it."""
+
+from __future__ import annotations
+
+import json
+
+from glovebox.v1 import tool_pb2 as pb
+
+from runner.core.episode_spec import SeatSpec
+from runner.core.evidence import read_evidence
+from runner.core.ledger import Budget
+from runner.core.turns import Turn
+from tests.conformance.seats.conftest import SitDown
+from tests.conformance.seats.seated import Seated
+
+TALK = SeatSpec(
+    instruction="Look at ax1.",
+    budget=Budget(calls=9),
+    further_turns=(Turn("Raise it.", ("update_account",)), Turn("Say what you did.")),
+)
+
+
+def names(task: pb.GetTaskResponse) -> list[str]:
+    return [tool.name for tool in task.tools]
+
+
+def talk(sit_down: SitDown) -> Seated:
+    return sit_down(seats=(TALK,))
+
+
+def test_an_answer_brings_the_next_message(sit_down: SitDown) -> None:
+    seat = talk(sit_down)
+    assert seat.task().instruction == "Look at ax1."
+    told = seat.submit("It is basic.")
+    assert (told.accepted, told.next.instruction, told.next.turn) == (True, "Raise it.", 2)
+    told = seat.submit("Done.")
+    assert (told.accepted, told.next.instruction, told.next.turn) == (True, "Say what you did.", 3)
+    told = seat.submit("I raised it.")
+    assert (told.accepted, told.HasField("next")) == (True, False)
+    assert not seat.submit("And more.").accepted
+
+
+def test_a_tool_comes_with_its_turn_and_is_like_none_before(sit_down: SitDown) -> None:
+    seat = talk(sit_down)
+    assert "update_account" not in names(seat.task())
+    early = seat.call("update_account", id="ax1", patch={"tier": "gold"})
+    nobody = seat.call("nobody")
+    assert early.failure.code == nobody.failure.code == "unknown_tool"
+    available = {"available": ["get_account", "create_account", "close_account"]}
+    assert json.loads(nobody.failure.details_json) == {"tool_name": "nobody", **available}
+    assert json.loads(early.failure.details_json) == {"tool_name": "update_account", **available}
+    assert "update_account" in names(seat.submit().next)
+    assert seat.call("update_account", id="ax1", patch={"tier": "gold"}).value_json
+
+
+def test_giving_up_ends_the_work_in_any_turn(sit_down: SitDown) -> None:
+    seat = talk(sit_down)
+    seat.submit("It is basic.")
+    told = seat.give_up("I may not.")
+    assert (told.accepted, told.HasField("next")) == (True, False)
+    assert seat.call("get_account", id="ax1").ended
+
+
+def test_the_budget_is_one_for_all_turns(sit_down: SitDown) -> None:
+    seat = talk(sit_down)
+    seat.call("get_account", id="ax1")
+    assert seat.submit().next.remaining.calls == 8
+
+
+def test_a_trace_tells_turns_apart(sit_down: SitDown) -> None:
+    seat = talk(sit_down)
+    for answer in ("one", "two", "three"):
+        seat.call("get_account", id="ax1")
+        seat.submit(answer)
+    assert [(event["turn"], event["answer"]) for event in seat.recorded("turn_ended")] == [
+        (1, "one"),
+        (2, "two"),
+    ]
+    assert [event["end"]["answer"] for event in seat.recorded("seat_ended")] == ["three"]
+    (opened,) = seat.recorded("opened")
+    assert opened["seats"] == [{"name": "agent", "budget": {"calls": 9}, "turns": 3}]
+
+
+def test_evidence_says_in_which_turn_a_call_was_made(sit_down: SitDown) -> None:
+    seat = talk(sit_down)
+    seat.submit("one")
+    seat.call("get_account", id="ax1")
+    closed = {"kind": "closed", "final_state": {}, "deliveries": []}
+    events = [*seat.recorded("turn_ended"), *seat.recorded("call"), closed]
+    evidence = read_evidence(events)
+    assert [call.turn for call in evidence.exchanges] == [2]
+    assert evidence.turn_answers == {"agent": ("one",)}

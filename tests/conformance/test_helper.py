@@ -1,0 +1,162 @@
+"""The in-box helper, on every engine: a seat for shells, a port and a pipe for all the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from tarfile import TarFile
+
+import pytest
+
+from runner.engines.docker_daemon import Daemon
+from runner.engines.engine import AgentKind, AgentSource, BoxOutput, BoxSpec, Engine, Image
+from runner.engines.images.build import import_image
+from runner.engines.images.helper import build_helper
+from runner.orchestrator.service_pool import HttpOffer, ServicePool
+from runner.wire.control_client import ControlClient
+from tests.conformance.boxes import PATIENCE_MS
+from tests.parts.listening import Listened, listening
+from tests.parts.specs import episode_spec
+
+HELPER = "/glovebox/bin/glovebox"
+NOTHING = "glovebox/test-nothing:latest"
+
+ASK_OVER_PORT = """
+import http.client, json, os
+assert os.environ["OPENAI_BASE_URL"] == "http://127.0.0.1:4141/v1"
+assert os.environ["OPENAI_API_KEY"] == "none"
+line = http.client.HTTPConnection("127.0.0.1", 4141, timeout=20)
+for number in range(3):
+    line.request("POST", "/call/get_account", json.dumps({"id": "ax1"}))
+    print(line.getresponse().read().decode())
+large = {"fields": {"id": "big", "text": "x" * 900_000}}
+line.request("POST", "/call/create_account", json.dumps(large))
+print(len(json.loads(line.getresponse().read())["account"]["text"]))
+raise SystemExit(7)
+"""
+
+SPEAK_MCP = """
+import json, subprocess
+server = subprocess.Popen(["/glovebox/bin/glovebox", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def say(message):
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\\n")
+    server.stdin.flush()
+    return json.loads(server.stdout.readline()) if "id" in message else None
+client = {"name": "test", "version": "0"}
+hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+print(say({"id": 1, "method": "initialize", "params": hello})["result"]["instructions"])
+say({"method": "notifications/initialized"})
+print([tool["name"] for tool in say({"id": 2, "method": "tools/list"})["result"]["tools"]])
+called = say({"id": 3, "method": "tools/call", "params": {"name": "get_account", "arguments": {"id": "no"}}})
+print(called["result"]["isError"])
+server.stdin.close()
+print(server.wait())
+"""
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[ControlClient]:
+    helper = build_helper(lambda _: None)
+    assert helper is not None
+    with ServicePool(1, HttpOffer(helper)) as pool, pool.lease() as lent:
+        yield lent
+
+
+@pytest.fixture
+def episode(client: ControlClient) -> Iterator[Listened]:
+    with listening(client, episode_spec(calls=100)) as open_episode:
+        yield open_episode
+
+
+class Seat:
+    """Runs commands in boxes at one seat."""
+
+    def __init__(self, engine: Engine, image: Image, episode: Listened) -> None:
+        self._engine = engine
+        self._image = image
+        self._gloves = Path(episode.directory)
+
+    def run(self, *command: str) -> tuple[int, str]:
+        code, output = self.run_whole(*command)
+        return code, output.stdout.decode()
+
+    def run_whole(self, *command: str) -> tuple[int, BoxOutput]:
+        image = replace(self._image, command=command)
+        with ExitStack() as stack:
+            box = self._engine.start(BoxSpec(image=image, gloves=self._gloves))
+            stack.callback(box.close)
+            ended = box.wait(PATIENCE_MS)
+            assert ended is not None
+            return ended.code, box.close()
+
+
+@pytest.fixture
+def seat(engine: Engine, episode: Listened) -> Seat:
+    return Seat(engine, engine.prepare(AgentSource(AgentKind.BUILTIN, "noop")), episode)
+
+
+def test_a_shell_agent_needs_nothing_else(seat: Seat, episode: Listened) -> None:
+    assert seat.run(HELPER, "task") == (0, "Do it.\n")
+    code, text = seat.run(HELPER, "tools")
+    assert [tool["name"] for tool in json.loads(text)][:2] == ["get_account", "update_account"]
+    code, text = seat.run(HELPER, "call", "get_account", '{"id": "ax1"}')
+    assert (code, json.loads(text)) == (0, {"account": {"id": "ax1", "tier": "basic"}})
+    code, text = seat.run(HELPER, "call", "no such/tool?")
+    assert (code, json.loads(text)["code"]) == (1, "unknown_tool")
+    code, text = seat.run(HELPER, "call", "get_account", "[]")
+    assert (code, json.loads(text)["refusal"]) == (2, "malformed")
+    assert seat.run(HELPER, "submit", "42 é") == (0, '{"accepted":true}\n')
+    assert seat.run(HELPER, "give-up", "too late") == (0, '{"accepted":false}\n')
+    episode.close()
+    ends = [event["end"] for event in episode.events if event["kind"] == "seat_ended"]
+    assert ends == [{"outcome": "finished", "answer": "42 é"}]
+
+
+def test_a_client_with_nothing_but_a_base_address_gets_through(seat: Seat) -> None:
+    code, text = seat.run(HELPER, "run", "--port", "4141", "--", "python3", "-c", ASK_OVER_PORT)
+    account = '{"account":{"id":"ax1","tier":"basic"}}'
+    assert (code, text.splitlines()) == (7, [account] * 3 + ["900000"])
+
+
+def test_it_speaks_mcp_over_a_pipe(seat: Seat) -> None:
+    code, text = seat.run("python3", "-c", SPEAK_MCP)
+    tools = ["get_account", "update_account", "create_account", "close_account", "submit", "give_up"]
+    assert (code, text.splitlines()) == (0, ["Do it.", str(tools), "True", "0"])
+
+
+def test_it_says_how_it_is_used(seat: Seat) -> None:
+    for wrong in ((), ("call",), ("run", "--port", "0", "--", "true"), ("run", "--port", "1", "true")):
+        code, output = seat.run_whole(HELPER, *wrong)
+        assert (code, output.stdout) == (64, b"")
+        assert b"glovebox call NAME" in output.stderr
+    assert seat.run(HELPER, "--help")[0] == 0
+    code, output = seat.run_whole(HELPER, "run", "--port", "4141", "--", "/no/such/program")
+    assert (code, output.stderr) == (127, b"glovebox: /no/such/program: No such file or directory\n")
+
+
+def test_it_cannot_be_changed_from_inside(containing_engine: Engine, episode: Listened) -> None:
+    image = containing_engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
+    seat = Seat(containing_engine, image, episode)
+    code, output = seat.run_whole("python3", "-c", f"open({HELPER!r}, 'ab')")
+    assert code == 1
+    assert b"Permission denied" in output.stderr or b"Read-only file system" in output.stderr
+    seat.run("python3", "-c", f"import os; os.unlink({HELPER!r})")
+    assert seat.run(HELPER, "task")[0] == 0
+
+
+def test_an_image_with_nothing_in_it_will_do(container_engine: Engine, episode: Listened) -> None:
+    daemon = Daemon()
+    try:
+        empty = BytesIO()
+        TarFile(fileobj=empty, mode="w").close()
+        empty.seek(0)
+        import_image(daemon, empty, NOTHING, ())
+        image = Image(NOTHING, "", ())
+        assert Seat(container_engine, image, episode).run(HELPER, "task") == (0, "Do it.\n")
+    finally:
+        daemon.client.remove_image(NOTHING)
+        daemon.close()

@@ -1,0 +1,87 @@
+"""The sandbox service in a container of its own, with nothing but a folder for its sockets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from glovebox_agent.seat import Value
+from glovebox_agent.session import Session
+from testcontainers.core.config import testcontainers_config
+from testcontainers.core.container import DockerContainer
+
+from runner.service.confinement import SERVICE_UID
+from runner.wire.control_client import ControlClient
+from runner.wire.ports import Opened
+from tests.architecture.project import ROOT
+from tests.parts.specs import episode_spec
+
+pytestmark = [pytest.mark.docker, pytest.mark.image]
+
+IMAGE = "glovebox/service:tested"
+BUILD_TIMEOUT_S = 120
+ANSWER_TIMEOUT_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def sockets() -> Iterator[Path]:
+    with TemporaryDirectory(prefix="gs-") as folder:
+        Path(folder).chmod(0o711)
+        os.chown(folder, SERVICE_UID, SERVICE_UID)
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def container(sockets: Path) -> Iterator[DockerContainer]:
+    if os.geteuid() != 0:
+        pytest.skip("only root can hand a folder to the service's user")
+    build = [str(ROOT / "sandbox_images/service/build"), IMAGE]
+    subprocess.run(build, check=True, capture_output=True, timeout=BUILD_TIMEOUT_S)
+    # Its reaper is an image that would have to be fetched; the with statement below stops what it started.
+    testcontainers_config.ryuk_disabled = True
+    service = DockerContainer(IMAGE).with_command(f"{sockets}/s")
+    service.with_volume_mapping(str(sockets), str(sockets), "rw")
+    service.with_kwargs(
+        network_mode="none",
+        read_only=True,
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        pids_limit=512,
+        mem_limit="1g",
+        stdin_open=True,
+    )
+    with service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def client(container: DockerContainer, sockets: Path) -> Iterator[ControlClient]:
+    connected = ControlClient(f"{sockets}/s/control.sock")
+    try:
+        connected.wait_until_ready(ANSWER_TIMEOUT_S)
+        yield connected
+    finally:
+        connected.close()
+
+
+def test_an_episode_is_played_in_it(client: ControlClient) -> None:
+    spec = episode_spec({"fault_type": "timeout", "trigger": {"on_nth_call": 1}}, episode_id="in-a-container")
+    messages = client.open_episode(spec)
+    opened = next(messages)
+    assert isinstance(opened, Opened)
+    with Session(Path(opened.seats[0].directory) / "grpc.sock") as session:
+        session.call("get_account", {"id": "ax1"})
+        assert isinstance(session.call("get_account", {"id": "ax1"}).result, Value)
+    assert client.close_episode("in-a-container", timed_out=False)
+
+
+def test_it_holds_nothing_that_knows_a_right_answer(container: DockerContainer) -> None:
+    looks = "print(os.getuid(), os.listdir('/service/runner'), os.listdir('/service/runner/core'))"
+    said = container.exec(["python3", "-c", f"import os; {looks}"]).output.decode()
+    assert said.startswith(f"{SERVICE_UID} ")
+    assert "gold.py" not in said
+    assert not {"scorers", "benchmarks", "engines", "orchestrator"} & set(said.replace("'", " ").split())

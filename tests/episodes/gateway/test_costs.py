@@ -1,0 +1,192 @@
+"""What a model costs is counted where no agent reaches, whatever a provider reports."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from runner.testing.scripted_models import ScriptedModels
+from runner.testing.scripted_replies import ScriptedReply
+from runner.wire.ports import TimeGranted
+from tests.parts.http import HttpGloves
+from tests.parts.listening import wait_until
+from tests.parts.models import (
+    CHAT,
+    MESSAGES,
+    RESPONSES,
+    Asker,
+    Script,
+    chat,
+    question,
+    with_budget,
+)
+
+each_path = pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
+
+
+@each_path
+@with_budget(model_tokens=100_000)
+def test_an_answer_is_passed_on_and_charged_as_reported(seat: Asker, script: Script, path: str) -> None:
+    script.says(ScriptedReply(text="It is so.", usage=(30, 7)))
+    status, answer = seat.ask(path, question(path))
+    assert status == 200
+    assert "It is so." in json.dumps(answer)
+    assert seat.left()["modelTokens"] == 100_000 - 37
+    (call,) = seat.calls()
+    assert (call["model"], call["status"], call["spent"]["model_tokens"]) == ("m1", 200, 37)
+
+
+@with_budget(model_calls=1)
+def test_of_fifty_at_once_on_a_budget_of_one_one_is_admitted(
+    seat: Asker, script: Script, models: ScriptedModels
+) -> None:
+    script.says(ScriptedReply(text="once", pause_s=0.3))
+    before = len(models.asked)
+
+    def ask(_: int) -> int:
+        with closing(HttpGloves(seat.episode.directory)) as http:
+            return http.send(CHAT, json.dumps(chat()))[0]
+
+    with ThreadPoolExecutor(50) as threads:
+        statuses = list(threads.map(ask, range(50)))
+    assert sorted(set(statuses)) in ([200, 402], [200, 402, 410])
+    assert statuses.count(200) == 1
+    assert len(models.asked) - before == 1
+    seat.episode.close()
+    end = {"outcome": "out_of_budget", "kind": "model_calls"}
+    assert [event["end"] for event in seat.episode.events if event["kind"] == "seat_ended"] == [end]
+
+
+@with_budget(model_tokens=2_000)
+@pytest.mark.parametrize("usage", [None, (0, 0), (1, 0)])
+def test_a_provider_that_reports_nothing_or_too_little_gives_nothing_back(
+    seat: Asker, script: Script, usage: tuple[int, int] | None
+) -> None:
+    script.says(ScriptedReply(text="word " * 90, usage=usage))
+    request = chat()
+    statuses = [seat.ask(CHAT, request)[0] for _ in range(30)]
+    reserved = 100 + (len(json.dumps(request)) if usage != (1, 0) else 1)
+    assert statuses.count(200) <= 2_000 // reserved
+    assert statuses[-1] == 410
+
+
+@with_budget(model_tokens=100_000)
+def test_a_long_answer_for_one_token_is_not_believed(seat: Asker, script: Script) -> None:
+    script.says(ScriptedReply(text="word " * 5_000, usage=(20, 1)))
+    seat.ask(CHAT, chat(max_tokens=30_000))
+    assert seat.left()["modelTokens"] == 100_000 - 20 - 30_000
+
+
+@with_budget(model_microusd=1_000)
+def test_money_is_counted_by_the_price_table(seat: Asker, script: Script) -> None:
+    script.says(ScriptedReply(text="ok", usage=(50, 10)))
+    assert seat.ask(CHAT, chat("m-cheap"))[0] == 200
+    assert seat.left()["modelMicrousd"] == 1_000 - 50 - 20
+    assert seat.ask(CHAT, chat("m-of-unknown-price"))[1]["error"]["code"] == "no_price"
+    status, answer = seat.ask(CHAT, chat("m-dear"))
+    assert (status, answer["error"]["code"]) == (402, "out_of_budget")
+
+
+@with_budget(wall_ms=20_000, model_calls=10)
+def test_a_busy_provider_is_asked_again_at_our_cost(
+    seat: Asker, script: Script, models: ScriptedModels
+) -> None:
+    busy = ScriptedReply(status=429, headers={"retry-after": "0.2"})
+    script.says(busy, ScriptedReply(status=503), ScriptedReply(status=529), ScriptedReply(text="at last"))
+    before = len(models.asked)
+    status, answer = seat.ask(CHAT, chat())
+    assert (status, answer["choices"][0]["message"]["content"]) == (200, "at last")
+    assert len(models.asked) - before == 4
+    assert seat.left()["modelCalls"] == 9, "four attempts are one call"
+    granted = [message for message in seat.episode.messages if isinstance(message, TimeGranted)]
+    assert len(granted) == 1
+    assert seat.left()["wallMs"] > 20_000 - 2_000
+
+
+@with_budget(wall_ms=60_000)
+def test_time_that_parallel_calls_lose_together_is_given_back_once(seat: Asker, script: Script) -> None:
+    busy = ScriptedReply(status=429, headers={"retry-after": "0.2"})
+    script.says(*[busy] * 16, ScriptedReply(text="at last"))
+    began = time.monotonic()
+
+    def ask(number: int) -> int:
+        with closing(HttpGloves(seat.episode.directory)) as http:
+            return http.send(CHAT, json.dumps(chat(text=str(number))))[0]
+
+    with ThreadPoolExecutor(16) as threads:
+        assert set(threads.map(ask, range(16))) == {200}
+    took_ms = (time.monotonic() - began) * 1000
+    granted = [one.granted_ms for one in seat.episode.messages if isinstance(one, TimeGranted)]
+    assert 200 <= sum(granted) <= took_ms
+
+
+@with_budget(model_tokens=100_000)
+def test_what_the_provider_calls_wrong_is_passed_on_and_costs_nothing(seat: Asker, script: Script) -> None:
+    script.says(ScriptedReply(status=400))
+    assert seat.ask(CHAT, chat()) == (400, {"error": {"message": "as scripted", "type": "scripted"}})
+    assert seat.left()["modelTokens"] == 100_000
+
+
+@with_budget(model_tokens=100_000)
+def test_a_stream_that_is_hung_up_on_costs_what_was_reserved(seat: Asker, script: Script) -> None:
+    script.says(ScriptedReply(text="never ends", stalls_after=2))
+    request = json.dumps(chat(stream=True))
+    with closing(HttpGloves(seat.episode.directory)) as short:
+        answer = short.open(CHAT, request)
+        assert answer.readline()
+        answer.close()
+    assert wait_until(lambda: seat.left()["modelTokens"] == 100_000 - 100 - len(request))
+
+
+@with_budget(model_tokens=100_000)
+@pytest.mark.parametrize("value", [0, -1, 100.0, 1e5, True, "9", [9], 10**30])
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "n"])
+def test_a_bound_that_is_no_number_of_tokens_is_not_passed_on(seat: Asker, name: str, value: Any) -> None:
+    status, answer = seat.ask(CHAT, chat(**{name: value}))
+    assert (status, answer["error"]["code"]) == (400, "malformed")
+    assert answer["error"]["message"].startswith(name)
+    assert seat.left()["modelTokens"] == 100_000
+
+
+@with_budget(model_tokens=100_000)
+@pytest.mark.parametrize("bound", [{"max_tokens": 1_000}, {"max_tokens": None}], ids=["own", "ours"])
+def test_a_hundred_answers_are_reserved_a_hundred_times(
+    seat: Asker, script: Script, models: ScriptedModels, bound: dict[str, Any]
+) -> None:
+    script.says(ScriptedReply(text="ok"))
+    before = len(models.asked)
+    status, answer = seat.ask(CHAT, chat(n=128, **bound))
+    assert (status, answer["error"]["code"]) == (402, "out_of_budget")
+    assert len(models.asked) == before
+
+
+@with_budget(model_tokens=100_000)
+def test_who_hangs_up_while_a_provider_is_asked_again_leaves_nothing_reserved(
+    seat: Asker, script: Script
+) -> None:
+    busy = ScriptedReply(status=429, headers={"retry-after": "0.2"})
+    script.says(busy, busy, ScriptedReply(status=400))
+    request = json.dumps(chat())
+    with closing(HttpGloves(seat.episode.directory)) as short:
+        short.connection.request("POST", CHAT, request)
+        assert wait_until(lambda: seat.left()["modelTokens"] == 100_000 - 100 - len(request))
+    assert wait_until(lambda: seat.left()["modelTokens"] == 100_000)
+    assert [call["status"] for call in seat.calls()] == [400]
+
+
+@with_budget(model_tokens=100_000)
+@pytest.mark.parametrize("value", [b"\xe9", b"tools-\xff", b"a\tb"])
+def test_a_header_that_cannot_be_passed_on_is_left_out(
+    seat: Asker, script: Script, models: ScriptedModels, value: bytes
+) -> None:
+    script.says(ScriptedReply(text="ok", usage=(30, 7)))
+    headers = {"anthropic-beta": value.decode("latin-1"), "openai-beta": "plain"}
+    assert seat.http.send(CHAT, json.dumps(chat()), headers)[0] == 200
+    assert "anthropic-beta" not in models.asked[-1].headers
+    assert models.asked[-1].headers["openai-beta"] == "plain"
+    assert seat.left()["modelTokens"] == 100_000 - 37

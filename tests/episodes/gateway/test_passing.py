@@ -1,0 +1,162 @@
+"""What is asked of a model passes untouched, and what must not pass does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.orchestrator.service_pool import HttpOffer, ServicePool
+from runner.testing.scripted_models import ScriptedModels
+from runner.testing.scripted_replies import ScriptedReply, ToolUse
+from runner.wire.control_client import ControlClient
+from tests.parts.http import HttpGloves
+from tests.parts.listening import listening, wait_until
+from tests.parts.models import (
+    CHAT,
+    KEY,
+    MESSAGES,
+    RESPONSES,
+    Asker,
+    Script,
+    chat,
+    gateway_settings,
+    question,
+    with_budget,
+)
+from tests.parts.specs import episode_spec
+
+each_path = pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
+
+
+@each_path
+def test_a_request_reaches_the_provider_as_it_was_written(
+    seat: Asker, script: Script, models: ScriptedModels, path: str
+) -> None:
+    script.says(ScriptedReply(text="ok", tools=(ToolUse("get_account", {"id": "ax1"}),)))
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    text = json.dumps(question(path, metadata={"é": 1.0, "n": 10**30}, extra=[image]), indent=3)
+    seat.ask(path, text)
+    asked = models.asked[-1]
+    assert (asked.path, asked.body) == (path, text.encode())
+    carried = asked.headers.get("x-api-key") or asked.headers["authorization"]
+    assert carried in (KEY, f"Bearer {KEY}")
+    assert "glovebox" not in str(asked.headers)
+
+
+@each_path
+@with_budget(model_tokens=100_000)
+def test_a_stream_is_passed_on_word_by_word(seat: Asker, script: Script, path: str) -> None:
+    script.says(ScriptedReply(text="one two three four", usage=(40, 9), pause_s=0.1))
+    more: dict[str, Any] = {"stream_options": {"include_usage": True}} if path == CHAT else {}
+    began = time.monotonic()
+    answer = seat.http.open(path, json.dumps(question(path, stream=True, **more)))
+    assert answer.headers["content-type"] == "text/event-stream"
+    first = answer.readline()
+    first_s = time.monotonic() - began
+    rest = answer.read()
+    assert b"data:" in first + rest
+    assert b"four" in rest
+    assert first_s < (time.monotonic() - began) / 2, "the first word did not wait for the last"
+    assert wait_until(lambda: seat.left()["modelTokens"] == 100_000 - 49)
+
+
+@with_budget(model_tokens=100_000)
+def test_malformed_parts_of_a_stream_are_not_the_gateways_business(seat: Asker, script: Script) -> None:
+    rubbish = b"data: {usage: [\n\n\xff\xfe\n"
+    script.says(ScriptedReply(text="a b", usage=(11, 2), malformed=rubbish))
+    request = chat(stream=True, stream_options={"include_usage": True})
+    _, body = seat.http.send(CHAT, json.dumps(request))
+    assert rubbish in body
+    assert wait_until(lambda: seat.left()["modelTokens"] == 100_000 - 13)
+
+
+@pytest.mark.parametrize(
+    ("path", "request_body", "status", "code"),
+    [
+        (CHAT, "[]", 400, "malformed"),
+        (CHAT, "{", 400, "malformed"),
+        (CHAT, '{"model": 7}', 400, "malformed"),
+        (CHAT, "[" * 100_000, 400, "malformed"),
+        ("/v1/embeddings", "{}", 400, "malformed"),
+        (CHAT, '{"model": "another"}', 404, "unknown_model"),
+    ],
+)
+def test_what_cannot_be_passed_on_is_refused_in_one_of_few_words(
+    seat: Asker, path: str, request_body: str, status: int, code: str
+) -> None:
+    answered, answer = seat.ask(path, request_body)
+    assert (answered, answer["error"]["code"]) == (status, code)
+
+
+def test_what_a_seat_has_under_way_is_bounded_in_memory(seat: Asker, script: Script) -> None:
+    script.says(ScriptedReply(text="ok", pause_s=2.0))
+    large = json.dumps(chat(text="x" * (20 * 1024 * 1024)))
+
+    def ask(_: int) -> int:
+        with closing(HttpGloves(seat.episode.directory)) as http:
+            try:
+                return http.send(CHAT, large)[0]
+            except OSError:
+                return 413  # Answered, and hung up on, before it was all sent.
+
+    with ThreadPoolExecutor(6) as threads:
+        statuses = sorted(threads.map(ask, range(6)))
+    assert statuses[0] == 200
+    assert statuses.count(200) <= 3
+    assert set(statuses) == {200, 413}
+    assert seat.ask(CHAT, chat())[0] == 200, "room is given back"
+
+
+def test_after_the_end_no_model_answers(seat: Asker, script: Script) -> None:
+    script.says(ScriptedReply(text="ok"))
+    seat.http.rpc("Submit", {"answer": "done"})
+    assert seat.ask(CHAT, chat())[1]["error"]["code"] == "ended"
+
+
+def test_many_streams_at_once_lose_nothing(client: ControlClient, script: Script) -> None:
+    words = " ".join(f"w{number}" for number in range(20))
+    script.says(ScriptedReply(text=words, pause_s=0.02))
+
+    def ask(directory: str) -> int:
+        with closing(HttpGloves(directory)) as http:
+            _, body = http.send(CHAT, json.dumps(chat(stream=True)))
+            return body.count(b'"content": "w')
+
+    specs = [episode_spec(episode_id=f"many{number}") for number in range(4)]
+    with (
+        listening(client, specs[0]) as one,
+        listening(client, specs[1]) as two,
+        listening(client, specs[2]) as three,
+        listening(client, specs[3]) as four,
+        ThreadPoolExecutor(200) as threads,
+    ):
+        rooms = [one.directory, two.directory, three.directory, four.directory] * 50
+        assert list(threads.map(ask, rooms)) == [20] * 200
+
+
+def test_the_key_is_nowhere_but_in_the_service(
+    seat: Asker,
+    script: Script,
+    models: ScriptedModels,
+    pool: ServicePool,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    script.says(ScriptedReply(text="ok"))
+    _, body = seat.ask(CHAT, chat())
+    seat.ask(CHAT, '{"model": "another"}')
+    seat.episode.close()
+    assert KEY not in json.dumps(body)
+    assert KEY not in str(seat.episode.messages)
+    pid = pool.workers()[0].pid
+    assert KEY.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
+    every = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
+    assert not any(KEY.encode() in line for line in every)
+    assert KEY not in "".join(capfd.readouterr())
+    assert KEY not in repr(HttpOffer(None, gateway_settings(models)))

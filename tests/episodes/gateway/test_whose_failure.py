@@ -1,0 +1,100 @@
+"""An agent cannot make a failure of ours out of its own; what is ours still ends the episode unscored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+
+from runner.gateway.settings import ModelsMode
+from runner.orchestrator.service_pool import HttpOffer, ServicePool
+from runner.testing.scripted_models import ScriptedModels
+from runner.testing.scripted_replies import ScriptedReply
+from runner.wire.ports import TimeGranted
+from tests.parts.listening import listening, wait_until
+from tests.parts.models import CHAT, Asker, Script, chat, gateway_settings, with_budget
+from tests.parts.specs import episode_spec
+
+SAID = {"error": {"message": "as scripted", "type": "scripted"}}
+
+
+@contextmanager
+def new_service(models: ScriptedModels, **change: Any) -> Iterator[Asker]:
+    """Give a seat in a service that nobody has asked anything."""
+    offer = HttpOffer(None, gateway_settings(models, **change))
+    with ServicePool(1, offer) as pool, pool.lease() as client, listening(client, episode_spec()) as episode:
+        asker = Asker(episode)
+        with closing(asker.http):
+            yield asker
+
+
+def goes_on(seat: Asker) -> bool:
+    """Return whether the agent may still work."""
+    status, _ = seat.http.rpc("GetTask", {})
+    return status == 200 and seat.episode.unhostable is None
+
+
+@with_budget(wall_ms=60_000)
+@pytest.mark.parametrize("status", [408, 409, 500, 502, 503])
+def test_a_failure_that_stays_is_an_answer_and_costs_the_agents_time(
+    seat: Asker, script: Script, models: ScriptedModels, status: int
+) -> None:
+    script.says(ScriptedReply(status=status))
+    before = len(models.asked)
+    assert seat.ask(CHAT, chat()) == (status, SAID)
+    assert len(models.asked) - before == 6
+    assert goes_on(seat)
+    assert [call["status"] for call in seat.calls()] == [status]
+    assert not [message for message in seat.episode.messages if isinstance(message, TimeGranted)]
+
+
+@pytest.mark.parametrize("status", [429, 529])
+def test_a_provider_that_stays_busy_ends_the_episode_and_not_the_agent(
+    seat: Asker, script: Script, status: int
+) -> None:
+    script.says(ScriptedReply(status=status))
+    answered, answer = seat.ask(CHAT, chat())
+    assert (answered, answer["error"]["code"]) == (424, "not_available")
+    assert wait_until(lambda: seat.episode.unhostable is not None)
+    assert seat.episode.unhostable is not None
+    assert seat.episode.unhostable.field == "models"
+    assert seat.episode.unhostable.reason == f"scripted: answers {status} (6 attempts)"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_never_worked_is_our_failure_for_a_model_of_the_run(
+    script: Script, models: ScriptedModels, status: int
+) -> None:
+    script.says(ScriptedReply(status=status))
+    with new_service(models) as seat:
+        assert seat.ask(CHAT, chat("m-of-its-own")) == (status, SAID)
+        assert goes_on(seat)
+        assert seat.ask(CHAT, chat())[0] == 424
+        assert wait_until(lambda: seat.episode.unhostable is not None)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_has_worked_is_not_what_is_refused(seat: Asker, script: Script, status: int) -> None:
+    script.says(ScriptedReply(text="ok"), ScriptedReply(status=status))
+    assert seat.ask(CHAT, chat())[0] == 200
+    assert seat.ask(CHAT, chat()) == (status, SAID)
+    assert goes_on(seat)
+
+
+def test_in_replay_only_a_model_of_the_run_makes_it_another_run(models: ScriptedModels) -> None:
+    with new_service(models, mode=ModelsMode.REPLAY) as seat:
+        status, answer = seat.ask(CHAT, chat("m-of-its-own"))
+        assert (status, answer["error"]["code"]) == (412, "not_recorded")
+        assert goes_on(seat)
+        assert seat.ask(CHAT, chat())[1]["error"]["code"] == "not_recorded"
+        assert wait_until(lambda: seat.episode.unhostable is not None)
+
+
+def test_a_question_that_was_not_recorded_is_in_the_trace(models: ScriptedModels) -> None:
+    with new_service(models, mode=ModelsMode.REPLAY) as seat:
+        seat.ask(CHAT, chat("m-of-its-own"))
+        (call,) = seat.calls()
+        assert (call["model"], call["status"]) == ("m-of-its-own", 412)
+        assert call["spent"]["model_tokens"] == 0

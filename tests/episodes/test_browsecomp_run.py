@@ -1,0 +1,74 @@
+"""A whole run of BrowseComp-Plus: whatever it leaves on disk holds no question in plain text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from runner.benchmarks.table import load_suite
+from runner.cli.report import report
+from runner.core.outcome import Finished
+from runner.orchestrator.config import run_config
+from runner.orchestrator.rescore import rescore
+from runner.records.run_folder import RunFolder
+from tests.parts.browsecomp import QUESTIONS, write_plus
+from tests.parts.folders import short_folder
+from tests.parts.libraries import play
+
+CHATTY = '''"""Prints what it is asked, and answers with it."""
+from glovebox_agent import Answer
+
+class Chatty:
+    def reset(self): pass
+    def act(self, observation):
+        print(observation["instruction"])
+        if not observation["transcript"]:
+            return {"tool_name": "search", "args": {"query": observation["instruction"][-300:]}}
+        return Answer("[101] " + observation["instruction"] + "\\nExact Answer: Ottoline Brask")
+'''
+
+
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch) -> RunFolder:  # type: ignore[misc]
+    """A run of the searcher and of an agent that repeats the question wherever it can."""
+    with short_folder() as place:
+        (Path(place) / "chatty_agent.py").write_text(CHATTY)
+        monkeypatch.chdir(place)
+        config = run_config(
+            {
+                "suite": f"browsecomp-plus:{write_plus(Path(place) / 'plus')}:judge=exact",
+                "agents": ("searcher", "chatty_agent:Chatty"),
+                "engine": "process",
+                "i_trust_this_agent": True,
+            }
+        )
+        yield play(config, Path(place) / "run")
+
+
+def test_nothing_that_a_run_leaves_holds_a_question(folder: RunFolder) -> None:
+    pytest.importorskip("vl_convert")
+    ends = [row.outcome for row in folder.rows()]
+    assert all(isinstance(end, Finished) for end in ends), ends
+    done = CliRunner().invoke(report, [str(folder.path), "--out", str(folder.path / "report")])
+    assert done.exit_code == 0, done.output
+    left = [path for path in folder.path.rglob("*") if path.is_file()]
+    assert len(left) > 8
+    for path in left:
+        content = path.read_bytes()
+        for question, _ in QUESTIONS:
+            for piece in (question, question[10:40]):
+                assert piece.encode() not in content, path
+
+
+def test_it_is_judged_again_from_what_is_stored(folder: RunFolder) -> None:
+    again = rescore(folder)
+    assert [row.score for row in again] == [row.score for row in folder.rows()]
+    assert {row.score.success for row in again} == {True, False}
+
+
+def test_it_has_no_oracle_to_hand_over(tmp_path: Path) -> None:
+    with short_folder() as place:
+        suite = load_suite(f"browsecomp-plus:{write_plus(Path(place) / 'plus')}")
+    assert all(case.gold.oracle is None for case in suite.cases)

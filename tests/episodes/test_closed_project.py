@@ -1,0 +1,67 @@
+"""A project under a folder that others cannot enter, such as root's home, serves after root was given up."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from glovebox_agent.seat import Failure
+from glovebox_agent.session import Session
+
+from runner.orchestrator.service_pool import START_TIMEOUT_S
+from runner.profiles.table import PROFILES
+from runner.wire.control_client import ControlClient
+from runner.wire.ports import Opened
+from tests.architecture.project import ROOT
+from tests.conformance.worlds.examples import EXAMPLES
+from tests.parts.folders import short_folder
+from tests.parts.specs import episode_spec
+
+EVERY_FAULT = [
+    {"fault_type": name} for name in ("adversarial_error", "authz", "rate_limit", "schema_drift", "timeout")
+]
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[ControlClient]:
+    with tempfile.TemporaryDirectory() as closed, short_folder() as sockets:
+        for name in ("runner", "snapshots", "proto"):
+            shutil.copytree(ROOT / name, f"{closed}/{name}", ignore=shutil.ignore_patterns("__pycache__"))
+        process = subprocess.Popen(
+            # -S, so that nothing is found by the links of an editable installation.
+            [sys.executable, "-S", "-m", "runner.service", f"{sockets}/s", "--worlds", ",".join(EXAMPLES)],
+            env={"PYTHONPATH": f"{closed}:{closed}/proto:{sysconfig.get_path('purelib')}"},
+            cwd="/",
+            stdin=subprocess.PIPE,
+        )
+        client = ControlClient(f"{sockets}/s/control.sock")
+        try:
+            client.wait_until_ready(START_TIMEOUT_S)
+            yield client
+        finally:
+            client.close()
+            process.kill()
+            process.communicate()
+
+
+@pytest.mark.parametrize("profile", list(PROFILES))
+@pytest.mark.parametrize("world", list(EXAMPLES))
+def test_every_world_lives_there(service: ControlClient, world: str, profile: str) -> None:
+    example = EXAMPLES[world]
+    spec = episode_spec(
+        *EVERY_FAULT, episode_id=world + profile, world=world, profile=profile, state=example.state
+    )
+    messages = service.open_episode(spec)
+    opened = next(messages)
+    assert isinstance(opened, Opened)
+    with Session(Path(opened.seats[0].directory) / "grpc.sock") as session:
+        for call in (*example.reading, *example.changing, *example.refused):
+            session.call(call.tool_name, dict(call.arguments))
+        assert isinstance(session.call("no_such_tool", {"deep": [["\u00e9"]]}).result, Failure)
+    service.close_episode(spec.episode_id, timed_out=False)

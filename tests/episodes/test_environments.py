@@ -1,0 +1,156 @@
+"""The same tasks live, recorded, replayed and offline, through a real service that is no user of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.core.errors import InputError
+from runner.orchestrator.launch import Progress, resume_run
+from runner.orchestrator.rescore import rescore
+from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.cut_short import cut_short
+from tests.parts.folders import short_folder
+from tests.parts.libraries import article, calls_of, config_for, play, publish, seal, write_tasks
+from tests.unit.snapshots.building import build
+from tests.unit.snapshots.sites import Site, serving
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """Three pages and an index of them."""
+    with serving() as server:
+        publish(server)
+        yield server
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that a service which gives root up can enter."""
+    with short_folder() as folder:
+        write_tasks(Path(folder) / "tasks.jsonl")
+        yield Path(folder)
+
+
+def successes(folder: Any) -> dict[str, bool | None]:
+    return {row.name.task: row.score.success for row in folder.rows()}
+
+
+def test_what_was_recorded_is_replayed_and_sealed_without_a_request(site: Site, place: Path) -> None:
+    tasks, recording = place / "tasks.jsonl", place / "recording"
+    recorded = play(config_for(site, tasks, "record", recording=recording), place / "recorded")
+    assert set(successes(recorded).values()) == {True}
+    asked = len(site.requests)
+    site.routes.clear()
+
+    replayed = play(config_for(site, tasks, "replay", recording=recording), place / "replayed")
+    assert calls_of(replayed) == calls_of(recorded)
+    snapshot = seal(recording, place / "snapshot")
+    offline = play(config_for(site, tasks, "offline", snapshot=snapshot), place / "offline")
+    assert set(successes(offline).values()) == {True}
+    assert len(site.requests) == asked
+
+
+def test_replaying_a_recorded_run_asks_nobody_and_leaves_the_recording_as_it_is(
+    site: Site, place: Path
+) -> None:
+    recording = place / "recording"
+    play(config_for(site, place / "tasks.jsonl", "record", recording=recording), place / "recorded")
+    asked = len(site.requests)
+    kept = {path: path.read_bytes() for path in recording.rglob("*") if path.is_file()}
+    report = glovebox_json("replay", str(place / "recorded"), "--json")
+    assert (report["replayed"], report["differences"], report["missing"]) == (3, [], [])
+    assert len(site.requests) == asked
+    assert {path: path.read_bytes() for path in recording.rglob("*") if path.is_file()} == kept
+
+
+def test_a_live_run_is_not_replayed(site: Site, place: Path) -> None:
+    play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
+    asked = len(site.requests)
+    glovebox("replay", str(place / "live"), status=2)
+    assert len(site.requests) == asked
+
+
+def test_rows_and_traces_say_where_pages_came_from(site: Site, place: Path) -> None:
+    folder = play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
+    for row in folder.rows():
+        assert row.environment == "live"
+        assert json.loads(folder.read_trace(row)[0].event_json)["environment"] == "live"
+    assert [row.to_json() for row in rescore(folder)] == [row.to_json() for row in folder.rows()]
+
+
+def test_the_state_is_of_the_same_digest_in_every_environment(site: Site, place: Path) -> None:
+    tasks, recording = place / "tasks.jsonl", place / "recording"
+    folders = [
+        play(config_for(site, tasks, "record", recording=recording), place / "recorded"),
+        play(config_for(site, tasks, "live"), place / "live"),
+        play(
+            config_for(site, tasks, "offline", snapshot=seal(recording, place / "snapshot")),
+            place / "offline",
+        ),
+    ]
+    digests = {
+        json.loads(record.event_json).get("state")
+        for folder in folders
+        for row in folder.rows()
+        for record in folder.read_trace(row)
+    }
+    assert len(digests - {None}) == 1
+
+
+def test_a_page_that_was_not_recorded_is_refused_and_never_fetched(site: Site, place: Path) -> None:
+    tasks, recording = place / "tasks.jsonl", place / "recording"
+    moved = site.routes.pop("/owls")
+    play(config_for(site, tasks, "record", recording=recording, seed=0), place / "recorded")
+    site.routes["/owls"] = moved
+    again = play(
+        config_for(site, tasks, "replay", recording=recording, agents=("other=searcher",)), place / "replayed"
+    )
+    failures = [call[3]["code"] for calls in calls_of(again).values() for call in calls if call[3]]
+    assert set(failures) == {"not_recorded"}
+
+
+def test_live_pages_that_change_or_fail_are_answers_and_not_ours(site: Site, place: Path) -> None:
+    site.routes["/owls"] = article("owls", "Owls hunt whenever they like.")
+    site.routes["/cats"] = lambda connection: connection.close()
+    folder = play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
+    assert not any(row.is_infra for row in folder.rows())
+    assert successes(folder) == {"owls": False, "cats": False, "foxes": True}
+    failed = [call[3]["code"] for calls in calls_of(folder).values() for call in calls if call[3]]
+    assert "fetch_failed" in failed
+
+
+def test_a_host_that_is_not_allowed_is_refused_by_the_service(site: Site, place: Path) -> None:
+    fetch = {**site.policy().model_dump(), "hosts": ("other.example",)}
+    folder = play(config_for(site, place / "tasks.jsonl", "live", fetch=fetch), place / "live")
+    failures = {call[3]["message"] for calls in calls_of(folder).values() for call in calls if call[3]}
+    assert failures
+    assert all("host_not_allowed" in message for message in failures)
+    assert [path for path in site.paths if path not in ("/index.json", "/robots.txt")] == []
+
+
+def test_a_run_is_resumed_in_the_environment_it_began_in(site: Site, place: Path) -> None:
+    folder = play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
+    cut_short(folder.path, 1)
+    resume_run(folder, _silent())
+    assert [row.environment for row in folder.rows()] == ["live"] * 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a service that root starts is another user")
+def test_a_snapshot_where_the_service_could_not_enter_is_refused_first(site: Site, place: Path) -> None:
+    closed = place / "closed"
+    build(closed / "snapshot")
+    closed.chmod(0o700)
+    config = config_for(site, place / "tasks.jsonl", "offline", snapshot=closed / "snapshot")
+    with pytest.raises(InputError, match=f"cannot enter {closed}"):
+        play(config, place / "offline")
+    assert not (place / "offline").exists()
+
+
+def _silent() -> Progress:
+    return Progress(lambda *_: None, lambda _: None, lambda _: None)

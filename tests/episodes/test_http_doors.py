@@ -1,0 +1,248 @@
+"""The second socket of a seat: the same seat as the first, and no way around its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from runner.orchestrator.service_pool import HttpOffer, ServicePool
+from runner.wire.control_client import ControlClient
+from runner.wire.http.listener import HttpLimits
+from tests.parts.gloves import gloves
+from tests.parts.http import HttpGloves
+from tests.parts.listening import Listened, listening, wait_until
+from tests.parts.mcp import McpGloves
+from tests.parts.specs import episode_spec
+
+GET = {"toolName": "get_account", "argumentsJson": '{"id":"ax1"}'}
+LIMITS = HttpLimits()
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[ControlClient]:
+    with ServicePool(1, HttpOffer(Path(shutil.which("true") or "/bin/true"))) as pool, pool.lease() as lent:
+        yield lent
+
+
+@pytest.fixture
+def episode(client: ControlClient) -> Iterator[Listened]:
+    with listening(client, episode_spec(calls=100)) as open_episode:
+        yield open_episode
+
+
+@pytest.fixture
+def http(episode: Listened) -> Iterator[HttpGloves]:
+    with closing(HttpGloves(episode.directory)) as connection:
+        yield connection
+
+
+def test_without_being_asked_for_there_is_no_second_socket() -> None:
+    with ServicePool(1) as pool, pool.lease() as client, listening(client, episode_spec()) as plain:
+        assert [path.name for path in Path(plain.directory).iterdir()] == ["grpc.sock"]
+
+
+def test_the_helper_lies_beside_the_sockets_and_cannot_be_changed(episode: Listened) -> None:
+    room = Path(episode.directory)
+    assert {path.name for path in room.iterdir()} == {"grpc.sock", "http.sock", "bin"}
+    helper = room / "bin" / "glovebox"
+    assert helper.stat().st_mode & 0o777 == 0o555
+    assert subprocess.run([helper], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("begin", [b"", b"2\r\n{}\r\n0\r\n"], ids=["body", "trailer"])
+def test_a_request_that_never_ends_is_hung_up_on(episode: Listened, begin: bytes) -> None:
+    piece = b"x: " + b"y" * 4000 + b"\r\n" if begin else b"4000\r\n" + b"y" * 0x4000 + b"\r\n"
+    head = b"POST /call/get_account HTTP/1.1\r\nhost: box\r\ntransfer-encoding: chunked\r\n\r\n"
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.connect(f"{episode.directory}/http.sock")
+        agent.sendall(head + begin)
+        with pytest.raises(ConnectionError):
+            _send(agent, piece, 2 * LIMITS.request_bytes // len(piece))
+
+
+@pytest.mark.parametrize("ending", [" HTTP/1.0\r\n", " HTTP/1.1\r\nhost:\r\nconnection: close\r\n"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/nothing", "/call/", "/mcp", "/glovebox.v1.ToolService/Nothing"),
+        *("/task/", "/task/?x", "/tools/", "/submit/", "/mcp/", "/mcp/line/", "/v1"),
+    ],
+)
+def test_nobody_is_told_where_the_socket_lies(episode: Listened, path: str, ending: str) -> None:
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.settimeout(5)
+        agent.connect(f"{episode.directory}/http.sock")
+        agent.sendall(f"GET {path}{ending}\r\n".encode())
+        said = b"".join(iter(lambda: agent.recv(4096), b""))
+    assert said.startswith(b"HTTP/1.1 4")
+    assert b"http.sock" not in said
+    assert Path(episode.directory).parts[2].encode() not in said
+
+
+def test_requests_that_nobody_waits_for_are_not_piled_up(episode: Listened) -> None:
+    body = b"POST /call/get_account HTTP/1.1\r\nhost: box\r\ncontent-length: 2\r\n\r\n{"
+    more = b"}" + b"GET /task HTTP/1.1\r\nhost: box\r\n\r\n" * 1_000
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.settimeout(5)
+        agent.connect(f"{episode.directory}/http.sock")
+        agent.sendall(body)
+        with suppress(ConnectionError):
+            _send(agent, more, 1)
+            while agent.recv(65536):
+                pass
+        with pytest.raises(ConnectionError):
+            agent.sendall(b"GET ")
+
+
+def test_a_few_requests_may_follow_one_another_unasked(episode: Listened) -> None:
+    asked = b"GET /task HTTP/1.1\r\nhost: box\r\n\r\n" * LIMITS.pipelined_requests
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.settimeout(5)
+        agent.connect(f"{episode.directory}/http.sock")
+        agent.sendall(asked + b"GET /task HTTP/1.1\r\nconnection: close\r\n\r\n")
+        said = b"".join(iter(lambda: agent.recv(4096), b""))
+    assert said.count(b"HTTP/1.1 200") == LIMITS.pipelined_requests + 1
+
+
+def _send(agent: socket.socket, piece: bytes, times: int) -> None:
+    for _ in range(times):
+        agent.sendall(piece)
+
+
+def test_curl_is_enough(episode: Listened) -> None:
+    command = ["curl", "--silent", "--unix-socket", f"{episode.directory}/http.sock"]
+    address = "http://box/glovebox.v1.ToolService/CallTool"
+    done = subprocess.run([*command, address, "-d", json.dumps(GET)], capture_output=True, check=True)
+    answer = json.loads(done.stdout)
+    assert json.loads(answer["valueJson"]) == {"account": {"id": "ax1", "tier": "basic"}}
+    assert answer["remaining"] == {"calls": "99"}
+
+
+def test_every_door_leads_to_the_same_seat(episode: Listened, http: HttpGloves) -> None:
+    with gloves(episode.directory) as grpc, closing(McpGloves(episode.directory)) as mcp:
+        grpc.call("get_account", id="ax1")
+        http.rpc("CallTool", GET)
+        mcp.call("get_account", {"id": "ax1"})
+        assert grpc.task().remaining.calls == 97
+        assert mcp.call("submit", {"answer": "done"})["isError"] is False
+        assert http.rpc("Submit", {"answer": "late"})[1] == {}
+        assert grpc.call("get_account", id="ax1").ended
+    episode.close()
+    calls = [event for event in episode.events if event["kind"] == "call"]
+    assert [call["number"] for call in calls] == [1, 2, 3]
+    without_number = [{**call, "number": 0} for call in calls]
+    assert without_number[0] == without_number[1] == without_number[2]
+
+
+def test_one_call_is_admitted_where_the_budget_has_one(client: ControlClient) -> None:
+    async def storm(path: str) -> list[dict[str, object]]:
+        transport = httpx2.AsyncHTTPTransport(uds=path)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://box") as http:
+            sent = (http.post("/glovebox.v1.ToolService/CallTool", json=GET) for _ in range(50))
+            return [answer.json() for answer in await asyncio.gather(*sent)]
+
+    with listening(client, episode_spec(episode_id="one", calls=1)) as narrow:
+        answers = asyncio.run(storm(f"{narrow.directory}/http.sock"))
+        assert sum("valueJson" in answer for answer in answers) == 1
+
+
+def test_the_library_that_others_use_finds_every_tool_in_its_first_answer(episode: Listened) -> None:
+    async def visit() -> tuple[str | None, list[str], str]:
+        transport = httpx2.AsyncHTTPTransport(uds=f"{episode.directory}/http.sock")
+        async with httpx2.AsyncClient(transport=transport) as http:
+            streams = streamable_http_client("http://box/mcp", http_client=http)
+            async with Client(streams) as client:
+                tools = [tool.name for tool in (await client.list_tools()).tools]
+                result = await client.call_tool("get_account", {"id": "nobody"})
+                text = result.content[0]
+                assert text.type == "text"
+                return client.instructions, tools, text.text
+
+    instructions, tools, text = asyncio.run(visit())
+    assert instructions == "Do it."
+    assert tools == ["get_account", "update_account", "create_account", "close_account", "submit", "give_up"]
+    assert json.loads(text)["code"] == "not_found"
+
+
+def test_a_message_that_is_too_long_is_turned_away_before_it_is_read(http: HttpGloves) -> None:
+    status, body = http.send("/glovebox.v1.ToolService/CallTool", b" " * (LIMITS.body_bytes + 1))
+    assert (status, json.loads(body)["code"]) == (429, "resource_exhausted")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        ("/glovebox.v1.ToolService/CallTool", "[" * 100_000, "invalid_argument"),
+        ("/glovebox.v1.ToolService/CallTool", '{"toolName": 1}', "invalid_argument"),
+        ("/glovebox.v1.ToolService/CallTool", '{"nothing": 1}', "invalid_argument"),
+        ("/glovebox.v1.ToolService/CallTool", b"\xff\xfe", "invalid_argument"),
+        ("/glovebox.v1.ToolService/Interact", "{}", "unimplemented"),
+        ("/etc/passwd", "", "not_found"),
+    ],
+)
+def test_rubbish_is_answered_in_one_of_few_words(
+    http: HttpGloves, path: str, body: str | bytes, code: str
+) -> None:
+    assert json.loads(http.send(path, body)[1])["code"] == code
+    assert http.rpc("CallTool", GET)[0] == 200
+
+
+def test_headers_without_end_are_hung_up_on(episode: Listened) -> None:
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(f"{episode.directory}/http.sock")
+        line.settimeout(10)
+        line.sendall(b"POST / HTTP/1.1\r\n")
+        endless = b"a: b\r\n" * 1_000_000
+        with pytest.raises(OSError, match=r"[Bb]roken pipe|reset"):
+            line.sendall(endless)
+
+
+def test_more_connections_than_the_limit_are_hung_up_on(episode: Listened) -> None:
+    lines = [socket.socket(socket.AF_UNIX) for _ in range(LIMITS.connections + 20)]
+    try:
+        for line in lines:
+            line.connect(f"{episode.directory}/http.sock")
+        assert wait_until(lambda: sum(_is_open(line) for line in lines) == LIMITS.connections)
+    finally:
+        for line in lines:
+            line.close()
+    # It hears a moment later that they are gone.
+    assert wait_until(lambda: _answers(episode.directory))
+
+
+def _answers(directory: str) -> bool:
+    with closing(HttpGloves(directory)) as http:
+        try:
+            return http.rpc("CallTool", GET)[0] == 200
+        except OSError:
+            return False
+
+
+def _is_open(line: socket.socket) -> bool:
+    try:
+        return line.recv(1, socket.MSG_DONTWAIT) != b""
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+
+
+def test_closing_an_episode_hangs_up_and_leaves_nothing(client: ControlClient) -> None:
+    with listening(client, episode_spec(episode_id="gone")) as closed:
+        with closing(HttpGloves(closed.directory)) as http:
+            assert http.rpc("CallTool", GET)[0] == 200
+            closed.close()
+            with pytest.raises(OSError):  # noqa: PT011  # Any way of being hung up on.
+                http.rpc("CallTool", GET)
+        assert not Path(closed.directory).exists()

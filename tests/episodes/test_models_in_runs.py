@@ -1,0 +1,169 @@
+"""Whole runs with models: scaffolds against a scripted provider, recorded, replayed, no key anywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runner.testing.scripted_models import AskedOfModel, ScriptedModels
+from runner.testing.scripted_replies import ScriptedReply, ToolUse
+from tests.architecture.project import ROOT
+from tests.parts.commands import glovebox_json
+from tests.parts.models import KEY
+
+TASKS = ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+MODEL = "m-cheap"
+MODEL_CALLS = {"react": 3, "react_text": 3, "plan_act": 4, "code": 3, "single_shot": 1}
+"""Scaffold → how often it asks the model below."""
+EVERY = [word for scaffold in MODEL_CALLS for word in ("-a", scaffold)]
+CALLS = [
+    ToolUse("get_account", {"id": "nobody"}, "call_1"),
+    ToolUse("no_such_tool", {}, "call_2"),
+]
+
+
+def clumsy(asked: AskedOfModel) -> ScriptedReply:
+    """A model that makes two calls and then has something to say, whichever way it is asked."""
+    messages = asked.request["messages"]
+    turns = sum(message["role"] == "assistant" for message in messages)
+    said = str(messages[0]["content"])
+    if "Do not call any yet" in said:
+        return ScriptedReply(text="1. Look. 2. Say.", usage=(20, 6))
+    if turns >= len(CALLS):
+        text = "Answer: two tries" if "Action:" in said else "two tries"
+        return ScriptedReply(text=text, usage=(60, 4))
+    call = CALLS[turns]
+    arguments = json.dumps(dict(call.arguments))
+    if "Action:" in said:
+        return ScriptedReply(
+            text=f"Hm.\nAction: {call.name}\nInput: {arguments}\nObservation: none", usage=(50, 9)
+        )
+    if "writing Python" in said:
+        made = f"    print(call({call.name!r}, **{dict(call.arguments)!r}))"
+        code = f"```python\ntry:\n{made}\nexcept ToolFailed as error:\n    print(error)\n```"
+        return ScriptedReply(text=code, usage=(50, 9))
+    return ScriptedReply(tools=(call,), usage=(50, 9))
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[ScriptedModels]:
+    with ScriptedModels(clumsy) as models:
+        yield models
+
+
+class Runs:
+    """Runs of the command, each in a folder of its own."""
+
+    first: Any
+    """What the run of every scaffold said."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self.folder = folder
+        self._address = address
+
+    def run(self, name: str, *words: str, key: str = KEY, **models: Any) -> Any:
+        prices = self.folder / "prices.yaml"
+        prices.write_text(yaml.safe_dump({"m-*": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}}))
+        upstream = {"name": "scripted", "address": self._address, "key_env": "SCRIPTED_KEY"}
+        config = {"models": {"upstreams": [upstream], "prices": str(prices), **models}}
+        path = self.folder / f"{name}.yaml"
+        path.write_text(yaml.safe_dump(config))
+        tasks = self.folder / "tasks.jsonl"
+        tasks.write_text("".join(TASKS.read_text().splitlines(keepends=True)[:2]))
+        command = [sys.executable, "-m", "runner", "run", str(tasks), "--config", str(path), "--json"]
+        done = subprocess.run(
+            [*command, "--model", MODEL, "--out", str(self.folder / name), *words],
+            cwd=ROOT,
+            env={**os.environ, "SCRIPTED_KEY": key},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return json.loads(done.stdout) if done.stdout else done.stderr
+
+    def events(self, name: str, kind: str, agent: str = "*") -> list[dict[str, Any]]:
+        paths = sorted((self.folder / name).glob(f"traces/{agent}/*"))
+        events = [json.loads(line)["event"] for path in paths for line in path.read_text().splitlines()]
+        return [event for event in events if event["kind"] == kind]
+
+    def outcomes(self, name: str) -> list[str]:
+        rows = (self.folder / name / "episodes.jsonl").read_text().splitlines()
+        return [json.loads(row)["outcome"] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory, provider: ScriptedModels) -> Runs:
+    made = Runs(tmp_path_factory.mktemp("runs"), provider.address)
+    made.first = made.run("first", *EVERY, "--engine", "process", mode="record")
+    return made
+
+
+@pytest.mark.parametrize("scaffold", MODEL_CALLS)
+def test_a_scaffold_works_with_its_model(runs: Runs, scaffold: str) -> None:
+    tool_calls = 1 if scaffold == "single_shot" else 2
+    assert len(runs.events("first", "call", scaffold)) == 2 * tool_calls
+    assert len(runs.events("first", "model_call", scaffold)) == 2 * MODEL_CALLS[scaffold]
+    ends = [event["end"] for event in runs.events("first", "seat_ended", scaffold)]
+    answer = "" if scaffold == "single_shot" else "two tries"
+    assert ends == [{"outcome": "finished", "answer": answer}] * 2
+
+
+def test_a_recorded_run_is_played_again_byte_for_byte_without_a_provider(runs: Runs) -> None:
+    bodies = list((runs.folder / "first" / "cassette" / "bodies").iterdir())
+    asked = len(runs.events("first", "model_call"))
+    assert 0 < len(bodies) < 2 * asked, "equal answers are kept once"
+    again = runs.run(
+        "again",
+        *EVERY,
+        *("--engine", "process"),
+        mode="replay",
+        upstreams=[{"name": "gone", "address": "http://127.0.0.1:9"}],
+        cassette=str(runs.folder / "first" / "cassette"),
+    )
+    assert again["trace_digest"] == runs.first["trace_digest"]
+    assert len(runs.events("again", "model_call")) == asked
+
+
+def test_what_was_not_recorded_is_a_failure_of_ours(runs: Runs) -> None:
+    cassette = str(runs.folder / "first" / "cassette")
+    runs.run("other", "-a", "react=plan_act", "--engine", "process", mode="replay", cassette=cassette)
+    assert set(runs.outcomes("other")) == {"infra(models)"}
+
+
+def test_a_budget_ends_the_work(runs: Runs) -> None:
+    runs.run("short", "-a", "react", "--engine", "process", budget={"calls": 2})
+    assert set(runs.outcomes("short")) == {"out_of_budget(model_calls)"}
+    assert len(runs.events("short", "model_call")) == 4
+
+
+@pytest.mark.parametrize("agent", ["react", "policy_aware"])
+def test_a_run_with_bounds_on_models_goes_the_same_way_again(runs: Runs, agent: str) -> None:
+    name = f"bounded-{agent}"
+    runs.run(name, "-a", agent, "--engine", "process", budget={"calls": 2, "tokens": 10**6})
+    report = glovebox_json("replay", str(runs.folder / name), "--json")
+    assert (report["replayed"], report["differences"]) == (2, [])
+    assert report["identical"] == (2 if agent == "policy_aware" else 0)
+
+
+def test_a_key_that_is_not_set_is_said_before_anything_runs(runs: Runs) -> None:
+    said = runs.run("none", "-a", "react", "--engine", "process", key="")
+    assert said == "glovebox: set SCRIPTED_KEY in the environment: it is the key of scripted\n"
+    assert not (runs.folder / "none").exists()
+
+
+@pytest.mark.bubblewrap
+def test_in_a_box_the_model_answers_and_the_key_is_nowhere(runs: Runs) -> None:
+    runs.run("boxed", "-a", "react", "--engine", "bubblewrap", mode="record")
+    assert set(runs.outcomes("boxed")) == {"finished"}
+    everything = [path for path in (runs.folder / "boxed").rglob("*") if path.is_file()]
+    assert len(everything) > 6
+    assert [path for path in everything if KEY.encode() in path.read_bytes()] == []

@@ -1,0 +1,177 @@
+"""What was recorded can be done again without the agent, byte by byte; what goes otherwise is named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from glovebox_agent.session import Session
+
+from runner.core.chain import Chain
+from runner.core.episode_spec import SeatSpec
+from runner.core.json_values import canonical_json
+from runner.core.ledger import Budget
+from runner.core.turns import Turn
+from runner.orchestrator.service_pool import ServicePool
+from runner.vectors.recorded_episode import Replayed, replay_episode
+from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.listening import listening
+from tests.parts.specs import episode_spec
+
+NATIVE_AGENTS = ("-a", "policy_aware")
+TOOLMISUSE_AGENTS = ("-a", "schema_repair", "-a", "instruction_parser")
+
+
+@pytest.fixture(scope="module")
+def native_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("native") / "run"
+    glovebox("run", "sample", *NATIVE_AGENTS, "--engine", "process", "--out", str(out))
+    return out
+
+
+@pytest.fixture(scope="module")
+def toolmisuse_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("toolmisuse")
+    sizes = ("--train", "0", "--dev", "0", "--test", "16")
+    glovebox("suite", "generate", "toolmisuse", *sizes, "--out", str(folder / "tasks"))
+    suite = f"toolmisuse:{folder / 'tasks'}:test_public"
+    out = folder / "run"
+    glovebox("run", suite, *TOOLMISUSE_AGENTS, "--seed", "3", "--engine", "process", "--out", str(out))
+    return out
+
+
+@pytest.mark.parametrize(("run", "episodes"), [("native_run", 40), ("toolmisuse_run", 32)])
+def test_every_episode_of_a_run_goes_the_same_way_again(
+    run: str, episodes: int, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(run)
+    report = glovebox_json("replay", str(folder), "--service-workers", "2", "--json")
+    assert report["differences"] == []
+    assert (report["replayed"], report["identical"]) == (episodes, episodes)
+
+
+def _copy(run: Path, to: Path) -> Path:
+    subprocess.run(["cp", "-r", str(run), str(to)], check=True)
+    return to
+
+
+def _episode_with_calls(run: Path, calls: int) -> dict[str, Any]:
+    rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
+    return next(row for row in rows if row["metrics"]["tool_calls"] >= calls)
+
+
+def _rewrite(trace: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change events of a trace and make its chain anew."""
+    chain = Chain()
+    lines = [json.loads(line) for line in trace.read_text().splitlines()]
+    for line in lines:
+        change(line["event"])
+        line["hash"] = chain.link(canonical_json(line["event"]))
+    trace.write_text("".join(f"{canonical_json(line)}\n" for line in lines))
+
+
+def _alter_result(event: dict[str, Any]) -> None:
+    if event["kind"] == "call" and event["number"] == 2:
+        event.pop("failure", None)
+        event["output"] = {"never": "said"}
+
+
+def _alter_state(event: dict[str, Any]) -> None:
+    if event["kind"] == "call" and event["number"] == 2:
+        event["state"] = "0" * 64
+
+
+@pytest.mark.parametrize(("change", "word"), [(_alter_result, "output"), (_alter_state, "state")])
+def test_the_first_call_that_goes_otherwise_is_named(
+    change: Callable[[dict[str, Any]], None], word: str, native_run: Path, tmp_path: Path
+) -> None:
+    run = _copy(native_run, tmp_path / "run")
+    row = _episode_with_calls(run, 2)
+    _rewrite(run / row["trace"], change)
+    report = glovebox_json("replay", str(run), "--episode", row["episode"], "--json", status=1)
+    (difference,) = report["differences"]
+    assert (difference["episode"], difference["call"]) == (row["episode"], 2)
+    assert difference["tool"]
+    assert difference["difference"].startswith(word)
+    assert report["identical"] == 0
+
+
+def test_another_world_shows_in_the_first_call_that_meets_it(native_run: Path, tmp_path: Path) -> None:
+    run = _copy(native_run, tmp_path / "run")
+    row = _episode_with_calls(run, 1)
+    tasks = [json.loads(line) for line in (run / "suite.jsonl").read_text().splitlines()]
+    for task in tasks:
+        task["initial_state"]["grown_since"] = {}
+    (run / "suite.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
+    done = glovebox("replay", str(run), "--episode", row["episode"], status=1)
+    assert done.splitlines()[0].startswith(f"{row['episode']}: call 1 (")
+    assert done.splitlines()[-1] == "1 replayed, 0 byte by byte the same, 1 not"
+
+
+def test_every_turn_of_a_talk_is_taken_again(pool: ServicePool) -> None:
+    further = (Turn("Raise it.", ("update_account",)), Turn("Say what you did."))
+    spec = episode_spec(seats=(SeatSpec(instruction="Look.", budget=Budget(calls=9), further_turns=further),))
+    with pool.lease() as client, listening(client, spec) as episode:
+        with Session(f"{episode.directory}/grpc.sock") as session:
+            session.submit("It is basic.")
+            session.call("update_account", {"id": "ax1", "patch": {"tier": "gold"}})
+            session.submit("Done.")
+            session.submit("I raised it.")
+        episode.close()
+    assert [event["kind"] for event in episode.events].count("turn_ended") == 2
+    assert replay_episode(spec, episode.records, pool) == Replayed(None, True)
+
+
+def test_a_trace_that_was_cut_is_not_replayed_but_named(native_run: Path, tmp_path: Path) -> None:
+    run = _copy(native_run, tmp_path / "run")
+    row = _episode_with_calls(run, 1)
+    lines = (run / row["trace"]).read_text().splitlines(keepends=True)
+    (run / row["trace"]).write_text("".join(lines[:-1]))
+    done = glovebox("replay", str(run), "--episode", row["episode"], status=1)
+    assert "the recorded trace is broken: the seal is missing" in done
+
+
+def test_an_episode_that_is_not_there_is_bad_input(native_run: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", "replay", str(native_run), "--episode", "no_such_episode"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "no episode with a trace is called 'no_such_episode'" in done.stderr
+
+
+def test_the_trace_of_another_is_not_taken_for_the_one_of_the_row(
+    toolmisuse_run: Path, tmp_path: Path
+) -> None:
+    run = _copy(toolmisuse_run, tmp_path / "run")
+    rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
+    first, other = _two_that_went_otherwise(rows)
+    shutil.copy(run / other["trace"], run / first["trace"])
+    report = glovebox_json("replay", str(run), "--episode", first["episode"], "--json", status=1)
+    assert report["identical"] == 0
+    (difference,) = report["differences"]
+    assert difference["difference"] == "the recorded trace is another than its row names"
+
+
+def _two_that_went_otherwise(rows: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    pairs = ((one, other) for one in rows for other in rows if one["task"] == other["task"])
+    return next(pair for pair in pairs if pair[0]["trace_digest"] != pair[1]["trace_digest"])
+
+
+def test_an_episode_without_a_row_is_named(native_run: Path, tmp_path: Path) -> None:
+    run = _copy(native_run, tmp_path / "run")
+    first, second, *_ = (run / "episodes.jsonl").read_text().splitlines(keepends=True)
+    (run / "episodes.jsonl").write_text(first)
+    done = glovebox("replay", str(run), status=1).splitlines()
+    assert f"{json.loads(second)['episode']}: planned, and there is no row of it" in done
+    assert done[-1] == "1 replayed, 1 byte by byte the same, 0 not"
+    assert len(done) == 40

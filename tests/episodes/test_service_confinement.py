@@ -1,0 +1,105 @@
+"""What the service is to the host: next to nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from glovebox_agent.session import Session
+
+from runner.core.errors import InputError
+from runner.orchestrator.service_pool import START_TIMEOUT_S, ServicePool
+from runner.service.confinement import SERVICE_UID
+from runner.wire.ports import Opened
+from tests.parts.specs import episode_spec
+
+AS_ROOT = os.geteuid() == 0
+only_root = pytest.mark.skipif(not AS_ROOT, reason="only root has a user to give up")
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[ServicePool]:
+    monkeypatch.setenv("AN_API_KEY", "not for the service")
+    with ServicePool(1) as running:
+        yield running
+
+
+def _status(pool: ServicePool) -> dict[str, str]:
+    lines = Path(f"/proc/{pool.workers()[0].pid}/status").read_text(encoding="utf-8").splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def test_it_has_no_rights_and_no_way_to_any(pool: ServicePool) -> None:
+    status = _status(pool)
+    assert status["NoNewPrivs"] == "1"
+    assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
+    expected = SERVICE_UID if AS_ROOT else os.getuid()
+    assert {int(word) for word in status["Uid"].split()} == {expected}
+
+
+@only_root
+def test_started_by_root_it_is_in_no_group_of_roots(pool: ServicePool) -> None:
+    assert _status(pool)["Groups"] == ""
+    assert set(_status(pool)["Gid"].split()) == {str(SERVICE_UID)}
+
+
+def test_it_gets_no_variable_that_python_does_not_need(pool: ServicePool) -> None:
+    environment = Path(f"/proc/{pool.workers()[0].pid}/environ").read_bytes()
+    assert b"PATH=" in environment
+    assert b"AN_API_KEY" not in environment
+
+
+def test_it_leaves_no_core_and_may_open_many_files(pool: ServicePool) -> None:
+    text = Path(f"/proc/{pool.workers()[0].pid}/limits").read_text(encoding="utf-8")
+    limits = {line[:26].strip(): line[26:].split()[:2] for line in text.splitlines()}
+    assert limits["Max core file size"] == ["0", "0"]
+    soft, hard = limits["Max open files"]
+    assert soft == hard
+
+
+def test_nobody_else_finds_its_sockets(pool: ServicePool) -> None:
+    client = pool.workers()[0].client
+    messages = client.open_episode(episode_spec(episode_id="confined", world="files", state={"files": {}}))
+    opened = next(messages)
+    assert isinstance(opened, Opened)
+    folder = Path(opened.seats[0].directory)
+    modes = [oct(above.stat().st_mode & 0o777) for above in (folder.parents[1], folder.parents[2])]
+    assert modes == ["0o700", "0o711"], "may not be entered; may be entered but not listed"
+    with Session(folder / "grpc.sock") as session:
+        assert session.call("list_dir", {"path": "/"})
+    client.close_episode("confined", timed_out=False)
+
+
+@only_root
+def test_a_folder_that_its_user_could_not_reach_is_refused() -> None:
+    with tempfile.TemporaryDirectory() as closed:
+        started = subprocess.run(
+            [sys.executable, "-m", "runner", "serve", f"{closed}/sockets"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert started.returncode == 2
+    assert f"could not enter {closed}" in started.stderr
+    assert len(started.stderr.splitlines()) == 1
+
+
+@only_root
+def test_a_run_says_at_once_that_services_cannot_stand_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    began = time.monotonic()
+    with pytest.raises(InputError, match="line above"):
+        ServicePool(1)
+    assert time.monotonic() - began < START_TIMEOUT_S / 2
+    assert "set TMPDIR to one" in capfd.readouterr().err
+    left = [path for path in tmp_path.rglob("*") if path.parent != tmp_path]
+    assert not left, "the folders of notes stay, and are empty"

@@ -1,0 +1,271 @@
+"""What is fuzzed: everything that reads what a box, a task or a file sends.
+
+A target takes any bytes and must return. What it promises besides is an assertion in it; only the errors that
+its reader documents are caught, so whatever else comes out is a finding.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import socket
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from threading import Lock
+
+from glovebox.v1 import control_pb2, tool_pb2
+from google.protobuf.message import DecodeError
+
+from runner.benchmarks.table import load_suite
+from runner.core.chain import BrokenTrace, verify_chain
+from runner.core.clock import StoppedClock
+from runner.core.errors import InputError, SpecError
+from runner.core.evidence import read_evidence
+from runner.core.json_values import canonical_json, digest_json, ordered_json
+from runner.core.outcome import Finished, GaveUp
+from runner.core.refusal import Refusal
+from runner.engines.output import FrameReader
+from runner.orchestrator.config import read_yaml
+from runner.profiles.table import PROFILES
+from runner.records.frozen_suite import freeze_suite, thaw_suite
+from runner.records.row import EpisodeRow
+from runner.records.run_folder import RunFolder
+from runner.records.verify import verify
+from runner.report.safe_text import safe
+from runner.service.arguments import SeatLimits, read_arguments
+from runner.service.seat_desk import SeatDesk
+from runner.testing.memory_recorder import MemoryRecorder
+from runner.wire.convert import answer_to_pb, spec_from_pb, submission_to_pb
+from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run
+from tests.parts.specs import episode_spec
+
+Target = Callable[[bytes], None]
+
+LIMITS = SeatLimits(argument_bytes=4096, argument_depth=16)
+WORLDS = ("crud", "files", "retrieval", "scheduling")
+
+
+def arguments(data: bytes) -> None:
+    """JSON that an agent sends as the arguments of a call."""
+    read = read_arguments(data.decode("utf-8", "surrogateescape"), LIMITS)
+    if not isinstance(read, Refusal):
+        ordered_json(read).encode("ascii")
+        assert json.loads(canonical_json(read)) == read
+        json.dumps(read, ensure_ascii=False).encode("utf-8")
+
+
+def tool_messages(data: bytes) -> None:
+    """Protobuf messages of an agent, one after another, at a real desk."""
+    desk = _desk(WORLDS[len(data) % len(WORLDS)])
+    for raw in data.split(b"\xff\xfe")[:8]:
+        with suppress(DecodeError):
+            _take(desk, tool_pb2.InteractRequest.FromString(raw))
+
+
+def control_messages(data: bytes) -> None:
+    """An episode's specification as it crosses the wire: a task may hold anything."""
+    with suppress(DecodeError, InputError):
+        spec = spec_from_pb(control_pb2.OpenEpisodeRequest.FromString(data).spec)
+        PROFILES.load("native")().open_episode(spec, MemoryRecorder(), StoppedClock())
+
+
+def calls(data: bytes) -> None:
+    """Calls of the tools of a world, through all layers, with a fault of every family around them."""
+    world = WORLDS[data[0] % len(WORLDS)] if data else WORLDS[0]
+    desk = _desk(world, _FAULTS)
+    tools = desk.view_task().tools
+    for line in data[1:].split(b"\n")[:16]:
+        tool = tools[line[0] % len(tools)].name if line else ""
+        answer = desk.call(tool, line[1:].decode("utf-8", "replace"), "")
+        answer_to_pb(answer).SerializeToString()
+
+
+def trace(data: bytes) -> None:
+    """A trace file of a run folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "trace").write_bytes(data)
+        with suppress(InputError, BrokenTrace):
+            records = RunFolder(Path(folder)).read_trace(_row("trace"))
+            verify_chain(records)
+            with suppress(ValueError):
+                read_evidence(json.loads(record.event_json) for record in records)
+
+
+def rows(data: bytes) -> None:
+    """The rows of a run folder, and its seals."""
+    folder = _signed_run()
+    (folder.path / "episodes.jsonl").write_bytes(data)
+    with suppress(InputError):
+        for row in folder.rows():
+            assert EpisodeRow.from_json(row.to_json()) == row
+    assert verify(folder.path, KEY.public).damage
+
+
+def seal(data: bytes) -> None:
+    """The seal of a run folder."""
+    folder = _signed_run()
+    path = folder.path / "seal.json"
+    sound = path.read_bytes()
+    try:
+        path.write_bytes(data)
+        assert data == sound or verify(folder.path).damage
+    finally:
+        path.write_bytes(sound)
+
+
+def native_suite(data: bytes) -> None:
+    """A file of tasks."""
+    _suite(data, "native:{}")
+
+
+def toolmisuse_suite(data: bytes) -> None:
+    """A file of ToolMisuseBench's tasks."""
+    _suite(data, "toolmisuse:{}")
+
+
+def frozen_suite(data: bytes) -> None:
+    """The tasks of a run folder."""
+    with suppress(InputError):
+        thawed = thaw_suite("s", data.decode("utf-8", "replace").splitlines())
+        again = thaw_suite("s", freeze_suite(thawed).splitlines())
+        assert freeze_suite(again) == freeze_suite(thawed)
+
+
+def fault_plan(data: bytes) -> None:
+    """A fault plan, from a task, in both profiles."""
+    with suppress(ValueError, RecursionError):
+        faults = json.loads(data)
+        if not isinstance(faults, list) or not all(isinstance(one, dict) for one in faults):
+            return
+        planned = [{**one, "fault_type": str(one.get("fault_type", "timeout"))} for one in faults]
+        well_formed = [one for one in planned if _is_rule(one)]
+        for profile in PROFILES:
+            with suppress(SpecError):
+                spec = episode_spec(*well_formed, profile=profile)
+                episode = PROFILES.load(profile)().open_episode(spec, MemoryRecorder(), StoppedClock())
+                episode.seats[0].call("get_account", {"id": "ax1"})
+
+
+def config(data: bytes) -> None:
+    """The YAML file of ``glovebox run --config``."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "config.yaml"
+        path.write_bytes(data)
+        with suppress(InputError):
+            read_yaml(path)
+
+
+def frames(data: bytes) -> None:
+    """What a container prints, as the Docker daemon frames it; a daemon is trusted, what it frames is not."""
+    near, far = socket.socketpair()
+    reader = FrameReader(near, 1024)
+    far.sendall(data[:65536])
+    far.close()
+    output = reader.finish(5.0)
+    assert len(output.stdout) <= 2048
+    assert len(output.stderr) <= 2048
+
+
+def shown_text(data: bytes) -> None:
+    """Whatever an agent wrote, shown on a terminal."""
+    shown = safe(data.decode("utf-8", "replace"))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", shown)
+    io.StringIO().write(shown)
+
+
+TARGETS: Mapping[str, Target] = {
+    target.__name__: target
+    for target in (
+        arguments,
+        tool_messages,
+        control_messages,
+        calls,
+        trace,
+        rows,
+        seal,
+        native_suite,
+        toolmisuse_suite,
+        frozen_suite,
+        fault_plan,
+        config,
+        frames,
+        shown_text,
+    )
+}
+
+_FAULTS = (
+    {"fault_type": "adversarial_error", "trigger": {"prob": 0.5}, "payload": {"map": {"timeout": "x"}}},
+    {"fault_type": "rate_limit", "trigger": {"on_nth_call": 3}},
+    {"fault_type": "timeout", "trigger": {"prob": 0.3}},
+    {"fault_type": "schema_drift", "payload": {"rename_args": {"id": "identifier", "path": "place"}}},
+)
+
+
+def _desk(world: str, faults: tuple[Mapping[str, object], ...] = ()) -> SeatDesk:
+    spec = episode_spec(*faults, world=world, state={}, calls=20)
+    recorder, profile = MemoryRecorder(), PROFILES.load("native")()
+    episode = profile.open_episode(spec, recorder, StoppedClock())
+    return SeatDesk(
+        episode.seats[0],
+        profile=profile,
+        recorder=recorder,
+        lock=Lock(),
+        clock=StoppedClock(),
+        wall_ms=1000,
+        limits=LIMITS,
+        on_broken=_must_not_break,
+    )
+
+
+def _must_not_break(why: object) -> None:
+    raise AssertionError(f"the world broke down: {why}")
+
+
+def _take(desk: SeatDesk, request: tool_pb2.InteractRequest) -> None:
+    if request.WhichOneof("request") == "submit":
+        given_up = request.submit.WhichOneof("end") == "give_up_reason"
+        text = request.submit.give_up_reason if given_up else request.submit.answer
+        submission_to_pb(desk.submit(GaveUp(text) if given_up else Finished(text))).SerializeToString()
+    else:
+        call = request.call
+        answer_to_pb(desk.call(call.tool_name, call.arguments_json, call.call_id)).SerializeToString()
+
+
+def _suite(data: bytes, name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tasks.jsonl"
+        path.write_bytes(data)
+        with suppress(InputError):
+            suite = load_suite(name.format(path))
+            digest_json(freeze_suite(suite))
+
+
+def _is_rule(rule: Mapping[str, object]) -> bool:
+    return all(isinstance(rule.get(key, {}), dict) for key in ("trigger", "payload")) and isinstance(
+        rule.get("severity", ""), str
+    )
+
+
+def _row(trace_path: str) -> EpisodeRow:
+    (row,) = [row for row in _signed_run_rows() if row.name == NAMES[0]]
+    return EpisodeRow.from_json({**row.to_json(), "trace": trace_path})
+
+
+@cache
+def _signed_run_rows() -> tuple[EpisodeRow, ...]:
+    with tempfile.TemporaryDirectory() as folder:
+        return tuple(finished_run(Path(folder) / "run").rows())
+
+
+@cache
+def _signed_run() -> RunFolder:
+    _KEPT.append(tempfile.TemporaryDirectory())
+    return new_run(Path(_KEPT[-1].name) / "run")
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+"""Until this process ends."""

@@ -1,0 +1,28 @@
+"""The command, as people call it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+TIMEOUT_S = 300
+
+
+def glovebox(*words: str, status: int = 0) -> str:
+    """Run the command and return what it printed; it must end with ``status``."""
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", *words],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    return done.stdout
+
+
+def glovebox_json(*words: str, status: int = 0) -> Any:
+    """Run the command and return the JSON that it printed."""
+    return json.loads(glovebox(*words, status=status))

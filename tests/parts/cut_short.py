@@ -1,0 +1,19 @@
+"""A run as a power cut leaves it, made of one that is over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runner.orchestrator.launch import planned_of
+from runner.records.run_folder import RunFolder
+from runner.records.sealing import Signing
+from runner.records.signing_key import user_key
+
+
+def cut_short(run: Path, rows: int) -> None:
+    """Leave the first rows of a run, and its plan sealed as it was before anything was run."""
+    folder = RunFolder.open(run)
+    folder.sign_with(Signing(user_key(), tuple(one.name for one in planned_of(folder))))
+    folder.reopen()
+    lines = (run / "episodes.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "episodes.jsonl").write_bytes(b"".join(lines[:rows]))

@@ -1,0 +1,19 @@
+"""Packages of public benchmarks, which whoever runs the tests may not have."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+
+import pytest
+
+
+def installed(*packages: str) -> None:
+    """Go on where the packages are installed; else skip the calling module, or fail it when ``CI`` is set."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if not missing:
+        return
+    reason = f"{', '.join(missing)} not installed: scripts/setup-benchmarks"
+    if os.environ.get("CI"):
+        raise AssertionError(reason)
+    pytest.skip(reason, allow_module_level=True)

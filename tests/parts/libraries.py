@@ -1,0 +1,105 @@
+"""A site on loopback, tasks about it, and runs of them: live, recorded, replayed and offline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.orchestrator.config import RunConfig, run_config
+from runner.orchestrator.launch import Progress, start_run
+from runner.orchestrator.rescore import rescore
+from runner.records.run_folder import RunFolder
+from runner.report.runs import Run, join_run
+from snapshots.build.options import BuildOptions
+from snapshots.build.pipeline import build_snapshot
+from snapshots.sources.recording import RecordingFolder
+from tests.unit.snapshots.sites import Site, page
+
+TOPICS: Mapping[str, str] = {
+    "owls": "Owls hunt at night and swallow mice whole, as a rule.",
+    "cats": "Cats sleep for sixteen hours of every day.",
+    "foxes": "Foxes bury what they cannot eat, and forget where.",
+}
+ANSWERS = {"owls": "at night", "cats": "sixteen hours", "foxes": "bury"}
+QUESTIONS = {
+    "owls": "When do owls hunt?",
+    "cats": "How long do cats sleep?",
+    "foxes": "What do foxes do with what they cannot eat?",
+}
+
+
+def article(topic: str, fact: str) -> str:
+    """Return the HTML of a page that holds a fact."""
+    return (
+        f"<html><head><title>About {topic}</title></head><body><article><h1>{topic}</h1>"
+        f"<p>{fact} Much else is said of {topic}, most of it without having looked for long enough.</p>"
+        "</article></body></html>"
+    )
+
+
+def publish(site: Site) -> None:
+    """Put an index and a page for each topic on a site."""
+    site.routes.update({f"/{topic}": article(topic, fact) for topic, fact in TOPICS.items()})
+    index = [{"url": f"{site.url}/{topic}", "title": QUESTIONS[topic]} for topic in TOPICS]
+    site.routes["/index.json"] = page(json.dumps(index), Content_Type="application/json")
+
+
+def write_tasks(path: Path) -> Path:
+    """Write one native task a topic."""
+    records = [
+        {
+            "format": "glovebox.task/1",
+            "task_id": topic,
+            "world": "search",
+            "instruction": f"Answer with ids in brackets. Question: {question}",
+            "initial_state": {},
+            "budget": {"steps": 9, "calls": 9, "retries": 5},
+            "criteria": [{"op": "answer_contains", "value": ANSWERS[topic]}],
+            "solvable": True,
+            "oracle": [{"submit": ANSWERS[topic]}],
+        }
+        for topic, question in QUESTIONS.items()
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def config_for(site: Site, tasks: Path, environment: str, **changes: Any) -> RunConfig:
+    """Return a run of the searcher in an environment."""
+    told: dict[str, Any] = {"suite": str(tasks), "agents": ("searcher",), "engine": "process"}
+    told |= {"environment": environment, "concurrency": 1}
+    told["search"] = {"provider": "site-index", "url": f"{site.url}/index.json", "private": True}
+    told["fetch"] = site.policy().model_dump()
+    return run_config({**told, **changes})
+
+
+def play(config: RunConfig, out: Path) -> RunFolder:
+    """Run it."""
+    ignored = Progress(lambda *_: None, lambda _: None, lambda _: None)
+    return start_run(config, out, ignored)
+
+
+def joined(folder: RunFolder) -> Run:
+    """Return a run with what it says."""
+    return join_run(folder, rescore(folder))
+
+
+def seal(recording: Path, out: Path) -> Path:
+    """Build a snapshot from a recording."""
+    source = RecordingFolder(recording)
+    build_snapshot([source], out, BuildOptions(), extra_files=source.replay_files())
+    return out
+
+
+def calls_of(folder: RunFolder) -> dict[str, list[Any]]:
+    """Return, for each episode, its calls and answers."""
+    return {
+        str(row.name): [
+            [event["tool"], event["arguments"], event.get("output"), event.get("failure")]
+            for event in (json.loads(record.event_json) for record in folder.read_trace(row))
+            if event["kind"] == "call"
+        ]
+        for row in folder.rows()
+    }

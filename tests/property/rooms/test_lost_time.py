@@ -1,0 +1,19 @@
+"""Time that a seat has lost is counted once, whatever overlaps, and in whatever order it is told."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.gateway.lost_time import LostTime
+
+MOMENTS = st.integers(0, 60)
+INTERVALS = st.tuples(MOMENTS, MOMENTS).map(lambda pair: (min(pair), max(pair)))
+
+
+@given(st.lists(INTERVALS, max_size=20))
+def test_what_is_given_back_is_the_union(intervals: list[tuple[int, int]]) -> None:
+    lost = LostTime()
+    given_back = [lost.add(began, ended) for began, ended in intervals]
+    assert min(given_back, default=0) >= 0
+    assert sum(given_back) == len({moment for began, ended in intervals for moment in range(began, ended)})

@@ -1,0 +1,59 @@
+"""BFCL's single turns: calls that are compared, and calls that should not have been made."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.benchmarks.bfcl.loader import Bfcl
+from runner.benchmarks.bfcl.single_turn import UNSOLVABLE
+from runner.benchmarks.rehearsal import Move
+from tests.parts.installed import installed
+from tests.unit.benchmarks.judging import play
+
+installed("bfcl_eval", "mpmath")
+
+PYTHON = {
+    "simple_python": 400,
+    "multiple": 200,
+    "parallel": 200,
+    "parallel_multiple": 200,
+    "live_simple": 258,
+    "live_multiple": 1053,
+    "live_parallel": 16,
+    "live_parallel_multiple": 24,
+}
+ANYTHING: Move = {"submit": ""}
+
+
+@pytest.mark.parametrize(("category", "tasks"), PYTHON.items())
+def test_gold_calls_are_valid_and_no_calls_are_not(category: str, tasks: int) -> None:
+    cases = Bfcl().load(f"{category}").cases
+    assert len(cases) == tasks
+    for case in cases[:: max(1, tasks // 5)]:
+        assert case.gold.oracle is not None
+        assert case.gold.solvable
+        assert play(case, case.gold.oracle).success is True, case.task.task_id
+        assert play(case, (ANYTHING,)).success is False, case.task.task_id
+
+
+def test_four_tasks_are_known_to_have_no_right_answer() -> None:
+    marked = {
+        case.task.task_id
+        for category in PYTHON
+        for case in Bfcl().load(category).cases
+        if case.gold.solvable is False
+    }
+    assert marked == UNSOLVABLE
+    assert len(UNSOLVABLE) == 4
+
+
+@pytest.mark.parametrize(("category", "tasks"), {"irrelevance": 240, "live_irrelevance": 884}.items())
+def test_where_nothing_fits_nothing_is_to_be_called(category: str, tasks: int) -> None:
+    cases = Bfcl().load(category).cases
+    assert len(cases) == tasks
+    functions = cases[0].task.initial_state["functions"]
+    assert isinstance(functions, list)
+    assert isinstance(functions[0], dict)
+    call: Move = {"tool_name": str(functions[0]["name"]), "args": {}}
+    assert play(cases[0], (ANYTHING,)).success is True
+    assert play(cases[0], (call, ANYTHING)).success is False

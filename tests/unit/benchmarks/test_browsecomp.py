@@ -1,0 +1,158 @@
+"""BrowseComp and BrowseComp-Plus on made-up questions in their formats."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.benchmarks.rehearsal import Move, rehearse
+from runner.benchmarks.table import load_suite
+from runner.core.clock import StoppedClock
+from runner.core.errors import InputError
+from runner.core.evidence import Evidence, read_evidence
+from runner.core.json_values import canonical_json
+from runner.core.outcome import Finished
+from runner.core.score import Score
+from runner.core.task import Case, Suite
+from runner.core.veil import decipher, encipher, unveiled, veiled
+from runner.orchestrator.config import run_config
+from runner.orchestrator.plan import plan_episodes
+from runner.orchestrator.surroundings import settled, surroundings_of
+from runner.profiles.table import PROFILES
+from runner.records.frozen_suite import freeze_suite
+from runner.scorers.table import score_evidence
+from runner.testing.memory_recorder import MemoryRecorder
+from tests.parts.browsecomp import CANARY, QUESTIONS, write_original, write_plus
+from tests.parts.folders import short_folder
+
+RESPONSE = "Explanation: so it is [101], see also [110]\nExact Answer: Ottoline Bråsk\nConfidence: 85%"
+
+
+@pytest.fixture(scope="module")
+def plus() -> Iterator[Path]:
+    """The folder of BrowseComp-Plus."""
+    with short_folder() as place:
+        yield write_plus(Path(place) / "plus")
+
+
+def graded(case: Case, *moves: Move) -> Score:
+    return score_evidence(case.task, case.gold, rehearse(case.task, moves))
+
+
+def played(suite: Suite, answer: str) -> tuple[Evidence, str]:
+    """Play the first task with its library around it; return the evidence, and all that is written down."""
+    config = settled(run_config({"suite": "any", "agents": ("a",)}), suite)
+    planned = next(plan_episodes(suite, ["a"], 1, 0, surroundings_of(config, suite)))
+    recorder, profile = MemoryRecorder(), PROFILES.load(planned.case.task.profile)()
+    episode = profile.open_episode(planned.to_spec(1000), recorder, StoppedClock())
+    seat = episode.seats[0]
+    question = QUESTIONS[0][0]
+    assert question in seat.instruction
+    seat.call("search", {"query": question, "filter": {question: question}})
+    seat.call("search", {"query": question})
+    seat.call("open_page", {"page": "101"})
+    seat.call(question, {question: [question]})
+    seat.call("open_page", {"page": 7, question: {question: question}})
+    seat.finish(Finished(answer))
+    episode.close()
+    events = list(recorder.written())
+    return read_evidence(events), canonical_json(events)
+
+
+def test_the_cipher_is_the_published_one() -> None:
+    key = hashlib.sha256(CANARY.encode()).digest()
+    crossed = bytes(byte ^ key[at % 32] for at, byte in enumerate(("é" * 40).encode()))
+    assert encipher("é" * 40, CANARY) == base64.b64encode(crossed).decode()
+
+
+@given(text=st.text(), canary=st.text())
+def test_what_is_veiled_comes_back_whole(text: str, canary: str) -> None:
+    assert decipher(encipher(text, canary), canary) == text
+    shown = veiled({"a": [text, 1, None]}, canary)
+    assert isinstance(shown, dict)
+    assert unveiled(shown["a"][0], canary) == text  # type: ignore[index, arg-type]
+
+
+@pytest.mark.parametrize("enciphered", [True, False])
+def test_no_plain_text_of_a_question_or_its_answer_is_in_what_is_stored(
+    tmp_path: Path, enciphered: bool
+) -> None:
+    with short_folder() as place:
+        suite = load_suite(
+            f"browsecomp-plus:{write_plus(Path(place) / 'p', enciphered=enciphered)}:judge=exact"
+        )
+        stored = freeze_suite(suite)
+        evidence, traced = played(suite, RESPONSE)
+        row = canonical_json(dict(score_evidence(suite.cases[0].task, suite.cases[0].gold, evidence).metrics))
+    original = freeze_suite(load_suite(f"browsecomp:{write_original(tmp_path / 'bc.csv')}"))
+    for text in (stored, original, traced, row):
+        for question, _ in QUESTIONS:
+            assert question not in text
+            assert not any(word in text for word in ("zebrafinch painter", "spiral stair of the obs"))
+        assert "Bråsk" not in text
+        assert canonical_json("Bråsk")[1:-1] not in text
+    assert QUESTIONS[0][1] not in stored + original + row
+
+
+def test_an_answer_is_judged_and_held_against_evidence(plus: Path) -> None:
+    suite = load_suite(f"browsecomp-plus:{plus}:judge=exact")
+    evidence, _ = played(suite, RESPONSE)
+    score = score_evidence(suite.cases[0].task, suite.cases[0].gold, evidence)
+    assert score.success is True
+    assert score.metrics["confidence"] == 0.85
+    assert (score.metrics["evidence_recall"], score.metrics["gold_recall"]) == (1.0, 1.0)
+    assert (score.metrics["citation_precision"], score.metrics["citation_recall"]) == (0.5, 0.5)
+    assert score.metrics["searches"] == 2
+    wrong = score_evidence(suite.cases[0].task, suite.cases[0].gold, played(suite, "Exact Answer: Nobody")[0])
+    assert wrong.success is False
+
+
+def test_without_a_judge_an_answer_is_ungraded_and_none_is_a_failure(plus: Path) -> None:
+    case = load_suite(f"browsecomp-plus:{plus}").cases[0]
+    assert graded(case, {"submit": RESPONSE}).success is None
+    assert graded(case, {"give_up": "too hard"}).success is False
+
+
+def test_an_agent_that_finds_nothing_out_fails(plus: Path) -> None:
+    for case in load_suite(f"browsecomp-plus:{plus}:judge=exact").cases:
+        assert graded(case, {"submit": ""}).success is False
+
+
+def test_the_published_file_is_read_row_by_row(tmp_path: Path) -> None:
+    suite = load_suite(f"browsecomp:{write_original(tmp_path / 'bc.csv')}:judge=exact")
+    assert [case.task.task_id for case in suite.cases] == ["bc0001", "bc0002"]
+    for case, (_, answer) in zip(suite.cases, QUESTIONS, strict=True):
+        assert graded(case, {"submit": f"Exact Answer: {answer}."}).success is True
+
+
+def test_recording_such_a_suite_is_refused(plus: Path) -> None:
+    suite = load_suite(f"browsecomp-plus:{plus}")
+    told = {"environment": "record", "recording": "/r", "fetch": {"hosts": ["*"]}}
+    with pytest.raises(InputError, match="in plain text"):
+        settled(run_config({"suite": "any", "agents": ("a",), **told}), suite)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("problem,answer\nx,y\n", "has no column 'canary'"),
+        ("problem,answer,canary\nplain text,y,z\n", "bc.csv:2: problem is not enciphered"),
+    ],
+)
+def test_a_file_of_another_form_is_refused_in_one_line(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "bc.csv").write_text(text)
+    with pytest.raises(InputError, match=says):
+        load_suite(f"browsecomp:{tmp_path / 'bc.csv'}")
+
+
+@pytest.mark.parametrize("argument", ["", ":judge=", "x:colour=red", "/nowhere"])
+def test_an_argument_that_means_nothing_is_refused(argument: str) -> None:
+    for name in ("browsecomp", "browsecomp-plus"):
+        with pytest.raises(InputError):
+            load_suite(f"{name}:{argument}")

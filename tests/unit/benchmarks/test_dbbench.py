@@ -1,0 +1,101 @@
+"""dbbench: its records as tasks, solved by their gold and by nothing less."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.benchmarks.rehearsal import Move, rehearse
+from runner.benchmarks.table import load_suite
+from runner.core.errors import InputError
+from runner.core.task import Case
+from runner.scorers.table import score_evidence
+from tests.parts.benchmark_data import SAMPLES, benchmark_data
+
+SAMPLE = SAMPLES / "dbbench.jsonl"
+NOTHING: tuple[Move, ...] = ({"submit": ""},)
+
+
+def _solves(case: Case, moves: tuple[Move, ...] | None) -> bool | None:
+    assert moves is not None
+    return score_evidence(case.task, case.gold, rehearse(case.task, moves)).success
+
+
+def _cases(path: Path = SAMPLE) -> tuple[Case, ...]:
+    return load_suite(str(path)).cases
+
+
+def test_every_oracle_solves_its_task_and_nothing_solves_none() -> None:
+    for case in _cases():
+        assert _solves(case, case.gold.oracle) is True
+        assert _solves(case, NOTHING) is False
+
+
+def test_a_change_of_which_the_last_statement_is_missing_is_wrong() -> None:
+    changes = [case for case in _cases() if case.task.tags["type"] in ("INSERT", "UPDATE")]
+    for case in changes:
+        assert case.gold.oracle is not None
+        assert _solves(case, (*case.gold.oracle[:-2], {"submit": "done"})) is False
+
+
+def test_a_change_counts_only_when_an_answer_was_submitted() -> None:
+    case = _cases()[2]
+    assert case.gold.oracle is not None
+    assert _solves(case, (*case.gold.oracle[:-1], {"give_up": "unsure"})) is False
+
+
+def test_whatever_is_beside_the_table_does_not_count() -> None:
+    case = _cases()[2]
+    aside: Move = {"tool_name": "execute_sql", "args": {"query": "CREATE TABLE notes (a TEXT)"}}
+    assert _solves(case, (aside, *(case.gold.oracle or ()))) is True
+
+
+def test_a_table_that_is_gone_is_not_right() -> None:
+    case = _cases()[3]
+    drop: Move = {"tool_name": "execute_sql", "args": {"query": "DROP TABLE `Lighthouses of Norrow`"}}
+    assert _solves(case, (*(case.gold.oracle or ())[:-1], drop, {"submit": "done"})) is False
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"label": []}, "label"),
+        ({"type": ["INSERT"]}, "answer_md5: is missing"),
+        (
+            {"table": {"table_name": "t", "table_info": {"columns": [{"name": "a"}], "rows": [[1, 2]]}}},
+            "rows",
+        ),
+    ],
+)
+def test_a_record_that_cannot_be_used_is_refused_with_its_place(
+    tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    first = json.loads(SAMPLE.read_text(encoding="utf-8").splitlines()[0])
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text(json.dumps({**first, **change}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"bad\.jsonl:1: .*" + reason) as refusal:
+        load_suite(f"dbbench:{bad}")
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_checkout_is_searched_for_its_splits(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "dbbench"
+    folder.mkdir(parents=True)
+    (folder / "dev.jsonl").write_bytes(SAMPLE.read_bytes())
+    for argument in (f"dbbench:{tmp_path}", f"dbbench:{tmp_path}:dev", f"dbbench:{folder}"):
+        assert [case.task.task_id for case in load_suite(argument).cases][-1] == "dev-4"
+    with pytest.raises(InputError, match=r"looked for .*standard\.jsonl"):
+        load_suite(f"dbbench:{tmp_path}:standard")
+
+
+def test_the_published_dev_split_is_solved_by_its_gold() -> None:
+    cases = _cases(benchmark_data("agentbench-dbbench/dev.jsonl"))
+    changes = [case for case in cases if case.task.tags["type"] in ("INSERT", "UPDATE")]
+    questions = [case for case in cases if case not in changes]
+    assert (len(changes), len(questions)) == (40, 20)
+    assert sum(_solves(case, case.gold.oracle) is True for case in changes) == 40
+    assert sum(_solves(case, case.gold.oracle) is True for case in questions) == 20
+    assert sum(_solves(case, NOTHING) is True for case in cases) == 0

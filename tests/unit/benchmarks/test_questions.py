@@ -1,0 +1,135 @@
+"""Questions on a snapshot as a suite."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from glovebox_agent.adapter import work
+from glovebox_agent.builtin.searcher import Searcher, passages
+
+from runner.benchmarks.proof import prove_not_free, prove_solvable
+from runner.benchmarks.table import load_suite
+from runner.core.clock import StoppedClock
+from runner.core.errors import InputError
+from runner.core.evidence import read_evidence
+from runner.core.json_values import canonical_json
+from runner.orchestrator.config import run_config
+from runner.orchestrator.plan import plan_episodes
+from runner.orchestrator.surroundings import settled, surroundings_of
+from runner.profiles.table import PROFILES
+from runner.scorers.table import score_evidence
+from runner.testing.memory_recorder import MemoryRecorder
+from runner.testing.memory_seat import MemorySeat
+from snapshots.almanac.benchmark import QUESTIONS, build_almanac
+from snapshots.metrics.retrieval import measure_snapshot
+from snapshots.snapshot import open_snapshot
+from tests.parts.folders import short_folder
+
+
+@pytest.fixture(scope="module")
+def almanac():  # type: ignore[no-untyped-def]
+    """The almanac's snapshot, where a service of its own user could read it."""
+    with short_folder() as place:
+        build_almanac(Path(place) / "almanac")
+        yield Path(place) / "almanac"
+
+
+def test_every_question_has_an_answer_and_documents_that_hold_it(almanac: Path) -> None:
+    snapshot = open_snapshot(almanac)
+    for identity, gold in QUESTIONS.gold().items():
+        assert gold.accepts(gold.answer)
+        held = [snapshot.find(name) for name, grade in QUESTIONS.judgements()[identity].items() if grade == 2]
+        assert any(document and gold.accepts(document.text) for document in held), identity
+    assert measure_snapshot(snapshot, QUESTIONS.questions(), QUESTIONS.judgements()).means["R@5"] > 0.9
+
+
+def test_a_snapshot_that_lies_elsewhere_is_named_by_argument_or_by_itself(almanac: Path) -> None:
+    named = load_suite("almanac", almanac)
+    assert named.snapshot == almanac
+    assert named == load_suite(f"almanac:{almanac}")
+    with pytest.raises(InputError, match="there is no snapshot nowhere"):
+        load_suite("almanac:nowhere", almanac)
+
+
+def test_the_suite_is_proven_and_not_free(almanac: Path) -> None:
+    suite = load_suite(f"almanac:{almanac}")
+    assert len(suite.cases) == 10
+    for case in suite.cases:
+        prove_solvable(case, score_evidence)
+        prove_not_free(case, score_evidence)
+
+
+def test_the_state_names_the_snapshot_and_holds_no_answer(almanac: Path) -> None:
+    for case in load_suite(f"almanac:{almanac}").cases:
+        given = canonical_json([case.task.initial_state, case.task.seats[0].instruction])
+        assert open_snapshot(almanac).digest in given
+        assert str(almanac) not in given
+        assert not QUESTIONS.gold()[case.task.task_id].accepts(given)
+
+
+def test_the_searcher_finds_most_answers_and_cites_what_it_read(almanac: Path) -> None:
+    suite = load_suite(f"almanac:{almanac}")
+    config = settled(run_config({"suite": "almanac", "agents": ("searcher",)}), suite)
+    scores = []
+    for planned in plan_episodes(suite, ["searcher"], 1, 0, surroundings_of(config, suite)):
+        recorder, profile = MemoryRecorder(), PROFILES.load("native")()
+        episode = profile.open_episode(planned.to_spec(1000), recorder, StoppedClock())
+        work(Searcher(), MemorySeat(episode.seats[0], profile))
+        episode.close()
+        scores.append(score_evidence(planned.case.task, planned.case.gold, read_evidence(recorder.written())))
+    assert sum(score.success is True for score in scores) >= 6
+    assert all(score.metrics["citation_precision"] is not None for score in scores)
+    assert all(score.metrics["evidence_recall"] for score in scores)
+
+
+def test_a_passage_is_short_whatever_the_text() -> None:
+    assert all(len(passage.split()) <= 45 for passage in passages("word " * 500 + ". One. Two.\n\nThree"))
+    assert list(passages("")) == []
+
+
+def test_without_the_snapshot_the_suite_says_how_to_make_it(tmp_path: Path) -> None:
+    for name, command in (("almanac", "snapshot almanac"), ("python-docs", "python3.11-doc")):
+        with pytest.raises(InputError, match=command):
+            load_suite(f"{name}:{tmp_path / 'missing'}")
+
+
+def test_another_snapshot_than_the_tasks_name_is_refused_before_anything_is_run(
+    almanac: Path, tmp_path: Path
+) -> None:
+    suite = load_suite(f"almanac:{almanac}")
+    other = tmp_path / "other"
+    other.mkdir()
+    manifest = json.loads((almanac / "manifest.json").read_text())
+    (other / "manifest.json").write_text(json.dumps({**manifest, "name": "other"}))
+    with pytest.raises(InputError, match="names the snapshot sha256:"):
+        settled(run_config({"suite": "almanac", "agents": ("a",), "snapshot": other}), suite)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"environment": "live"}, "needs fetch"),
+        ({"environment": "record", "fetch": {"hosts": ["a.example"]}}, "needs fetch and recording"),
+        ({"environment": "replay", "snapshot": "/nowhere"}, None),
+        ({"environment": "live", "fetch": {"hosts": ["a.example"], "seconds_max": 25}}, "at most 20"),
+    ],
+)
+def test_an_environment_that_lacks_something_is_refused_before_anything_is_run(
+    almanac: Path, settings: dict[str, object], says: str | None
+) -> None:
+    suite = load_suite(f"almanac:{almanac}")
+    config = run_config({"suite": "almanac", "agents": ("a",), **settings})
+    if says is None:
+        assert settled(config, suite).snapshot == Path("/nowhere")
+        return
+    with pytest.raises(InputError, match=says):
+        settled(config, suite)
+
+
+def test_a_suite_that_does_not_look_outside_has_no_environment_to_choose() -> None:
+    suite = load_suite("sample")
+    assert surroundings_of(run_config({"suite": "sample", "agents": ("a",)}), suite) is None
+    with pytest.raises(InputError, match="no task of sample looks outside"):
+        settled(run_config({"suite": "sample", "agents": ("a",), "environment": "live"}), suite)

@@ -1,0 +1,118 @@
+"""τ²-bench's telecom, handled alone: solved by its gold and by nothing less, as the package itself judges."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from runner.benchmarks.rehearsal import Move, rehearse
+from runner.benchmarks.table import load_suite
+from runner.core.errors import InputError
+from runner.core.evidence import Evidence
+from runner.core.json_values import JsonObject, copy_object
+from runner.core.task import Case
+from runner.core.tools import ToolCall
+from runner.scorers.table import score_evidence
+from runner.scorers.tau2 import ASSERTIONS
+from runner.worlds.tau2_library import calling, data_folder
+from runner.worlds.tau2_telecom import Tau2Telecom
+from tests.parts.benchmark_data import benchmark_data
+from tests.parts.installed import installed
+
+installed("inspect_evals")
+
+NOTHING: tuple[Move, ...] = ({"submit": ""},)
+
+
+@cache
+def _cases() -> tuple[Case, ...]:
+    return load_suite("tau2:telecom").cases
+
+
+def _success(case: Case, evidence: Evidence) -> bool | None:
+    return score_evidence(case.task, case.gold, evidence).success
+
+
+def _gold(case: Case) -> tuple[Move, ...]:
+    assert case.gold.oracle is not None
+    return case.gold.oracle
+
+
+def test_every_oracle_solves_its_task_and_nothing_solves_none() -> None:
+    assert len(_cases()) == 114
+    assert sum(_success(case, rehearse(case.task, _gold(case))) is True for case in _cases()) == 114
+    assert sum(_success(case, rehearse(case.task, NOTHING)) is True for case in _cases()) == 0
+
+
+def test_whoever_leaves_the_calls_out_half_way_has_not_solved_it() -> None:
+    for case in _cases()[::6]:
+        calls = _gold(case)[:-1]
+        assert _success(case, rehearse(case.task, calls[: len(calls) // 2])) is False
+
+
+def test_whoever_gives_up_after_the_last_call_has_not_solved_it() -> None:
+    case = _cases()[0]
+    assert _success(case, rehearse(case.task, (*_gold(case)[:-1], {"give_up": "tired"}))) is False
+
+
+def test_the_package_judges_every_final_state_in_the_same_way() -> None:
+    for case in _cases()[::3]:
+        for moves in (_gold(case), _gold(case)[1:], NOTHING):
+            state = rehearse(case.task, moves).final_state
+            for criterion in case.gold.criteria:
+                if criterion["op"] == "assertion":
+                    name, given = str(criterion["func_name"]), criterion["arguments"]
+                    assert isinstance(given, dict)
+                    assert ASSERTIONS[name](state, given) == _asked(state, criterion["env_type"], name, given)
+
+
+def _asked(state: JsonObject, side: object, name: str, given: JsonObject) -> object:
+    """Return what the package's own assertion says of a state."""
+    world = Tau2Telecom(copy_object(state))
+    with calling(world._agent, world._user, count(1)):
+        return getattr(world._user if side == "user" else world._agent, name)(**given)
+
+
+def test_every_assertion_of_the_package_is_known() -> None:
+    world = Tau2Telecom({})
+    asserting = {
+        name for side in (world._agent, world._user) for name in dir(type(side)) if name.startswith("assert_")
+    }
+    assert set(ASSERTIONS) == asserting
+
+
+def test_two_worlds_at_once_do_not_meet() -> None:
+    state = _cases()[0].task.initial_state
+    one, other, again = (Tau2Telecom(copy_object(state)) for _ in range(3))
+    calls = [ToolCall("toggle_data", {}), ToolCall("get_customer_by_phone", {"phone_number": "555-123-2002"})]
+    said = [one.call(call) for call in calls]
+    assert one.state != state
+    assert other.state == state
+    assert [again.call(call) for call in calls] == said
+    assert again.state == one.state
+
+
+def test_a_folder_of_data_goes_before_the_packages() -> None:
+    folder = benchmark_data("tau2/telecom")
+    cases = load_suite(f"tau2:telecom:{folder}").cases
+    assert len(cases) == 20
+    assert all(_success(case, rehearse(case.task, _gold(case))) is True for case in cases)
+
+
+@pytest.mark.parametrize("argument", ["", "airline", "telecom:nowhere"])
+def test_what_is_not_there_is_refused_in_one_line(argument: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        load_suite(f"tau2:{argument}")
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_task_that_needs_somebody_to_talk_to_is_refused_with_its_field(tmp_path: Path) -> None:
+    for name in ("db.toml", "user_db.toml", "main_policy_solo.txt", "tech_support_manual.txt"):
+        (tmp_path / name).write_bytes((data_folder() / name).read_bytes())
+    basis = '{"reward_basis": ["NL_ASSERTION"]}'
+    (tmp_path / "tasks.json").write_text(f'[{{"id": "a", "ticket": "b", "evaluation_criteria": {basis}}}]')
+    with pytest.raises(InputError, match=r"tasks\.json: .*reward_basis"):
+        load_suite(f"tau2:telecom:{tmp_path}")

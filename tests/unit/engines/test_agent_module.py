@@ -1,0 +1,63 @@
+"""What is wrong with an agent's module is said before anything runs, and by its text alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.core.errors import InputError
+from runner.engines.agent_module import require_name
+
+MINE = """
+raise SystemExit("never run")
+class Agent: ...
+Other = Agent
+from elsewhere import Third as Imported
+try:
+    import fast
+except ImportError:
+    class Slow: ...
+if True:
+    First, Second = 1, 2
+"""
+
+
+@pytest.mark.parametrize("name", ["Agent", "Other", "Imported", "fast", "Slow", "Second"])
+def test_whatever_a_module_binds_may_be_the_agent(tmp_path: Path, name: str) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    require_name(tmp_path, "mine", name)
+
+
+@pytest.mark.parametrize("text", ["from elsewhere import *\n", "def __getattr__(name): ...\n"])
+def test_what_cannot_be_told_from_the_text_is_left_to_the_run(tmp_path: Path, text: str) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    require_name(tmp_path, "mine", "Agent")
+
+
+def test_a_module_of_a_package_is_found(tmp_path: Path) -> None:
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "__init__.py").write_text("class Top: ...\n")
+    (tmp_path / "pack" / "inner.py").write_text("class Inner: ...\n")
+    require_name(tmp_path, "pack", "Top")
+    require_name(tmp_path, "pack.inner", "Inner")
+    with pytest.raises(InputError, match=r"no module 'pack\.outer'"):
+        require_name(tmp_path, "pack.outer", "Inner")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (MINE, r"mine\.py has no 'Agnt'; did you mean mine:Agent\?"),
+        ("class Wholly: ...\n", r"has no 'Agnt'; its classes: Wholly"),
+        ("", r"has no 'Agnt'; its classes: none"),
+        ("x = 1\nclass Agnt(:\n", r"mine\.py:2: invalid syntax"),
+        ("x = '\0'\n", r"mine\.py"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place_or_the_nearest_name(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(InputError, match=said):
+        require_name(tmp_path, "mine", "Agnt")

@@ -1,0 +1,104 @@
+"""Faults that a run adds to the tasks of any benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runner.bench.played_run import builtin, play_run
+from runner.benchmarks.rehearsal import rehearse
+from runner.benchmarks.table import load_suite
+from runner.core.errors import InputError
+from runner.core.json_values import canonical_json
+from runner.core.task import Suite
+from runner.orchestrator.added_faults import with_faults
+from runner.records.frozen_suite import freeze_suite
+from runner.records.run_folder import RunFolder
+from runner.report.summary import run_digest
+from tests.parts.benchmark_data import SAMPLES
+
+TIMEOUT = """\
+format: glovebox.faults/1
+faults:
+  - fault_type: timeout
+    trigger: {on_tool: execute_sql, on_nth_call: 1}
+    payload: {timeout_ms: 2000}
+"""
+
+
+@pytest.fixture
+def suite() -> Suite:
+    """A benchmark without faults of its own."""
+    return load_suite(str(SAMPLES / "dbbench.jsonl"))
+
+
+def _plan(folder: Path, text: str) -> str:
+    file = folder / "plan.yaml"
+    file.write_text(text, encoding="utf-8")
+    return str(file)
+
+
+def _digest(folder: RunFolder) -> str:
+    rows = folder.rows()
+    return run_digest(rows, sorted(str(row.name) for row in rows))
+
+
+def test_none_is_the_benchmark_alone(suite: Suite, tmp_path: Path) -> None:
+    for named in (None, "none"):
+        assert freeze_suite(with_faults(suite, named)) == freeze_suite(suite)
+    alone, none = (
+        play_run(tmp_path / name, each, {"heuristic": builtin("heuristic")})
+        for name, each in (("alone", suite), ("none", with_faults(suite, "none")))
+    )
+    assert _digest(alone) == _digest(none)
+
+
+def test_a_rule_strikes_the_tool_of_every_task(suite: Suite, tmp_path: Path) -> None:
+    struck = with_faults(suite, _plan(tmp_path, TIMEOUT))
+    for case in struck.cases:
+        evidence = rehearse(case.task, [{"tool_name": "execute_sql", "args": {"query": "SELECT 1"}}] * 2)
+        first, second = evidence.exchanges
+        assert first.failure is not None
+        assert first.failure.code == "timeout"
+        assert second.failure is None
+        assert evidence.deliveries == (1,)
+
+
+def test_rules_stand_behind_those_that_a_task_has_itself(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, "format: glovebox.faults/1\nfaults: [{fault_type: rate_limit}]\n")
+    for before, after in zip(
+        load_suite("sample").cases, with_faults(load_suite("sample"), plan).cases, strict=True
+    ):
+        own, both = before.task.fault_plan, after.task.fault_plan
+        assert canonical_json([rule.to_json() for rule in own]) == canonical_json(
+            [rule.to_json() for rule in both[:-1]]
+        )
+        assert (both[-1].family, both[-1].index) == ("rate_limit", len(own))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("faults: []", "format"),
+        ("- 1", "must hold 'format: glovebox.faults/1'"),
+        ("a: [", "plan.yaml:1"),
+        (TIMEOUT.replace("timeout_ms", "timeout_s"), "timeout_s.*timeout_ms"),
+        (TIMEOUT.replace("fault_type: timeout", "fault_type: timeuot"), "'timeuot' is not known.*timeout"),
+        (TIMEOUT.replace("execute_sql", "execute_sq"), "no task has a tool 'execute_sq'; .*execute_sql"),
+        (TIMEOUT + "    severity: hard\n", "severity"),
+        (TIMEOUT.replace("2000", "-1"), "timeout_ms"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_in_one_line(
+    suite: Suite, tmp_path: Path, text: str, reason: str
+) -> None:
+    with pytest.raises(InputError, match=reason) as refusal:
+        with_faults(suite, _plan(tmp_path, text))
+    assert "plan.yaml" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_file_that_is_not_there_is_named(suite: Suite, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        with_faults(suite, str(tmp_path / "nothing.yaml"))

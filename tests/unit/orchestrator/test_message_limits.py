@@ -1,0 +1,102 @@
+"""What an agent may send can be set for a run, each bound by the name that its enforcer gives it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from glovebox_agent.errors import Refused
+from glovebox_agent.session import Session
+
+from runner.cli.run import run
+from runner.core.errors import InputError
+from runner.orchestrator.config import read_yaml, run_config
+from runner.orchestrator.message_limits import MessageLimits
+from runner.orchestrator.service_pool import HttpOffer, ServicePool
+from runner.service.arguments import SeatLimits
+from runner.service.message_limits import message_limits
+from runner.wire.http.listener import HttpLimits
+from runner.wire.ports import Opened
+from runner.wire.tool_server import ToolServerLimits
+from tests.parts.http import HttpGloves
+from tests.parts.specs import episode_spec
+
+
+def test_every_bound_is_a_setting_with_the_same_default() -> None:
+    enforced = asdict(SeatLimits()) | asdict(ToolServerLimits()) | asdict(HttpLimits())
+    assert MessageLimits().model_dump() == enforced
+
+
+@pytest.mark.parametrize("name", MessageLimits.model_fields)
+def test_a_service_that_is_told_of_a_bound_keeps_it(name: str) -> None:
+    value = MessageLimits.model_fields[name].default + 1
+    told = MessageLimits(**{name: value}).changed()
+    assert told == {name: value}
+    kept = message_limits(json.dumps(told))
+    assert (asdict(kept.seat) | asdict(HttpLimits(**kept.http)) | asdict(kept.server))[name] == value
+
+
+def test_one_bound_of_connections_holds_for_both_sockets() -> None:
+    kept = message_limits('{"connections": 3}')
+    assert (kept.server.connections, kept.http) == (3, {"connections": 3})
+
+
+def test_a_service_that_is_told_of_none_keeps_the_usual_ones() -> None:
+    assert MessageLimits().changed() == {}
+    assert message_limits("{}").seat == SeatLimits()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "7", '{"no_such_bound": 1}'])
+def test_a_service_that_is_told_nonsense_says_so(text: str) -> None:
+    with pytest.raises(InputError, match="no limits of messages"):
+        message_limits(text)
+
+
+def test_an_agent_meets_the_bounds_of_its_run() -> None:
+    spec = episode_spec(episode_id="bounded", world="files", state={"files": {}})
+    with ServicePool(1, limits={"argument_bytes": 20}) as pool, pool.lease() as client:
+        messages = client.open_episode(spec)
+        opened = next(messages)
+        assert isinstance(opened, Opened)
+        with Session(Path(opened.seats[0].directory) / "grpc.sock") as session:
+            session.call("list_dir", {"path": "/"})
+            with pytest.raises(Refused, match="20"):
+                session.call("list_dir", {"path": "/" * 20})
+        client.close_episode("bounded", timed_out=False)
+
+
+def test_an_agent_meets_them_at_its_second_socket() -> None:
+    spec = episode_spec(episode_id="bounded", world="files", state={"files": {}})
+    limits = {"body_bytes": 1024}
+    with ServicePool(1, HttpOffer(), limits=limits) as pool, pool.lease() as client:
+        messages = client.open_episode(spec)
+        opened = next(messages)
+        assert isinstance(opened, Opened)
+        with closing(HttpGloves(opened.seats[0].directory)) as http:
+            call = {"toolName": "list_dir", "argumentsJson": '{"path":"/"}'}
+            assert http.rpc("CallTool", call)[0] == 200
+            assert http.rpc("CallTool", {**call, "callId": "x" * 1024})[0] == 429
+        client.close_episode("bounded", timed_out=False)
+
+
+def test_a_file_sets_them_and_the_run_keeps_them(tmp_path: Path) -> None:
+    file, out = tmp_path / "run.yaml", tmp_path / "run"
+    file.write_text(
+        "suite: sample\nagents: [noop]\nengine: process\nmessages: {refusals: 3}\n", encoding="utf-8"
+    )
+    assert CliRunner().invoke(run, ["--config", str(file), "--out", str(out), "--json"]).exit_code == 0
+    manifest = json.loads((out / "run.json").read_text(encoding="utf-8"))
+    assert manifest["config"]["messages"]["refusals"] == 3
+
+
+def test_a_bound_that_is_none_is_the_users_to_mend(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"messages\.connections"):
+        run_config({"suite": "x", "agents": ("y",), "messages": {"connections": 0}})
+    file = tmp_path / "run.yaml"
+    file.write_text("messages: {refusal: 3}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"did you mean messages\.refusals"):
+        read_yaml(file)

@@ -1,0 +1,168 @@
+"""Whatever lies in a run folder, verifying it ends, follows no link and names what is no part of the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.core.json_values import canonical_json
+from runner.records.cassette import Cassette
+from runner.records.sealing import FIRST
+from runner.records.seals import SealedFile, seal_row
+from runner.records.verify import verify
+from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play
+
+TRACE = "traces/agent/t2.0.jsonl"
+
+
+def found(run: Path) -> list[str]:
+    return [str(damage) for damage in verify(run).damage]
+
+
+def link_trace(run: Path) -> str:
+    (run / TRACE).rename(run.parent / "elsewhere")
+    (run / TRACE).symlink_to(run.parent / "elsewhere")
+    return f"{TRACE}: not a plain file"
+
+
+def link_trace_to_itself(run: Path) -> str:
+    (run / TRACE).unlink()
+    (run / TRACE).symlink_to("t2.0.jsonl")
+    return f"{TRACE}: a link, which no run makes"
+
+
+def make_the_trace_a_pipe(run: Path) -> str:
+    (run / TRACE).unlink()
+    os.mkfifo(run / TRACE)
+    return f"{TRACE}: not a plain file"
+
+
+def make_the_traces_a_file(run: Path) -> str:
+    shutil.rmtree(run / "traces/agent")
+    (run / "traces/agent").write_text("")
+    return "traces/agent: belongs to no episode"
+
+
+def link_more_traces(run: Path) -> str:
+    (run / "traces/more").symlink_to("/dev")
+    return "traces/more: a link, which no run makes"
+
+
+def make_the_rows_a_folder(run: Path) -> str:
+    (run / "episodes.jsonl").unlink()
+    (run / "episodes.jsonl").mkdir()
+    return "episodes.jsonl: not part of a run"
+
+
+def nest_too_deep(run: Path) -> str:
+    with (run / "episodes.jsonl").open("a") as rows:
+        rows.write("[" * 200_000 + "\n")
+    return "episodes.jsonl:4: not a sealed row"
+
+
+def count_too_far(run: Path) -> str:
+    rows = run / "episodes.jsonl"
+    rows.write_text(rows.read_text().replace('"attempts":1', '"attempts":1e999', 1))
+    return "episodes.jsonl:1: not a sealed row"
+
+
+def nest_the_seal_too_deep(run: Path) -> str:
+    (run / "seal.json").write_text("[" * 200_000)
+    return "seal.json: missing, or not what was signed"
+
+
+def nest_the_trace_too_deep(run: Path) -> str:
+    (run / TRACE).write_text("[" * 200_000 + "\n")
+    return f"{TRACE}: cannot be read"
+
+
+def add_a_file(run: Path) -> str:
+    (run / "report.json").write_text("{}")
+    return "report.json: not part of a run"
+
+
+def add_a_folder(run: Path) -> str:
+    (run / "more").mkdir()
+    return "more: not part of a run"
+
+
+def link_the_rows(run: Path) -> str:
+    (run / "episodes.jsonl").rename(run.parent / "rows")
+    (run / "episodes.jsonl").symlink_to(run.parent / "rows")
+    return "episodes.jsonl: a link, which no run makes"
+
+
+def add_a_cassette(run: Path) -> str:
+    Cassette(run / "cassette").write("agent/t9/0", ())
+    (added,) = (run / "cassette/episodes").iterdir()
+    return f"cassette/episodes/{added.name}: belongs to no episode"
+
+
+def add_a_body(run: Path) -> str:
+    (run / "cassette/bodies").mkdir(parents=True)
+    (run / "cassette/bodies" / ("0" * 64)).write_text("never said")
+    return f"cassette/bodies/{'0' * 64}: not what its name says"
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        link_trace,
+        link_trace_to_itself,
+        make_the_trace_a_pipe,
+        make_the_traces_a_file,
+        link_more_traces,
+        make_the_rows_a_folder,
+        nest_too_deep,
+        count_too_far,
+        nest_the_seal_too_deep,
+        nest_the_trace_too_deep,
+        add_a_file,
+        add_a_folder,
+        link_the_rows,
+        add_a_cassette,
+        add_a_body,
+    ],
+)
+def test_what_no_run_makes_is_named(tamper: Callable[[Path], str], tmp_path: Path) -> None:
+    run = finished_run(tmp_path / "run").path
+    expected = tamper(run)
+    assert expected in found(run)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "../../outside", "traces/agent/t1.0.jsonl"])
+def test_a_row_that_seals_what_is_not_its_own_is_named_and_nothing_of_it_is_read(
+    path: str, tmp_path: Path
+) -> None:
+    folder = new_run(tmp_path / "run")
+    play(folder, NAMES[1])
+    value = json.loads((folder.path / "episodes.jsonl").read_text())
+    del value["seal"]
+    signed = seal_row(value, KEY, run="r1", after=FIRST, records=1, files=[SealedFile(path, "0" * 64)])
+    (folder.path / "episodes.jsonl").write_text(canonical_json(signed) + "\n")
+    assert f"agent/t2/0: its seal names {path}, which is not its own" in found(folder.path)
+
+
+def test_what_models_said_is_sealed_with_the_row(tmp_path: Path) -> None:
+    folder = new_run(tmp_path / "run")
+    for name in NAMES:
+        Cassette(folder.path / "cassette").write(name.identifier, ())
+        play(folder, name)
+    folder.seal()
+    assert found(folder.path) == []
+    (folder.path / NAMES[0].cassette_path).write_text("other\n")
+    (folder.path / NAMES[1].cassette_path).unlink()
+    where = [NAMES[0].cassette_path, NAMES[1].cassette_path]
+    assert found(folder.path) == [f"{where[0]}: edited", f"{where[1]}: missing"]
+
+
+def test_a_report_beside_a_run_does_not_make_it_unsound(tmp_path: Path) -> None:
+    run = finished_run(tmp_path / "run").path
+    (run / "report").mkdir()
+    (run / "report/report.html").write_text("")
+    assert found(run) == []

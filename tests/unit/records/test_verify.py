@@ -1,0 +1,296 @@
+"""A run folder that is as it was sealed is found sound; whatever was done to it is found and named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from runner.cli.verify import verify as command
+from runner.core.errors import InputError
+from runner.records.run_folder import RunFolder
+from runner.records.sealing import Signing
+from runner.records.signing_key import KEY_VARIABLE
+from runner.records.verify import verify
+from tests.parts.sealed_runs import KEY, NAMES, OTHER_KEY, SUITE, finished_run, new_run, play
+
+TRACE = "traces/agent/t2.0.jsonl"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return finished_run(tmp_path / "run").path
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines(keepends=True)
+
+
+def found(run: Path) -> list[str]:
+    return [str(damage) for damage in verify(run).damage]
+
+
+def test_a_run_that_nobody_touched_is_sound(run: Path) -> None:
+    verification = verify(run)
+    assert verification.damage == ()
+    assert (verification.key, verification.planned, verification.episodes) == (KEY.public, 3, 3)
+    assert verify(run, KEY.public).damage == ()
+
+
+def cut_trace(run: Path) -> str:
+    (run / TRACE).write_text("".join(lines_of(run / TRACE)[:-1]))
+    return f"{TRACE}: the seal is missing: the trace was cut off"
+
+
+def cut_trace_from_its_middle(run: Path) -> str:
+    lines = lines_of(run / TRACE)
+    (run / TRACE).write_text("".join([*lines[:1], *lines[2:]]))
+    return f"{TRACE}: record 1 does not follow from the one before it"
+
+
+def reorder_trace(run: Path) -> str:
+    first, second, *rest = lines_of(run / TRACE)
+    (run / TRACE).write_text("".join([second, first, *rest]))
+    return f"{TRACE}: record 0 does not follow from the one before it"
+
+
+def edit_event(run: Path) -> str:
+    (run / TRACE).write_text((run / TRACE).read_text().replace('"number":1', '"number":7'))
+    return f"{TRACE}: record 1 does not follow from the one before it"
+
+
+def edit_time(run: Path) -> str:
+    (run / TRACE).write_text((run / TRACE).read_text().replace('"wall_ms":1001', '"wall_ms":1002'))
+    return f"{TRACE}: edited beside what its hashes cover"
+
+
+def take_the_trace_of_another(run: Path) -> str:
+    shutil.copy(run / "traces/agent/t1.0.jsonl", run / TRACE)
+    return f"{TRACE}: another trace, of 4 records where 4 were sealed"
+
+
+def remove_trace(run: Path) -> str:
+    (run / TRACE).unlink()
+    return f"{TRACE}: missing"
+
+
+def edit_output(run: Path) -> str:
+    (run / "output/agent/t2.0.stdout").write_text("other\n")
+    return "output/agent/t2.0.stdout: edited"
+
+
+def add_output(run: Path) -> str:
+    (run / "output/agent/t2.0.stderr").write_text("never said\n")
+    return "output/agent/t2.0.stderr: belongs to no episode"
+
+
+def add_trace(run: Path) -> str:
+    shutil.copy(run / TRACE, run / "traces/agent/t9.0.jsonl")
+    return "traces/agent/t9.0.jsonl: belongs to no episode"
+
+
+def edit_row(run: Path) -> str:
+    rows = run / "episodes.jsonl"
+    first, second, third = lines_of(rows)
+    rows.write_text(first + second.replace('"success":true', '"success":false') + third)
+    return "episodes.jsonl:2: the row of agent/t2/0 was edited"
+
+
+def cut_rows(run: Path) -> str:
+    (run / "episodes.jsonl").write_text("".join(lines_of(run / "episodes.jsonl")[:-1]))
+    return "agent/t3/0: missing"
+
+
+def remove_row(run: Path) -> str:
+    lines = lines_of(run / "episodes.jsonl")
+    (run / "episodes.jsonl").write_text(lines[0] + lines[2])
+    return "episodes.jsonl:2: the row of agent/t3/0 does not follow the one before it: cut or reordered"
+
+
+def reorder_rows(run: Path) -> str:
+    first, second, third = lines_of(run / "episodes.jsonl")
+    (run / "episodes.jsonl").write_text(second + first + third)
+    return "episodes.jsonl:1: the row of agent/t2/0 does not follow the one before it: cut or reordered"
+
+
+def tear_row(run: Path) -> str:
+    text = (run / "episodes.jsonl").read_text()
+    (run / "episodes.jsonl").write_text(text[:-20])
+    return "episodes.jsonl:3: a torn row"
+
+
+def write_row_differently(run: Path) -> str:
+    rows = run / "episodes.jsonl"
+    rows.write_text(rows.read_text().replace('"attempts":1,', '"attempts": 1,', 1))
+    return "episodes.jsonl:1: the row of agent/t1/0 was edited"
+
+
+def add_episode(run: Path) -> str:
+    added = lines_of(run / "episodes.jsonl")[0].replace("t1", "t8")
+    with (run / "episodes.jsonl").open("a") as rows:
+        rows.write(added)
+    return "episodes.jsonl:4: the row of agent/t8/0 was edited"
+
+
+def take_a_row_of_another_run(run: Path) -> str:
+    other = RunFolder.create(run.parent / "o", {"run": "r2", "suite": "s"}, SUITE, Signing(KEY, NAMES))
+    play(other, NAMES[0])
+    _, second, third = lines_of(run / "episodes.jsonl")
+    (run / "episodes.jsonl").write_text(lines_of(other.path / "episodes.jsonl")[0] + second + third)
+    return "episodes.jsonl:1: the row of agent/t1/0 was edited"
+
+
+def repeat_row(run: Path) -> str:
+    with (run / "episodes.jsonl").open("a") as rows:
+        rows.write(lines_of(run / "episodes.jsonl")[0])
+    return "episodes.jsonl:4: the row of agent/t1/0 does not follow the one before it: cut or reordered"
+
+
+def edit_config(run: Path) -> str:
+    (run / "run.json").write_text((run / "run.json").read_text().replace("small", "large"))
+    return "run.json: missing or edited"
+
+
+def break_config(run: Path) -> str:
+    (run / "run.json").write_text("{")
+    return "run.json: missing or edited"
+
+
+def edit_suite(run: Path) -> str:
+    (run / "suite.jsonl").write_text((run / "suite.jsonl").read_text().replace("basic", "gold"))
+    return "suite.jsonl: missing or edited"
+
+
+def edit_seal(run: Path) -> str:
+    (run / "seal.json").write_text((run / "seal.json").read_text().replace('"task":"t2"', '"task":"t7"'))
+    return "seal.json: missing, or not what was signed"
+
+
+def remove_seal(run: Path) -> str:
+    (run / "seal.json").unlink()
+    return "seal.json: missing, or not what was signed"
+
+
+def drop_an_episode_with_all_that_is_its_own(run: Path) -> str:
+    remove_row(run)
+    (run / TRACE).unlink()
+    (run / "output/agent/t2.0.stdout").unlink()
+    return "agent/t2/0: missing"
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        cut_trace,
+        cut_trace_from_its_middle,
+        reorder_trace,
+        edit_event,
+        edit_time,
+        take_the_trace_of_another,
+        remove_trace,
+        edit_output,
+        add_output,
+        add_trace,
+        edit_row,
+        cut_rows,
+        remove_row,
+        reorder_rows,
+        tear_row,
+        write_row_differently,
+        add_episode,
+        take_a_row_of_another_run,
+        repeat_row,
+        edit_config,
+        break_config,
+        edit_suite,
+        edit_seal,
+        remove_seal,
+        drop_an_episode_with_all_that_is_its_own,
+    ],
+)
+def test_what_was_done_is_named(tamper: Callable[[Path], str], run: Path) -> None:
+    expected = tamper(run)
+    assert expected in found(run)
+
+
+def test_a_folder_that_was_written_anew_by_somebody_else_is_found_with_the_key(tmp_path: Path) -> None:
+    forged = finished_run(tmp_path / "forged", OTHER_KEY).path
+    assert found(forged) == []
+    damage = verify(forged, KEY.public).damage
+    assert [str(one) for one in damage] == [f"seal.json: signed with {OTHER_KEY.public}"]
+
+
+def test_a_run_that_is_not_over_says_what_is_missing(tmp_path: Path) -> None:
+    folder = new_run(tmp_path / "run")
+    play(folder, NAMES[0])
+    # A crash has left a trace without its row, and a file half written.
+    folder.write_trace(NAMES[1], [])
+    (folder.path / "traces/agent/t3.0.jsonl.partial").write_text("{")
+    folder.seal()
+    assert found(folder.path) == [f"{name}: missing: the run is not over" for name in NAMES[1:]]
+
+
+def test_a_run_that_is_resumed_goes_on_with_its_seals(tmp_path: Path) -> None:
+    play(new_run(tmp_path / "run"), NAMES[0])
+    resumed = RunFolder.open(tmp_path / "run")
+    resumed.sign_with(Signing(KEY, NAMES))
+    for name in NAMES[1:]:
+        play(resumed, name)
+    assert [damage.where for damage in verify(resumed.path).damage] == ["seal.json"]
+    resumed.seal()
+    assert found(resumed.path) == []
+
+
+def test_nobody_else_can_resume_a_run(tmp_path: Path) -> None:
+    new_run(tmp_path / "run")
+    with pytest.raises(InputError, match=KEY_VARIABLE):
+        RunFolder.open(tmp_path / "run").sign_with(Signing(OTHER_KEY, NAMES))
+
+
+def test_a_plan_that_was_changed_is_not_resumed(tmp_path: Path) -> None:
+    folder = new_run(tmp_path / "run")
+    (folder.path / "suite.jsonl").write_text("")
+    with pytest.raises(InputError, match=r"suite\.jsonl was changed"):
+        RunFolder.open(folder.path).sign_with(Signing(KEY, NAMES))
+
+
+def test_what_an_attempt_before_printed_does_not_stay(tmp_path: Path) -> None:
+    folder = new_run(tmp_path / "run")
+    folder.write_output(NAMES[0], b"first", b"first")
+    play(folder, NAMES[0], printed=b"")
+    assert list(folder.outputs(NAMES[0])) == []
+
+
+def test_a_run_without_seals_is_bad_input(tmp_path: Path) -> None:
+    RunFolder.create(tmp_path / "run", {"suite": "small"}, SUITE)
+    with pytest.raises(InputError, match="never signed"):
+        verify(tmp_path / "run")
+    with pytest.raises(InputError, match="not a run folder"):
+        verify(tmp_path / "nowhere")
+
+
+def test_the_command_says_one_line_each(run: Path) -> None:
+    sound = CliRunner().invoke(command, [str(run)], standalone_mode=False)
+    assert sound.return_value == 0
+    assert sound.output.startswith(f"sound: 3 episodes, signed with {KEY.public} (not your key)")
+    line = edit_row(run)
+    damaged = CliRunner().invoke(command, [str(run)], standalone_mode=False)
+    assert damaged.return_value == 1
+    assert line in damaged.output.splitlines()
+    report = json.loads(CliRunner().invoke(command, [str(run), "--json"]).output)
+    assert report["sound"] is False
+    assert {"where": "episodes.jsonl:2", "what": "the row of agent/t2/0 was edited"} in report["damage"]
+
+
+def test_what_was_killed_before_it_was_a_run_is_begun_again(tmp_path: Path) -> None:
+    folder = new_run(tmp_path / "run")
+    (folder.path / "run.json").rename(folder.path / "run.json.partial")
+    begun = finished_run(folder.path)
+    assert found(begun.path) == []
+    (folder.path / "run.json").unlink()
+    with pytest.raises(InputError, match="is not empty"):
+        new_run(folder.path)

@@ -1,0 +1,90 @@
+"""``board`` on runs that were really played."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from runner.bench.played_run import builtin, play_run
+from runner.benchmarks.table import load_suite
+from runner.cli.board import board
+from runner.core.errors import InputError
+from runner.orchestrator.added_faults import with_faults
+from tests.unit.report.runs import part_of_sample, played
+
+
+def _board(*arguments: object) -> str:
+    found = CliRunner().invoke(board, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert found.exit_code == 0
+    return found.stdout
+
+
+def _lines(*arguments: object) -> list[dict[str, Any]]:
+    lines: list[dict[str, Any]] = json.loads(_board(*arguments, "--json"))
+    return lines
+
+
+def test_the_best_stands_first_with_its_interval_and_the_no_op_beside(tmp_path: Path) -> None:
+    one = played(tmp_path / "one", "noop", "policy_aware", tasks=10)
+    other = played(tmp_path / "other", "instruction_parser", tasks=10)
+    lines = _lines(one.path, other.path)
+    rates = [line["success_rate"] for line in lines]
+    assert rates == sorted(rates, reverse=True)
+    assert [line["agent"] for line in lines][-1] == "noop"
+    assert {line["noop"] for line in lines} == {0.0}
+    assert all(line["interval"][0] <= line["success_rate"] <= line["interval"][1] for line in lines)
+    assert len({line["suite_digest"] for line in lines}) == 1
+    shown = _board(one.path, other.path)
+    assert shown.index("policy_aware") < shown.index("noop")
+    assert "+0.0 pp" in shown
+
+
+def test_the_no_op_is_what_its_agent_gets(tmp_path: Path) -> None:
+    (line,) = _lines(played(tmp_path / "run", "noop", tasks=20).path)
+    assert line["success_rate"] == line["noop"]
+
+
+def test_suites_that_only_share_a_name_stand_apart(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("format: glovebox.faults/1\nfaults: [{fault_type: timeout}]\n", encoding="utf-8")
+    alone = played(tmp_path / "alone", "policy_aware", tasks=5)
+    struck = with_faults(part_of_sample(5), str(plan))
+    hard = play_run(tmp_path / "struck", struck, {"policy_aware": builtin("policy_aware")})
+    lines = _lines(alone.path, hard.path)
+    assert len({line["suite_digest"] for line in lines}) == 2
+    assert all(f"sample ({line['suite_digest'][:8]})" in _board(alone.path, hard.path) for line in lines)
+
+
+def test_a_run_that_is_named_twice_counts_once(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", tasks=3)
+    assert len(_lines(run.path, run.path)) == 1
+
+
+def test_a_run_without_an_episode_is_no_result(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", "policy_aware", tasks=3)
+    (run.path / "episodes.jsonl").unlink()
+    lines = _lines(run.path)
+    assert [(line["headline"], line["success_rate"]) for line in lines] == [(False, None)] * 2
+    assert "–" in _board(run.path)
+
+
+def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        _board(tmp_path)
+
+
+def test_info_plays_no_op_and_oracle() -> None:
+    from runner.cli.suite import suite
+
+    found = CliRunner().invoke(suite, ["info", "sample", "--json"], catch_exceptions=False)
+    told = json.loads(found.stdout)
+    tasks = len(load_suite("sample").cases)
+    assert told["noop"] == {"solved": 0, "graded": tasks, "ungraded": 0, "success_rate": 0.0}
+    assert told["oracle"]["solved"] == tasks
+    assert told["licence"]
+    assert told["criterion"]
+    assert told["judged"]

@@ -1,0 +1,76 @@
+"""A report says what the boxes of its runs were attacked with, or how to find out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from runner.records.run_folder import RunFolder
+from runner.report.page.sections import sections
+from runner.report.tables.containment import attack_table, probe_table
+from runner.report.tables.people import people_tables
+from tests.unit.report.runs import findings_of, played
+
+PROBE = {
+    "format": "glovebox.probe/1",
+    "engine": "bubblewrap",
+    "detail": "namespaces",
+    "system": "Linux 6",
+    "made": "2026-01-02T03:04:05+00:00",
+    "glovebox": "0.1.0",
+    "counts": {"stopped": 1, "not stopped": 1},
+    "attacks": [
+        {"attack": "egress", "wall": "box", "by": "no network device", "result": "stopped", "detail": ""},
+        {
+            "attack": "spin",
+            "wall": "box",
+            "by": "limit",
+            "result": "not stopped",
+            "detail": "two <processors>",
+        },
+    ],
+}
+
+
+def _run(path: Path, **said: Any) -> RunFolder:
+    folder = played(path, "noop", tasks=1)
+    manifest = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    manifest |= {"engine": "docker", "isolation": "container", "config": {"runtime": None}, **said}
+    (path / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return folder
+
+
+def test_each_attack_stands_with_what_stopped_it(tmp_path: Path) -> None:
+    findings = findings_of(_run(tmp_path / "run", containment=PROBE))
+    ((_, engine, counts, made, made_with),) = probe_table(findings.runs).rows
+    assert (engine, counts, made) == ("docker", "1 stopped, 1 not stopped", PROBE["made"])
+    assert made_with == "glovebox 0.1.0, namespaces, Linux 6"
+    table = attack_table(findings.runs)
+    assert table.header[-1] == "bubblewrap (namespaces)"
+    assert table.rows == [
+        ("egress", "box", "no network device", "stopped"),
+        ("spin", "box", "limit", "not stopped: two <processors>"),
+    ]
+    assert table.title in [one.title for one in people_tables(findings)]
+    assert [one.anchor for one in sections(findings)][-2:] == ["containment", "attacks"]
+
+
+def test_a_run_whose_engine_was_never_attacked_names_the_command(tmp_path: Path) -> None:
+    findings = findings_of(_run(tmp_path / "run", containment=None, config={"runtime": "runsc"}))
+    ((_, engine, counts, *_),) = probe_table(findings.runs).rows
+    assert engine == "docker/runsc"
+    assert counts == "never; glovebox doctor --probe docker/runsc"
+    assert not attack_table(findings.runs).rows
+
+
+def test_no_wall_is_said_to_be_none(tmp_path: Path) -> None:
+    findings = findings_of(_run(tmp_path / "run", isolation="none", engine="process"))
+    assert probe_table(findings.runs).rows[0][2] == "no wall to attack"
+
+
+def test_what_somebody_else_wrote_there_stops_no_report(tmp_path: Path) -> None:
+    odd = {"engine": "x", "detail": "y", "attacks": [1, {"attack": "egress"}], "counts": 7}
+    findings = findings_of(_run(tmp_path / "run", containment=odd))
+    assert probe_table(findings.runs).rows[0][2] == ""
+    assert not attack_table(findings.runs).rows

@@ -1,0 +1,75 @@
+"""Where episodes part, and what became of pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runner.core.evidence import Exchange, ShownFailure
+from runner.core.tools import FailureKind
+from runner.report.environments.divergence import Divergence, Way, first_divergence
+from runner.report.environments.pages import changed_pages, count_pages
+
+
+def made(
+    tool: str, sent: dict[str, Any], output: Any = None, failed: str = "", strikes: tuple[int, ...] = ()
+) -> Exchange:
+    code, _, message = failed.partition("|")
+    failure = ShownFailure(FailureKind.WORLD, code, message, {}) if failed else None
+    return Exchange("agent", tool, sent, sent, None if failed else output or {}, failure, strikes, "")
+
+
+def opened(url: str, text: str = "text", offset: int = 0) -> Exchange:
+    return made("open_page", {"page": url}, {"url": url, "id": url, "text": text, "offset": offset})
+
+
+SEARCH = made("search", {"query": "owls"}, {"results": []})
+OTHER_ANSWER = made("search", {"query": "owls"}, {"results": [1]})
+OTHER_CALL = made("search", {"query": "cats"}, {"results": []})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ([SEARCH], [SEARCH], None),
+        ([], [], None),
+        ([SEARCH], [OTHER_ANSWER], Divergence(1, Way.ANSWER)),
+        ([SEARCH, SEARCH], [SEARCH, OTHER_CALL], Divergence(2, Way.CALL)),
+        ([SEARCH], [SEARCH, OTHER_CALL], Divergence(2, Way.END)),
+        ([OTHER_CALL], [], Divergence(1, Way.END)),
+        (
+            [OTHER_ANSWER, SEARCH],
+            [OTHER_ANSWER, made("search", {"query": "owls"}, failed="not_found|")],
+            Divergence(2, Way.ANSWER),
+        ),
+    ],
+)
+def test_the_first_difference_is_found_and_named(
+    first: list[Exchange], second: list[Exchange], found: Divergence | None
+) -> None:
+    assert first_divergence(first, second) == found
+    assert first_divergence(second, first) == found
+
+
+def test_pages_that_cannot_be_had_are_counted_by_why() -> None:
+    counts = count_pages(
+        [
+            SEARCH,
+            opened("a"),
+            made("open_page", {}, failed="fetch_failed|timed_out: no answer in 20 s"),
+            made("open_page", {}, failed="fetch_failed|timed_out: no answer in 20 s"),
+            made("open_page", {}, failed="not_found|gone"),
+            made("open_page", {}, failed="invalid_argument|a mistake of the agent's, no page"),
+            made("open_page", {}, failed="fetch_failed|x", strikes=(0,)),
+        ]
+    )
+    assert (counts.opened, counts.lost, counts.lost_share) == (4, {"not_found": 1, "timed_out": 2}, 0.75)
+    assert count_pages([SEARCH]).lost_share is None
+
+
+def test_a_page_has_changed_if_its_beginning_reads_otherwise() -> None:
+    ours = [opened("a"), opened("b"), opened("c"), opened("c", "rest", 9)]
+    theirs = [opened("a"), opened("b", "other"), opened("d")]
+    assert changed_pages(ours, theirs) == (2, 1)
+    assert changed_pages([], theirs) == (0, 0)

@@ -1,0 +1,77 @@
+"""What an answer with citations is worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runner.core.errors import SpecError
+from runner.core.evidence import Evidence, Exchange
+from runner.core.gold import Gold
+from runner.core.outcome import Finished, GaveUp, SeatEnd
+from runner.core.score import Score
+from runner.scorers.cited_answer import CitedAnswer, citations
+from tests.parts.tasks import crud_task
+
+MENTIONS = {"op": "answer_mentions", "values": ["Nine", "weeks"], "max_words": 6}
+RELEVANT = {"op": "relevant", "documents": {"farm": 2, "cheese": 1, "clock": 0}}
+TASK = crud_task(world="search", initial_state={})
+
+
+def found(*names: str) -> Exchange:
+    results: Any = [{"id": name} for name in names]
+    return Exchange("agent", "search", {}, {}, {"results": results}, None, (), "")
+
+
+def opened(name: str) -> Exchange:
+    return Exchange("agent", "open_page", {}, {}, {"id": name, "text": "é"}, None, (), "")
+
+
+def score(end: SeatEnd, *calls: Exchange, criteria: tuple[Any, ...] = (MENTIONS, RELEVANT)) -> Score:
+    evidence = Evidence(calls, (), {"agent": end}, {}, ())
+    return CitedAnswer().score(TASK, Gold("cited_answer", criteria, True), evidence)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_right"),
+    [
+        ("after NINE weeks [farm]", True),
+        ("after nine days", False),
+        ("nine weeks, and then some more words than allowed", False),
+        ("", False),
+    ],
+)
+def test_an_answer_is_right_if_it_mentions_everything_and_is_short(answer: str, is_right: bool) -> None:
+    assert score(Finished(answer)).success is is_right
+
+
+def test_giving_up_is_no_answer() -> None:
+    assert score(GaveUp("nine weeks")).success is False
+
+
+def test_judgements_alone_are_no_success() -> None:
+    assert score(Finished("nine weeks"), criteria=(RELEVANT,)).success is False
+
+
+def test_what_was_seen_and_cited_is_held_against_what_is_relevant() -> None:
+    metrics = score(Finished("nine weeks [farm, bell]"), found("farm", "clock"), opened("bell")).metrics
+    names = ("evidence_recall", "citation_precision", "citation_recall")
+    assert [metrics[name] for name in names] == [0.5, 0.5, 0.5]
+    assert (metrics["searches"], metrics["pages_opened"]) == (1, 1)
+    answers = '{"results":[{"id":"farm"},{"id":"clock"}]}' + '{"id":"bell","text":"é"}'
+    assert metrics["answer_bytes"] == len(answers.encode())
+
+
+def test_a_measure_over_nothing_is_none_and_not_zero() -> None:
+    metrics = score(Finished("nine weeks"), criteria=(MENTIONS,)).metrics
+    assert metrics["evidence_recall"] is metrics["citation_precision"] is None
+
+
+def test_citations_are_ids_in_brackets_of_either_kind() -> None:
+    assert citations("It is so [a#b], 【c】 and [d, e] but not [] nor f]") == ["a#b", "c", "d", "e"]
+
+
+def test_a_criterion_without_values_can_never_be_met() -> None:
+    with pytest.raises(SpecError, match=r"^criteria\[0\]\.values"):
+        score(Finished("x"), criteria=({"op": "answer_mentions", "values": []},))

@@ -1,0 +1,75 @@
+"""dbbench's comparison of answers, and that it evaluates nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.core.json_values import JsonObject
+from runner.scorers.dbbench_answer import read_answer, same_answer, tables_digest
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        ("Grey Point", ["Grey Point"]),
+        ('["Grey Point"]', ["Grey Point"]),
+        ("[('Grey Point',)]", ["Grey Point"]),
+        ("1,204", ["1204.0"]),
+        ("33.33", ["33.336"]),
+        ("12%", ["12.0"]),
+        ("['b', 'a', 'a']", ["a", "b"]),
+        ("[3, 1.0, 2]", ["1", "2", "3"]),
+        ("[Grey Point, Ox Head]", ["Ox Head", "Grey Point"]),
+        ("[(Decimal,)]", ["Decimal"]),
+        ("None", ["0"]),
+        ("[None, 2]", ["2", "0"]),
+    ],
+)
+def test_these_are_the_same(answer: str, label: list[str]) -> None:
+    assert same_answer(answer, label)
+
+
+@pytest.mark.parametrize(
+    ("answer", "label"),
+    [
+        ("grey point", ["Grey Point"]),
+        ("33.3", ["33.336"]),
+        ("[1, 1]", ["1"]),
+        ("['a']", ["a", "b"]),
+        ("[('a', 'b')]", ["a"]),
+        ("", ["Grey Point"]),
+        ("[1+1]", ["2"]),
+    ],
+)
+def test_these_are_not(answer: str, label: list[str]) -> None:
+    assert not same_answer(answer, label)
+
+
+def test_an_answer_that_is_a_program_is_text(tmp_path: Path) -> None:
+    trace = tmp_path / "ran"
+    program = f"[open({str(trace)!r}, 'w')]"
+    assert read_answer(program)
+    assert not trace.exists()
+
+
+@given(st.text() | st.text(alphabet="[](),'\"x0\\ ").map(lambda inner: f"[{inner}]"))
+def test_any_answer_can_be_read(answer: str) -> None:
+    assert all(isinstance(value, str) for value in read_answer(answer))
+
+
+def test_what_nests_without_end_is_read_by_hand() -> None:
+    assert read_answer("[" * 5000 + "]" * 5000)
+    assert read_answer(f"[0x{'f' * 5000}]")
+
+
+def test_the_order_of_rows_does_not_count_and_that_of_columns_is_the_tasks() -> None:
+    wanted = [("t", ("a", "b"))]
+    one: JsonObject = {"name": "t", "columns": ["a", "b"], "rows": [["1", "2"], ["3", None]]}
+    other: JsonObject = {"name": "t", "columns": ["b", "new", "a"], "rows": [[None, "", "3"], ["2", "", "1"]]}
+    assert tables_digest([one], wanted) == tables_digest([other], wanted) is not None
+    assert tables_digest([{**one, "name": "other"}], wanted) is None
+    assert tables_digest([{**one, "columns": ["a", "c"]}], wanted) is None

@@ -1,0 +1,140 @@
+"""The library as a world: budgets, faults, and what happens when it is not what the task names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.core.clock import StoppedClock
+from runner.core.episode import Episode
+from runner.core.episode_spec import EpisodeSpec
+from runner.core.errors import SpecError
+from runner.core.json_values import json_bytes
+from runner.core.ledger import BudgetKind
+from runner.core.outcome import OutOfBudget
+from runner.core.surroundings import Environment, Surroundings
+from runner.core.tools import Failure, Value
+from runner.profiles.table import PROFILES
+from runner.testing.memory_recorder import MemoryRecorder
+from snapshots.snapshot import open_snapshot
+from tests.parts.specs import episode_spec
+from tests.unit.snapshots.building import build, flip_byte
+
+LONG = [
+    {"id": f"owl{number}", "title": "Owls", "text": f"Owls hunt mice at night, é. {number} " * 400}
+    for number in range(9)
+]
+
+
+@pytest.fixture
+def owls(tmp_path: Path) -> Path:
+    build(tmp_path / "owls", LONG)
+    return tmp_path / "owls"
+
+
+def spec_of(folder: Path, *faults: dict[str, Any], digest: str | None = None, **budget: Any) -> EpisodeSpec:
+    named = {"name": "owls", "digest": digest or f"sha256:{open_snapshot(folder).digest}"}
+    around = Surroundings(Environment.OFFLINE, {"snapshot": str(folder)})
+    spec = episode_spec(*faults, world="search", state={"snapshot": named}, **budget)
+    return replace(spec, surroundings=around)
+
+
+def opened(spec: EpisodeSpec, profile: str = "native") -> tuple[Episode, MemoryRecorder]:
+    recorder = MemoryRecorder()
+    return PROFILES.load(profile)().open_episode(spec, recorder, StoppedClock()), recorder
+
+
+def test_an_answer_is_cut_to_what_the_budget_leaves_and_then_the_work_ends(owls: Path) -> None:
+    episode, _ = opened(spec_of(owls, answer_bytes=5000))
+    seat, taken = episode.seats[0], 0
+    for _ in range(3):
+        reply = seat.call("open_page", {"page": "owl1", "offset": taken // 4})
+        if isinstance(reply.result, Value):
+            taken += json_bytes(reply.result.output)
+    assert 4000 < taken <= 5000
+    while seat.end is None:
+        reply = seat.call("search", {"query": "mice"})
+        assert isinstance(reply.result, Failure)
+        if reply.result.code == "allowance_spent":
+            # Something is left, too little for any answer: the agent is told, and may stop or go on.
+            assert 0 < reply.remaining[BudgetKind.ANSWER_BYTES] < 100
+            break
+    assert seat.end in (None, OutOfBudget(BudgetKind.ANSWER_BYTES))
+
+
+def test_calls_are_a_budget_of_their_own(owls: Path) -> None:
+    seat = opened(spec_of(owls, calls=1))[0].seats[0]
+    assert isinstance(seat.call("search", {"query": "mice"}).result, Value)
+    assert seat.call("search", {"query": "mice"}).ended
+    assert seat.end == OutOfBudget(BudgetKind.CALLS)
+
+
+def test_results_carry_the_ids_by_which_pages_are_opened_and_cited(owls: Path) -> None:
+    seat = opened(spec_of(owls))[0].seats[0]
+    found = seat.call("search", {"query": "mice", "k": 2}).result
+    assert isinstance(found, Value)
+    for result in found.output["results"]:  # type: ignore[union-attr]
+        page = seat.call("open_page", {"page": result["id"]}).result  # type: ignore[index, call-overload]
+        assert isinstance(page, Value)
+        assert page.output["id"] == result["id"]  # type: ignore[index, call-overload]
+
+
+def test_the_state_is_the_same_after_any_call_and_the_trace_says_where_pages_came_from(owls: Path) -> None:
+    episode, recorder = opened(spec_of(owls))
+    before = dict(episode.world.state)
+    episode.seats[0].call("search", {"query": "mice"})
+    episode.close()
+    events = list(recorder.written())
+    assert events[0]["environment"] == "offline"
+    assert str(owls) not in str(events)
+    assert events[-1]["final_state"] == before
+
+
+def test_faults_strike_a_library_like_any_other_world(owls: Path) -> None:
+    fault = {
+        "fault_type": "rate_limit",
+        "trigger": {"on_tool": "search", "on_nth_call": 1},
+        "payload": {"retry_after_ms": 5},
+    }
+    for profile in ("native", "toolmisuse"):
+        seat = opened(replace(spec_of(owls, fault), profile=profile), profile)[0].seats[0]
+        assert isinstance(seat.call("search", {"query": "mice", "k": 1, "filter": {}}).result, Failure)
+        assert isinstance(seat.call("search", {"query": "mice", "k": 1, "filter": {}}).result, Value)
+
+
+def test_another_snapshot_than_the_task_names_is_refused_when_the_episode_is_opened(owls: Path) -> None:
+    with pytest.raises(SpecError, match=r"^initial_state\.snapshot\.digest: is sha256:0+, but .+ is sha256:"):
+        opened(spec_of(owls, digest="sha256:" + "0" * 64))
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"snapshot": "/nowhere/at/all"}, "/nowhere/at/all"),
+        ({}, "needs snapshot"),
+        ({"snapshot": "/", "colour": "red"}, "colour"),
+    ],
+)
+def test_surroundings_that_cannot_be_used_are_said_in_one_line(settings: dict[str, Any], says: str) -> None:
+    spec = episode_spec(world="search", state={})
+    with pytest.raises(SpecError, match=says) as refused:
+        opened(replace(spec, surroundings=Surroundings(Environment.OFFLINE, settings)))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_page_that_does_not_exist_is_a_refusal_and_never_the_network(owls: Path) -> None:
+    seat = opened(spec_of(owls))[0].seats[0]
+    result = seat.call("open_page", {"page": "http://127.0.0.1:9/"}).result
+    assert isinstance(result, Failure)
+    assert result.code == "not_found"
+
+
+def test_a_damaged_document_ends_the_episode_as_ours(tmp_path: Path) -> None:
+    build(tmp_path / "owls", LONG[:1])
+    spec = spec_of(tmp_path / "owls")
+    flip_byte(tmp_path / "owls" / "documents" / "records.jsonl", 0)
+    with pytest.raises(SpecError, match=r"^surroundings: "):
+        opened(spec)[0].seats[0].call("open_page", {"page": "owl0"})
