@@ -9,7 +9,7 @@ TESTS := .venv/bin/python -m pytest --numprocesses logical --dist worksteal
 menu: ## print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-WRITTEN := pyproject.toml agent_sdk/python/pyproject.toml constraints.txt scripts/setup
+WRITTEN := pyproject.toml agent_sdk/python/pyproject.toml constraints.txt scripts/setup scripts/setup-benchmarks
 
 .PHONY: setup
 setup: .venv/.made ## make .venv, with the command in .venv/bin/glovebox
@@ -23,6 +23,7 @@ setup-dev: .venv/.made-dev ## the same with all that tests, checks, reports and 
 
 .venv/.made-dev: $(WRITTEN)
 	@scripts/setup dev,report
+	@scripts/setup-benchmarks
 	@touch .venv/.made $@
 
 .PHONY: demo
@@ -64,6 +65,10 @@ proto-check: setup-dev ## check that generated code is fresh, protos have style 
 images: setup ## build the images that boxes are started from
 	@.venv/bin/glovebox images build
 
+.PHONY: bench-snapshots
+bench-snapshots: setup-dev ## measure what snapshots cost, as ratios; sizes up to 500,000 documents
+	@.venv/bin/python -m snapshots.bench
+
 .PHONY: bench
 bench: setup ## measure what the wall costs, as ratios
 	@.venv/bin/python -m runner.bench
@@ -71,6 +76,27 @@ bench: setup ## measure what the wall costs, as ratios
 .PHONY: containment
 containment: images ## attack every engine and write down what held
 	@.venv/bin/glovebox doctor --probe docker --probe docker/runsc --probe bubblewrap --page docs/containment.md
+
+.PHONY: hostile
+hostile: setup-dev images ## let every hostile agent loose on every engine, as tests
+	@.venv/bin/python -m pytest --numprocesses 3 --dist loadgroup tests/hostile --every-attack
+
+.PHONY: benchmarks
+benchmarks: setup-dev ## prove public benchmarks whole, oracle and no-op, and print the figures
+	@.venv/bin/python -m tests.benchmarks
+
+.PHONY: chaos
+chaos: setup-dev bubblewrap ## kill and break runs for some minutes, and print what was survived
+	@.venv/bin/python -m tests.chaos
+
+.PHONY: flatness
+flatness: setup ## play ten thousand episodes through one service, and print what it keeps
+	@.venv/bin/python -m runner.bench.flatness
+
+.PHONY: fuzz
+fuzz: setup-dev ## look for ten minutes for bytes that break a reader
+	@.venv/bin/python -c 'import atheris' 2>/dev/null || scripts/setup dev,report,fuzz
+	@.venv/bin/python -m tests.fuzz
 
 .PHONY: schemas
 schemas: setup ## write the published JSON Schemas again
