@@ -16,6 +16,7 @@ from tests.architecture.project import PACKAGES, ROOT
 LIBRARIES = {
     "glovebox_agent": {"glovebox", "grpc"},
     "runner.__main__": set(),
+    "runner.agents": set(),
     "runner.bench": {"docker", "glovebox", "grpc", "rich"},
     "runner.benchmarks": {"pydantic", "yaml"},
     "runner.cli": {"click", "rich", "structlog"},
