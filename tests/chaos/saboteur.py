@@ -78,7 +78,8 @@ class Saboteur:
     def _strikes(self, deed: Deed) -> bool:
         # A box may live for milliseconds: who looks only once a pause may never meet one.
         while self._victim.is_running and not self._stop.is_set():
-            if deed(self._victim, self._chance):
+            # Before there is a service, boxes are tried out, and a run whose boxes do not work ends at once.
+            if services_of(self._victim) and deed(self._victim, self._chance):
                 return True
             self._stop.wait(LOOK_AGAIN_S)
         return False
