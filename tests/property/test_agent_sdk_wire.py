@@ -25,7 +25,9 @@ _amounts = st.none() | st.integers(min_value=0, max_value=2**63 - 1)
 @settings(deadline=None)
 @given(name=_text, arguments=_objects)
 def test_arguments_keep_their_values_types_and_order(name: str, arguments: JsonObject) -> None:
-    sent = pb.CallToolRequest.FromString(wire.call_to_pb(name, arguments).SerializeToString())
+    sent = pb.CallToolRequest.FromString(
+        wire.call_to_pb(name, wire.arguments_to_json(arguments)).SerializeToString()
+    )
     assert sent.tool_name == name
     assert json.dumps(json.loads(sent.arguments_json)) == json.dumps(arguments)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from glovebox_agent.adapter import Action, Agent, Answer, Ending, GiveUp, work
 from glovebox_agent.errors import (
     ConnectionLost,
+    DeadlinePassed,
     Ended,
     GloveboxError,
     NotAnAction,
@@ -28,6 +29,7 @@ __all__ = [
     "Agent",
     "Answer",
     "ConnectionLost",
+    "DeadlinePassed",
     "Ended",
     "Ending",
     "Entry",

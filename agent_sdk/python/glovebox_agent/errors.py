@@ -5,6 +5,7 @@
     GloveboxError
     ├── Refused              you: the message was not let through; nothing happened, nothing was charged
     │   └── Ended            … because your work has ended
+    ├── DeadlinePassed       you: no answer within the time you gave; the call may have been carried out
     ├── NotAnAction          you: what ``act`` returned cannot be carried out
     ├── UsageError           you: the command names no agent, or a file that cannot be read
     └── ServiceUnavailable   not you
@@ -67,6 +68,15 @@ class Ended(Refused):
 
     def __init__(self) -> None:
         super().__init__(RefusalKind.ENDED)
+
+
+class DeadlinePassed(GloveboxError):
+    """There was no answer in time; sent again under the same ``call_id``, the call is carried out once."""
+
+    def __init__(self, path: str, deadline_ms: int) -> None:
+        super().__init__(f"{path}: no answer within {deadline_ms} ms")
+        self.path = path
+        self.deadline_ms = deadline_ms
 
 
 class NotAnAction(GloveboxError):

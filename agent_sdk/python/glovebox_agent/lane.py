@@ -56,7 +56,7 @@ class LaneSeat:
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Reply:
         """Call the tool ``name``; as :meth:`glovebox_agent.session.Session.call`."""
-        request = wire.call_to_pb(name, {} if arguments is None else arguments)
+        request = wire.call_to_pb(name, wire.arguments_to_json({} if arguments is None else arguments))
         try:
             reply = wire.reply_from_pb(self._exchange(pb.InteractRequest(call=request)).call)
         except Ended:

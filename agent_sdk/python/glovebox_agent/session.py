@@ -20,28 +20,17 @@ from glovebox.v1 import tool_pb2 as pb
 from glovebox.v1.tool_pb2_grpc import ToolServiceStub
 
 from glovebox_agent import wire
-from glovebox_agent.errors import ConnectionLost, Ended, GloveboxError, NotReachable, ServiceFailed
+from glovebox_agent.address import CHANNEL_OPTIONS, POLL_S, channel_target, require_short, socket_path
+from glovebox_agent.errors import (
+    ConnectionLost,
+    DeadlinePassed,
+    Ended,
+    GloveboxError,
+    NotReachable,
+    ServiceFailed,
+)
 from glovebox_agent.seat import Reply, Task
 from glovebox_agent.stream import Stream
-
-SOCKET_VARIABLE = "GLOVEBOX_SOCKET"
-SOCKET_PATH = "/glovebox/grpc.sock"
-
-_PATH_BYTES_MAX = 107
-"""What a Unix socket address holds."""
-
-_POLL_S = 0.005
-
-_CHANNEL_OPTIONS = (
-    # The other side bounds what it takes and what it sends; a limit here would only lose its words.
-    ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", -1),
-    # A socket that is there but does not answer yet will do so in a moment, not in gRPC's usual second.
-    ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.max_reconnect_backoff_ms", 250),
-    # A session is a connection of its own and inherits no other one's state.
-    ("grpc.use_local_subchannel_pool", 1),
-)
 
 
 class Session:
@@ -65,8 +54,7 @@ class Session:
         Raises:
             NotReachable: nobody answered in time.
         """
-        chosen = path or os.environ.get(SOCKET_VARIABLE) or SOCKET_PATH
-        self.path = os.path.abspath(chosen)
+        self.path = socket_path(path)
         self.ended = False
         """True once no further call will be carried out."""
         self._patience_ms = patience_ms
@@ -76,7 +64,7 @@ class Session:
         self._lock = Lock()
         self._streams = stream
         self._stream: Stream | None = None
-        self._channel = grpc.insecure_channel(f"unix:{_quoted(self.path)}", _CHANNEL_OPTIONS)
+        self._channel = grpc.insecure_channel(channel_target(self.path), CHANNEL_OPTIONS)
         self._stub = ToolServiceStub(self._channel)
         try:
             self.task: Task = self._fetch_task()
@@ -97,12 +85,22 @@ class Session:
         self._drop_stream()
         self._channel.close()
 
-    def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Reply:
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        call_id: str = "",
+        deadline_ms: int | None = None,
+    ) -> Reply:
         """Call the tool ``name``.
 
         Args:
             name: one of the task's tools; any other is answered with a failure.
             arguments: values that JSON can hold, by name; None means none.
+            call_id: a name for this very call, at most 64 bytes: a call that is sent again under the same
+                name is carried out once and answered the same twice.
+            deadline_ms: how long to wait for the answer; None means until it is there.
 
         Returns:
             What the tool said, be it a value or a failure.
@@ -110,15 +108,28 @@ class Session:
         Raises:
             Refused: the call was not let through; nothing happened and nothing was charged.
             Ended: the work had ended before.
+            DeadlinePassed: there was no answer in time.
             ServiceUnavailable: the connection broke, or the answer makes no sense.
         """
-        if self._streams:
-            request = wire.call_to_pb(name, {} if arguments is None else arguments)
+        text = wire.arguments_to_json({} if arguments is None else arguments)
+        return self.call_json(name, text, call_id=call_id, deadline_ms=deadline_ms)
+
+    def call_json(
+        self, name: str, arguments_json: str, *, call_id: str = "", deadline_ms: int | None = None
+    ) -> Reply:
+        """Call the tool ``name`` with arguments that are JSON text already, as models write them.
+
+        They are sent as they are; the wall refuses what is not one object. Otherwise as :meth:`call`.
+        """
+        request = wire.call_to_pb(name, arguments_json, call_id)
+        if deadline_ms is not None:
+            response = self._send_within(request, deadline_ms)
+        elif self._streams:
             response = self._exchange(pb.InteractRequest(call=request)).call
         else:
             # Random, because an agent may open several sessions; taking the next number is atomic.
-            call_id = f"{self._name}.{next(self._call_numbers)}"
-            response = self._send_call(wire.call_to_pb(name, {} if arguments is None else arguments, call_id))
+            request.call_id = request.call_id or f"{self._name}.{next(self._call_numbers)}"
+            response = self._send_call(request)
         return self._reply(response)
 
     def submit(self, answer: str = "") -> bool:
@@ -153,12 +164,11 @@ class Session:
         def waited_ms() -> int:
             return int((time.monotonic() - started) * 1000)
 
-        if len(os.fsencode(self.path)) > _PATH_BYTES_MAX:
-            raise NotReachable(self.path, 0, f"longer than the {_PATH_BYTES_MAX} bytes of a socket address")
+        require_short(self.path)
         while not os.path.exists(self.path):
             if waited_ms() >= self._patience_ms:
                 raise NotReachable(self.path, waited_ms(), "no such socket")
-            time.sleep(_POLL_S)
+            time.sleep(POLL_S)
         left_s = max(1, self._patience_ms - waited_ms()) / 1000
         try:
             message = self._stub.GetTask(pb.GetTaskRequest(), timeout=left_s, wait_for_ready=True)
@@ -168,6 +178,15 @@ class Session:
                 raise NotReachable(self.path, waited_ms(), "nobody answers") from error
             raise problem from error
         return wire.task_from_pb(message)
+
+    def _send_within(self, request: pb.CallToolRequest, deadline_ms: int) -> pb.CallToolResponse:
+        # An exchange of its own: on the open stream a late answer would be taken for the next one's.
+        try:
+            return self._stub.CallTool(request, timeout=deadline_ms / 1000)
+        except grpc.RpcError as error:
+            if wire.is_late(error):
+                raise DeadlinePassed(self.path, deadline_ms) from error
+            raise self._error(error, sent_bytes=request.ByteSize()) from error
 
     def _send_call(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
         try:
@@ -189,7 +208,7 @@ class Session:
                 problem = self._error(error, sent_bytes=request.ByteSize())
                 if not isinstance(problem, ConnectionLost) or time.monotonic() >= deadline:
                     raise problem from error
-                time.sleep(_POLL_S)
+                time.sleep(POLL_S)
 
     def _submit(self, request: pb.SubmitRequest) -> bool:
         if self._stream is not None:
@@ -243,8 +262,3 @@ class Session:
 
     def _error(self, error: grpc.RpcError, *, sent_bytes: int) -> GloveboxError:
         return wire.error_from_rpc(error, path=self.path, answered=self._answered, sent_bytes=sent_bytes)
-
-
-def _quoted(path: str) -> str:
-    """Return the path as it stands in an address, where these characters would mean something else."""
-    return path.replace("%", "%25").replace("#", "%23").replace("?", "%3F")

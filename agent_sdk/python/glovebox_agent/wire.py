@@ -21,16 +21,27 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 _LOST = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED}
 
 
-def call_to_pb(name: str, arguments: Mapping[str, Any], call_id: str = "") -> pb.CallToolRequest:
+def arguments_to_json(arguments: Mapping[str, Any]) -> str:
+    """Return the arguments of a call as JSON text.
+
+    Raises:
+        Refused: they cannot be written down.
+    """
+    try:
+        return _encode(dict(arguments) if isinstance(arguments, Mapping) else arguments)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Refused(RefusalKind.MALFORMED, reason=str(error)) from error
+
+
+def call_to_pb(name: str, arguments_json: str, call_id: str = "") -> pb.CallToolRequest:
     """Return the message for one call.
 
     Raises:
-        Refused: the name or the arguments cannot be written down.
+        Refused: a text cannot be written down.
     """
     try:
-        text = _encode(dict(arguments) if isinstance(arguments, Mapping) else arguments)
-        return pb.CallToolRequest(tool_name=name, arguments_json=text, call_id=call_id)
-    except (TypeError, ValueError, RecursionError) as error:
+        return pb.CallToolRequest(tool_name=name, arguments_json=arguments_json, call_id=call_id)
+    except (TypeError, ValueError) as error:
         raise Refused(RefusalKind.MALFORMED, reason=str(error)) from error
 
 
@@ -103,6 +114,11 @@ def refusal_from_pb(message: pb.Refusal) -> Refused | ServiceFailed:
     return Ended() if kind is RefusalKind.ENDED else Refused(kind, message.limit, message.actual)
 
 
+def is_late(error: grpc.RpcError) -> bool:
+    """Tell whether an exchange failed because its deadline passed."""
+    return _status_of(error)[0] is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
 def error_from_rpc(error: grpc.RpcError, *, path: str, answered: int, sent_bytes: int) -> GloveboxError:
     """Return the error that a failed exchange stands for.
 
@@ -112,8 +128,7 @@ def error_from_rpc(error: grpc.RpcError, *, path: str, answered: int, sent_bytes
         answered: calls of this session that were answered before.
         sent_bytes: size of the message that was sent.
     """
-    assert isinstance(error, grpc.Call)
-    code, details = error.code(), error.details() or ""
+    code, details = _status_of(error)
     if code in _LOST:
         return ConnectionLost(path, answered)
     # gRPC itself turns away a message above the receiver's limit, before anyone could answer it.
@@ -121,6 +136,12 @@ def error_from_rpc(error: grpc.RpcError, *, path: str, answered: int, sent_bytes
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and limit is not None:
         return Refused(RefusalKind.TOO_LARGE, int(limit[1]), sent_bytes)
     return ServiceFailed(f"{path}: {code.name}: {details}")
+
+
+def _status_of(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
+    # What is raised is always one of these, though neither threads nor asyncio promise it by type.
+    assert isinstance(error, grpc.Call | grpc.aio.AioRpcError)
+    return error.code(), error.details() or ""
 
 
 def _remaining_from_pb(message: pb.Remaining) -> Remaining:

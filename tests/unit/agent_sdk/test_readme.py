@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import re
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from tests.unit.agent_sdk.memory_seat import TOOLS, MemorySeat
 from tests.unit.agent_sdk.scripted_service import Answer, ScriptedService, failure, value
 
 README = (Path(glovebox_agent.__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-SESSION, AGENT = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+SESSION, ASYNCIO, AGENT = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,14 @@ def test_the_first_example(
     assert getattr(submitted, end[0]) == end[1]
 
 
-def test_the_second_example() -> None:
+def test_the_example_with_asyncio(service: ScriptedService, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLOVEBOX_SOCKET", str(service.path))
+    code = compile(ASYNCIO, "README.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    asyncio.run(eval(code, {}))
+    assert [each.answer for each in service.submitted] == ["done"]
+
+
+def test_the_example_with_an_object() -> None:
     names: dict[str, type[glovebox_agent.Agent]] = {}
     exec(AGENT, names)
     seat = MemorySeat(lambda *_: Value({"jobs": []}), tools=TOOLS["scheduling"])

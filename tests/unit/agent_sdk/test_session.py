@@ -125,6 +125,19 @@ def test_sends_no_arguments_as_an_empty_object(service: ScriptedService) -> None
     assert service.received[0].arguments_json == "{}"
 
 
+def test_sends_text_as_it_is(service: ScriptedService, stream: bool) -> None:
+    with Session(service.path, stream=stream) as session:
+        session.call_json("echo", '{ "a" : 1.0 }')
+    assert service.received[0].arguments_json == '{ "a" : 1.0 }'
+
+
+def test_a_call_with_a_name_is_carried_out_once(service: ScriptedService, stream: bool) -> None:
+    with Session(service.path, stream=stream) as session:
+        replies = [session.call("echo", {"n": 1}, call_id="a") for _ in range(2)]
+    assert replies[0] == replies[1]
+    assert service.carried_out == 1
+
+
 def test_takes_results_of_sixteen_megabytes(service: ScriptedService, stream: bool) -> None:
     text = "ψ" * (8 * 1024 * 1024)
     service.answer = lambda _: pb.CallToolResponse(value_json=json.dumps({"t": text}, ensure_ascii=False))

@@ -14,6 +14,7 @@ import pytest
 from glovebox.v1 import tool_pb2 as pb
 from glovebox_agent import (
     ConnectionLost,
+    DeadlinePassed,
     Ended,
     NotReachable,
     RefusalKind,
@@ -174,6 +175,27 @@ def test_a_submission_that_nobody_hears(service: ScriptedService, stream: bool) 
         with pytest.raises(ConnectionLost):
             session.submit("lost")
         assert not session.ended
+
+
+def test_a_late_answer_is_waited_for_no_longer_and_can_be_asked_for_again(
+    service: ScriptedService, stream: bool
+) -> None:
+    go_on = Event()
+
+    def answer(request: pb.CallToolRequest) -> pb.CallToolResponse:
+        assert go_on.wait(5)
+        return echo(request)
+
+    service.answer = answer
+    with Session(service.path, stream=stream) as session:
+        with pytest.raises(DeadlinePassed) as caught:
+            session.call("echo", {"n": 1}, call_id="a", deadline_ms=50)
+        assert caught.value.deadline_ms == 50
+        go_on.set()
+        while not service.carried_out:
+            time.sleep(0.005)
+        assert session.call("echo", {"n": 1}, call_id="a").result == Value({"n": 1})
+    assert service.carried_out == 1
 
 
 def test_a_call_whose_answer_was_lost_is_carried_out_once(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Protocol
 
+from glovebox_agent.address import SOCKET_PATH, SOCKET_VARIABLE
 from glovebox_agent.errors import GloveboxError, ServiceUnavailable
 from glovebox_agent.seat import JsonObject, Tool
-from glovebox_agent.session import SOCKET_PATH, SOCKET_VARIABLE
 
 SOCKET_NAME = "http.sock"
 PATH = "/v1/chat/completions"

@@ -1,0 +1,204 @@
+"""The session for asyncio, over a real socket: the same words as the other one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Event, Thread
+from time import sleep
+
+import pytest
+from glovebox.v1 import tool_pb2 as pb
+from glovebox_agent import (
+    ConnectionLost,
+    DeadlinePassed,
+    Ended,
+    Failure,
+    NotReachable,
+    RefusalKind,
+    Refused,
+    Session,
+    Value,
+)
+from glovebox_agent.aio import AsyncSession
+
+from tests.unit.agent_sdk.relay import Relay
+from tests.unit.agent_sdk.scripted_service import ScriptedService, echo, failure, refusal, value
+
+
+def _work(path: Path, work: Callable[[AsyncSession], Awaitable[None]], patience_ms: int = 5000) -> None:
+    async def sit_down() -> None:
+        async with AsyncSession(path, patience_ms=patience_ms) as session:
+            await work(session)
+
+    asyncio.run(sit_down())
+
+
+def _public(cls: type) -> set[str]:
+    return {name for name in vars(cls) if not name.startswith("_")}
+
+
+def test_it_has_the_words_of_the_other_session() -> None:
+    assert _public(AsyncSession) == _public(Session)
+
+
+def test_the_task_is_there_once_it_is_entered(service: ScriptedService) -> None:
+    async def work(session: AsyncSession) -> None:
+        with Session(service.path) as other:
+            assert session.task == other.task
+
+    _work(service.path, work)
+
+
+def test_it_returns_values_and_failures(service: ScriptedService) -> None:
+    async def work(session: AsyncSession) -> None:
+        assert (await session.call("echo", {"ψ": 10**40})).result == Value({"ψ": 10**40})
+        assert (await session.call_json("echo", '{"a":1.0}')).result == Value({"a": 1.0})
+        service.answer = lambda _: failure("not_found")
+        assert (await session.call("echo")).result == Failure("not_found", "no", {})
+
+    _work(service.path, work)
+
+
+def test_calls_of_several_tasks_do_not_wait_for_each_other(service: ScriptedService) -> None:
+    arrived, together = [Event(), Event()], Event()
+
+    def answer(request: pb.CallToolRequest) -> pb.CallToolResponse:
+        number = json.loads(request.arguments_json)["n"]
+        arrived[number].set()
+        assert arrived[1 - number].wait(5)
+        together.set()
+        return echo(request)
+
+    service.answer = answer
+
+    async def work(session: AsyncSession) -> None:
+        replies = await asyncio.gather(*(session.call("echo", {"n": n}) for n in range(2)))
+        assert [reply.result for reply in replies] == [Value({"n": 0}), Value({"n": 1})]
+
+    _work(service.path, work)
+    assert together.is_set()
+
+
+def test_a_refusal_is_raised_and_the_work_goes_on(service: ScriptedService) -> None:
+    answers = [refusal(pb.REFUSAL_KIND_TOO_DEEP, 64, 65), value({}), refusal(pb.REFUSAL_KIND_ENDED)]
+    service.answer = lambda _: answers.pop(0)
+
+    async def work(session: AsyncSession) -> None:
+        with pytest.raises(Refused) as caught:
+            await session.call("echo")
+        assert (caught.value.kind, caught.value.limit) == (RefusalKind.TOO_DEEP, 64)
+        with pytest.raises(Refused):
+            await session.call("echo", {"x": float("nan")})
+        assert not (await session.call("echo")).ended
+        with pytest.raises(Ended):
+            await session.call("echo")
+        assert session.ended
+
+    _work(service.path, work)
+
+
+def test_only_the_first_ending_counts(service: ScriptedService) -> None:
+    async def work(session: AsyncSession) -> None:
+        assert await session.submit("42")
+        assert session.ended
+        assert not await session.give_up("too late")
+
+    _work(service.path, work)
+    assert [each.WhichOneof("end") for each in service.submitted] == ["answer", "give_up_reason"]
+
+
+def test_a_call_whose_answer_was_lost_is_carried_out_once(tmp_path: Path) -> None:
+    arrived, go_on = Event(), Event()
+
+    def answer(request: pb.CallToolRequest) -> pb.CallToolResponse:
+        arrived.set()
+        assert go_on.wait(5)
+        return echo(request)
+
+    with (
+        ScriptedService(tmp_path / "s", answer) as service,
+        Relay(tmp_path / "r", tmp_path / "s") as relay,
+    ):
+
+        def lose_the_answer() -> None:
+            assert arrived.wait(5)
+            relay.cut()
+            go_on.set()
+
+        async def work(session: AsyncSession) -> None:
+            assert (await session.call("echo", {"n": 1})).result == Value({"n": 1})
+
+        thread = Thread(target=lose_the_answer)
+        thread.start()
+        _work(tmp_path / "r", work)
+        thread.join()
+        assert service.carried_out == 1
+        assert len(service.received) == 2
+
+
+def test_a_late_answer_is_waited_for_no_longer_and_can_be_asked_for_again(service: ScriptedService) -> None:
+    go_on = Event()
+
+    def answer(request: pb.CallToolRequest) -> pb.CallToolResponse:
+        assert go_on.wait(5)
+        return echo(request)
+
+    service.answer = answer
+
+    async def work(session: AsyncSession) -> None:
+        with pytest.raises(DeadlinePassed) as caught:
+            await session.call("echo", {"n": 1}, call_id="a", deadline_ms=50)
+        assert caught.value.deadline_ms == 50
+        go_on.set()
+        while not service.carried_out:
+            await asyncio.sleep(0.005)
+        assert (await session.call("echo", {"n": 1}, call_id="a")).result == Value({"n": 1})
+
+    _work(service.path, work)
+    assert service.carried_out == 1
+
+
+def test_a_call_may_be_cancelled(service: ScriptedService) -> None:
+    arrived = Event()
+
+    def answer(request: pb.CallToolRequest) -> pb.CallToolResponse:
+        arrived.set()
+        sleep(0.1)
+        return echo(request)
+
+    service.answer = answer
+
+    async def work(session: AsyncSession) -> None:
+        call = asyncio.create_task(session.call("echo", {"n": 1}))
+        await asyncio.to_thread(arrived.wait, 5)
+        call.cancel()
+        with suppress(asyncio.CancelledError):
+            await call
+        assert (await session.call("echo", {"n": 2})).result == Value({"n": 2})
+
+    _work(service.path, work)
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    async def never(session: AsyncSession) -> None:
+        raise AssertionError
+
+    with pytest.raises(NotReachable, match="no such socket"):
+        _work(tmp_path / "s", never, patience_ms=50)
+
+
+def test_the_other_side_vanishes(service: ScriptedService) -> None:
+    async def work(session: AsyncSession) -> None:
+        await session.call("echo")
+        service.vanish()
+        with pytest.raises(ConnectionLost) as caught:
+            await session.call("echo")
+        assert caught.value.answered == 1
+        with pytest.raises(ConnectionLost):
+            await session.submit("lost")
+
+    _work(service.path, work, patience_ms=100)
