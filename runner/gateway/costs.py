@@ -15,10 +15,12 @@ from runner.gateway.dialects import Dialect, Usage
 from runner.gateway.settings import Price
 
 BYTES_PER_TOKEN_MAX = 64
-"""An answer of more bytes a token cannot be; a streamed one has words around each token, which count too."""
+"""Text of more bytes a token cannot be; a streamed one has words around each token, which count too."""
 STREAMED_BYTES_PER_TOKEN_MAX = 1024
 FRAME_BYTES = 4096
 """Of an answer, around its tokens."""
+WORDLESS_CHARACTERS = 4096
+"""A string that begins with so many and no blank is an image or a sound: few tokens for its size."""
 
 
 BOUND_MAX = 2**31 - 1
@@ -65,19 +67,49 @@ def amounts(input_tokens: int, output_tokens: int, price: Price | None) -> Amoun
     }
 
 
-def believed(
-    usage: Usage, reserved: tuple[int, int], answer_bytes: int, *, streamed: bool
+def fewest_tokens(
+    request: Mapping[str, Any], size_bytes: int, answer_bytes: int, dialect: Dialect, *, streamed: bool
 ) -> tuple[int, int]:
+    """Return the fewest tokens that a request and its answer can have had.
+
+    Args:
+        request: parsed.
+        size_bytes: of the request.
+        answer_bytes: as many passed.
+        dialect: the request's own.
+        streamed: whether each token of the answer came with words of its own around it.
+    """
+    most = STREAMED_BYTES_PER_TOKEN_MAX if streamed else BYTES_PER_TOKEN_MAX
+    said_bytes = answer_bytes - FRAME_BYTES - dialect.echoes * size_bytes
+    return max(1, _text_length(request) // BYTES_PER_TOKEN_MAX), max(1, said_bytes // most)
+
+
+def believed(usage: Usage, reserved: tuple[int, int], fewest: tuple[int, int]) -> tuple[int, int]:
     """Return the tokens to settle.
 
     Args:
         usage: as reported.
         reserved: for the request and for the answer.
-        answer_bytes: as many passed.
-        streamed: whether each token came with words of its own around it.
+        fewest: that both can have had.
     """
-    most = STREAMED_BYTES_PER_TOKEN_MAX if streamed else BYTES_PER_TOKEN_MAX
-    least = (answer_bytes - FRAME_BYTES) // most
-    read = usage.input_tokens if usage.input_tokens > 0 else reserved[0]
-    said = usage.output_tokens if usage.output_tokens >= max(1, least) else reserved[1]
+    read = usage.input_tokens if usage.input_tokens >= fewest[0] else reserved[0]
+    said = usage.output_tokens if usage.output_tokens >= fewest[1] else reserved[1]
     return read, said
+
+
+def _text_length(request: object) -> int:
+    """Return how many characters of a request are words, not pictures."""
+    length, left = 0, [request]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left.extend(value.values())
+        elif isinstance(value, list):
+            left.extend(value)
+        elif isinstance(value, str) and (len(value) < WORDLESS_CHARACTERS or _has_blank(value)):
+            length += len(value)
+    return length
+
+
+def _has_blank(text: str) -> bool:
+    return any(map(str.isspace, text[:WORDLESS_CHARACTERS]))

@@ -37,6 +37,8 @@ class Dialect:
     """Where it says how many answers it wants."""
     usage: Callable[[Mapping[str, Any]], Usage]
     """From a whole answer, or one event of a stream, to what it reports."""
+    echoes: int = 0
+    """How often an answer may repeat its request."""
 
 
 def _count(value: object) -> int:
@@ -76,7 +78,8 @@ def _messages_usage(answer: Mapping[str, Any]) -> Usage:
 
 DIALECTS: Mapping[str, Dialect] = {
     "/v1/chat/completions": Dialect(_bearer, ("max_completion_tokens", "max_tokens"), ("n",), _chat_usage),
-    "/v1/responses": Dialect(_bearer, ("max_output_tokens",), (), _responses_usage),
+    # Instructions and tools stand in three events of a stream: created, in progress, completed.
+    "/v1/responses": Dialect(_bearer, ("max_output_tokens",), (), _responses_usage, echoes=3),
     "/v1/messages": Dialect(lambda key: ("x-api-key", key), ("max_tokens",), (), _messages_usage),
 }
 """Path → dialect."""

@@ -21,7 +21,7 @@ from runner.core.ledger import BudgetKind, Exhausted, Reservation
 from runner.core.model_calls import ModelCalled, ModelExchange
 from runner.gateway.body_room import BodyRoom, Held
 from runner.gateway.cassette import SeatCassette, request_key
-from runner.gateway.costs import BadBound, amounts, believed, most_tokens
+from runner.gateway.costs import BadBound, amounts, believed, fewest_tokens, most_tokens
 from runner.gateway.lost_time import LostTime
 from runner.gateway.passing import Passing
 from runner.gateway.provider import Provider, ProviderFailed
@@ -179,7 +179,7 @@ class ModelDoor:
         if status >= 400:
             spent = (0, 0)
         elif whole:
-            spent = believed(reader.usage, call.tokens, reader.size_bytes, streamed=reader.streams)
+            spent = believed(reader.usage, call.tokens, self._fewest(call.question, reader))
         else:
             spent = call.tokens
         await self._settle(call, status, reader, spent=spent)
@@ -195,6 +195,12 @@ class ModelDoor:
                     response=reader.body,
                 )
             )
+
+    def _fewest(self, asked: Question, reader: AnswerReader) -> tuple[int, int]:
+        size_bytes = len(asked.body)
+        return fewest_tokens(
+            asked.parsed, size_bytes, reader.size_bytes, asked.dialect, streamed=reader.streams
+        )
 
     async def _settle_unanswered(self, call: _Admitted, status: int, *, spent: tuple[int, int]) -> None:
         await self._settle(call, status, self._reader(call, ""), spent=spent)

@@ -19,6 +19,9 @@ RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 BUSY_STATUS = frozenset({429, 529})
 """Says nothing of the request; every other status that stays may be what just this request brings about."""
 REFUSED_KEY_STATUS = frozenset({401, 403})
+LIST_PATH = "/v1/models"
+"""Tells whether a key is good, whatever the agent asked for."""
+LIST_HEADERS = ("authorization", "x-api-key", "anthropic-version")
 PASSED_ON = frozenset({"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta"})
 """Headers of an agent that a provider gets to see."""
 
@@ -139,9 +142,20 @@ class Provider:
         status = response.status_code
         if status < 400:
             self._accepted.add(upstream)
-        if status in REFUSED_KEY_STATUS and named and upstream not in self._accepted:
+        if status not in REFUSED_KEY_STATUS or upstream in self._accepted:
+            return
+        if named or await self._refuses_to_list(upstream, response.request):
             await response.aclose()
             raise ProviderFailed(f"{upstream.name}: refuses the key, or the model (status {status})")
+
+    async def _refuses_to_list(self, upstream: Upstream, request: httpx2.Request) -> bool:
+        """Return whether the key of a request is refused whatever is asked with it."""
+        headers = {name: request.headers[name] for name in LIST_HEADERS if name in request.headers}
+        try:
+            listed = await self._client.get(upstream.address + LIST_PATH, headers=headers)
+        except httpx2.TransportError:
+            return False
+        return listed.status_code in REFUSED_KEY_STATUS
 
     def _wait(self, state: RetryCallState) -> float:
         most = self._settings.wait_max_s

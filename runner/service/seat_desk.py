@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from threading import Lock
 
@@ -110,10 +111,15 @@ class SeatDesk:
             return None if self._has_ended() else self._seat.reserve(amounts)
 
     def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
-        """Replace a claim by what was spent; a closed seat's trace is told no more."""
+        """Replace a claim by what was spent, as far as the budget goes; after the end nothing is told.
+
+        Whoever reports more than there was to spend, by mistake or not, ends the budget and exceeds no bound.
+        """
         with self._lock:
             if not self._is_closed:
-                self._seat.settle(reservation, event, actual)
+                charged = _affordable(reservation, actual, self._seat.remaining())
+                spent: JsonObject = {kind.value: amount for kind, amount in charged.items()}
+                self._seat.settle(reservation, replace(event, spent=spent), charged)
 
     def grant(self, granted_ms: int) -> None:
         """Give back wall time that our side has used up."""
@@ -192,3 +198,11 @@ class SeatDesk:
         if left is not None:
             remaining[BudgetKind.WALL_MS] = left
         return remaining
+
+
+def _affordable(
+    reservation: Reservation, actual: Amounts, remaining: Mapping[BudgetKind, int]
+) -> dict[BudgetKind, int]:
+    """Return what of ``actual`` can be charged: at most what was reserved and what is left besides."""
+    bounds = {kind: left + reservation.amounts.get(kind, 0) for kind, left in remaining.items()}
+    return {kind: min(amount, bounds.get(kind, amount)) for kind, amount in actual.items()}

@@ -7,7 +7,7 @@ HTTP on loopback, and remembers what it was asked.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,6 +33,8 @@ class AskedOfModel:
         return value
 
 
+FAILED = {"error": {"message": "as scripted", "type": "scripted"}}
+
 Script = Sequence[ScriptedReply] | Callable[[AskedOfModel], ScriptedReply]
 """Answers in order, the last of them again and again; or from a request to its answer."""
 
@@ -42,6 +44,8 @@ class ScriptedModels:
 
     def __init__(self, script: Script) -> None:
         self.asked: list[AskedOfModel] = []
+        self.list_status = 200
+        """Of the answer to who asks which models there are."""
         self._script = script
         self._lock = Lock()
         self._over = Event()
@@ -94,6 +98,11 @@ def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing."""
 
+        def do_GET(self) -> None:
+            listed = {"object": "list", "data": []} if models.list_status == 200 else FAILED
+            with suppress(OSError):
+                self._whole(models.list_status, listed, {})
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
@@ -107,10 +116,12 @@ def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
                 self._stream(asked, reply)
                 return
             models.pause(reply.pause_s)
-            failed = {"error": {"message": "as scripted", "type": "scripted"}}
-            value = whole(asked.path, str(request["model"]), reply) if reply.status == 200 else failed
+            value = whole(asked.path, str(request["model"]), reply) if reply.status == 200 else FAILED
+            self._whole(reply.status, value, reply.headers)
+
+        def _whole(self, status: int, value: object, headers: Mapping[str, str]) -> None:
             text = json.dumps(value).encode()
-            self._head(reply.status, "application/json", {**reply.headers, "content-length": str(len(text))})
+            self._head(status, "application/json", {**headers, "content-length": str(len(text))})
             self.wfile.write(text)
 
         def _stream(self, asked: AskedOfModel, reply: ScriptedReply) -> None:

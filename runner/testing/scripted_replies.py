@@ -35,6 +35,8 @@ class ScriptedReply:
     """Parts of a stream after which nothing more comes."""
     malformed: bytes = b""
     """Put into a stream before its second part."""
+    echo: str = ""
+    """Of the request's instructions, which OpenAI's responses repeat."""
 
 
 def whole(path: str, model: str, reply: ScriptedReply) -> Json:
@@ -129,6 +131,7 @@ def _response(model: str, reply: ScriptedReply) -> Json:
         said = {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": content}
         output.append(said)
     head = {"id": "r1", "object": "response", "created_at": 0, "model": model, "status": "completed"}
+    head["instructions"] = reply.echo or None
     tail = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
     usage = {"usage": {**_usage(reply), "total_tokens": sum(reply.usage)}} if reply.usage else {}
     return {**head, **tail, "output": output, **usage}

@@ -82,6 +82,43 @@ def test_a_long_answer_for_one_token_is_not_believed(seat: Asker, script: Script
     assert seat.left()["modelTokens"] == 100_000 - 20 - 30_000
 
 
+@with_budget(model_tokens=100_000)
+def test_a_long_request_of_one_token_is_not_believed(seat: Asker, script: Script) -> None:
+    script.says(ScriptedReply(text="ok", usage=(1, 1)))
+    request = chat(text="word " * 1_000)
+    seat.ask(CHAT, request)
+    assert seat.left()["modelTokens"] == 100_000 - len(json.dumps(request)) - 1
+
+
+@with_budget(model_tokens=100_000)
+def test_a_picture_has_few_tokens_for_its_size(seat: Asker, script: Script) -> None:
+    script.says(ScriptedReply(text="ok", usage=(300, 1)))
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{'A' * 60_000}"}}
+    seat.ask(CHAT, chat(extra=[picture]))
+    assert seat.left()["modelTokens"] == 100_000 - 301
+
+
+@with_budget(model_tokens=200_000)
+@pytest.mark.parametrize("stream", [False, True])
+def test_instructions_that_an_answer_repeats_are_not_what_was_said(
+    seat: Asker, script: Script, *, stream: bool
+) -> None:
+    told = "Be good. " * 4_000
+    script.says(ScriptedReply(text="I am.", usage=(8_000, 3), echo=told))
+    seat.http.send(RESPONSES, json.dumps(question(RESPONSES, instructions=told, stream=stream)))
+    assert wait_until(lambda: seat.left()["modelTokens"] == 200_000 - 8_003)
+
+
+@with_budget(model_tokens=2_000, model_microusd=2_000)
+def test_whoever_reports_more_than_there_is_ends_the_budget_and_exceeds_nothing(
+    seat: Asker, script: Script
+) -> None:
+    script.says(ScriptedReply(text="ok", usage=(10**12, 10**12)))
+    assert [seat.ask(CHAT, chat("m-cheap"))[0] for _ in range(3)] == [200, 402, 410]
+    (call,) = seat.calls()
+    assert call["spent"] == {"model_calls": 1, "model_tokens": 2_000, "model_microusd": 2_000}
+
+
 @with_budget(model_microusd=1_000)
 def test_money_is_counted_by_the_price_table(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="ok", usage=(50, 10)))

@@ -76,6 +76,17 @@ def test_a_key_that_never_worked_is_our_failure_for_a_model_of_the_run(
 
 
 @pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_cannot_even_list_models_is_our_failure_for_any_model(
+    script: Script, models: ScriptedModels, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script.says(ScriptedReply(status=status))
+    monkeypatch.setattr(models, "list_status", status)
+    with new_service(models, named=frozenset()) as seat:
+        assert seat.ask(CHAT, chat("m-of-its-own"))[0] == 424
+        assert wait_until(lambda: seat.episode.unhostable is not None)
+
+
+@pytest.mark.parametrize("status", [401, 403])
 def test_a_key_that_has_worked_is_not_what_is_refused(seat: Asker, script: Script, status: int) -> None:
     script.says(ScriptedReply(text="ok"), ScriptedReply(status=status))
     assert seat.ask(CHAT, chat())[0] == 200
