@@ -53,7 +53,7 @@ def prove_not_free(case: Case, judge: Judge) -> None:
     Raises:
         Unproven: doing nothing is a success.
     """
-    if judge(case.task, case.gold, rehearse(case.task, NOTHING)).success is not False:
+    if judge(case.task, case.gold, rehearse(case.task, NOTHING)).success is True:
         raise Unproven(case.task.task_id, "doing nothing solves it")
 
 

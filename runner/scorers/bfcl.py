@@ -15,6 +15,9 @@ from runner.core.tools import FailureKind
 from runner.scorers.native import NativeScorer, task_metrics
 from runner.scorers.upstream.process import checker
 
+CHATS = "bfcl_chats"
+"""What is said before anything is asked; nothing to judge."""
+
 
 class Bfcl:
     """Success is that every turn was answered and that BFCL's checker finds the calls valid."""
@@ -30,6 +33,8 @@ class Bfcl:
         )
         checks = {"answered_every_turn": answered == 1 + len(seat.further_turns)}
         error: Json = None
+        if criterion["op"] == CHATS:
+            return Score(None, checks, {"ungraded": "a conversation in which nothing is asked"})
         if all(checks.values()):
             try:
                 said = _ask(task, dict(criterion), evidence)
@@ -42,6 +47,9 @@ class Bfcl:
 
 
 def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
+    if criterion["op"] == "bfcl_memory":
+        end = evidence.ends[task.seats[0].name]
+        return checker("bfcl").ask({**criterion, "answer": end.answer if isinstance(end, Finished) else ""})
     calls = list(reached(evidence.exchanges))
     if criterion["op"] == "bfcl_multi_turn":
         turns: list[Json] = [

@@ -52,7 +52,7 @@ class Bfcl:
             SpecError: the state is none of BFCL's.
             InputError: BFCL is not installed.
         """
-        self._objects = _objects(state)
+        self._objects = self._made(state)
         self.revision = 0
         documents = [each for name in self._objects for each in class_documents(name)]
         self._tools = tools_of(documents)
@@ -64,6 +64,10 @@ class Bfcl:
             for name, method in inspect.getmembers(each, predicate=inspect.ismethod)
             if name in offered
         }
+
+    @staticmethod
+    def _made(state: JsonObject) -> dict[str, Any]:
+        return _objects(state)
 
     @property
     def state(self) -> JsonObject:

@@ -30,6 +30,8 @@ DOCUMENTS = {
     "VehicleControlAPI": "vehicle_control",
 }
 """Simulator → its module and its document, as ``bfcl_eval.constants.executable_backend_config`` has them."""
+MEMORIES = {"MemoryAPI_kv": "memory_kv", "MemoryAPI_rec_sum": "memory_rec_sum"}
+"""Those that are an agent's memory, likewise; a third, of vectors, needs a model of its own."""
 
 _TYPES = {
     "dict": "object",
@@ -57,22 +59,27 @@ _TYPES = {
 """As ``bfcl_eval.constants.type_mappings``; whatever else there is, is a text."""
 
 
-def package_folder() -> Path:
+def package_folder(*needed: str) -> Path:
     """Return where BFCL's package lies.
+
+    Args:
+        needed: further packages without which it is of no use.
 
     Raises:
         InputError: it, or what its simulators need, is not installed.
     """
     found = find_spec("bfcl_eval")
-    if found is None or found.origin is None or find_spec("mpmath") is None:
-        raise InputError(f"bfcl_eval is not installed: {INSTALL}")
+    missing = [name for name in ("bfcl_eval", "mpmath", *needed) if find_spec(name) is None]
+    if missing or found is None or found.origin is None:
+        raise InputError(f"{' and '.join(missing)} not installed: {INSTALL}")
     return Path(found.origin).parent
 
 
 @lru_cache
 def class_documents(class_name: str) -> tuple[Mapping[str, Any], ...]:
     """Return the functions of one simulator, in their order."""
-    path = package_folder() / "data" / "multi_turn_func_doc" / f"{DOCUMENTS[class_name]}.json"
+    file = f"{(DOCUMENTS | MEMORIES)[class_name]}.json"
+    path = package_folder() / "data" / "multi_turn_func_doc" / file
     return tuple(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
 
 

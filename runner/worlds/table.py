@@ -10,7 +10,7 @@ from runner.core.episode_spec import EpisodeSpec
 from runner.core.json_values import JsonObject, copy_object
 from runner.core.registry import Registry
 from runner.core.surroundings import Surroundings
-from runner.core.tools import World
+from runner.core.tools import Toolset, World
 
 WorldFactory = Callable[[JsonObject], World]
 """Makes a world that takes over its state; raises SpecError for a state it cannot live in."""
@@ -21,6 +21,7 @@ WORLDS: Registry[WorldFactory] = Registry(
         "agentdojo": "runner.worlds.agentdojo:AgentDojo",
         "bfcl": "runner.worlds.bfcl:Bfcl",
         "bfcl_calls": "runner.worlds.bfcl_calls:BfclCalls",
+        "bfcl_memory": "runner.worlds.bfcl_memory:BfclMemory",
         "crud": "runner.worlds.crud:Crud",
         "files": "runner.worlds.files:Files",
         "retrieval": "runner.worlds.retrieval:Retrieval",
@@ -56,6 +57,24 @@ class ChecksItself(Protocol):
 
     checks_itself: bool
     """True."""
+
+
+@runtime_checkable
+class Seated(Protocol):
+    """A world whose tools are not the same for every seat, or that must know whose call it carries out."""
+
+    def seat(self, name: str) -> Toolset:
+        """Return the tools as this seat has them.
+
+        Raises:
+            SpecError: the world has no such seat.
+        """
+        ...
+
+
+def toolset_of(world: World, seat: str) -> Toolset:
+    """Return the tools of one seat, which are the world's own unless it tells seats apart."""
+    return world.seat(seat) if isinstance(world, Seated) else world
 
 
 def open_world(spec: EpisodeSpec) -> World:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from runner.orchestrator.config import run_config
 from runner.orchestrator.launch import Progress, resume_run
 from runner.records.run_folder import RunFolder
 from tests.parts.benchmark_data import data_folder
+from tests.parts.bfcl_gold import written_out
 from tests.parts.commands import glovebox_json
 
 
@@ -32,6 +34,8 @@ class Proof:
     noop: int
     one_call_less: int | None = None
     """Of oracles that leave their last call out; None where nobody wants to know."""
+    written_out: int | None = None
+    """Of BFCL's single-turn gold with every argument that it names, of which some should not be there."""
 
 
 PROOFS = (
@@ -40,17 +44,19 @@ PROOFS = (
     Proof("bfcl:multi_turn_miss_func", oracle=200, noop=0, one_call_less=0),
     Proof("bfcl:multi_turn_miss_param", oracle=200, noop=0, one_call_less=0),
     Proof("bfcl:multi_turn_long_context", oracle=200, noop=0, one_call_less=0),
-    Proof("bfcl:simple_python", oracle=400, noop=0),
-    Proof("bfcl:multiple", oracle=200, noop=0),
-    Proof("bfcl:parallel", oracle=200, noop=0),
-    Proof("bfcl:parallel_multiple", oracle=200, noop=0),
-    Proof("bfcl:live_simple", oracle=256, noop=0),
-    Proof("bfcl:live_multiple", oracle=1051, noop=0),
-    Proof("bfcl:live_parallel", oracle=16, noop=0),
-    Proof("bfcl:live_parallel_multiple", oracle=24, noop=0),
+    Proof("bfcl:simple_python", oracle=400, noop=0, written_out=400),
+    Proof("bfcl:multiple", oracle=200, noop=0, written_out=200),
+    Proof("bfcl:parallel", oracle=200, noop=0, written_out=200),
+    Proof("bfcl:parallel_multiple", oracle=200, noop=0, written_out=198),
+    Proof("bfcl:live_simple", oracle=256, noop=0, written_out=256),
+    Proof("bfcl:live_multiple", oracle=1051, noop=0, written_out=1050),
+    Proof("bfcl:live_parallel", oracle=16, noop=0, written_out=16),
+    Proof("bfcl:live_parallel_multiple", oracle=24, noop=0, written_out=24),
     Proof("bfcl:irrelevance", oracle=240, noop=240),
     Proof("bfcl:live_irrelevance", oracle=884, noop=884),
     Proof("bfcl:live_relevance", oracle=16, noop=0),
+    Proof("bfcl:memory_kv", oracle=155, noop=0),
+    Proof("bfcl:memory_rec_sum", oracle=155, noop=0),
     Proof("agentdojo", oracle=97, noop=5),
     Proof("agentdojo:v1.1.2", oracle=97, noop=4),
     Proof("agentdojo:v1.1.2:injections", oracle=27, noop=0),
@@ -75,12 +81,12 @@ def main() -> int:
             continue
         solved = _play(suite)
         as_wanted = solved == {"oracle": proof.oracle, "noop": proof.noop}
-        less = None if proof.one_call_less is None else _play_one_call_less(suite)
-        as_wanted = as_wanted and less == proof.one_call_less
+        variants = _play_variants(proof, suite)
+        as_wanted = as_wanted and all(count == wanted for count, wanted in variants.values())
         wrong += not as_wanted
         verdict = "holds" if as_wanted else f"WRONG, must be {proof.oracle} and {proof.noop}"
         told = f"oracle {solved['oracle']}/{tasks}, no-op {solved['noop']}/{tasks}"
-        told += "" if less is None else f", oracle less its last call {less}/{tasks}"
+        told += "".join(f", {name} {count}/{tasks}" for name, (count, _) in variants.items())
         print(f"{verdict:<9} {suite}: {told}", flush=True)
     return wrong
 
@@ -92,12 +98,24 @@ def _play(suite: str) -> dict[str, int]:
     return {agent["agent"]: agent["successes"] for agent in told["agents"]}
 
 
-def _play_one_call_less(suite: str) -> int:
-    """Return how many oracles that leave out their last call solve their task all the same."""
+def _play_variants(proof: Proof, suite: str) -> dict[str, tuple[int, int]]:
+    """Return how many tasks the oracles' variants solve, each beside how many they must."""
+    variants = {
+        "oracle less its last call": (proof.one_call_less, _one_call_less),
+        "gold written out": (proof.written_out, written_out),
+    }
+    return {
+        name: (_play_varied(suite, varied), wanted)
+        for name, (wanted, varied) in variants.items()
+        if wanted is not None
+    }
+
+
+def _play_varied(suite: str, varied: Callable[[Suite], Suite]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         config = run_config({"suite": suite, "agents": ["oracle"], "engine": "process"})
         manifest: JsonObject = {"run": "0", "suite": suite, "config": config.model_dump(mode="json")}
-        run = RunFolder.create(Path(folder, "run"), manifest, _one_call_less(load_suite(suite)))
+        run = RunFolder.create(Path(folder, "run"), manifest, varied(load_suite(suite)))
         resume_run(run, Progress(lambda *_: None, lambda _: None, lambda _: None))
         return sum(row.score.success is True for row in run.rows())
 

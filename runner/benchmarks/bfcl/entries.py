@@ -33,6 +33,11 @@ def entries(category: str) -> Iterator[Entry]:
         yield Entry(value, known.get(value["id"]))
 
 
+def chats(scenario: str) -> list[dict[str, Any]]:
+    """Return the conversations that come before the questions of a scenario of memory, in their order."""
+    return list(_lines(package_folder() / "data" / "memory_prereq_conversation" / f"memory_{scenario}.json"))
+
+
 def words(messages: list[dict[str, str]]) -> str:
     """Return the messages of one turn as one text."""
     return "\n\n".join(message["content"] for message in messages)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
-from runner.benchmarks.bfcl import multi_turn, single_turn
+from runner.benchmarks.bfcl import memory, multi_turn, single_turn
 from runner.benchmarks.bfcl.entries import Entry, entries
+from runner.benchmarks.bfcl.written import memories
 from runner.core.errors import InputError
 from runner.core.json_values import JsonObject
 from runner.core.task import About, Case, Suite
@@ -20,6 +22,11 @@ SINGLE_TURN = About(
     licence=LICENCE,
     criterion="BFCL's own ast_checker, unmodified; for (ir)relevance, whether anything was called",
     judged="names and arguments of the calls; nothing is carried out",
+)
+MEMORY = About(
+    licence=LICENCE,
+    criterion="BFCL's own agentic_checker, unmodified, in a process without privileges",
+    judged="whether the last answer has one of the right answers in it; not what is in the memory",
 )
 
 CATEGORIES: dict[str, Callable[[Entry, str], Case]] = {
@@ -39,17 +46,32 @@ CATEGORIES: dict[str, Callable[[Entry, str], Case]] = {
     "live_irrelevance": single_turn.case_of,
     "live_relevance": single_turn.case_of,
 }
+MEMORIES = ("memory_kv", "memory_rec_sum")
+CHATS = "chats"
+"""Of a memory: the conversations alone, without a question."""
+LEFT_OUT = {
+    "memory_vector": "it needs sentence-transformers, faiss and a model to download (gigabytes); "
+    "take bfcl:memory_kv or bfcl:memory_rec_sum",
+    "web_search": "it needs the live web through a paid search service, so no score could be had twice; "
+    "for questions over documents that stay the same see docs/snapshots.md",
+}
+"""Category → why it is not here."""
 
 
 class Bfcl:
-    """Argument: a category."""
+    """Argument: a category; of a memory also ``CATEGORY:chats`` or ``CATEGORY:FOLDER``."""
 
     def load(self, argument: str) -> Suite:
         """Return the entries of a category."""
+        category, _, more = argument.partition(":")
+        for left_out, reason in LEFT_OUT.items():
+            if category.startswith(left_out):
+                raise InputError(f"bfcl:{argument} is left out: {reason}")
+        if category in MEMORIES:
+            return Suite(f"bfcl:{argument}", tuple(_of_memory(category, more)), about=MEMORY)
         if argument not in CATEGORIES:
-            raise InputError(
-                f"bfcl:CATEGORY, where CATEGORY is one of {', '.join(CATEGORIES)}; got {argument!r}"
-            )
+            known = ", ".join((*CATEGORIES, *MEMORIES))
+            raise InputError(f"bfcl:CATEGORY, where CATEGORY is one of {known}; got {argument!r}")
         case_of = CATEGORIES[argument]
         cases = tuple(case_of(entry, argument) for entry in entries(argument))
         about = MULTI_TURN if case_of is multi_turn.case_of else SINGLE_TURN
@@ -58,3 +80,12 @@ class Bfcl:
     def recognises(self, record: JsonObject) -> bool:
         """Recognise nothing: the entries are read from BFCL's package."""
         return False
+
+
+def _of_memory(category: str, more: str) -> Iterable[Case]:
+    if not more:
+        return memory.whole(category)
+    if more == CHATS:
+        return memory.conversations(category)
+    remembered = memories(Path(more), memory.class_of(category), memory.SCENARIOS)
+    return memory.after(category, remembered)

@@ -80,17 +80,17 @@ def _move(call: dict[str, dict[str, list[Any]]], required: Mapping[str, Sequence
     args: dict[str, Json] = {}
     for key, allowed in arguments.items():
         if "" not in allowed:
-            args[key] = _first(allowed)
+            args[key] = first_allowed(allowed)
         elif key in required.get(name, ()):
-            args[key] = _first([value for value in allowed if value != ""] or allowed)
+            args[key] = first_allowed([value for value in allowed if value != ""] or allowed)
     return {"tool_name": name, "args": args}
 
 
-def _first(allowed: Any) -> Any:
+def first_allowed(allowed: Any) -> Any:
     """Return the first value that is allowed; an object holds allowed values in turn."""
     value = allowed[0] if isinstance(allowed, list) and allowed else allowed
     if isinstance(value, dict):
-        return {key: _first(each) for key, each in value.items() if each != [""]}
+        return {key: first_allowed(each) for key, each in value.items() if each != [""]}
     if isinstance(value, list):
-        return [_first([each]) if isinstance(each, dict) else each for each in value]
+        return [first_allowed([each]) if isinstance(each, dict) else each for each in value]
     return value

@@ -25,6 +25,7 @@ def load() -> None:
     sys.modules[registry.__name__] = registry
     import_module(f"{_CHECKER}.multi_turn_eval.multi_turn_checker")
     import_module(f"{_CHECKER}.ast_eval.ast_checker")
+    import_module(f"{_CHECKER}.agentic_eval.agentic_checker")
     backend = import_module("bfcl_eval.constants.executable_backend_config")
     for path in backend.CLASS_FILE_PATH_MAPPING.values():
         if not path.startswith((f"{_SOURCES}.memory", f"{_SOURCES}.web")):
@@ -33,7 +34,7 @@ def load() -> None:
 
 def check(question: dict[str, Any]) -> dict[str, Any]:
     """Return BFCL's verdict: ``valid``, and where it is not, ``error_type``."""
-    verdict = _multi_turn(question) if question["op"] == "bfcl_multi_turn" else _single_turn(question)
+    verdict = _CHECKS[question["op"]](question)
     return {"valid": verdict["valid"] is True, "error_type": verdict.get("error_type")}
 
 
@@ -59,6 +60,17 @@ def _single_turn(question: dict[str, Any]) -> dict[str, Any]:
         question["attempt"],
     )
     return verdict
+
+
+def _memory(question: dict[str, Any]) -> dict[str, Any]:
+    checker = import_module(f"{_CHECKER}.agentic_eval.agentic_checker")
+    if not question["answer"]:
+        return {"valid": False, "error_type": "agentic:no_last_message"}  # As its caller in BFCL says.
+    verdict: dict[str, Any] = checker.agentic_checker(question["answer"], question["ground_truth"])
+    return verdict
+
+
+_CHECKS = {"bfcl_memory": _memory, "bfcl_multi_turn": _multi_turn, "bfcl_single_turn": _single_turn}
 
 
 def rendered(name: str, arguments: dict[str, Any]) -> list[str]:

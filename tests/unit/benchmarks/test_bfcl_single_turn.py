@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from runner.benchmarks.bfcl.loader import Bfcl
 from runner.benchmarks.bfcl.single_turn import UNSOLVABLE
 from runner.benchmarks.rehearsal import Move
+from tests.parts.bfcl_gold import FAULTY, written_out
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play
 
@@ -45,6 +48,25 @@ def test_four_tasks_are_known_to_have_no_right_answer() -> None:
     }
     assert marked == UNSOLVABLE
     assert len(UNSOLVABLE) == 4
+
+
+@pytest.mark.parametrize("category", PYTHON)
+def test_gold_that_is_written_out_fails_in_seven_tasks(category: str) -> None:
+    every = Bfcl().load(category)
+    faulty = [case for case in every.cases if case.task.task_id in FAULTY]
+    sampled = replace(every, cases=(*faulty, *every.cases[:: max(1, len(every.cases) // 20)]))
+    for case in written_out(sampled).cases:
+        right = case.task.task_id not in FAULTY
+        assert play(case, case.gold.oracle or ()).success is right, case.task.task_id
+
+
+def test_three_of_the_seven_have_a_right_answer_all_the_same() -> None:
+    assert len(FAULTY) == 7
+    assert {"parallel_multiple_12", "parallel_multiple_26", "live_multiple_507-149-4"} == FAULTY - UNSOLVABLE
+    for category in ("parallel_multiple", "live_multiple"):
+        for case in Bfcl().load(category).cases:
+            if case.task.task_id in FAULTY - UNSOLVABLE:
+                assert play(case, case.gold.oracle or ()).success is True
 
 
 @pytest.mark.parametrize(("category", "tasks"), {"irrelevance": 240, "live_irrelevance": 884}.items())
