@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runner.core.conversation import Conversation
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.events import CallMade, EpisodeClosed, EpisodeOpened, Event, Recorder
 from runner.core.seat import Seat
@@ -27,13 +28,22 @@ class Episode:
     """Knows nothing about sockets, boxes or scores."""
 
     def __init__(
-        self, spec: EpisodeSpec, world: World, seats: tuple[Seat, ...], recorder: DeliveryCount
+        self,
+        spec: EpisodeSpec,
+        world: World,
+        seats: tuple[Seat, ...],
+        recorder: DeliveryCount,
+        conversation: Conversation | None = None,
     ) -> None:
+        """Open the episode, and the conversation of its seats where they have one."""
         self.spec = spec
         self.world = world
         self.seats = seats
+        self.conversation = conversation
         self._recorder = recorder
         recorder.record(EpisodeOpened(spec))
+        if conversation is not None:
+            conversation.begin()
 
     @property
     def ended(self) -> bool:

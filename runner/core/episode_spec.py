@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from runner.core.conversation import ConversationSpec
 from runner.core.fault_plan import FaultPlan
 from runner.core.json_values import JsonObject
 from runner.core.ledger import Budget
@@ -24,11 +25,17 @@ class SeatSpec:
     budget: Budget
     further_turns: tuple[Turn, ...] = ()
     """What the user says next, each time the agent has answered."""
+    tools: tuple[str, ...] | None = None
+    """Names of the world's tools that this seat has; None for all."""
 
     def to_json(self) -> JsonObject:
         """Return what a trace tells of the seat, which is not what was said."""
         told: JsonObject = {"name": self.name, "budget": self.budget.to_json()}
-        return {**told, "turns": 1 + len(self.further_turns)} if self.further_turns else told
+        if self.further_turns:
+            told["turns"] = 1 + len(self.further_turns)
+        if self.tools is not None:
+            told["tools"] = list(self.tools)
+        return told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +53,5 @@ class EpisodeSpec:
     """At least one."""
     surroundings: Surroundings | None = None
     """What lies around the world; None where it does not look outside."""
+    conversation: ConversationSpec | None = None
+    """How the seats talk to each other; None where each works for itself."""

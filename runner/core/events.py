@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from runner.core.conversation import TurnBegan
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.json_values import Json, JsonObject, digest_json
 from runner.core.model_calls import ModelCalled
@@ -27,9 +28,13 @@ class EpisodeOpened:
     def to_json(self) -> JsonObject:
         """Return the event; the state appears as its digest."""
         spec = self.spec
-        around = {} if spec.surroundings is None else {"environment": spec.surroundings.environment.value}
+        further: JsonObject = {}
+        if spec.surroundings is not None:
+            further["environment"] = spec.surroundings.environment.value
+        if spec.conversation is not None:
+            further["conversation"] = spec.conversation.rule
         return {
-            **around,
+            **further,
             "kind": "opened",
             "world": spec.world,
             "profile": spec.profile,
@@ -129,7 +134,9 @@ class EpisodeClosed:
         }
 
 
-Event = EpisodeOpened | CallMade | CallRefused | ModelCalled | TurnEnded | SeatEnded | EpisodeClosed
+Event = (
+    EpisodeOpened | CallMade | CallRefused | ModelCalled | TurnBegan | TurnEnded | SeatEnded | EpisodeClosed
+)
 
 
 class Recorder(Protocol):

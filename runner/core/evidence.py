@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from runner.core.json_values import Json, JsonObject
-from runner.core.outcome import AgentCrashed, Infra, SeatEnd, outcome_from_json
+from runner.core.outcome import AgentCrashed, Finished, Infra, SeatEnd, outcome_from_json
 from runner.core.tools import FailureKind
 
 
@@ -53,6 +53,16 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """What a seat answered in one of its turns, its last included."""
+
+    seat: str
+    text: str
+    calls_before: int
+    """How many calls the episode had seen, those of other seats included."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """One closed episode."""
 
@@ -66,6 +76,8 @@ class Evidence:
     """How often each planned fault was delivered, in the order of the plan."""
     turn_answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By seat, what was answered to each message but the last; a seat with one message is missing."""
+    said: tuple[Said, ...] = ()
+    """All of it in order, whoever said it; nothing of a seat that waited for its turn at the end."""
 
 
 def read_evidence(events: Iterable[JsonObject]) -> Evidence:
@@ -78,19 +90,23 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     refusals: list[str] = []
     ends: dict[str, SeatEnd] = {}
     answers: dict[str, tuple[str, ...]] = {}
+    said: list[Said] = []
     for event in events:
         match event:
             case {"kind": "call", "seat": str(seat)}:
                 exchanges.append(_exchange(event, 1 + len(answers.get(seat, ()))))
             case {"kind": "turn_ended", "seat": str(seat), "answer": str(answer)}:
                 answers[seat] = (*answers.get(seat, ()), answer)
+                said.append(Said(seat, answer, len(exchanges)))
             case {"kind": "refused", "refusal": str(refusal)}:
                 refusals.append(refusal)
             case {"kind": "seat_ended", "seat": str(seat), "end": dict(end)}:
                 ends[seat] = _seat_end(end)
+                if isinstance(ended := ends[seat], Finished) and ended.answer:
+                    said.append(Said(seat, ended.answer, len(exchanges)))
             case {"kind": "closed", "final_state": dict(state), "deliveries": list(deliveries)}:
                 counts = tuple(count for count in deliveries if isinstance(count, int))
-                return Evidence(tuple(exchanges), tuple(refusals), ends, state, counts, answers)
+                return Evidence(tuple(exchanges), tuple(refusals), ends, state, counts, answers, tuple(said))
     raise ValueError("the trace does not say how the episode was closed")
 
 

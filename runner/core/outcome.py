@@ -54,6 +54,8 @@ class InfraKind(Enum):
     """The sandbox service vanished, or its trace broke off."""
     MODELS = "models"
     """No model could be asked: its provider failed or refused our key, or a cassette has no such answer."""
+    PLAYER = "player"
+    """Somebody of ours who had a seat beside the agent, such as a simulated user, broke off."""
     TASK = "task"
     """The world could not go on with the state the task gave it."""
     ORCHESTRATOR = "orchestrator"

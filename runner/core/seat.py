@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from runner.core.conversation import Conversation, TurnBegan
 from runner.core.events import Recorder, SeatEnded
 from runner.core.json_values import Json
 from runner.core.ledger import Amounts, BudgetKind, Exhausted, Ledger, Reservation
@@ -29,14 +30,40 @@ class Reply:
 class Seat:
     """Not safe for use from several threads: whoever serves an episode lets one call in at a time."""
 
-    def __init__(self, name: str, script: Script, door: Toolset, ledger: Ledger, recorder: Recorder) -> None:
+    def __init__(
+        self,
+        name: str,
+        script: Script,
+        door: Toolset,
+        ledger: Ledger,
+        recorder: Recorder,
+        conversation: Conversation | None = None,
+    ) -> None:
+        """Take a seat.
+
+        Args:
+            name: unique within the episode.
+            script: what the user says.
+            door: where its calls go.
+            ledger: what its work may cost.
+            recorder: takes down what is no call.
+            conversation: with the other seats; None where the user's messages are all in the script.
+        """
         self.name = name
         self.end: SeatEnd | None = None
         """How the work ended; None while it goes on."""
+        self._conversation = conversation
         self._script = script
         self._door = door
         self._ledger = ledger
         self._recorder = recorder
+        if conversation is not None:
+            conversation.join(self)
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether it is this seat's turn to work."""
+        return self._conversation is None or self._conversation.speaker == self.name
 
     @property
     def instruction(self) -> str:
@@ -83,15 +110,24 @@ class Seat:
         self._ledger.settle(reservation, actual)
         self._recorder.record(event)
 
+    def hear(self, text: str) -> None:
+        """Get the floor, with what another seat or a moderator said."""
+        self._script.hear(text)
+        self._recorder.record(TurnBegan(self.name, self._script.number, text))
+
     def answer(self, text: str) -> bool:
-        """End the turn: the user goes on, or has heard what there is to hear and the work has ended.
+        """End the turn: somebody else goes on, or all has been said and the work has ended.
 
         Returns:
             Whether this answer counted; none does after the end.
         """
-        if self.end is not None or self._script.is_last:
+        if self.end is not None:
             return self.finish(Finished(text))
-        self._recorder.record(TurnEnded(self.name, self._script.number, text))
+        if self._conversation is not None:
+            return self._say(self._conversation, text)
+        if self._script.is_last:
+            return self.finish(Finished(text))
+        self._end_turn(text)
         self._script.advance()
         return True
 
@@ -105,4 +141,21 @@ class Seat:
             return False
         self.end = end
         self._recorder.record(SeatEnded(self.name, end))
+        if self._conversation is not None:
+            self._conversation.leave(self.name)
         return True
+
+    def _say(self, conversation: Conversation, text: str) -> bool:
+        handover = conversation.next_after(self.name, text)
+        if handover is None:
+            # In this order: all has been said, so nobody is asked who goes on after the last speaker.
+            self.end = Finished(text)
+            self._recorder.record(SeatEnded(self.name, self.end))
+            conversation.close()
+        else:
+            self._end_turn(text)
+            conversation.hand_over(handover)
+        return True
+
+    def _end_turn(self, text: str) -> None:
+        self._recorder.record(TurnEnded(self.name, self._script.number, text))

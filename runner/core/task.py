@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from runner.core.conversation import ConversationSpec
 from runner.core.episode_spec import SeatSpec
 from runner.core.fault_plan import FaultPlan
 from runner.core.gold import Gold
@@ -25,6 +27,10 @@ class Task:
     seats: tuple[SeatSpec, ...]
     tags: JsonObject
     """Labels for tables, such as ``difficulty``; nothing acts on them."""
+    conversation: ConversationSpec | None = None
+    """How the seats talk to each other; None where each works for itself."""
+    players: Mapping[str, str] = field(default_factory=dict)
+    """By seat, the agent that sits there unless a run says otherwise; the others are the tested agent's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""What a user says, one message after another, fixed in advance; and the tools that come with a message.
+"""What a seat is told, one message after another, and the tools that come with a message.
 
-A turn is over when its agent submits. Then the next message is there, or the work has ended. Knows nothing
-about what an agent answers: what is said next never depends on it.
+A turn is over when its agent submits. Then the next message is there, or the work has ended. A user's further
+messages are fixed in advance; what other seats say in a conversation comes from outside.
 """
 
 from __future__ import annotations
@@ -37,14 +37,25 @@ class TurnEnded:
 class Script:
     """Where a seat stands among its turns."""
 
-    def __init__(self, instruction: str, further_turns: tuple[Turn, ...] = ()) -> None:
+    def __init__(
+        self, instruction: str, further_turns: tuple[Turn, ...] = (), withheld: frozenset[str] = frozenset()
+    ) -> None:
+        """Stand at the first message.
+
+        Args:
+            instruction: the first message.
+            further_turns: the others, where they are fixed.
+            withheld: names of the world's tools that are other seats' alone.
+        """
         self.instruction = instruction
-        """What the user said last."""
+        """What the seat was told last."""
         self.number = 1
         """Of the turn, from 1."""
-        self.hidden = frozenset(name for turn in further_turns for name in turn.tools)
-        """Names of tools that come with a later turn."""
+        self.withheld = withheld
         self._ahead = further_turns
+        self._has_heard = False
+        self.hidden = self._hidden()
+        """Names of tools that are not on offer now: they come with a later turn, or never."""
 
     @property
     def is_last(self) -> bool:
@@ -57,4 +68,17 @@ class Script:
         self._ahead = tuple(rest)
         self.instruction = turn.instruction
         self.number += 1
-        self.hidden = frozenset(name for later in self._ahead for name in later.tools)
+        self.hidden = self._hidden()
+
+    def hear(self, text: str) -> None:
+        """Take in what somebody said; the first words stand below the seat's own instruction."""
+        if self._has_heard:
+            self.instruction = text
+            self.number += 1
+        elif text:
+            self.instruction = f"{self.instruction}\n\n{text}"
+        self._has_heard = True
+
+    def _hidden(self) -> frozenset[str]:
+        later = frozenset(name for turn in self._ahead for name in turn.tools)
+        return later | self.withheld if self.withheld else later

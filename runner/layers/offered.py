@@ -18,12 +18,12 @@ class Offered:
         Args:
             tools: of the world, in their order.
             script: of the seat; says which of them are still hidden.
-            early: whether a hidden tool that is called all the same is there, as in benchmarks that hide
-                tools in what they tell an agent and nowhere else.
+            early: whether a tool of a later turn that is called all the same is there, as in benchmarks that
+                hide tools in what they tell an agent and nowhere else. Another seat's tool never is.
         """
         self._names = tuple(tool.name for tool in tools)
         self._script = script
-        self._early = frozenset(self._names) if early else frozenset[str]()
+        self._early = frozenset(self._names) - script.withheld if early else frozenset[str]()
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Forward a call of a tool on offer, answer any other."""

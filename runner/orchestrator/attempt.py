@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Thread, Timer
 
 from runner.core.chain import Record
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.errors import InfraError, SpecError
 from runner.core.model_calls import ModelExchange
 from runner.core.outcome import Infra, InfraKind
-from runner.engines.engine import Box, BoxOutput, BoxSpec, Engine, Exit, Image, Limits, Mount
+from runner.engines.engine import BoxOutput, BoxSpec, Engine, Exit, Image, Limits, Mount
+from runner.orchestrator.seat_boxes import SeatBoxes
 from runner.orchestrator.service_pool import ServicePool
+from runner.orchestrator.watcher import Watcher
 from runner.wire.control_client import ControlClient
-from runner.wire.ports import (
-    MODELS_FIELD,
-    EpisodeMessage,
-    Opened,
-    Records,
-    SeatWorkEnded,
-    TimeGranted,
-    Unhostable,
-)
+from runner.wire.ports import EpisodeMessage, Opened, Unhostable
 
-GRACE_S = 2.0
-"""So long may a box go on after its seat's work has ended."""
 JOIN_TIMEOUT_S = 30.0
 """From closing an episode until its sealed trace must have arrived."""
 
@@ -44,6 +35,12 @@ class BoxPlan:
     labels: dict[str, str] = field(default_factory=dict)
     on_lane: bool = False
     """Whether its process may go on to the next episode: for trusted agents that keep nothing."""
+    others: Mapping[str, BoxPlan] = field(default_factory=dict)
+    """By seat, the boxes of those who are not the agent: a simulated user, say."""
+
+    def at(self, seat: str) -> BoxPlan:
+        """Return the plan for the box at a seat."""
+        return self.others.get(seat, self)
 
     def box(self, gloves: Path, *further: str) -> BoxSpec:
         """Return the box to start.
@@ -69,80 +66,15 @@ class Attempt:
     records: tuple[Record, ...]
     """The trace, as far as it arrived."""
     exit: Exit | None
-    """How the agent's process ended; None when it had to be stopped."""
+    """How the agent's process ended, of several that which broke off; None when it had to be stopped."""
     output: BoxOutput | None
-    """What the box printed; None when there was no box."""
+    """What the boxes printed; None when there was none."""
     infra: Infra | None
     """What failed on our side; None when nothing did."""
     wall_ms: int
     """From opening to closing, the start of the box included."""
     exchanges: tuple[ModelExchange, ...] = ()
     """What models were asked and answered, where that is recorded."""
-
-
-class _Watcher:
-    """Reads an episode's stream in a thread of its own."""
-
-    def __init__(self, messages: Iterator[EpisodeMessage]) -> None:
-        self.records: list[Record] = []
-        self.exchanges: list[ModelExchange] = []
-        self.granted_ms = 0
-        """Wall time that our side has used up so far."""
-        self.infra: Infra | None = None
-        self._box: Box | None = None
-        self._box_must_go = False
-        self._messages = messages
-        self._timer: Timer | None = None
-        self._thread = Thread(target=self._read, daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def watch_over(self, box: Box) -> None:
-        """Stop this box when its seat's work has ended or our side has failed."""
-        self._box = box
-        # What ends a box may have happened while it was starting.
-        if self._box_must_go:
-            box.kill()
-
-    def join(self) -> None:
-        self._thread.join(JOIN_TIMEOUT_S)
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._thread.is_alive():
-            self.infra = Infra(InfraKind.SERVICE, f"the trace was not sealed within {JOIN_TIMEOUT_S:.0f} s")
-
-    def _read(self) -> None:
-        try:
-            for message in self._messages:
-                self._take(message)
-        except InfraError as error:
-            self.infra = Infra(InfraKind.SERVICE, str(error))
-        # However the episode ended, its agent has nobody to talk to any more.
-        self._end_box()
-
-    def _take(self, message: EpisodeMessage) -> None:
-        match message:
-            case Records(records):
-                self.records.extend(records)
-            case SeatWorkEnded():
-                self._timer = Timer(GRACE_S, self._end_box)
-                self._timer.daemon = True
-                self._timer.start()
-            case Unhostable(where, reason):
-                kind = InfraKind.MODELS if where == MODELS_FIELD else InfraKind.TASK
-                self.infra = Infra(kind, f"{where}: {reason}")
-            case ModelExchange():
-                self.exchanges.append(message)
-            case TimeGranted(_, granted_ms):
-                self.granted_ms += granted_ms
-            case Opened():
-                pass
-
-    def _end_box(self) -> None:
-        self._box_must_go = True
-        if self._box is not None:
-            self._box.kill()
 
 
 def attempt_episode(
@@ -152,14 +84,14 @@ def attempt_episode(
     pool: ServicePool,
     recorded: Sequence[ModelExchange] = (),
 ) -> Attempt:
-    """Open the episode, run the agent's box against it, close both.
+    """Open the episode, run a box for each of its seats, close all of them.
 
     A failure of ours is part of the returned attempt.
 
     Args:
-        spec: one seat's episode.
-        engine: makes the box.
-        box_plan: what the box is like.
+        spec: the episode.
+        engine: makes the boxes.
+        box_plan: what they are like.
         pool: lends the service.
         recorded: what models answered before, where they are replayed.
 
@@ -186,65 +118,44 @@ def _attempt(
     started: float,
 ) -> Attempt:
     match next(messages, None):
-        case Opened(seats):
-            gloves = Path(seats[0].directory)
+        case Opened(sockets):
+            gloves = {seat.name: Path(seat.directory) for seat in sockets}
         case Unhostable(where, reason):
             return failed(Infra(InfraKind.TASK, f"{where}: {reason}"), started)
         case other:
             return failed(Infra(InfraKind.SERVICE, f"the service opened with {other!r}"), started)
-    watcher = _Watcher(messages)
+    watcher = Watcher(messages, tuple(gloves), in_turn=spec.conversation is not None)
     watcher.start()
-    ended: Exit | None = None
-    output: BoxOutput | None = None
-    infra: Infra | None = None
-    timed_out = False
+    boxes = SeatBoxes(engine, {name: box_plan.at(name).box(gloves[name]) for name in gloves}, watcher)
     try:
-        ended, output = _run_box(engine, box_plan.box(gloves), wall_ms_of(spec), watcher)
-        timed_out = ended is None
-    except InfraError as error:
-        infra = Infra(InfraKind.ENGINE, str(error))
+        boxes.play(wall_ms_of(spec))
     finally:
         # When the service is gone, the watcher knows.
         with suppress(InfraError):
-            client.close_episode(spec.episode_id, timed_out=timed_out)
-    watcher.join()
+            client.close_episode(spec.episode_id, timed_out=boxes.timed_out)
+    watcher.join(JOIN_TIMEOUT_S)
+    boxes.leave()
     return Attempt(
         tuple(watcher.records),
-        ended,
-        output,
-        watcher.infra or infra,
+        boxes.exit,
+        boxes.output,
+        watcher.infra or boxes.infra or _lost_player(boxes, box_plan),
         _ms_since(started),
         tuple(watcher.exchanges),
     )
 
 
-def _run_box(
-    engine: Engine, box_spec: BoxSpec, wall_ms: int, watcher: _Watcher
-) -> tuple[Exit | None, BoxOutput]:
-    """Start a box and wait for its end, at most its time; whatever happens, the box is removed."""
-    box = engine.start(box_spec)
-    try:
-        watcher.watch_over(box)
-        ended = _wait(box, wall_ms, watcher)
-    finally:
-        output = box.close()
-    return ended, output
-
-
-def _wait(box: Box, wall_ms: int, watcher: _Watcher) -> Exit | None:
-    """Wait for the end of a box, for as long as it has, and then for as long as it was kept waiting."""
-    ended, given_ms = box.wait(wall_ms), 0
-    while ended is None and watcher.granted_ms > given_ms:
-        more_ms = watcher.granted_ms - given_ms
-        given_ms += more_ms
-        ended = box.wait(more_ms)
-    return ended
+def _lost_player(boxes: SeatBoxes, plan: BoxPlan) -> Infra | None:
+    """Return what is ours to answer for: that somebody left whom the agent had to talk to."""
+    name = boxes.broke_off
+    if name is None or name not in plan.others or boxes.exit is None:
+        return None
+    return Infra(InfraKind.PLAYER, f"seat {name}: {boxes.exit.reason.value}, exit status {boxes.exit.code}")
 
 
 def wall_ms_of(spec: EpisodeSpec) -> int:
-    """Return for how long an episode may go on, milliseconds."""
-    bounds = [seat.budget.wall_ms for seat in spec.seats if seat.budget.wall_ms is not None]
-    return max(bounds)
+    """Return for how long an episode may go on, milliseconds: of several seats, one works at a time."""
+    return sum(seat.budget.wall_ms for seat in spec.seats if seat.budget.wall_ms is not None)
 
 
 def failed(infra: Infra, started: float) -> Attempt:

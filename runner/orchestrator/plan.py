@@ -45,6 +45,7 @@ class PlannedEpisode:
             seed=self.seed,
             seats=tuple(_with_wall(seat, wall_ms) for seat in task.seats),
             surroundings=self.surroundings,
+            conversation=task.conversation,
         )
 
 

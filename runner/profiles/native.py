@@ -14,7 +14,7 @@ from runner.core.events import Recorder
 from runner.core.json_values import JsonObject
 from runner.core.ledger import Ledger
 from runner.core.seat import Reply, Seat
-from runner.core.tools import Layer, World
+from runner.core.tools import Layer, Toolset
 from runner.core.turns import Script
 from runner.faults.arming import arm
 from runner.layers.charged import Charged
@@ -22,7 +22,8 @@ from runner.layers.concealed import Concealed
 from runner.layers.offered import Offered
 from runner.layers.traced import Traced
 from runner.layers.validated import Validated
-from runner.worlds.table import ChecksItself, open_world
+from runner.moderators.table import converse
+from runner.worlds.table import ChecksItself, open_world, toolset_of
 
 FAMILIES_OUTERMOST_FIRST = {
     "adversarial_error": "adversarial_error",
@@ -43,33 +44,47 @@ class Native:
         world = open_world(spec)
         faults = arm(spec.fault_plan, NamedDice(spec.seed), FAMILIES_OUTERMOST_FIRST)
         numbers = count(1)
+        conversation = converse(spec, world)
 
         def seat(given: SeatSpec) -> Seat:
             ledger = Ledger(given.budget)
-            script = Script(given.instruction, given.further_turns)
+            toolset = toolset_of(world, given.name)
+            script = Script(given.instruction, given.further_turns, _withheld(toolset, given))
             layers: list[Layer] = [
                 Traced(given.name, world, counted, clock, numbers),
                 Charged(ledger),
                 Concealed(),
                 *faults,
-                *_checks(world, script),
+                *_checks(toolset, script, checks_itself=isinstance(world, ChecksItself)),
             ]
-            return Seat(given.name, script, Door(world, layers), ledger, counted)
+            return Seat(given.name, script, Door(toolset, layers), ledger, counted, conversation)
 
-        return Episode(spec, world, tuple(seat(given) for given in spec.seats), counted)
+        seats = tuple(seat(given) for given in spec.seats)
+        return Episode(spec, world, seats, counted, conversation)
 
     def recorded_arguments(self, reply: Reply) -> JsonObject | None:
         """Return None: an agent's transcript shows what the agent sent."""
         return None
 
 
-def _checks(world: World, script: Script) -> list[Layer]:
+def _withheld(toolset: Toolset, seat: SeatSpec) -> frozenset[str]:
+    """Return the names of tools that a seat has not."""
+    if seat.tools is None:
+        return frozenset()
+    names = {tool.name for tool in toolset.list_tools()}
+    missing = set(seat.tools) - names
+    if missing:
+        raise SpecError(f"seats.{seat.name}.tools", f"the world has no tool {min(missing)!r}")
+    return frozenset(names.difference(seat.tools))
+
+
+def _checks(toolset: Toolset, script: Script, *, checks_itself: bool) -> list[Layer]:
     """Return what answers for the tools when a call does not fit them."""
-    tools = world.list_tools()
+    tools = toolset.list_tools()
     missing = script.hidden - {tool.name for tool in tools}
     if missing:
         raise SpecError("seats.further_turns.tools", f"the world has no tool {min(missing)!r}")
-    if isinstance(world, ChecksItself):
+    if checks_itself:
         return [Offered(tools, script, early=True)]
     validated = Validated(tools)
     return [Offered(tools, script), validated] if script.hidden else [validated]

@@ -41,6 +41,8 @@ class ToolMisuse:
         """Build the world and one door a seat."""
         counted = DeliveryCount(recorder, len(spec.fault_plan))
         world = open_world(spec)
+        if spec.conversation is not None:
+            raise SpecError("conversation", "is not of this profile")
         dice = StreamDice(spec.seed, spec.fault_plan)
         faults = arm(spec.fault_plan, dice, FAMILIES_OUTERMOST_FIRST)
         numbers = count(1)
@@ -48,8 +50,8 @@ class ToolMisuse:
         def seat(given: SeatSpec) -> Seat:
             ledger = Ledger(given.budget)
             script = Script(given.instruction, given.further_turns)
-            if script.hidden:
-                raise SpecError("seats.further_turns.tools", "are not of this profile")
+            if script.hidden or given.tools is not None:
+                raise SpecError("seats.tools", "are not of this profile: every seat has all tools, always")
             layers: list[Layer] = [
                 Traced(given.name, world, counted, clock, numbers),
                 Charged(ledger),

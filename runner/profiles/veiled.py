@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from runner.core.clock import Clock
+from runner.core.conversation import TurnBegan
 from runner.core.episode import Episode
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.errors import SpecError
@@ -19,6 +20,7 @@ from runner.core.json_values import Json, JsonObject
 from runner.core.outcome import Finished, GaveUp, SeatEnd
 from runner.core.seat import Reply
 from runner.core.tools import Failure, FaultEvent, ToolCall, ToolResult
+from runner.core.turns import TurnEnded
 from runner.core.veil import decipher, veiled
 from runner.profiles.native import Native
 from runner.worlds.table import WORLDS
@@ -67,6 +69,10 @@ class _VeilingRecorder:
                 event = replace(event, call=self._call(call), result=self._result(result))
             case SeatEnded(seat, end):
                 event = SeatEnded(seat, self._end(end))
+            case TurnBegan(text=text):
+                event = replace(event, text=self._text(text))
+            case TurnEnded(answer=answer):
+                event = replace(event, answer=self._text(answer))
             case _:
                 pass
         self._recorder.record(event, duration_ns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from threading import Lock
+from threading import Condition, Lock
 from typing import TYPE_CHECKING, Protocol
 
 from runner.core.clock import Clock
@@ -72,6 +72,8 @@ class HostedEpisode:
         self._servers: list[_Server] = []
         profile = PROFILES.load(spec.profile)()
         self._episode: Episode = profile.open_episode(spec, self._outbox, clock)
+        conversation = self._episode.conversation
+        self._floor = None if conversation is None else Condition(self._lock)
         self._desks = [
             SeatDesk(
                 seat,
@@ -82,9 +84,12 @@ class HostedEpisode:
                 wall_ms=given.budget.wall_ms,
                 limits=seat_limits,
                 on_broken=self._outbox.close,
+                floor=self._floor,
             )
             for seat, given in zip(self._episode.seats, spec.seats, strict=True)
         ]
+        if conversation is not None:
+            conversation.on_change = self._pass_floor
         try:
             self._sockets = tuple(self._listen(desk, server_limits) for desk in self._desks)
         except (OSError, RuntimeError) as error:
@@ -116,6 +121,12 @@ class HostedEpisode:
         for server in self._servers:
             server.stop()
         shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _pass_floor(self) -> None:
+        for desk in self._desks:
+            desk.note_floor()
+        if self._floor is not None:
+            self._floor.notify_all()
 
     def _listen(self, desk: SeatDesk, limits: ToolServerLimits) -> SeatSockets:
         room = self._directory / desk.name

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from threading import Condition
 
 from runner.core.chain import Chain, Record
+from runner.core.conversation import TurnBegan
 from runner.core.events import Event, SeatEnded
 from runner.core.json_values import canonical_json
-from runner.wire.ports import EpisodeMessage, Records, SeatWorkEnded, Unhostable
+from runner.wire.ports import EpisodeMessage, Records, SeatCalled, SeatWorkEnded, Unhostable
 
 BATCH_EVENTS = 256
 """As many events are sent at once, at most."""
@@ -41,7 +42,7 @@ class Outbox:
     def record(self, event: Event, duration_ns: int = 0) -> None:
         """Put one event down, stamped with the time of day."""
         self._events.append((event, time.time_ns() // 1_000_000, duration_ns // 1000))
-        if isinstance(event, SeatEnded) or len(self._events) == BATCH_EVENTS:
+        if isinstance(event, SeatEnded | TurnBegan) or len(self._events) == BATCH_EVENTS:
             self._wake()
 
     def post(self, message: EpisodeMessage) -> None:
@@ -84,25 +85,29 @@ class Outbox:
 
     def _drain(self, chain: Chain) -> Iterator[EpisodeMessage]:
         while self._events:
-            records, ended = self._take_batch(chain)
+            records, told = self._take_batch(chain)
             yield Records(records)
-            for seat in ended:
-                yield SeatWorkEnded(seat)
+            yield from told
         while self._posts:
             yield self._posts.popleft()
 
-    def _take_batch(self, chain: Chain) -> tuple[tuple[Record, ...], list[str]]:
-        """Return the next records, and the seats whose work ends with them."""
+    def _take_batch(self, chain: Chain) -> tuple[tuple[Record, ...], list[EpisodeMessage]]:
+        """Return the next records, and what is to be told of seats that begin or end with them."""
         records: list[Record] = []
-        ended: list[str] = []
+        told: list[EpisodeMessage] = []
         size = 0
         while self._events and len(records) < BATCH_EVENTS and size < BATCH_BYTES:
             event, wall_ms, duration_us = self._events.popleft()
             records.append(_link(chain, canonical_json(event.to_json()), wall_ms, duration_us))
             size += len(records[-1].event_json)
-            if isinstance(event, SeatEnded):
-                ended.append(event.seat)
-        return tuple(records), ended
+            match event:
+                case TurnBegan(seat, turn=1):
+                    told.append(SeatCalled(seat))
+                case SeatEnded(seat):
+                    told.append(SeatWorkEnded(seat))
+                case _:
+                    pass
+        return tuple(records), told
 
     def _wake(self) -> None:
         with self._changed:

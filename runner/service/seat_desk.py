@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
-from threading import Lock
+from threading import Condition, Lock
 
 from runner.core.clock import Clock
 from runner.core.errors import SpecError
@@ -40,6 +40,7 @@ class SeatDesk:
         wall_ms: int | None,
         limits: SeatLimits,
         on_broken: Callable[[Unhostable], None],
+        floor: Condition | None = None,
     ) -> None:
         """Take the desk.
 
@@ -52,6 +53,8 @@ class SeatDesk:
             wall_ms: wall time of the seat, milliseconds; None for no bound.
             limits: of what an agent sends.
             on_broken: told once when the world cannot go on.
+            floor: over the same lock; notified when another seat of a conversation has the floor. None where
+                the seat always has it.
         """
         self.name = seat.name
         self._seat = seat
@@ -60,7 +63,10 @@ class SeatDesk:
         self._lock = lock
         self._clock = clock
         self._wall_ms = wall_ms
+        self._floor = floor
         self._started_ns = clock.now_ns()
+        self._waiting_since_ns = None if seat.has_floor else self._started_ns
+        """When this seat last let another speak; its own time stands still until it has the floor again."""
         self._limits = limits
         self._on_broken = on_broken
         self._refusals = 0
@@ -81,6 +87,7 @@ class SeatDesk:
             or read_arguments(arguments_json, self._limits)
         )
         with self._lock:
+            self._await_floor()
             if isinstance(arguments, Refusal):
                 return _ENDED if self._has_ended() else self._refuse(arguments)
             if call_id:
@@ -92,6 +99,7 @@ class SeatDesk:
         text = end.answer if isinstance(end, Finished) else end.reason
         too_large = refuse_large(text, self._limits.answer_bytes)
         with self._lock:
+            self._await_floor()
             if self._has_ended():
                 return False
             if too_large is not None:
@@ -99,6 +107,7 @@ class SeatDesk:
             if isinstance(end, GaveUp):
                 return self._seat.finish(end)
             self._seat.answer(end.answer)
+            self._await_floor()
             return True if self._seat.end is not None else self.view_task()
 
     def is_out_of_time(self) -> bool:
@@ -134,9 +143,25 @@ class SeatDesk:
             timed_out: whether the work, if it has not ended, ends because its wall time is over.
         """
         with self._lock:
-            if timed_out:
+            if timed_out and self._seat.has_floor:
                 self._seat.finish(TimedOut(self._wall_ms or 0))
             self._is_closed = True
+            if self._floor is not None:
+                self._floor.notify_all()
+
+    def note_floor(self) -> None:
+        """Note who has the floor now; to be called with the lock held."""
+        now_ns = self._clock.now_ns()
+        if not self._seat.has_floor:
+            self._waiting_since_ns = self._waiting_since_ns or now_ns
+        elif self._waiting_since_ns is not None:
+            self._started_ns += now_ns - self._waiting_since_ns
+            self._waiting_since_ns = None
+
+    def _await_floor(self) -> None:
+        """Wait, without the lock, until it is this seat's turn or its work has ended."""
+        if self._floor is not None:
+            self._floor.wait_for(lambda: self._seat.has_floor or self._has_ended())
 
     def _carry_out_once(
         self, call_id: str, tool_name: str, arguments_json: str, arguments: JsonObject
@@ -188,7 +213,8 @@ class SeatDesk:
     def _wall_left_ms(self) -> int | None:
         if self._wall_ms is None:
             return None
-        return max(0, self._wall_ms - (self._clock.now_ns() - self._started_ns) // 1_000_000)
+        now_ns = self._waiting_since_ns or self._clock.now_ns()
+        return max(0, self._wall_ms - (now_ns - self._started_ns) // 1_000_000)
 
     def _remaining(self) -> dict[BudgetKind, int]:
         return self._with_wall(self._seat.remaining())

@@ -17,6 +17,14 @@ from runner.core.model_calls import ModelExchange
 from runner.core.refusal import Refusal, RefusalKind
 from runner.core.surroundings import Surroundings, surroundings_from_json
 from runner.core.tools import Value
+from runner.wire.conversations import (
+    conversation_from_pb,
+    conversation_to_pb,
+    seat_message_from_pb,
+    seat_message_to_pb,
+    tools_from_pb,
+    tools_to_pb,
+)
 from runner.wire.exchanges import exchange_from_pb, exchange_to_pb
 from runner.wire.ports import (
     Answered,
@@ -24,6 +32,7 @@ from runner.wire.ports import (
     Opened,
     Played,
     Records,
+    SeatCalled,
     SeatSockets,
     SeatWorkEnded,
     TaskView,
@@ -108,6 +117,7 @@ def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
         seed=_decimal("seed", spec.seed),
         seats=[_seat_to_pb(seat) for seat in spec.seats],
         surroundings_json="" if spec.surroundings is None else ordered_json(spec.surroundings.to_json()),
+        conversation=conversation_to_pb(spec.conversation),
     )
 
 
@@ -118,6 +128,7 @@ def _seat_to_pb(seat: SeatSpec) -> episode_pb2.SeatSpec:
         instruction=wire_text("instruction", seat.instruction),
         budget=episode_pb2.Budget(**limits),
         further_turns=turns_to_pb(seat.further_turns),
+        tools=tools_to_pb(seat.tools),
     )
 
 
@@ -156,10 +167,12 @@ def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
                 instruction=seat.instruction,
                 budget=_budget_from_pb(seat.budget),
                 further_turns=turns_from_pb(seat.further_turns),
+                tools=tools_from_pb(seat),
             )
             for seat in spec.seats
         ),
         surroundings=_surroundings_from_json(spec.surroundings_json),
+        conversation=conversation_from_pb(spec),
     )
 
 
@@ -222,16 +235,13 @@ def message_to_pb(message: EpisodeMessage) -> control_pb2.OpenEpisodeResponse:
         case Records(records):
             lines = [record_to_pb(record) for record in records]
             return control_pb2.OpenEpisodeResponse(records=control_pb2.Records(records=lines))
-        case SeatWorkEnded(name):
-            return control_pb2.OpenEpisodeResponse(seat_ended=control_pb2.SeatEnded(name=name))
+        case SeatCalled() | SeatWorkEnded() | TimeGranted():
+            return seat_message_to_pb(message)
         case Unhostable(field, reason):
             error = control_pb2.SpecError(field=field, message=reason)
             return control_pb2.OpenEpisodeResponse(spec_error=error)
         case ModelExchange():
             return control_pb2.OpenEpisodeResponse(exchange=exchange_to_pb(message))
-        case TimeGranted(name, granted_ms):
-            granted = control_pb2.TimeGranted(name=name, granted_ms=granted_ms)
-            return control_pb2.OpenEpisodeResponse(time_granted=granted)
 
 
 def message_from_pb(message: control_pb2.OpenEpisodeResponse) -> EpisodeMessage:
@@ -246,16 +256,12 @@ def message_from_pb(message: control_pb2.OpenEpisodeResponse) -> EpisodeMessage:
             return Opened(tuple(SeatSockets(seat.name, seat.directory) for seat in seats))
         case "records":
             return Records(tuple(record_from_pb(record) for record in message.records.records))
-        case "seat_ended":
-            return SeatWorkEnded(message.seat_ended.name)
         case "spec_error":
             return Unhostable(message.spec_error.field, message.spec_error.message)
         case "exchange":
             return exchange_from_pb(message.exchange)
-        case "time_granted":
-            return TimeGranted(message.time_granted.name, message.time_granted.granted_ms)
         case _:
-            raise ValueError("an empty message")
+            return seat_message_from_pb(message)
 
 
 def played_to_pb(played: Played) -> control_pb2.PlayedEpisode:

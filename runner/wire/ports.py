@@ -82,6 +82,13 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True)
+class SeatCalled:
+    """A seat of a conversation has the floor for the first time; its box may start."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class SeatWorkEnded:
     """A seat's box may go."""
 
@@ -104,7 +111,7 @@ class TimeGranted:
     granted_ms: int
 
 
-EpisodeMessage = Opened | Records | SeatWorkEnded | Unhostable | ModelExchange | TimeGranted
+EpisodeMessage = Opened | Records | SeatCalled | SeatWorkEnded | Unhostable | ModelExchange | TimeGranted
 
 MODELS_FIELD = "models"
 """Where an episode is unhostable because no model could be asked."""

@@ -157,6 +157,7 @@ class OpenEpisodeResponse(_message.Message):
     SPEC_ERROR_FIELD_NUMBER: _builtins.int
     EXCHANGE_FIELD_NUMBER: _builtins.int
     TIME_GRANTED_FIELD_NUMBER: _builtins.int
+    SEAT_CALLED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def opened(self) -> Global___Opened:
         """First, once: the sockets are listening."""
@@ -183,6 +184,10 @@ class OpenEpisodeResponse(_message.Message):
     def time_granted(self) -> Global___TimeGranted:
         """A seat has more wall time than it was given."""
 
+    @_builtins.property
+    def seat_called(self) -> Global___SeatCalled:
+        """Once per seat of a conversation: it has the floor for the first time, so its box may start."""
+
     def __init__(
         self,
         *,
@@ -192,16 +197,37 @@ class OpenEpisodeResponse(_message.Message):
         spec_error: Global___SpecError | None = ...,
         exchange: Global___ModelExchange | None = ...,
         time_granted: Global___TimeGranted | None = ...,
+        seat_called: Global___SeatCalled | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_ended", b"seat_ended", "spec_error", b"spec_error", "time_granted", b"time_granted"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_called", b"seat_called", "seat_ended", b"seat_ended", "spec_error", b"spec_error", "time_granted", b"time_granted"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_ended", b"seat_ended", "spec_error", b"spec_error", "time_granted", b"time_granted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_called", b"seat_called", "seat_ended", b"seat_ended", "spec_error", b"spec_error", "time_granted", b"time_granted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["opened", "records", "seat_ended", "spec_error", "exchange", "time_granted"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["opened", "records", "seat_ended", "spec_error", "exchange", "time_granted", "seat_called"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
 Global___OpenEpisodeResponse: _TypeAlias = OpenEpisodeResponse  # noqa: Y015
+
+@_typing.final
+class SeatCalled(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The seat."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SeatCalled: _TypeAlias = SeatCalled  # noqa: Y015
 
 @_typing.final
 class Opened(_message.Message):

@@ -32,6 +32,7 @@ class EpisodeSpec(_message.Message):
     SEED_FIELD_NUMBER: _builtins.int
     SEATS_FIELD_NUMBER: _builtins.int
     SURROUNDINGS_JSON_FIELD_NUMBER: _builtins.int
+    CONVERSATION_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
     """Unique within the service while the episode is open. Never shown to an agent."""
     world: _builtins.str
@@ -52,6 +53,10 @@ class EpisodeSpec(_message.Message):
     def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatSpec]:
         """At least one. Seat names are unique."""
 
+    @_builtins.property
+    def conversation(self) -> Global___Conversation:
+        """Unset where each seat works for itself."""
+
     def __init__(
         self,
         *,
@@ -63,14 +68,41 @@ class EpisodeSpec(_message.Message):
         seed: _builtins.str = ...,
         seats: _abc.Iterable[Global___SeatSpec] | None = ...,
         surroundings_json: _builtins.str = ...,
+        conversation: Global___Conversation | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "initial_state_json", b"initial_state_json", "profile", b"profile", "seats", b"seats", "seed", b"seed", "surroundings_json", b"surroundings_json", "world", b"world"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "initial_state_json", b"initial_state_json", "profile", b"profile", "seats", b"seats", "seed", b"seed", "surroundings_json", b"surroundings_json", "world", b"world"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___EpisodeSpec: _TypeAlias = EpisodeSpec  # noqa: Y015
+
+@_typing.final
+class Conversation(_message.Message):
+    """How the seats talk to each other: one at a time has the floor, and hands it on with what it answers."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RULE_FIELD_NUMBER: _builtins.int
+    SETTINGS_JSON_FIELD_NUMBER: _builtins.int
+    rule: _builtins.str
+    """Name of the moderator, such as "dialogue"; "world" where the world says who speaks next."""
+    settings_json: _builtins.str
+    """The moderator's settings, one JSON object as text."""
+    def __init__(
+        self,
+        *,
+        rule: _builtins.str = ...,
+        settings_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["rule", b"rule", "settings_json", b"settings_json"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Conversation: _TypeAlias = Conversation  # noqa: Y015
 
 @_typing.final
 class SeatSpec(_message.Message):
@@ -82,6 +114,7 @@ class SeatSpec(_message.Message):
     INSTRUCTION_FIELD_NUMBER: _builtins.int
     BUDGET_FIELD_NUMBER: _builtins.int
     FURTHER_TURNS_FIELD_NUMBER: _builtins.int
+    TOOLS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique within the episode; lower-case letters, digits and '_', at most 32 characters."""
     instruction: _builtins.str
@@ -94,6 +127,10 @@ class SeatSpec(_message.Message):
     def further_turns(self) -> _containers.RepeatedCompositeFieldContainer[Global___Turn]:
         """What the user says next, each time the agent has answered. Never depends on the answer."""
 
+    @_builtins.property
+    def tools(self) -> Global___ToolNames:
+        """Which of the world's tools this seat has. Unset for all of them."""
+
     def __init__(
         self,
         *,
@@ -101,14 +138,37 @@ class SeatSpec(_message.Message):
         instruction: _builtins.str = ...,
         budget: Global___Budget | None = ...,
         further_turns: _abc.Iterable[Global___Turn] | None = ...,
+        tools: Global___ToolNames | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "tools", b"tools"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "further_turns", b"further_turns", "instruction", b"instruction", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "further_turns", b"further_turns", "instruction", b"instruction", "name", b"name", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SeatSpec: _TypeAlias = SeatSpec  # noqa: Y015
+
+@_typing.final
+class ToolNames(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """In any order; may be empty."""
+
+    def __init__(
+        self,
+        *,
+        names: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["names", b"names"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToolNames: _TypeAlias = ToolNames  # noqa: Y015
 
 @_typing.final
 class Turn(_message.Message):

@@ -1,0 +1,149 @@
+"""Seats that talk in turn: which of them has the floor, and what it was told when it got it.
+
+One seat at a time has the floor. It works until it answers; a moderator hears the answer and says who goes on
+and with which words. So the same words lead to the same episode, however fast who thinks, and however many
+boxes run beside it. Knows nothing about tools, sockets or what is talked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from runner.core.json_values import JsonObject
+from runner.core.outcome import Finished, SeatEnd
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSpec:
+    """How the seats of an episode talk to each other."""
+
+    rule: str
+    """Name of the moderator, such as ``dialogue``."""
+    settings: JsonObject
+    """In the moderator's own terms."""
+
+    def to_json(self) -> JsonObject:
+        """Return the specification."""
+        return {"rule": self.rule, "settings": self.settings}
+
+
+@dataclass(frozen=True, slots=True)
+class Handover:
+    """A seat gets the floor."""
+
+    seat: str
+    text: str
+    """What it is told. The first words a seat hears stand below its own instruction; they may be empty."""
+
+
+@runtime_checkable
+class Moderator(Protocol):
+    """Decides who speaks next. Must be a function of what it has heard, and of nothing else."""
+
+    def open(self) -> Handover:
+        """Return who begins."""
+        ...
+
+    def heard(self, seat: str, text: str) -> Handover | None:
+        """Return who goes on after ``seat`` said ``text``; None when all has been said."""
+        ...
+
+    def left(self, seat: str) -> Handover | None:
+        """Return who goes on after the work of ``seat`` ended before its time; None when nobody does.
+
+        Args:
+            seat: had the floor, and gave up or used up its budget or its time.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TurnBegan:
+    """A seat got the floor."""
+
+    seat: str
+    turn: int
+    """Of this seat, from 1."""
+    text: str
+
+    def to_json(self) -> JsonObject:
+        """Return the event."""
+        return {"kind": "turn_began", "seat": self.seat, "turn": self.turn, "text": self.text}
+
+
+class Speaker(Protocol):
+    """A seat, as far as a conversation knows it."""
+
+    name: str
+    end: SeatEnd | None
+
+    def hear(self, text: str) -> None:
+        """Take the floor with these words."""
+        ...
+
+    def finish(self, end: SeatEnd) -> bool:
+        """End the work; False when it had ended."""
+        ...
+
+
+class Conversation:
+    """Where an episode's seats stand among each other. Not safe for use from several threads."""
+
+    def __init__(self, moderator: Moderator) -> None:
+        self.speaker: str | None = None
+        """The seat that has the floor; None before the first words and after the last."""
+        self.on_change: Callable[[], None] = _nobody_waits
+        """Called whenever another seat has the floor, and when all has been said."""
+        self._moderator = moderator
+        self._seats: dict[str, Speaker] = {}
+        self._is_over = False
+
+    def join(self, seat: Speaker) -> None:
+        """Let a seat take part."""
+        self._seats[seat.name] = seat
+
+    def begin(self) -> None:
+        """Give somebody the floor; once, when all have joined."""
+        self._go_on(self._moderator.open())
+
+    def next_after(self, seat: str, text: str) -> Handover | None:
+        """Return who goes on after ``seat`` said ``text``; None when those were the last words."""
+        handover = self._moderator.heard(seat, text)
+        return handover if handover and self._can_hear(handover.seat) else None
+
+    def hand_over(self, handover: Handover) -> None:
+        """Let another seat speak."""
+        self._go_on(handover)
+
+    def leave(self, seat: str) -> None:
+        """Note that a seat's work has ended; it had the floor, or all has been said."""
+        if self._is_over or self.speaker != seat:
+            return
+        handover = self._moderator.left(seat)
+        if handover and self._can_hear(handover.seat):
+            self._go_on(handover)
+        else:
+            self.close()
+
+    def close(self) -> None:
+        """End the work of all who wait: nobody speaks any more. Closing twice is closing once."""
+        if self._is_over:
+            return
+        self._is_over, self.speaker = True, None
+        for seat in self._seats.values():
+            seat.finish(Finished())
+        self.on_change()
+
+    def _can_hear(self, seat: str) -> bool:
+        return seat in self._seats and self._seats[seat].end is None
+
+    def _go_on(self, handover: Handover) -> None:
+        self.speaker = handover.seat
+        self._seats[handover.seat].hear(handover.text)
+        self.on_change()
+
+
+def _nobody_waits() -> None:
+    """Do nothing."""
