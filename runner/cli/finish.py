@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console
 
+from runner.benchmarks.baselines import Baseline
 from runner.cli.baselines import noop_of
 from runner.cli.table import agent_table, told
 from runner.core.json_values import JsonObject
@@ -16,9 +19,9 @@ from runner.records.run_folder import RunFolder
 from runner.report.breakdown import breakdown
 from runner.report.headline import why_no_headline
 from runner.report.misbehaviour import Complaint, complaints
-from runner.report.results import count, join_results
+from runner.report.results import Counts, count, join_results
 from runner.report.safe_text import safe
-from runner.report.summary import run_digest, summarize
+from runner.report.summary import AgentSummary, run_digest, summarize
 
 BAD_INPUT = 2
 INFRA = 3
@@ -62,15 +65,12 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
             "misbehaviour": [str(complaint) for complaint in found],
         }
         print(json.dumps(report, indent=2))
-    elif no_headline is not None:
-        errors.print(no_headline, markup=False)
     else:
-        # A pipe has no width, and the table must not be squeezed into a guess of one.
-        console = Console(width=None if sys.stdout.isatty() else WIDE)
-        console.print(agent_table(summaries))
-        console.print(f"\nno-op   {told(noop)}: what comes of doing nothing", highlight=False, markup=False)
-        where = f"isolation: {folder.manifest()['isolation']}   trace digest: {digest[:16]}…   {folder.path}/"
-        console.print(where, highlight=False, markup=False)
+        if no_headline is not None:
+            errors.print(no_headline, markup=False)
+        counts = count(results)
+        if why_no_headline(replace(counts, ungraded=0)) is None and counts.ungraded < counts.episodes - infra:
+            _print_table(folder, summaries, noop, digest, counts)
     if len(rows) < len(planned) and not as_json:
         errors.print(
             f"{len(rows)} of {len(planned)} episodes; finish with: glovebox resume {folder.path}",
@@ -84,6 +84,23 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
     if no_headline is not None and infra:
         return INFRA
     return BAD_INPUT if found else 0
+
+
+def _print_table(
+    folder: RunFolder, summaries: Sequence[AgentSummary], noop: Baseline, digest: str, counts: Counts
+) -> None:
+    # A pipe has no width, and the table must not be squeezed into a guess of one.
+    console = Console(width=None if sys.stdout.isatty() else WIDE)
+    console.print(agent_table(summaries))
+    lines = [f"no-op   {told(noop)}: what comes of doing nothing"]
+    if counts.ungraded:
+        graded = sum(one.graded for one in summaries)
+        hint = "" if config_of(folder).judge else "; what needs an opinion needs a --judge"
+        lines.append(f"the score stands over {graded} of {graded + counts.ungraded} episodes{hint}")
+    lines.append(
+        f"isolation: {folder.manifest()['isolation']}   trace digest: {digest[:16]}…   {folder.path}/"
+    )
+    console.print("\n" + "\n".join(lines), highlight=False, markup=False)
 
 
 def _last_words(folder: RunFolder, complaint: Complaint) -> str:

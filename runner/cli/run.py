@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from runner.core.errors import InputError
 from runner.orchestrator.config import RunConfig, read_yaml, run_config
 from runner.orchestrator.launch import Progress, start_run
 
-IN_FILES_ALONE = ("fetch", "limits", "messages", "models", "search")
+IN_FILES_ALONE = ("fetch", "judging", "limits", "messages", "models", "search", "seats")
 """Settings of several parts, which no flag could hold."""
 
 _DEFAULTS = {name: field.default for name, field in RunConfig.model_fields.items()}
@@ -59,6 +60,8 @@ def _setting(name: str) -> str:
 @click.option("--recording", type=click.Path(path_type=Path), default=None, help=_setting("recording"))
 @click.option("--faults", metavar="FILE", default=None, help=_setting("faults"))
 @click.option("--model", default=None, help=_setting("model"))
+@click.option("--judge", default=None, help=_setting("judge"))
+@click.option("--seat", multiple=True, metavar="SEAT=AGENT[,MODEL]", help=f"{_setting('seats')} Repeatable.")
 @click.option("--i-trust-this-agent", is_flag=True, help=_setting("i_trust_this_agent"))
 @click.option(
     "--out", type=click.Path(path_type=Path), default=None, help="Run folder.  [default: runs/TIME]"
@@ -81,6 +84,7 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any) ->
     """
     settings = {**given, "agents": given["agent"], **(ctx.obj or {})}
     settings.pop("agent")
+    settings["seats"] = {**settings.get("seats", {}), **_seats(settings.pop("seat"))}
     if not settings["suite"]:
         raise InputError("name a suite, such as: glovebox run sample --agent policy_aware")
     if not settings["agents"]:
@@ -90,3 +94,17 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any) ->
     with RunProgress(Console(stderr=True), quiet=as_json) as progress:
         folder = start_run(config, folder_path, Progress(progress.start, progress.row, progress.wait))
     return finish(folder, folder.rows(), as_json=as_json)
+
+
+def _seats(given: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return who sits where, by seat."""
+    seats = {}
+    for text in given:
+        seat, is_given, player = text.partition("=")
+        agent, has_model, model = player.partition(",")
+        if not (seat and is_given and agent):
+            raise InputError(
+                f"--seat {text}: say SEAT=AGENT or SEAT=AGENT,MODEL, such as user=react,some-model"
+            )
+        seats[seat] = {"agent": agent, **({"model": model} if has_model else {})}
+    return seats

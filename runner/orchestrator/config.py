@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runner.core.errors import InputError
+from runner.orchestrator.judging_config import JudgingConfig
 from runner.orchestrator.message_limits import MessageLimits
 from runner.orchestrator.models_config import ModelsConfig
 from snapshots.library.settings import SearchConfig
@@ -33,6 +34,15 @@ class BoxLimits(_Strict):
     tmp_mb: int = Field(default=64, ge=1, description="Size of /tmp, MiB.")
     output_kb: int = Field(
         default=1024, ge=1, description="Kept of standard output and of standard error, KiB each."
+    )
+
+
+class SeatPlayer(_Strict):
+    """Who sits at a seat beside the agent."""
+
+    agent: str = Field(description="Any agent: a built-in name, module:Class, a folder or an image.")
+    model: str | None = Field(
+        default=None, description="Model that it asks; the run's own where it is not said."
     )
 
 
@@ -66,6 +76,14 @@ class RunConfig(_Strict):
     )
     model: str | None = Field(None, description="Model that the built-in agents with one ask.")
     models: ModelsConfig | None = Field(None, description="Who answers for models; nobody without it.")
+    judge: str | None = Field(
+        None, description="Who answers what needs an opinion: a model of `models`, exact, or rules."
+    )
+    judging: JudgingConfig = Field(default=JudgingConfig(), description="How the judge is asked.")
+    seats: dict[str, SeatPlayer] = Field(
+        default_factory=dict,
+        description="Who sits beside the agent, by seat; else whom the suite names.",
+    )
     limits: BoxLimits = Field(default=BoxLimits(), description="Of each box.")
     messages: MessageLimits = Field(default=MessageLimits(), description="Of what an agent may send.")
 
@@ -83,6 +101,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
     limits = settings.get("limits")
     if isinstance(limits, dict):
         _check_keys(path, limits, BoxLimits, "limits.")
+    judging = settings.get("judging")
+    if isinstance(judging, dict):
+        _check_keys(path, judging, JudgingConfig, "judging.")
     messages = settings.get("messages")
     if isinstance(messages, dict):
         _check_keys(path, messages, MessageLimits, "messages.")

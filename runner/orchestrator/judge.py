@@ -13,6 +13,7 @@ from runner.core.outcome import AgentCrashed, Infra, InfraKind, Outcome
 from runner.core.score import UNGRADED, Score
 from runner.core.task import Case
 from runner.engines.engine import Exit, ExitReason
+from runner.scorers.judges.question import Ask, nobody
 from runner.scorers.table import score_evidence
 
 
@@ -27,7 +28,13 @@ class Verdict:
     evidence: Evidence | None
 
 
-def judge(case: Case, records: Sequence[Record], ended: Exit | None, infra: Infra | None) -> Verdict:
+def judge(
+    case: Case,
+    records: Sequence[Record],
+    ended: Exit | None,
+    infra: Infra | None,
+    ask: Ask = nobody,
+) -> Verdict:
     """Judge one attempt.
 
     Args:
@@ -35,6 +42,7 @@ def judge(case: Case, records: Sequence[Record], ended: Exit | None, infra: Infr
         records: the whole trace.
         ended: how the agent's process ended; None when it had to be stopped.
         infra: what failed on our side, if anything did: then nothing is scored.
+        ask: gets questions answered that no rule decides.
     """
     if infra is not None:
         return _ungraded(infra)
@@ -47,7 +55,7 @@ def judge(case: Case, records: Sequence[Record], ended: Exit | None, infra: Infr
         return _ungraded(Infra(InfraKind.SERVICE, f"the trace cannot be read: {error}"))
     outcome = decide_outcome(case, evidence, ended)
     try:
-        score = score_evidence(case.task, case.gold, evidence)
+        score = score_evidence(case.task, case.gold, evidence, ask)
     except SpecError as error:
         return Verdict(Infra(InfraKind.TASK, str(error)), UNGRADED, digest, evidence)
     return Verdict(outcome, score, digest, evidence)

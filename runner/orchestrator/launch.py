@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,23 +14,24 @@ from typing import Any
 import structlog
 
 from runner.benchmarks.table import load_suite
-from runner.core.canonical_names import file_name
 from runner.core.errors import InputError
 from runner.core.json_values import JsonObject
 from runner.core.task import Suite
-from runner.engines.engine import AgentKind, Engine, EngineOptions, Image, Isolation, Limits, Mount
+from runner.engines.engine import EngineOptions, Image
 from runner.engines.folder_records import owned_folder
 from runner.engines.leftovers import reap_local
 from runner.engines.ownership import owner_is_alive, owner_labels
 from runner.engines.table import ChosenEngine, choose_engine
 from runner.orchestrator.added_faults import with_faults
-from runner.orchestrator.agents import NamedAgent, is_scaffold, name_agents
-from runner.orchestrator.attempt import BoxPlan
+from runner.orchestrator.agents import NamedAgent, name_agents
 from runner.orchestrator.attempts import Attempts
+from runner.orchestrator.box_plans import BoxPlans
+from runner.orchestrator.cast import Cast
 from runner.orchestrator.config import RunConfig, run_config
 from runner.orchestrator.model_run import ModelRun, check_models
 from runner.orchestrator.plan import PlannedEpisode, plan_episodes
 from runner.orchestrator.run import Run, RunLimits, missing
+from runner.orchestrator.run_judge import RunJudge
 from runner.orchestrator.second_sockets import http_offer
 from runner.orchestrator.service_pool import ServicePool
 from runner.orchestrator.surroundings import make_room_for_recording, settled, surroundings_of
@@ -44,9 +44,6 @@ from runner.records.run_folder import RunFolder
 from runner.records.sealing import Signing
 from runner.records.signing_key import user_key
 from runner.version import __version__
-
-CALLS_INSIDE = "/agent-data/calls.json"
-"""Where the oracle agent finds its list of calls."""
 
 _log = structlog.get_logger("glovebox.run")
 
@@ -71,16 +68,17 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
     """
     suite = with_faults(load_suite(config.suite, config.snapshot), config.faults)
     config = settled(config, suite)
-    agents = name_agents(config.agents)
-    check_models(config, agents)
+    cast = Cast(config, suite)
+    check_models(config, cast)
+    RunJudge(config, out, live=True)
     chosen = _choose(config, progress.on_wait)
-    images = _prepare(chosen, agents)
-    signing = _signing(config, suite, agents)
-    manifest = _manifest(config, suite, agents, images, chosen)
+    images = _prepare(chosen, cast)
+    signing = _signing(config, suite, cast.agents)
+    manifest = _manifest(config, suite, cast, images, chosen)
     # Locked before it is a run: of two commands with one --out, the second finds a run or a writer.
     with only_one(_made(out)):
         folder = RunFolder.create(out, manifest, suite, signing)
-        _execute(folder, config, suite, agents, images, chosen, progress)
+        _execute(folder, config, suite, cast, images, chosen, progress)
     return folder
 
 
@@ -92,15 +90,15 @@ def resume_run(folder: RunFolder, progress: Progress) -> None:
         InfraError: the services do not come up.
     """
     config = config_of(folder)
-    agents = name_agents(config.agents)
-    chosen = _choose(config, progress.on_wait)
     suite = folder.suite()
+    cast = Cast(config, suite)
+    chosen = _choose(config, progress.on_wait)
     with only_one(folder.path):
-        again = take_up(folder, _signing(config, suite, agents))
+        again = take_up(folder, _signing(config, suite, cast.agents))
         if again:
             _log.warning("running again", episodes=again, why="their traces or output are torn or missing")
-        images = _prepare(chosen, agents)
-        _execute(folder, config, suite, agents, images, chosen, progress)
+        images = _prepare(chosen, cast)
+        _execute(folder, config, suite, cast, images, chosen, progress)
 
 
 def config_of(folder: RunFolder) -> RunConfig:
@@ -145,22 +143,22 @@ def _choose(config: RunConfig, on_wait: Callable[[str], None]) -> ChosenEngine:
     return choose_engine(config.engine, options)
 
 
-def _prepare(chosen: ChosenEngine, agents: Sequence[NamedAgent]) -> dict[str, Image]:
+def _prepare(chosen: ChosenEngine, cast: Cast) -> dict[str, Image]:
     reap_local(owner_is_alive)
     chosen.engine.reap(owner_is_alive)
-    return {agent.label: chosen.engine.prepare(agent.source) for agent in agents}
+    return {key: chosen.engine.prepare(agent.source) for key, agent in cast.everybody().items()}
 
 
 def _execute(
     folder: RunFolder,
     config: RunConfig,
     suite: Suite,
-    agents: Sequence[NamedAgent],
+    cast: Cast,
     images: dict[str, Image],
     chosen: ChosenEngine,
     progress: Progress,
 ) -> None:
-    labels = [agent.label for agent in agents]
+    labels = [agent.label for agent in cast.agents]
     around = surroundings_of(config, suite)
     planned = list(plan_episodes(suite, labels, config.trials, config.seed, around))
     to_run = missing(planned, folder.finished_rows())
@@ -168,10 +166,7 @@ def _execute(
     if not to_run:
         folder.seal()
         return
-    models = ModelRun(config.models, folder.path, config.model) if config.models else None
-    asking = {agent.label for agent in agents if is_scaffold(agent)}
-    oracles = {agent.label for agent in agents if _is_oracle(agent)}
-    on_lanes = {agent.label for agent in agents if _may_use_lane(agent, chosen.engine)}
+    models = ModelRun(config.models, folder.path, cast.models()) if config.models else None
     with ExitStack() as stack:
         run_labels = owner_labels(str(folder.manifest()["run"]))
         scripts = stack.enter_context(owned_folder(run_labels))
@@ -179,7 +174,7 @@ def _execute(
         pool = stack.enter_context(
             ServicePool(
                 config.service_workers,
-                http_offer(agents, models.settings if models else None, progress.on_wait),
+                http_offer(cast.everybody().values(), models.settings if models else None, progress.on_wait),
                 run_labels,
                 worlds=sorted({case.task.world for case in suite.cases}),
                 limits=config.messages.changed(),
@@ -187,64 +182,18 @@ def _execute(
         )
         make_room_for_recording(config, pool.owner_uid)
 
-        def box_plan(one: PlannedEpisode) -> BoxPlan:
-            plan = BoxPlan(
-                image=images[one.agent],
-                limits=_limits(config),
-                arguments=("--model", str(config.model)) if one.agent in asking else (),
-                labels=run_labels,
-                on_lane=one.agent in on_lanes,
-            )
-            if one.agent not in oracles:
-                return plan
-            script = Mount(_write_oracle(scripts, one), CALLS_INSIDE)
-            return replace(plan, arguments=("--calls", CALLS_INSIDE), mounts=(script,))
-
+        boxes = BoxPlans(config, cast, images, chosen.engine, scripts, run_labels)
         limits = RunLimits(concurrency=config.concurrency, wall_ms=round(config.wall_time_s * 1000))
         attempts = stack.enter_context(Attempts(chosen.engine, pool, models))
-        Run(folder, attempts, box_plan, limits).execute(to_run, progress.on_row)
+        judge = RunJudge(config, folder.path, live=True)
+        Run(folder, attempts, boxes.plan, limits, judge).execute(to_run, progress.on_row)
     folder.seal()
-
-
-def _may_use_lane(agent: NamedAgent, engine: Engine) -> bool:
-    """Tell whether nothing is lost when an agent's process goes on to the next episode.
-
-    Only without isolation, which a box of its own would give, and only for agents that come with this
-    project and keep nothing.
-    """
-    is_builtin = agent.source.kind is AgentKind.BUILTIN and not is_scaffold(agent)
-    return is_builtin and engine.isolation is Isolation.NONE
-
-
-def _is_oracle(agent: NamedAgent) -> bool:
-    return agent.source.kind is AgentKind.BUILTIN and agent.source.name == "oracle"
-
-
-def _write_oracle(folder: Path, one: PlannedEpisode) -> Path:
-    oracle = one.case.gold.oracle
-    if oracle is None:
-        raise InputError(f"the task {one.case.task.task_id} has no oracle to replay")
-    path = folder / f"{file_name(one.case.task.task_id)}.{one.trial}.json"
-    path.write_text(json.dumps([dict(step) for step in oracle]), encoding="ascii")
-    path.chmod(0o644)
-    return path
-
-
-def _limits(config: RunConfig) -> Limits:
-    limits = config.limits
-    return Limits(
-        memory_bytes=limits.memory_mb << 20,
-        cpus=limits.cpus,
-        processes=limits.processes,
-        tmp_bytes=limits.tmp_mb << 20,
-        output_bytes=limits.output_kb << 10,
-    )
 
 
 def _manifest(
     config: RunConfig,
     suite: Suite,
-    agents: Sequence[NamedAgent],
+    cast: Cast,
     images: dict[str, Image],
     chosen: ChosenEngine,
 ) -> JsonObject:
@@ -263,10 +212,10 @@ def _manifest(
                 "label": agent.label,
                 "kind": agent.source.kind.value,
                 "name": agent.source.name,
-                "image": images[agent.label].reference,
-                "digest": images[agent.label].digest,
+                "image": images[cast.key(agent)].reference,
+                "digest": images[cast.key(agent)].digest,
             }
-            for agent in agents
+            for agent in cast.agents
         ],
         "versions": {"glovebox": __version__, "python": platform.python_version()},
         "host": {"system": platform.system(), "kernel": platform.release(), "machine": platform.machine()},

@@ -1,4 +1,4 @@
-"""Scores again, from the traces alone."""
+"""Scores again, from the traces and from what its judge said, asking nobody."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from runner.core.errors import InputError
 from runner.core.outcome import AgentCrashed
 from runner.engines.engine import Exit, ExitReason
 from runner.orchestrator.judge import judge
+from runner.orchestrator.launch import config_of
+from runner.orchestrator.run_judge import RunJudge
 from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
 
@@ -19,6 +21,7 @@ def rescore(folder: RunFolder) -> list[EpisodeRow]:
         InputError: a trace is missing, was changed, or belongs to no task of the suite.
     """
     cases = {case.task.task_id: case for case in folder.suite().cases}
+    judging = RunJudge(config_of(folder), folder.path, live=False)
     rows = []
     for row in folder.rows():
         if not row.trace:
@@ -29,7 +32,8 @@ def rescore(folder: RunFolder) -> list[EpisodeRow]:
             raise InputError(f"{row.name}: the run's suite has no such task")
         # Only the process's end is not in the trace; the row remembers it.
         ended = Exit(0, ExitReason.EXITED) if isinstance(row.outcome, AgentCrashed) else None
-        verdict = judge(case, folder.read_trace(row), ended, None)
+        ask = judging.ask_for(row.name.identifier, case.task.profile)
+        verdict = judge(case, folder.read_trace(row), ended, None, ask)
         if verdict.trace_digest != row.trace_digest:
             raise InputError(f"{folder.path / row.trace} is not the trace that was recorded for {row.name}")
         outcome = row.outcome if isinstance(row.outcome, AgentCrashed) else verdict.outcome

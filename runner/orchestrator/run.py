@@ -16,13 +16,14 @@ from runner.orchestrator.attempts import Attempts
 from runner.orchestrator.crew import Crew
 from runner.orchestrator.judge import Verdict, judge
 from runner.orchestrator.plan import PlannedEpisode
+from runner.orchestrator.run_judge import RunJudge
 from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
 
 BoxPlanner = Callable[[PlannedEpisode], BoxPlan]
 """Says what the box of an episode is like."""
 
-RETRIED = frozenset({InfraKind.ENGINE, InfraKind.SERVICE, InfraKind.ORCHESTRATOR})
+RETRIED = frozenset({InfraKind.ENGINE, InfraKind.SERVICE, InfraKind.PLAYER, InfraKind.ORCHESTRATOR})
 """Failures of ours that may be gone the next time; a task that cannot be hosted never can."""
 
 LOST_IN_A_ROW_MAX = 8
@@ -52,11 +53,13 @@ class Run:
         attempts: Attempts,
         box_planner: BoxPlanner,
         limits: RunLimits,
+        judge: RunJudge,
     ) -> None:
         self._folder = folder
         self._attempts = attempts
         self._box_planner = box_planner
         self._limits = limits
+        self._judge = judge
 
     def execute(self, planned: Iterable[PlannedEpisode], on_row: Callable[[EpisodeRow], None]) -> None:
         """Run every episode, ``concurrency`` at once.
@@ -94,7 +97,8 @@ class Run:
         spec = planned.to_spec(self._limits.wall_ms)
         for number in range(1, self._limits.infra_attempts + 1):
             attempt = self._attempts.attempt(spec, self._box_planner(planned))
-            verdict = judge(planned.case, attempt.records, attempt.exit, attempt.infra)
+            ask = self._judge.ask_for(spec.episode_id, planned.case.task.profile)
+            verdict = judge(planned.case, attempt.records, attempt.exit, attempt.infra, ask)
             if not _may_pass(verdict) or number == self._limits.infra_attempts:
                 break
             _log.warning("trying again", episode=str(planned.name), failure=outcome_name(verdict.outcome))

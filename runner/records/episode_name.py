@@ -42,5 +42,10 @@ class EpisodeName:
         return f"cassette/episodes/{file_name(self.identifier)}.jsonl"
 
     @property
+    def judge_path(self) -> str:
+        """Of what the judge was asked about it and answered, within the run folder."""
+        return f"judge/episodes/{file_name(self.identifier)}.jsonl"
+
+    @property
     def _stem(self) -> str:
         return f"{file_name(self.agent)}/{file_name(self.task)}.{self.trial}"

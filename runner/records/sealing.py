@@ -167,7 +167,7 @@ def digest_bytes(content: bytes) -> str:
 def own_files(name: EpisodeName) -> tuple[str, ...]:
     """Return where the files of an episode may lie, relative to the folder: its trace first."""
     output = (f"{name.output_path}.{stream}" for stream in ("stdout", "stderr"))
-    return name.trace_path, *output, name.cassette_path
+    return name.trace_path, *output, name.cassette_path, name.judge_path
 
 
 def _contents(path: Path, row: EpisodeRow) -> tuple[int, list[SealedFile]]:
@@ -177,8 +177,9 @@ def _contents(path: Path, row: EpisodeRow) -> tuple[int, list[SealedFile]]:
         trace = (path / row.trace).read_bytes()
         records = trace.count(b"\n")
         files.append(SealedFile(row.trace, digest_bytes(trace)))
-    stdout, stderr, cassette = own_files(row.name)[1:]
-    there = ((stdout, row.stdout_bytes > 0), (stderr, row.stderr_bytes > 0), (cassette, True))
-    found = ((name, digest_file(path / name)) for name, may_be_there in there if may_be_there)
+    stdout, stderr, *exchanges = own_files(row.name)[1:]
+    there = ((stdout, row.stdout_bytes > 0), (stderr, row.stderr_bytes > 0))
+    printed = [name for name, is_there in there if is_there]
+    found = ((name, digest_file(path / name)) for name in (*printed, *exchanges))
     files.extend(SealedFile(name, digest) for name, digest in found if digest)
     return records, files

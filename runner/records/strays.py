@@ -8,13 +8,13 @@ from pathlib import Path
 
 from runner.records.plain_file import digest_file
 
-COLLECTED = ("traces", "output", "cassette")
+COLLECTED = ("traces", "output", "cassette", "judge")
 """Folders in which every file belongs to an episode."""
 SINGLE = ("run.json", "seal.json", "suite.jsonl", "episodes.jsonl")
 DERIVED = ("report",)
 """Made of a run by later commands, and never sealed."""
-_BODIES = "cassette/bodies"
-"""Its files are named after what they hold."""
+_BODIES = ("cassette/bodies", "judge/bodies")
+"""Their files are named after what they hold."""
 
 
 def strays(path: Path, known: Collection[str]) -> Iterator[tuple[str, str]]:
@@ -44,7 +44,7 @@ def _below(path: Path, folder: str, known: Collection[str]) -> Iterator[tuple[st
             where = (within / name).as_posix()
             if os.path.islink(f"{parent}/{name}"):
                 yield where, "a link, which no run makes"
-            elif within.as_posix() == _BODIES:
+            elif within.as_posix() in _BODIES:
                 if name.removesuffix(".partial") == name and digest_file(path / where) != name:
                     yield where, "not what its name says"
             elif where not in known:

@@ -6,7 +6,8 @@ codes that the agent was shown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from runner.core.evidence import Evidence, Exchange
 from runner.core.gold import Gold
@@ -16,7 +17,10 @@ from runner.core.score import Score
 from runner.core.state_diff import is_below
 from runner.core.task import Task
 from runner.core.tools import FailureKind
+from runner.scorers.judges.question import Opinion, Question
+from runner.scorers.judges.verdicts import judged_score
 from runner.scorers.native_criteria import Case, allowed_paths, check
+from runner.scorers.native_opinions import questions_of, verdicts_of
 
 CATASTROPHIC_INVALID_CALLS = 3
 
@@ -39,19 +43,42 @@ class NativeScorer:
     solved a task, and one that does not has not seen that a task cannot be solved."""
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
+        """Return checks and metrics, ungraded where the verdict hangs on an opinion."""
+        return self.score_with(task, gold, evidence, {})
+
+    def questions(self, task: Task, gold: Gold, evidence: Evidence) -> Sequence[Question]:
+        """Ask about the criteria of opinion, unless a rule has decided already."""
+        questions = tuple(questions_of(gold.criteria, task, evidence))
+        if not questions or not all(_decided(gold, _case(task, evidence)).values()):
+            return ()
+        return questions
+
+    def score_with(
+        self, task: Task, gold: Gold, evidence: Evidence, opinions: Mapping[str, Opinion]
+    ) -> Score:
         """Return checks and metrics."""
-        case = Case.of(task.initial_state, evidence, task.seats[0].name)
-        checks = check(gold.criteria, case)
-        gave_up = isinstance(case.end, GaveUp)
-        if gold.solvable is False:
-            checks["end:gave_up"] = gave_up
-        else:
-            checks["end:did_not_give_up"] = not gave_up
+        case = _case(task, evidence)
+        checks = {**_decided(gold, case), **verdicts_of(gold.criteria, opinions)}
         success = bool(gold.criteria) and all(checks.values())
         allowed = allowed_paths(gold.criteria)
         collateral = [path for path in case.changed if not any(is_below(path, top) for top in allowed)]
-        metrics = task_metrics(task, evidence, success)
-        return Score(success, checks, {**metrics, "gave_up": gave_up, "collateral_changes": len(collateral)})
+        metrics: JsonObject = {
+            **task_metrics(task, evidence, success),
+            "gave_up": isinstance(case.end, GaveUp),
+            "collateral_changes": len(collateral),
+        }
+        score = judged_score(checks, opinions.values(), metrics)
+        return score if gold.criteria else replace(score, success=False)
+
+
+def _case(task: Task, evidence: Evidence) -> Case:
+    return Case.of(task.initial_state, evidence, task.seats[0].name)
+
+
+def _decided(gold: Gold, case: Case) -> dict[str, bool]:
+    gave_up = isinstance(case.end, GaveUp)
+    end = {"end:gave_up": gave_up} if gold.solvable is False else {"end:did_not_give_up": not gave_up}
+    return {**check(gold.criteria, case), **end}
 
 
 def task_metrics(task: Task, evidence: Evidence, success: bool) -> JsonObject:

@@ -16,6 +16,7 @@ from runner.core.json_values import Json, JsonObject, canonical_json
 from runner.core.outcome import Finished, GaveUp, SeatEnd
 from runner.core.state_diff import Path, changed_paths, is_below
 from runner.scorers.criteria import Criterion, check_all
+from runner.scorers.native_opinions import JUDGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Case:
 
 
 def check(criteria: Sequence[Criterion], case: Case) -> dict[str, bool]:
-    """Return the verdict of each criterion, under ``check_<index>:<op>``.
+    """Return the verdict of each criterion that a rule decides, under ``check_<index>:<op>``.
 
     Raises:
         SpecError: there is no such operation; names the nearest.
@@ -43,6 +44,7 @@ def check(criteria: Sequence[Criterion], case: Case) -> dict[str, bool]:
     return {
         f"check_{index}:{criterion.get('op')}": _holds(index, criterion, case)
         for index, criterion in enumerate(criteria)
+        if criterion.get("op") != JUDGED
     }
 
 
@@ -53,7 +55,7 @@ def allowed_paths(criteria: Sequence[Criterion]) -> tuple[Path, ...]:
 
 def operations() -> tuple[str, ...]:
     """Return the name of every operation."""
-    return tuple(sorted(_CHECKS))
+    return tuple(sorted((*_CHECKS, JUDGED)))
 
 
 def _holds(index: int, criterion: Criterion, case: Case) -> bool:

@@ -9,7 +9,8 @@ from runner.core.gold import Gold
 from runner.core.registry import Registry
 from runner.core.score import Score
 from runner.core.task import Task
-from runner.scorers.scorer import Scorer
+from runner.scorers.judges.question import Ask, nobody
+from runner.scorers.scorer import JudgedScorer, Scorer
 
 SCORERS: Registry[Callable[[], Scorer]] = Registry(
     "scorer",
@@ -26,11 +27,21 @@ SCORERS: Registry[Callable[[], Scorer]] = Registry(
 )
 
 
-def score_evidence(task: Task, gold: Gold, evidence: Evidence) -> Score:
+def score_evidence(task: Task, gold: Gold, evidence: Evidence, ask: Ask = nobody) -> Score:
     """Return what the scorer says that the gold names.
+
+    Args:
+        task: that was attempted.
+        gold: of the task.
+        evidence: of the attempt.
+        ask: gets questions answered that no rule decides.
 
     Raises:
         InputError: there is no such scorer.
         SpecError: a criterion cannot be evaluated at all.
     """
-    return SCORERS.load(gold.scorer)().score(task, gold, evidence)
+    scorer = SCORERS.load(gold.scorer)()
+    if isinstance(scorer, JudgedScorer):
+        opinions = {question.name: ask(question) for question in scorer.questions(task, gold, evidence)}
+        return scorer.score_with(task, gold, evidence, opinions)
+    return scorer.score(task, gold, evidence)

@@ -92,7 +92,7 @@ def test_a_command_and_its_options_are_described(command: str) -> None:
 
 
 def _settings() -> Iterator[tuple[str, object]]:
-    of_parts = {"limits", "messages"}
+    of_parts = {"judging", "limits", "messages"}
     whole = {name: field for name, field in RunConfig.model_fields.items() if name not in of_parts}
     yield from ((name, field.default) for name, field in whole.items())
     yield from ((f"limits.{name}", field.default) for name, field in BoxLimits.model_fields.items())

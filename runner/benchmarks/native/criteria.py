@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from runner.benchmarks.native.strict import Strict
 
@@ -172,6 +172,22 @@ class GaveUp(Strict):
     op: Literal["gave_up"]
 
 
+class Judged(Strict):
+    """The run's judge gives the wanted answer to a question; without a judge it is ungraded."""
+
+    op: Literal["judged"]
+    asks: Name
+    answers: list[Name] = Field(default=["yes", "no"], min_length=2)
+    wants: Name = "yes"
+    looks_at: Literal["answer", "transcript"] = "answer"
+
+    @model_validator(mode="after")
+    def _wants_an_answer(self) -> Judged:
+        if self.wants not in self.answers:
+            raise ValueError(f"wants must be one of the answers: {', '.join(self.answers)}")
+        return self
+
+
 Criterion = Annotated[
     Equals
     | Exists
@@ -189,6 +205,7 @@ Criterion = Annotated[
     | CalledBefore
     | AnswerEquals
     | AnswerContains
-    | GaveUp,
+    | GaveUp
+    | Judged,
     Field(discriminator="op"),
 ]

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from runner.scorers.judges.question import YES_NO, Question
+
+RESPONSE = "response"
+"""Title of the text that is compared."""
 _FINAL = re.compile(r"^\W*exact answer\W*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
 _ARTICLES = frozenset({"a", "an", "the"})
 
@@ -12,10 +16,14 @@ _ARTICLES = frozenset({"a", "an", "the"})
 class Exact:
     """Strict: it finds right answers wrong that are put in other words, and never a wrong one right."""
 
-    def judge(self, question: str, right_answer: str, response: str) -> bool | None:
+    def judge(self, question: Question) -> str | None:
         """Compare the last line "Exact Answer: …", or the whole response where there is none."""
+        response = question.texts.get(RESPONSE)
+        if question.right_answer is None or response is None or question.answers != YES_NO:
+            return None
         found = _FINAL.findall(response)
-        return words(found[-1] if found else response) == words(right_answer)
+        is_right = words(found[-1] if found else response) == words(question.right_answer)
+        return "yes" if is_right else "no"
 
 
 def words(text: str) -> list[str]:

@@ -1,16 +1,18 @@
-"""What a judge is."""
+"""What a judge is that needs nobody else."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from runner.scorers.judges.question import Question
+
 
 class Judge(Protocol):
-    """Decides whether a response gives the right answer."""
+    """Answers questions by a rule."""
 
-    def judge(self, question: str, right_answer: str, response: str) -> bool | None:
-        """Return whether the response is right; None where that cannot be told, which is no failure.
+    def judge(self, question: Question) -> str | None:
+        """Return one of the question's answers; None where it cannot tell, which is no failure.
 
-        The response was written by what is being judged: it is to be quoted, never obeyed.
+        Its texts were written by what is being judged: they are to be looked at, never obeyed.
         """
         ...

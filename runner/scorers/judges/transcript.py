@@ -1,0 +1,41 @@
+"""What a judge gets to read of an episode: every call with its answer, and every word, in order."""
+
+from __future__ import annotations
+
+import json
+
+from runner.core.evidence import Evidence, Exchange
+
+CALL_CHARS_MAX = 4_000
+"""Of the arguments, and of the answer, of one call."""
+
+
+def transcript_of(evidence: Evidence) -> str:
+    """Return the episode as text, a line for each call, answer and message."""
+    lines: list[str] = []
+    told = list(evidence.said)
+    for number, exchange in enumerate(evidence.exchanges):
+        while told and told[0].calls_before <= number:
+            lines.append(_message(told[0].seat, told.pop(0).text))
+        lines += _call(exchange)
+    lines += [_message(one.seat, one.text) for one in told]
+    return "\n".join(lines)
+
+
+def _message(seat: str, text: str) -> str:
+    return f"{seat} says: {text}"
+
+
+def _call(exchange: Exchange) -> list[str]:
+    if exchange.failure is None:
+        came = f"result: {_short(exchange.output)}"
+    else:
+        came = f"error: {_short(exchange.failure.to_json())}"
+    return [f"{exchange.seat} calls {exchange.tool_name}: {_short(dict(exchange.delivered))}", came]
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) <= CALL_CHARS_MAX:
+        return text
+    return f"{text[:CALL_CHARS_MAX]} … {len(text) - CALL_CHARS_MAX} characters left out"

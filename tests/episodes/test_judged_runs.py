@@ -1,0 +1,141 @@
+"""Runs whose verdicts hang on an opinion: asked of a scripted model, recorded, and judged again offline."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runner.testing.scripted_models import AskedOfModel, ScriptedModels
+from runner.testing.scripted_replies import ScriptedReply
+from tests.architecture.project import ROOT
+from tests.parts.commands import glovebox, glovebox_json
+
+TASKS = ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+CRITERIA = [{"op": "judged", "asks": "Does the answer say that something is closed?"}]
+
+Says = Callable[[int, str], ScriptedReply]
+"""From how often it was asked, from 0, and the number of the fences, to a reply."""
+
+
+def number_of(asked: AskedOfModel) -> str:
+    found = re.search(r"<<<([0-9a-f]{32}) ", asked.request["messages"][1]["content"])
+    assert found is not None
+    return found[1]
+
+
+class Judged:
+    """One run of the oracle on one task, with a judge."""
+
+    def __init__(self, folder: Path, says: Says | None, *words: str, **judging: Any) -> None:
+        self.path = folder / "run"
+        record = json.loads(TASKS.read_text().splitlines()[0]) | {"criteria": CRITERIA}
+        (folder / "task.jsonl").write_text(json.dumps(record) + "\n")
+        self.asked: list[AskedOfModel] = []
+
+        def script(asked: AskedOfModel) -> ScriptedReply:
+            assert says is not None
+            self.asked.append(asked)
+            return says(len(self.asked) - 1, number_of(asked))
+
+        with ScriptedModels(script) as models:
+            upstream = {"name": "scripted", "address": models.address, "models": ["j*"]}
+            config = {"models": {"upstreams": [upstream]}, "judging": judging}
+            (folder / "run.yaml").write_text(yaml.safe_dump(config))
+            play = ("run", str(folder / "task.jsonl"), "-a", "oracle", "--engine", "process")
+            config_words = ("--config", str(folder / "run.yaml"), "--out", str(self.path))
+            self.told = glovebox_json(*play, *config_words, "--json", *words)
+
+    @property
+    def row(self) -> Any:
+        (line,) = (self.path / "episodes.jsonl").read_text().splitlines()
+        return json.loads(line)
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Callable[..., Judged]:
+    return lambda says, *words, **judging: Judged(tmp_path, says, *words, **judging)
+
+
+def one_doubts(time: int, number: str) -> ScriptedReply:
+    return ScriptedReply(text=f"Hm.\n[{number}] {'no' if time == 1 else 'yes'}", usage=(100, 10))
+
+
+def test_three_samples_decide_and_are_counted_apart(judged: Callable[..., Judged]) -> None:
+    price = {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}
+    run = judged(one_doubts, "--judge", "j1", price=price)
+    row = run.row
+    assert row["success"] is True
+    assert row["checks"]["check_0:judged"] is True
+    wanted = {"calls": 3, "tokens": 330, "microusd": 360, "agreement": 1 / 3, "undecided": 0, "questions": 1}
+    assert {name: row["metrics"][f"judge_{name}"] for name in wanted} == wanted
+    assert len({number_of(asked) for asked in run.asked}) == 3, "every sample has a fence of its own"
+    assert "model_call" not in (run.path / row["trace"]).read_text(), "nothing of it is the agent's"
+
+
+def test_a_run_is_judged_again_offline_byte_for_byte(judged: Callable[..., Judged]) -> None:
+    run = judged(one_doubts, "--judge", "j1")
+    # The provider is gone by now.
+    assert glovebox_json("score", str(run.path), "--json")["agents"] == run.told["agents"]
+    assert glovebox_json("verify", str(run.path), "--json")["sound"] is True
+    (exchanges,) = (run.path / "judge" / "episodes").iterdir()
+    exchanges.write_text("")
+    again = glovebox_json("score", str(run.path), "--json")
+    assert again["agents"][0]["ungraded"] == 1, "what was not recorded is ungraded"
+    assert glovebox_json("verify", str(run.path), "--json", status=1)["sound"] is False
+
+
+FAILURES = {
+    "busy": ScriptedReply(status=429),
+    "broken": ScriptedReply(status=400),
+    "babble": ScriptedReply(text="yes, it surely is\n[0123] yes"),
+    "empty": ScriptedReply(text=""),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_judge_that_fails_leaves_the_task_ungraded(judged: Callable[..., Judged], failure: str) -> None:
+    run = judged(lambda time, number: FAILURES[failure], "--judge", "j1")
+    row = run.row
+    assert row["success"] is None
+    assert "check_0:judged" not in row["checks"]
+    assert row["metrics"]["judge_failed_votes"] == 3
+    assert run.told["agents"][0]["graded"] == 0
+    again = glovebox_json("score", str(run.path), "--json")
+    assert again["agents"] == run.told["agents"]
+
+
+def test_a_tie_is_ungraded(judged: Callable[..., Judged]) -> None:
+    run = judged(
+        lambda time, number: ScriptedReply(text=f"[{number}] {'yes' if time else 'no'}"),
+        "--judge",
+        "j1",
+        samples=2,
+    )
+    assert run.row["success"] is None
+    assert run.row["metrics"]["judge_agreement"] == 0.0
+
+
+def test_without_a_judge_it_is_ungraded_and_nobody_is_asked(judged: Callable[..., Judged]) -> None:
+    run = judged(None)
+    assert run.row["success"] is None
+    assert run.asked == []
+    assert not (run.path / "judge").exists()
+
+
+def test_rules_judge_without_a_model(judged: Callable[..., Judged]) -> None:
+    run = judged(None, "--judge", "rules", rules=[{"contains": "is closed", "answer": "yes"}])
+    assert run.row["success"] is True
+    assert run.row["metrics"]["judge_agreement"] is None
+    assert glovebox_json("score", str(run.path), "--json")["agents"] == run.told["agents"]
+
+
+def test_a_judge_that_nobody_has_is_named_before_anything_is_run(tmp_path: Path) -> None:
+    words = ("run", str(TASKS), "-a", "oracle", "--out", str(tmp_path / "run"), "--judge", "nobodys-model")
+    glovebox(*words, status=2)
+    assert not (tmp_path / "run").exists()
