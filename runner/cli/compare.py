@@ -10,14 +10,11 @@ import click
 from runner.cli.extra import report_extra
 from runner.cli.sides import Sides, pairs_of
 from runner.core.errors import InputError
-from runner.core.json_values import JsonObject
-from runner.report.headline import why_no_comparison
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runner.report.findings import Versus
-    from runner.report.statistics.pairs import Difference, Flips
 
 FLIPS_MAX = 40
 """So many flipped tasks are listed on a terminal."""
@@ -40,6 +37,7 @@ def compare(first: str, second: str, as_json: bool) -> None:
     with report_extra():
         from runner.report.findings import Versus
         from runner.report.statistics.pairs import compare as compare_results
+        from runner.report.tables.versus import versus_json
     sides = Sides()
     found = [
         Versus(one, other, compare_results(one.results, other.results))
@@ -47,7 +45,7 @@ def compare(first: str, second: str, as_json: bool) -> None:
     ]
     refuse_incomparable(found)
     if as_json:
-        click.echo(json.dumps([_to_json(versus) for versus in found], indent=2))
+        click.echo(json.dumps([versus_json(versus) for versus in found], indent=2))
         return
     for versus in found:
         _print(versus)
@@ -85,54 +83,3 @@ def _print(versus: Versus) -> None:
         people.flip_table(versus),
         people.flipped_table(versus, FLIPS_MAX),
     )
-
-
-def _to_json(versus: Versus) -> JsonObject:
-    found = versus.comparison
-    pairing = found.pairing
-    return {
-        "first": {"run": str(versus.first.run.folder.path), "agent": versus.first.agent},
-        "second": {"run": str(versus.second.run.folder.path), "agent": versus.second.agent},
-        "headline": why_no_comparison(len(pairing.pairs), pairing.undecided) is None,
-        "pairs": len(pairing.pairs),
-        "unmatched": pairing.unmatched,
-        "differing": pairing.differing,
-        "undecided": pairing.undecided,
-        "test": found.test.value,
-        "p_value": found.p_value,
-        **_flips_json(found.flips),
-        "metrics": {name: _difference_json(difference) for name, difference in found.metrics.items()},
-        "by_fault": _groups_json(found.by_fault),
-        "by_domain": _groups_json(found.by_domain),
-        "flipped": [
-            {
-                "task": pair.first.task.task_id,
-                "trial": pair.first.row.name.trial,
-                "flip": "won" if pair.change > 0 else "lost",
-                "faults": list(pair.first.task.families),
-            }
-            for pair in found.flipped
-        ],
-    }
-
-
-def _groups_json(groups: dict[str, tuple[Flips, Difference]]) -> JsonObject:
-    return {
-        name: {**_flips_json(flips), "success": _difference_json(difference)}
-        for name, (flips, difference) in groups.items()
-    }
-
-
-def _flips_json(flips: Flips) -> JsonObject:
-    return {"both": flips.both, "won": flips.won, "lost": flips.lost, "neither": flips.neither}
-
-
-def _difference_json(found: Difference) -> JsonObject:
-    ends = found.interval
-    return {
-        "first": found.first,
-        "second": found.second,
-        "difference": found.value,
-        "interval": [ends.low, ends.high] if ends else None,
-        "over": found.over,
-    }

@@ -20,6 +20,7 @@ COMMANDS = {
     "clean": "runner.cli.clean:clean",
     "compare": "runner.cli.compare:compare",
     "compare-env": "runner.cli.compare_env:compare_env",
+    "compare-scaffolds": "runner.cli.compare_scaffolds:compare_scaffolds",
     "doctor": "runner.cli.doctor:doctor",
     "images": "runner.cli.images:images",
     "list": "runner.cli.listing:list_all",

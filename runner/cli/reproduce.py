@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
+from runner.cli.carried_out import carried_out
 from runner.cli.extra import report_extra
-from runner.cli.progress import RunProgress
 from runner.cli.provenance import data_of, generated_tasks
-from runner.core.errors import InputError
 from runner.orchestrator.config import run_config
-from runner.orchestrator.launch import Progress, resume_run, start_run
 from runner.orchestrator.rescore import rescore
 from runner.records.run_folder import RunFolder
 
@@ -67,29 +64,11 @@ def reproduce(
         "concurrency": concurrency,
         "service_workers": service_workers,
     }
-    folder = _run(folder_path / "run", settings, quiet=as_json)
+    folder = carried_out(run_config(settings), folder_path / "run", quiet=as_json)
     findings = _find(folder)
     about = data_of(tasks, SPLIT, len(folder.suite().cases))
     written = write_reproduction(findings, about, str(folder.path), folder_path)
     _tell(findings, about, written, as_json=as_json)
-
-
-def _run(path: Path, settings: dict[str, object], *, quiet: bool) -> RunFolder:
-    config = run_config(settings)
-    with RunProgress(Console(stderr=True), quiet=quiet) as progress:
-        told = Progress(progress.start, progress.row, progress.wait)
-        if not (path / "run.json").is_file():
-            return start_run(config, path, told)
-        folder = RunFolder.open(path)
-        if _protocol(folder) != (config.suite, list(config.agents)):
-            raise InputError(f"{path} holds another run: name another --out")
-        resume_run(folder, told)
-        return folder
-
-
-def _protocol(folder: RunFolder) -> tuple[object, object]:
-    config = folder.manifest().get("config")
-    return (config.get("suite"), config.get("agents")) if isinstance(config, dict) else (None, None)
 
 
 def _find(folder: RunFolder) -> Findings:

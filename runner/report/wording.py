@@ -61,6 +61,8 @@ def quantity(value: float, unit: str) -> str:
         return _scaled(value, (("h", 3.6e6), ("min", 6e4), ("s", 1e3), ("ms", 1)))
     if unit == "µs":
         return _scaled(value, (("s", 1e6), ("ms", 1e3), ("µs", 1)))
+    if unit == "µ$":
+        return f"{'-' if value < 0 else ''}${abs(value) / 1e6:,.4g}"
     return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
 
 

@@ -134,7 +134,7 @@ def test_the_menu_has_what_the_documents_call() -> None:
 
 def test_commands_in_consoles_are_commands() -> None:
     for page in PAGES:
-        lines = re.findall(r"^\$ \S*glovebox (\w+)(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        lines = re.findall(r"^\$ \S*glovebox ([a-z-]+)(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
         for command, rest in lines:
             known = {option for _, leaf in _leaves(_load(command), command) for option in _options(leaf)}
             assert set(re.findall(r"(?<= )--[a-z-]+", rest)) <= known

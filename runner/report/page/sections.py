@@ -60,7 +60,8 @@ def _results(findings: Findings) -> Iterator[Section]:
 
 def _comparisons(findings: Findings) -> Iterator[Section]:
     title = "Compared on the same tasks"
-    yield Section("compared", "Compared", title, tables=[people.versus_table(findings.versus)], open=True)
+    table = people.versus_table(findings.versus)
+    yield Section("compared", "Compared", title, shows=("differences",), tables=[table], open=True)
     details = [(people.difference_table(one), people.flip_table(one)) for one in findings.versus]
     yield Section(
         "flips",

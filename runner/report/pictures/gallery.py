@@ -5,6 +5,7 @@ from __future__ import annotations
 from runner.report.findings import Findings
 from runner.report.pictures.budget import budgeted_success
 from runner.report.pictures.calls import calls_and_verdicts, effort_and_success
+from runner.report.pictures.differences import differences, tells_a_difference
 from runner.report.pictures.failures import failure_taxonomy
 from runner.report.pictures.flips import flips
 from runner.report.pictures.picture import Picture
@@ -25,6 +26,9 @@ def gallery(findings: Findings) -> tuple[Picture, ...]:
         pictures.append(effort_and_success(findings))
     if any(rate.k > 1 for found in findings.subjects for rate in found.trials.pass_at):
         pictures.append(repeated_trials(findings))
+    telling = [versus for versus in findings.versus if tells_a_difference(versus)]
+    if telling:
+        pictures.append(differences(telling))
     compared = [versus for versus in findings.versus if versus.comparison.flipped]
     pictures += [flips(versus, f"flips_{at}") for at, versus in enumerate(compared[:VERSUS_MAX], 1)]
     if any(found.attributions for found in findings.subjects):

@@ -1,7 +1,6 @@
 """What episodes cost: steps, calls, retries, bytes and time, by seat where there are several.
 
-A resource that no episode reports is left out rather than shown as nothing. Tokens and money are one line
-each in :data:`RESOURCES` as soon as traces tell them.
+A resource that no episode reports is left out rather than shown as nothing.
 """
 
 from __future__ import annotations
@@ -59,10 +58,16 @@ RESOURCES = (
     Resource("sent_bytes", "Arguments", "bytes"),
     Resource("received_bytes", "Answers", "bytes"),
     Resource("service_us", "Time in calls", "µs"),
+    Resource("model_calls", "Calls of models", ""),
+    Resource("model_tokens", "Tokens", ""),
+    Resource("model_microusd", "Money", "µ$"),
     Resource("printed_bytes", "Printed", "bytes"),
     Resource("wall_ms", "Wall time", "ms"),
     Resource("attempts", "Attempts", ""),
 )
+
+
+NOTHING = dict.fromkeys(("service_us", "model_calls", "model_tokens", "model_microusd"), 0.0)
 
 
 def spent(result: Result, trace: ReadTrace) -> list[Spent]:
@@ -96,21 +101,25 @@ def _by_seat(trace: ReadTrace) -> list[tuple[str, dict[str, float]]]:
     calls = trace.evidence.exchanges
     opened = next((each.event for each in trace.events if each.event["kind"] == "opened"), {})
     seats = [str(seat["name"]) for seat in _list(opened.get("seats")) if isinstance(seat, dict)]
-    times_us: dict[str, float] = {}
-    for each in trace.events:
-        if each.event["kind"] == "call":
-            seat = str(each.event["seat"])
-            times_us[seat] = times_us.get(seat, 0.0) + each.duration_us
+    beside = _beside_calls(trace)
     return [
-        (
-            seat,
-            {
-                **_amounts([call for call in calls if call.seat == seat]),
-                "service_us": times_us.get(seat, 0.0),
-            },
-        )
+        (seat, {**_amounts([call for call in calls if call.seat == seat]), **beside.get(seat, NOTHING)})
         for seat in seats
     ]
+
+
+def _beside_calls(trace: ReadTrace) -> dict[str, dict[str, float]]:
+    """Return by seat what is no part of what calls say: their time, and what models cost."""
+    found: dict[str, dict[str, float]] = {}
+    for each in trace.events:
+        event = each.event
+        if event["kind"] not in ("call", "model_call"):
+            continue
+        own = found.setdefault(str(event["seat"]), dict(NOTHING))
+        costs = event.get("spent") if event["kind"] == "model_call" else {"service_us": each.duration_us}
+        for name, amount in costs.items() if isinstance(costs, dict) else ():
+            own[name] = own.get(name, 0.0) + float(str(amount))
+    return found
 
 
 def _amounts(calls: Sequence[Exchange]) -> dict[str, float]:

@@ -18,6 +18,7 @@ from runner.report.tables.reading import ReadingTable
 
 INTERVALS = "In brackets: 95 % bootstrap intervals over tasks; Wilson's where all tasks agree."
 SUCCESS = THE_EIGHT[0]
+NOT_ZERO = frozenset("123456789")
 
 
 def metric_table(findings: Findings) -> ReadingTable:
@@ -80,7 +81,7 @@ def resource_table(findings: Findings) -> ReadingTable:
         for found in findings.subjects
         for row in _resource_rows(found, resource)
     ]
-    telling = {row[0] for row in rows if any(cell[0] in "123456789" for cell in row[2:])}
+    telling = {row[0] for row in rows if any(NOT_ZERO & set(cell) for cell in row[2:])}
     rows = [row for row in rows if row[0] in telling]
     note = "Per episode. Wall time includes the start of the box; time in calls is the service's alone."
     return ReadingTable("Resources", header, rows, names=2, note=note)

@@ -30,6 +30,7 @@ def test_there_is_one_for_everything_that_has_something_to_show(pictures: tuple[
         "calls_and_verdicts",
         "effort_and_success",
         "repeated_trials",
+        "differences",
         "flips_1",
         "failure_taxonomy",
     ]
@@ -37,7 +38,7 @@ def test_there_is_one_for_everything_that_has_something_to_show(pictures: tuple[
 
 def test_one_agent_that_tried_once_has_nobody_to_be_compared_with(tmp_path: Path) -> None:
     names = [picture.name for picture in gallery(findings_of(played(tmp_path / "run", "policy_aware")))]
-    assert not {"effort_and_success", "repeated_trials", "flips_1"} & set(names)
+    assert not {"effort_and_success", "repeated_trials", "differences", "flips_1"} & set(names)
 
 
 @pytest.mark.parametrize("width_px", [WIDE_PX, NARROW_PX])

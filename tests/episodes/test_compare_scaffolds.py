@@ -1,0 +1,155 @@
+"""The same model in other scaffolds: what that does to its results and to what they cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runner.benchmarks.table import load_suite
+from runner.testing.scripted_models import AskedOfModel, ScriptedModels
+from runner.testing.scripted_replies import ScriptedReply, ToolUse
+from tests.architecture.project import ROOT
+
+TASKS = ("crud_close_relocation", "crud_gold_after_silence", "crud_same_tier_as")
+CASES = [case for case in load_suite("sample").cases if case.task.task_id in TASKS]
+USAGE = (50, 10)
+COST_MICROUSD = 50 * 1 + 10 * 2
+
+
+def knowing(asked: AskedOfModel) -> ScriptedReply:
+    """A model that knows what to do, one call a turn, and is told by its scaffold how to say it."""
+    messages = asked.request["messages"]
+    said = str(messages[0]["content"])
+    if "Do not call any yet" in said:
+        return ScriptedReply(text="1. Look. 2. Say.", usage=USAGE)
+    case = next(
+        case for case in CASES if case.task.seats[0].instruction in json.dumps(messages, ensure_ascii=False)
+    )
+    *calls, end = case.gold.oracle or ()
+    turn = sum(message["role"] == "assistant" for message in messages)
+    if "Action:" in said:
+        return ScriptedReply(text="Answer: I do not know.", usage=USAGE)
+    if turn >= len(calls):
+        return ScriptedReply(text=str(end["submit"]), usage=USAGE)
+    name, arguments = str(calls[turn]["tool_name"]), dict(calls[turn]["args"])
+    if "writing Python" in said:
+        made = f"try:\n    call({name!r}, **{arguments!r})\nexcept ToolFailed as error:\n    print(error)"
+        return ScriptedReply(text=f"```python\n{made}\n```", usage=USAGE)
+    return ScriptedReply(tools=(ToolUse(name, arguments),), usage=USAGE)
+
+
+Compare = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("scaffolds")
+
+
+@pytest.fixture(scope="module")
+def compare(folder: Path) -> Iterator[Compare]:
+    with ScriptedModels(knowing) as provider:
+        prices, config, tasks = folder / "prices.yaml", folder / "models.yaml", folder / "tasks.jsonl"
+        prices.write_text(yaml.safe_dump({"m*": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}}))
+        upstream = {"name": "scripted", "address": provider.address}
+        settings = {"upstreams": [upstream], "prices": str(prices)}
+        config.write_text(yaml.safe_dump({"engine": "process", "models": settings}))
+        lines = (ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl").read_text().splitlines()
+        tasks.write_text("".join(f"{line}\n" for line in lines if json.loads(line)["task_id"] in TASKS))
+
+        def compare(*words: str, status: int = 0) -> str:
+            command = [sys.executable, "-m", "runner", "compare-scaffolds", *words]
+            done = subprocess.run(
+                command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=120, check=False
+            )
+            assert done.returncode == status, done.stderr
+            return done.stdout if status == 0 else done.stderr
+
+        yield compare
+
+
+@pytest.fixture(scope="module")
+def found(folder: Path, compare: Compare) -> Any:
+    return json.loads(
+        compare(
+            *(str(folder / "tasks.jsonl"), "--config", str(folder / "models.yaml"), "--model", "m1"),
+            *("--out", str(folder / "run"), "--report", str(folder / "report"), "--json"),
+        )
+    )
+
+
+def by_name(found: Any) -> dict[str, Any]:
+    return {one["scaffold"]: one for one in found["scaffolds"]}
+
+
+def test_every_scaffold_is_compared_with_react_on_the_same_tasks(found: Any) -> None:
+    each = by_name(found)
+    assert (found["model"], found["against"]) == ("m1", "react")
+    assert list(each) == ["react", "code", "plan_act", "react_text", "single_shot"]
+    assert {name: one["success_rate"] for name, one in each.items()} == {
+        "react": 1.0,
+        "code": 1.0,
+        "plan_act": 1.0,
+        "react_text": 0.0,
+        "single_shot": pytest.approx(1 / 3),
+    }
+    assert each["react"]["versus"] is None
+    shot = each["single_shot"]["versus"]
+    assert (shot["pairs"], shot["won"], shot["lost"], shot["both"]) == (3, 0, 2, 1)
+    assert shot["metrics"]["task_success"]["difference"] == pytest.approx(-2 / 3)
+    low, high = shot["metrics"]["task_success"]["interval"]
+    assert -1 <= low < high <= 0
+    assert {flip["task"] for flip in shot["flipped"]} == set(TASKS[1:])
+
+
+def test_what_a_scaffold_costs_is_told_task_by_task(found: Any) -> None:
+    each = by_name(found)
+    asked = {name: one["costs"]["model_calls"] for name, one in each.items()}
+    assert asked["plan_act"] == asked["react"] + 1
+    assert asked["single_shot"] == 1
+    for one in each.values():
+        costs = one["costs"]
+        assert costs["model_tokens"] == pytest.approx(sum(USAGE) * costs["model_calls"])
+        assert costs["model_microusd"] == pytest.approx(COST_MICROUSD * costs["model_calls"])
+    change = each["plan_act"]["cost_changes"]["model_calls"]
+    assert (change["difference"], change["interval"]) == (1.0, [1.0, 1.0])
+    assert each["react_text"]["tokens_per_success"] is None
+    assert each["single_shot"]["tokens_per_success"] == pytest.approx(3 * sum(USAGE))
+
+
+def test_finished_runs_are_read_and_not_run_again(folder: Path, compare: Compare, found: Any) -> None:
+    shown = compare(str(folder / "run"), "-s", "plan_act", "-s", "single_shot")
+    for words in ("Scaffolds around m1", "react → single_shot", "-66.7 pp", "Tokens a success", "$0.00014"):
+        assert words in shown
+    assert "react_text" not in shown
+
+
+def test_the_page_has_a_picture_of_the_differences(folder: Path, found: Any) -> None:
+    assert found["page"] == str(folder / "report" / "report.html")
+    picture = (folder / "report" / "figures" / "differences.svg").read_text()
+    assert all(name in picture for name in ("code", "plan_act", "react_text", "single_shot"))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("{run}", "{run}"), "react is there twice, in run and run: name runs that hold it once"),
+        (("{run}", "sample"), "name one suite, or run folders; without a run.json are: sample"),
+        (("{run}", "--against", "code", "-s", "code"), "nothing to compare: code and another scaffold"),
+        (("sample", "--model", "m1", "--out", "{run}"), "holds another run (suite): name another --out"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    folder: Path, compare: Compare, found: Any, words: tuple[str, ...], said: str
+) -> None:
+    told = compare(*(word.format(run=folder / "run") for word in words), status=2)
+    assert said in told
+    assert told.count("\n") == 1
