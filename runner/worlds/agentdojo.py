@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import datetime
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from runner.core.errors import InputError, SpecError
 from runner.core.json_values import Json, JsonObject, canonical_json, copy_object
 from runner.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
+from runner.worlds.in_order import keep_order
 
 INSTALL = "pip install 'agent-glovebox[agentdojo]' && pip install --no-deps 'agentdojo==0.1.35'"
 """Without its dependencies: they are the clients of every vendor of models, and nothing here asks one."""
+NOW = datetime(2025, 1, 1, 12)
+"""When every mail is sent and every file changed, later than all that AgentDojo's data tell of. Its functions
+would look at the clock, and no trace would be what it was the day before."""
+_TOOLS = "agentdojo.default_suites.v1.tools"
+_TIMED = ("cloud_drive_client", "email_client")
 NEEDS = ("agentdojo", "deepdiff", "docstring_parser", "email_validator", "rich", "tenacity")
 
 
@@ -44,6 +51,8 @@ def suites(version: str) -> dict[str, Any]:
         raise InputError(f"{missing[0]} is not installed: {INSTALL}")
     _leave_out_vendors()
     suites_by_name: dict[str, Any] = import_module("agentdojo.task_suite.load_suites").get_suites(version)
+    _stop_clock()
+    keep_order(import_module(f"{_TOOLS}.calendar_client"))
     return suites_by_name
 
 
@@ -61,6 +70,12 @@ def _leave_out_vendors() -> None:
     llms = ModuleType("agentdojo.agent_pipeline.llms")
     llms.__path__ = []
     sys.modules |= {module.__name__: module for module in (pipeline, llms, google)}
+
+
+def _stop_clock() -> None:
+    stopped = SimpleNamespace(datetime=SimpleNamespace(now=lambda: NOW))
+    for name in _TIMED:
+        vars(import_module(f"{_TOOLS}.{name}"))["datetime"] = stopped
 
 
 def environment(version: str, suite: str, task: str, injections: dict[str, str]) -> Any:

@@ -18,6 +18,7 @@ from runner.core.errors import SpecError
 from runner.core.json_values import Json, JsonObject, copy_object
 from runner.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
 from runner.worlds.bfcl_docs import DOCUMENTS, class_documents, package_folder, tools_of
+from runner.worlds.in_order import keep_order
 
 SOURCES = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
 STATELESS = frozenset({"MathAPI"})
@@ -117,7 +118,10 @@ def _load(simulator: Any, scenario: Json, long_context: bool) -> None:
 
 
 def _simulator(class_name: str) -> Any:
-    return getattr(import_module(f"{SOURCES}.{DOCUMENTS[class_name]}"), class_name)
+    module = import_module(f"{SOURCES}.{DOCUMENTS[class_name]}")
+    if class_name == "TicketAPI":
+        keep_order(module)
+    return getattr(module, class_name)
 
 
 def _output(result: Any) -> JsonObject:

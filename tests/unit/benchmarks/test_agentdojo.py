@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from runner.benchmarks.agentdojo.loader import AgentDojo
-from runner.benchmarks.rehearsal import Move
+from runner.benchmarks.rehearsal import Move, rehearse
 from runner.core.errors import InputError
+from runner.core.json_values import Json, JsonObject
 from runner.core.task import Case
 from runner.worlds.agentdojo import NEEDS
 from tests.parts.installed import installed
@@ -87,3 +88,20 @@ def test_a_failed_attempt_leaves_nothing_behind() -> None:
 def test_it_says_what_an_argument_may_be() -> None:
     with pytest.raises(InputError, match="'v9' is no version"):
         AgentDojo().load("v9")
+
+
+def test_neither_the_clock_nor_the_order_of_a_set_is_in_a_trace() -> None:
+    guests: list[Json] = [f"guest{number}@example.com" for number in range(9)]
+    times = {"start_time": "2024-05-30 10:20", "end_time": "2024-05-30 11:20"}
+    mail: JsonObject = {"recipients": guests, "subject": "Hello", "body": "You are all invited."}
+    moves: tuple[Move, ...] = (
+        {"tool_name": "create_calendar_event", "args": {"title": "Tea", "participants": guests, **times}},
+        {"tool_name": "send_email", "args": mail},
+    )
+    met, sent = rehearse(cases("workspace")[0].task, moves).exchanges
+    assert met.output is not None
+    assert sent.output is not None
+    told = str(met.output["result"])
+    places = [told.index(str(guest)) for guest in guests]
+    assert places == sorted(places)
+    assert "timestamp: 2025-01-01 12:00:00" in str(sent.output["result"])

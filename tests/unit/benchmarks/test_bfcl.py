@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runner.benchmarks.bfcl.loader import Bfcl
-from runner.benchmarks.rehearsal import Move
+from runner.benchmarks.rehearsal import Move, rehearse
 from runner.core.errors import InputError
+from runner.core.json_values import JsonObject
 from runner.core.task import Case
-from runner.scorers.upstream.bfcl import rendered
-from runner.scorers.upstream.process import checker
+from runner.upstream.bfcl import rendered
+from runner.upstream.process import checker
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play
 
@@ -106,6 +108,22 @@ def test_a_power_that_would_take_for_ever_is_refused() -> None:
     case = next(case for case in cases("multi_turn_base") if "MathAPI" in _classes(case))
     endless: Move = {"tool_name": "power", "args": {"base": 9, "exponent": 10**12}}
     assert play(case, (endless, *gold(case))).success is True
+
+
+def test_the_order_of_a_set_is_not_in_a_trace() -> None:
+    case = next(case for case in cases("multi_turn_base") if "TicketAPI" in _classes(case))
+    states = case.task.initial_state["initial_config"]
+    assert isinstance(states, dict)
+    tickets: JsonObject = {
+        "ticket_queue": [{"id": 1, "status": "Open"}],
+        "current_user": "me",
+        "ticket_counter": 2,
+    }
+    state: JsonObject = {**case.task.initial_state, "initial_config": {**states, "TicketAPI": tickets}}
+    fields: JsonObject = {f"field{number}": "x" for number in range(9)}
+    edit: Move = {"tool_name": "edit_ticket", "args": {"ticket_id": 1, "updates": fields}}
+    (refused,) = rehearse(replace(case.task, initial_state=state), (edit,)).exchanges
+    assert refused.output == {"error": f"Invalid fields for update: {', '.join(fields)}"}
 
 
 def test_it_names_its_categories() -> None:

@@ -1,0 +1,115 @@
+"""Whatever is played before and beside it: a benchmark's task tells the same story and scores the same.
+
+A few tasks of every benchmark are played through real services, all worlds in the same processes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from runner.benchmarks.table import BENCHMARKS
+from runner.core.json_values import JsonObject
+from runner.core.outcome import AgentCrashed
+from runner.core.score import Score
+from runner.core.task import Case
+from runner.records.row import EpisodeRow
+from tests.parts.benchmark_slices import SLICES, WITHOUT, make, mixed, play, slices
+from tests.parts.folders import short_folder
+
+TASKS = 2
+"""Of each kind."""
+Story = Mapping[str, tuple[str, Score]]
+"""Episode → digest of its trace, and its score."""
+
+QUITTER = """
+import json, os, pathlib, signal
+
+MOVES = pathlib.Path({moves!r})
+
+class Quitter:
+    def run(self, session):
+        number, moves = json.loads(MOVES.read_text())[session.task.instruction]
+        for move in moves:
+            session.call(move["tool_name"], move["args"])
+        tried = MOVES.with_name(f"tried{{number}}")
+        if tried.exists():
+            raise RuntimeError("enough")
+        tried.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[Path]:
+    """What is made for the test, where a service of another user can read it."""
+    with short_folder() as place:
+        make(Path(place))
+        yield Path(place)
+
+
+@pytest.fixture(scope="module")
+def cases(made: Path) -> Mapping[str, Sequence[Case]]:
+    """A few tasks, by the suite they are of."""
+    found: dict[str, list[Case]] = {}
+    for suite, case in slices(made, TASKS):
+        found.setdefault(suite, []).append(case)
+    return found
+
+
+@pytest.fixture(scope="module")
+def alone(made: Path, cases: Mapping[str, Sequence[Case]]) -> Story:
+    """One episode at a time, in order, in one service."""
+    in_order = tuple(case for kind in cases.values() for case in kind)
+    agents = ("oracle", "noop")
+    return story(play(made / "alone", mixed(made, in_order), agents, concurrency=1, service_workers=1))
+
+
+def story(rows: Sequence[EpisodeRow]) -> Story:
+    return {str(row.name): (row.trace_digest, row.score) for row in rows}
+
+
+def test_every_benchmark_is_among_them_or_says_why_not() -> None:
+    assert SLICES.keys() | WITHOUT.keys() == set(BENCHMARKS)
+
+
+def test_the_oracle_solves_what_it_plays(alone: Story) -> None:
+    by_oracle = {name: score.success for name, (_, score) in alone.items() if name.startswith("oracle/")}
+    assert [name for name, success in by_oracle.items() if success is not True] == []
+
+
+def test_backwards_four_at_a_time_in_four_services_they_score_the_same(
+    made: Path, cases: Mapping[str, Sequence[Case]], alone: Story
+) -> None:
+    backwards = tuple(reversed([case for kind in cases.values() for case in kind]))
+    agents = ("noop", "oracle")
+    rows = play(made / "beside", mixed(made, backwards), agents, concurrency=4, service_workers=4)
+    assert story(rows) == alone
+
+
+def test_after_an_attempt_that_was_killed_and_one_that_crashed_they_score_the_same(
+    made: Path, cases: Mapping[str, Sequence[Case]], alone: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    firsts = tuple(kind[0] for kind in cases.values())
+    moves = made / "moves.json"
+    halves = {case.task.seats[0].instruction: (at, _half(case)) for at, case in enumerate(firsts)}
+    moves.write_text(json.dumps(halves), encoding="utf-8")
+    (made / "quitter.py").write_text(QUITTER.format(moves=str(moves)), encoding="utf-8")
+    monkeypatch.chdir(made)
+    agents = ("quitter:Quitter", "oracle")
+    rows = play(made / "killed", mixed(made, firsts), agents, concurrency=1, i_trust_this_agent=True)
+    told = story([row for row in rows if row.name.agent == "oracle"])
+    assert told == {name: alone[name] for name in told}
+    assert len(told) == len(firsts)
+    before = [row for row in rows if row.name.agent != "oracle"]
+    assert {type(row.outcome) for row in before} == {AgentCrashed}
+    # Who is killed is tried again, and then crashes; two tasks may begin with the same words.
+    assert sum(row.attempts == 2 for row in before) == len(halves)
+
+
+def _half(case: Case) -> list[JsonObject]:
+    calls = [dict(move) for move in case.gold.oracle or () if "tool_name" in move]
+    return calls[: max(1, len(calls) // 2)]

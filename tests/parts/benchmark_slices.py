@@ -1,0 +1,98 @@
+"""A few tasks of every benchmark in one suite, so that one run through one service plays them all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from runner.benchmarks.generator import GENERATORS
+from runner.benchmarks.table import load_suite
+from runner.core.json_values import JsonObject
+from runner.core.task import Case, Suite
+from runner.orchestrator.config import run_config
+from runner.orchestrator.launch import Progress, resume_run
+from runner.records.row import EpisodeRow
+from runner.records.run_folder import RunFolder
+from snapshots.almanac.benchmark import build_almanac
+from tests.parts.benchmark_data import SAMPLES
+
+_SAMPLE = Path(__file__).parents[2] / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+_BFCL = ("bfcl_eval", "mpmath", "overrides", "rank_bm25")
+
+SLICES: Mapping[str, tuple[str, ...]] = {
+    "agentdojo": ("agentdojo", "agentdojo:v1.1.2:injections", "agentdojo:banking:attack=direct"),
+    "almanac": ("almanac:{made}/almanac",),
+    "bfcl": (
+        "bfcl:multi_turn_base",
+        "bfcl:multi_turn_miss_func",
+        "bfcl:parallel",
+        "bfcl:live_irrelevance",
+        "bfcl:memory_kv",
+        "bfcl:memory_rec_sum",
+    ),
+    "dbbench": (f"dbbench:{SAMPLES / 'dbbench.jsonl'}",),
+    "native": (f"native:{_SAMPLE}",),
+    "tau2": ("tau2:telecom",),
+    "toolmisuse": ("toolmisuse:{made}/toolmisuse:dev",),
+}
+"""Benchmark → arguments of its kinds of tasks; ``{made}`` stands for where ``make`` was called."""
+WITHOUT: Mapping[str, str] = {
+    "browsecomp": "has no gold calls",
+    "browsecomp-plus": "has no gold calls",
+    "python-docs": "is the almanac's code over a package that not every machine has",
+    "sample": "is a file of native",
+}
+"""Benchmarks of which nothing is taken, and why."""
+NEEDS: Mapping[str, tuple[str, ...]] = {
+    "agentdojo": ("agentdojo", "deepdiff"),
+    "bfcl": _BFCL,
+    "tau2": ("inspect_evals",),
+}
+
+
+def slices(made: Path, tasks: int) -> Iterator[tuple[str, Case]]:
+    """Yield the first tasks that have an oracle, of every kind, each with the argument it came from.
+
+    Args:
+        made: a folder in which ``make`` was called.
+        tasks: of each kind.
+
+    Raises:
+        AssertionError: ``CI`` is set and a package is missing; elsewhere its benchmark is left out.
+    """
+    for name, arguments in SLICES.items():
+        missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
+        assert not (missing and os.environ.get("CI")), f"{missing} not installed: scripts/setup-benchmarks"
+        for argument in () if missing else arguments:
+            cases = load_suite(argument.format(made=made)).cases
+            played = [case for case in cases if case.gold.oracle and case.gold.solvable is not False]
+            for case in played[:: max(1, len(played) // tasks)][:tasks]:
+                yield argument, case
+
+
+def make(made: Path) -> None:
+    """Make the suites that are not there before they are made."""
+    build_almanac(made / "almanac")
+    sizes = {"train": 0, "dev": 8, "test_public": 0}
+    GENERATORS.load("toolmisuse")("small", 1, made / "toolmisuse", splits=sizes)
+
+
+def mixed(made: Path, cases: tuple[Case, ...]) -> Suite:
+    """Return the cases as one suite."""
+    return Suite("mixed", cases, snapshot=made / "almanac")
+
+
+def play(out: Path, suite: Suite, agents: tuple[str, ...], **settings: object) -> list[EpisodeRow]:
+    """Run agents on a suite through real services, as processes of this user, and return the rows."""
+    config = run_config({"suite": suite.name, "agents": agents, "engine": "process", **settings})
+    if suite.snapshot is not None:
+        config = config.model_copy(update={"snapshot": suite.snapshot})
+    manifest: JsonObject = {"run": "0", "suite": suite.name, "config": config.model_dump(mode="json")}
+    folder = RunFolder.create(out, manifest, suite)
+    resume_run(folder, _SILENT)
+    return folder.rows()
+
+
+_SILENT = Progress(lambda *_: None, lambda _: None, lambda _: None)
