@@ -56,6 +56,11 @@ class Vector:
     outcome: str
     """How the work ends."""
 
+    @property
+    def ends_itself(self) -> bool:
+        """Whether a script of it says how the work ends, rather than leaving it to the agent."""
+        return any(step["do"] in ("submit", "give_up") for turn in self.turns for step in turn.steps)
+
     def spec(self, wall_ms: int) -> EpisodeSpec:
         """Return the episode to open.
 

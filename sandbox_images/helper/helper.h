@@ -10,6 +10,7 @@ enum { DONE = 0, TOOL_SAID_NO = 1, REFUSED = 2, NOT_REACHABLE = 3, USAGE = 64 };
 struct answer {
     int status;          /* of HTTP */
     char session[128];   /* the header mcp-session-id; empty when there is none */
+    int ended;           /* whether it says that no further call will be carried out */
     char *body;          /* to be freed; body_bytes long, and a zero after that */
     size_t body_bytes;
 };

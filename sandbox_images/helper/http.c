@@ -90,6 +90,9 @@ static int take_apart(char *text, size_t bytes, struct answer *answer) {
     }
     end[2] = 0;
     read_header(text, "mcp-session-id", answer->session, sizeof answer->session);
+    char ended[8];
+    read_header(text, "glovebox-ended", ended, sizeof ended);
+    answer->ended = !strcmp(ended, "true");
     answer->body_bytes = bytes - (size_t)(end + 4 - text);
     answer->body = malloc(answer->body_bytes + 1);
     if (!answer->body) return -1;

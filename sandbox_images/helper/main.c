@@ -9,7 +9,10 @@
 static const char HELP[] =
     "glovebox task                       print what to do\n"
     "glovebox tools                      print the tools, as JSON\n"
-    "glovebox call NAME [JSON | -]       call a tool; - reads its arguments from standard input\n"
+    "glovebox left                       print what is left to spend, as JSON\n"
+    "glovebox call [--id ID] NAME [JSON | -]\n"
+    "                                    call a tool; - reads its arguments from standard input;\n"
+    "                                    called again with the same ID it is carried out once\n"
     "glovebox submit [TEXT | -]          end the work with an answer\n"
     "glovebox give-up [TEXT | -]         end the work because it cannot or must not be done\n"
     "glovebox run --port N -- COMMAND    run COMMAND with 127.0.0.1:N leading to models and tools\n"
@@ -18,9 +21,10 @@ static const char HELP[] =
     "Exit status: 0 done; 1 the tool said no (its answer is printed); 2 the wall said no (also printed);\n"
     "3 nobody answers; 64 wrong usage. `run` ends as COMMAND does.\n";
 
-static int ask(const char *method, const char *path, const char *body, size_t body_bytes) {
+static int ask(const char *method, const char *path, const char *headers, const char *body,
+               size_t body_bytes) {
     struct answer answer = {0};
-    if (exchange(method, path, "", body, body_bytes, &answer) < 0) {
+    if (exchange(method, path, headers, body, body_bytes, &answer) < 0) {
         perror(socket_path());
         return NOT_REACHABLE;
     }
@@ -29,26 +33,27 @@ static int ask(const char *method, const char *path, const char *body, size_t bo
     int status = answer.status;
     free(answer.body);
     if (written < 0) return NOT_REACHABLE;
+    if (answer.ended) fputs("glovebox: the work has ended\n", stderr);
     return status == 200 ? DONE : status == 422 ? TOOL_SAID_NO : REFUSED;
 }
 
 /* Posts a word of the command line, or standard input where it is "-". */
-static int post(const char *path, const char *word) {
-    if (strcmp(word, "-") != 0) return ask("POST", path, word, strlen(word));
+static int post(const char *path, const char *headers, const char *word) {
+    if (strcmp(word, "-") != 0) return ask("POST", path, headers, word, strlen(word));
     size_t bytes = 0;
     char *text = read_all(STDIN_FILENO, &bytes);
     if (!text) {
         perror("standard input");
         return USAGE;
     }
-    int status = ask("POST", path, text, bytes);
+    int status = ask("POST", path, headers, text, bytes);
     free(text);
     return status;
 }
 
-static int call(const char *tool, const char *arguments) {
+static int call(const char *tool, const char *arguments, const char *id) {
     static const char HEX[] = "0123456789ABCDEF";
-    char path[3600] = "/call/";
+    char path[3600] = "/call/", named[128] = "";
     size_t at = strlen(path);
     for (const unsigned char *byte = (const unsigned char *)tool; *byte && at + 4 < sizeof path; byte++) {
         path[at++] = '%';
@@ -56,7 +61,20 @@ static int call(const char *tool, const char *arguments) {
         path[at++] = HEX[*byte & 15];
     }
     path[at] = 0;
-    return post(path, arguments);
+    /* A line's end in it would begin another header. */
+    if (strpbrk(id, "\r\n")) return -1;
+    if (*id && snprintf(named, sizeof named, "glovebox-call-id: %s\r\n", id) >= (int)sizeof named) return -1;
+    return post(path, named, arguments);
+}
+
+static int call_as_told(int count, char **words) {
+    const char *id = "";
+    if (count > 0 && !strcmp(words[0], "--id")) {
+        id = count > 1 ? words[1] : "";
+        words += 2;
+        count -= 2;
+    }
+    return count == 1 || count == 2 ? call(words[0], count == 2 ? words[1] : "", id) : -1;
 }
 
 static int run(int count, char **words) {
@@ -70,11 +88,12 @@ static int run(int count, char **words) {
 int main(int count, char **words) {
     const char *command = count > 1 ? words[1] : "", *second = count > 2 ? words[2] : "";
     int status = -1;
-    if (!strcmp(command, "task") && count == 2) status = ask("GET", "/task", "", 0);
-    if (!strcmp(command, "tools") && count == 2) status = ask("GET", "/tools", "", 0);
-    if (!strcmp(command, "call") && (count == 3 || count == 4)) status = call(second, count == 4 ? words[3] : "");
-    if (!strcmp(command, "submit") && count <= 3) status = post("/submit", second);
-    if (!strcmp(command, "give-up") && count <= 3) status = post("/give_up", second);
+    if (!strcmp(command, "task") && count == 2) status = ask("GET", "/task", "", "", 0);
+    if (!strcmp(command, "tools") && count == 2) status = ask("GET", "/tools", "", "", 0);
+    if (!strcmp(command, "left") && count == 2) status = ask("GET", "/left", "", "", 0);
+    if (!strcmp(command, "call")) status = call_as_told(count - 2, words + 2);
+    if (!strcmp(command, "submit") && count <= 3) status = post("/submit", "", second);
+    if (!strcmp(command, "give-up") && count <= 3) status = post("/give_up", "", second);
     if (!strcmp(command, "mcp") && count == 2) status = speak_mcp();
     if (!strcmp(command, "run")) status = run(count - 2, words + 2);
     if (!strcmp(command, "--help")) status = fputs(HELP, stdout) < 0;

@@ -105,6 +105,7 @@ def test_a_shell_agent_needs_nothing_else(seat: Seat, episode: Listened) -> None
     assert [tool["name"] for tool in json.loads(text)][:2] == ["get_account", "update_account"]
     code, text = seat.run(HELPER, "call", "get_account", '{"id": "ax1"}')
     assert (code, json.loads(text)) == (0, {"account": {"id": "ax1", "tier": "basic"}})
+    assert seat.run(HELPER, "left") == (0, '{"turn":1,"remaining":{"calls":99}}\n')
     code, text = seat.run(HELPER, "call", "no such/tool?")
     assert (code, json.loads(text)["code"]) == (1, "unknown_tool")
     code, text = seat.run(HELPER, "call", "get_account", "[]")
@@ -114,6 +115,18 @@ def test_a_shell_agent_needs_nothing_else(seat: Seat, episode: Listened) -> None
     episode.close()
     ends = [event["end"] for event in episode.events if event["kind"] == "seat_ended"]
     assert ends == [{"outcome": "finished", "answer": "42 é"}]
+
+
+def test_a_call_with_a_name_is_carried_out_once_and_the_last_one_is_told(
+    engine: Engine, client: ControlClient
+) -> None:
+    with listening(client, episode_spec(steps=2)) as short:
+        seat = Seat(engine, engine.prepare(AgentSource(AgentKind.BUILTIN, "noop")), short)
+        make = ("call", "--id", "a", "create_account", '{"fields": {}}')
+        assert seat.run(HELPER, *make) == seat.run(HELPER, *make)
+        assert seat.run_whole(HELPER, *make)[1].stderr == b""
+        code, output = seat.run_whole(HELPER, "call", "get_account", '{"id": "ax1"}')
+        assert (code, output.stderr) == (0, b"glovebox: the work has ended\n")
 
 
 def test_a_client_with_nothing_but_a_base_address_gets_through(seat: Seat) -> None:
@@ -129,10 +142,17 @@ def test_it_speaks_mcp_over_a_pipe(seat: Seat) -> None:
 
 
 def test_it_says_how_it_is_used(seat: Seat) -> None:
-    for wrong in ((), ("call",), ("run", "--port", "0", "--", "true"), ("run", "--port", "1", "true")):
+    for wrong in (
+        (),
+        ("call",),
+        ("call", "--id", "a"),
+        ("call", "--id", "a\r\nb", "x"),
+        ("run", "--port", "0", "--", "true"),
+        ("run", "--port", "1", "true"),
+    ):
         code, output = seat.run_whole(HELPER, *wrong)
         assert (code, output.stdout) == (64, b"")
-        assert b"glovebox call NAME" in output.stderr
+        assert b"glovebox call [--id ID] NAME" in output.stderr
     assert seat.run(HELPER, "--help")[0] == 0
     code, output = seat.run_whole(HELPER, "run", "--port", "4141", "--", "/no/such/program")
     assert (code, output.stderr) == (127, b"glovebox: /no/such/program: No such file or directory\n")

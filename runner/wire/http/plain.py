@@ -49,6 +49,12 @@ class PlainDoor:
         ]
         return _json(tools, 200)
 
+    async def left(self, _request: Request) -> Response:
+        """Return which message of the user it is, and what is left to spend."""
+        view = self._seat.view_task()
+        left = {kind.value: amount for kind, amount in view.remaining.items()}
+        return _json({"turn": view.turn, "remaining": left}, 200)
+
     async def call(self, request: Request) -> Response:
         """Call the tool that the path names with the arguments in the body."""
         text = await self._text(request)

@@ -43,6 +43,7 @@ async def seat_app(
         Route("/mcp/line", McpLines(mcp.sessions.handle_request, limits.body_bytes).answer, methods=["POST"]),
         Route("/task", plain.task),
         Route("/tools", plain.tools),
+        Route("/left", plain.left),
         Route("/call/{tool:path}", plain.call, methods=["POST"]),
         Route("/submit", plain.submit, methods=["POST"]),
         Route("/give_up", plain.give_up, methods=["POST"]),

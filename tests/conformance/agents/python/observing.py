@@ -1,0 +1,36 @@
+"""What is observed of one step, in the words of ``docs/agent_conformance.md``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from glovebox_agent import Ended, Failure, Refused, Remaining, Reply, Task
+
+Step = dict[str, Any]
+Observation = dict[str, Any]
+
+
+def of_task(task: Task, left: Remaining) -> Observation:
+    """Return what is told of the task, and of what is left."""
+    counted = {name: amount for name, amount in asdict(left).items() if amount is not None}
+    counted.pop("wall_ms", None)
+    return {"turn": task.turn, "tools": [tool.name for tool in task.tools], "remaining": counted}
+
+
+def of_reply(reply: Reply, measure: str | None) -> Observation:
+    """Return what is told of an answer; of a text that ``measure`` names, its length."""
+    ended = {"ended": True} if reply.ended else {}
+    if isinstance(reply.result, Failure):
+        return {"failure": asdict(reply.result)} | ended
+    if measure is not None:
+        return {"bytes": len(reply.result.output[measure].encode())} | ended
+    return {"value": reply.result.output} | ended
+
+
+def of_refusal(refused: Refused) -> Observation:
+    """Return what is told of a refusal."""
+    if isinstance(refused, Ended):
+        return {"refusal": "ended"}
+    numbers = {"limit": refused.limit, "actual": refused.actual} if refused.limit else {}
+    return {"refusal": refused.kind.name.lower(), **numbers}
