@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -52,24 +52,34 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def slices(made: Path, tasks: int) -> Iterator[tuple[str, Case]]:
+def slices(
+    made: Path, tasks: int, names: Sequence[str] = tuple(SLICES), *, with_calls: bool = False
+) -> Iterator[tuple[str, Case]]:
     """Yield the first tasks that have an oracle, of every kind, each with the argument it came from.
 
     Args:
         made: a folder in which ``make`` was called.
         tasks: of each kind.
+        names: benchmarks to take.
+        with_calls: take no task that is solved without any call.
 
     Raises:
         AssertionError: ``CI`` is set and a package is missing; elsewhere its benchmark is left out.
     """
-    for name, arguments in SLICES.items():
+    for name in names:
         missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
         assert not (missing and os.environ.get("CI")), f"{missing} not installed: scripts/setup-benchmarks"
-        for argument in () if missing else arguments:
+        for argument in () if missing else SLICES[name]:
             cases = load_suite(argument.format(made=made)).cases
-            played = [case for case in cases if case.gold.oracle and case.gold.solvable is not False]
+            played = [case for case in cases if _can_be_played(case, with_calls)]
             for case in played[:: max(1, len(played) // tasks)][:tasks]:
                 yield argument, case
+
+
+def _can_be_played(case: Case, with_calls: bool) -> bool:
+    moves = case.gold.oracle or ()
+    calls = any("tool_name" in move for move in moves)
+    return bool(moves) and case.gold.solvable is not False and (calls or not with_calls)
 
 
 def make(made: Path) -> None:
@@ -91,8 +101,8 @@ def play(out: Path, suite: Suite, agents: tuple[str, ...], **settings: object) -
         config = config.model_copy(update={"snapshot": suite.snapshot})
     manifest: JsonObject = {"run": "0", "suite": suite.name, "config": config.model_dump(mode="json")}
     folder = RunFolder.create(out, manifest, suite)
-    resume_run(folder, _SILENT)
+    resume_run(folder, SILENT)
     return folder.rows()
 
 
-_SILENT = Progress(lambda *_: None, lambda _: None, lambda _: None)
+SILENT = Progress(lambda *_: None, lambda _: None, lambda _: None)
