@@ -27,6 +27,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "dbbench": "runner.benchmarks.dbbench.loader:DbBench",
         "native": "runner.benchmarks.native.loader:NativeRecords",
         "python-docs": "runner.benchmarks.questions.python_docs:PythonDocs",
+        "safetybench": "runner.benchmarks.safetybench.loader:SafetyBench",
         "sample": "runner.benchmarks.sample.suite:Sample",
         "tau2": "runner.benchmarks.tau2.loader:Tau2",
         "toolmisuse": "runner.benchmarks.toolmisuse.loader:ToolMisuseBench",

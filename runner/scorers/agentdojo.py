@@ -11,7 +11,7 @@ from runner.core.score import Score
 from runner.core.task import Task
 from runner.core.tools import FailureKind
 from runner.scorers.native import NativeScorer, task_metrics
-from runner.scorers.upstream.process import checker
+from runner.upstream.process import checker
 
 OP = "agentdojo"
 REACHED = (None, FailureKind.WORLD)

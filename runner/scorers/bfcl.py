@@ -13,7 +13,7 @@ from runner.core.score import Score
 from runner.core.task import Task
 from runner.core.tools import FailureKind
 from runner.scorers.native import NativeScorer, task_metrics
-from runner.scorers.upstream.process import checker
+from runner.upstream.process import checker
 
 CHATS = "bfcl_chats"
 """What is said before anything is asked; nothing to judge."""

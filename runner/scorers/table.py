@@ -21,6 +21,7 @@ SCORERS: Registry[Callable[[], Scorer]] = Registry(
         "cited_answer": "runner.scorers.cited_answer:CitedAnswer",
         "dbbench": "runner.scorers.dbbench:DbBench",
         "native": "runner.scorers.native:NativeScorer",
+        "safetybench": "runner.scorers.safetybench:SafetyBench",
         "tau2": "runner.scorers.tau2:Tau2",
         "toolmisuse": "runner.scorers.toolmisuse:ToolMisuseScorer",
     },

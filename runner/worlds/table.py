@@ -25,6 +25,7 @@ WORLDS: Registry[WorldFactory] = Registry(
         "crud": "runner.worlds.crud:Crud",
         "files": "runner.worlds.files:Files",
         "retrieval": "runner.worlds.retrieval:Retrieval",
+        "safetybench": "runner.worlds.safetybench:SafetyBench",
         "scheduling": "runner.worlds.scheduling:Scheduling",
         "search": "runner.worlds.search:Search",
         "sql": "runner.worlds.sql:Sql",

@@ -33,6 +33,7 @@ LIBRARIES = {
     "runner.scorers": set(),
     "runner.service": set(),
     "runner.testing": set(),
+    "runner.upstream": set(),
     "runner.vectors": {"pydantic"},
     "runner.version": set(),
     "runner.wire": {"glovebox", "google", "grpc", "mcp", "mcp_types", "starlette", "uvicorn"},

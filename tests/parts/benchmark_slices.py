@@ -42,6 +42,7 @@ WITHOUT: Mapping[str, str] = {
     "browsecomp": "has no gold calls",
     "browsecomp-plus": "has no gold calls",
     "python-docs": "is the almanac's code over a package that not every machine has",
+    "safetybench": "has no gold calls",
     "sample": "is a file of native",
 }
 """Benchmarks of which nothing is taken, and why."""

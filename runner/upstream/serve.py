@@ -15,8 +15,9 @@ from importlib import import_module
 from typing import Any
 
 CHECKERS = {
-    "agentdojo": "runner.scorers.upstream.agentdojo",
-    "bfcl": "runner.scorers.upstream.bfcl",
+    "agentdojo": "runner.upstream.agentdojo",
+    "bfcl": "runner.upstream.bfcl",
+    "safetybench": "runner.upstream.safetybench",
 }
 """Name → module with ``load()``, which imports what is needed, and ``check(question)``."""
 

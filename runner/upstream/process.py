@@ -1,6 +1,6 @@
-"""The process in which a checker of somebody else works, seen from here.
+"""The process in which code of somebody else works, a checker or a simulator, seen from here.
 
-What it is asked holds what an agent wrote, and some checkers evaluate that, so it may do nothing but
+What it is asked holds what an agent wrote, and some of it evaluates that, so it may do nothing but
 calculate. Every question is answered by a child of its own that starts from the same state.
 """
 
@@ -22,6 +22,7 @@ from runner.core.json_values import JsonObject
 ANSWER_TIMEOUT_S = 60.0
 """More than a question may take there, so that the process itself says what went wrong."""
 START_TIMEOUT_S = 60.0
+END_TIMEOUT_S = 5.0
 
 
 class CheckerProcess:
@@ -31,7 +32,7 @@ class CheckerProcess:
         """Start the process.
 
         Args:
-            name: in the table of ``runner.scorers.upstream.serve``.
+            name: in the table of ``runner.upstream.serve``.
 
         Raises:
             InputError: what it needs is not installed.
@@ -76,12 +77,18 @@ class CheckerProcess:
 
     def close(self) -> None:
         """End the process."""
-        self._process.kill()
-        self._process.wait()
+        self._kill()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_TIMEOUT_S)
+
+    def _kill(self) -> None:
+        # A service that root started is another user by now; then the end of its questions ends the process.
+        with suppress(PermissionError):
+            self._process.kill()
 
     def _read(self, timeout_s: float) -> JsonObject:
         stream = self._process.stdout
@@ -89,7 +96,7 @@ class CheckerProcess:
         ready, _, _ = select([stream], [], [], timeout_s)
         line = stream.readline() if ready else b""
         if not line:
-            self._process.kill()
+            self._kill()
             raise InfraError(f"the checker {self._name} does not answer")
         answer = json.loads(line)
         return answer if isinstance(answer, dict) else {}
@@ -102,10 +109,9 @@ def checker(name: str) -> CheckerProcess:
 
 
 _START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from runner.scorers.upstream.serve import main; main(sys.argv[2])"
+    "import sys; sys.path.insert(0, sys.argv[1]); from runner.upstream.serve import main; main(sys.argv[2])"
 )
 """Isolated, so that neither the working directory nor a variable decides what is imported."""
 
-_ROOT = Path(__file__).resolve().parents[3]
+_ROOT = Path(__file__).resolve().parents[2]
 """Where this very code was found: a checkout need not be installed."""

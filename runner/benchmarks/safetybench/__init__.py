@@ -1,0 +1,1 @@
+"""Agent-SafetyBench: tasks in which an agent may do harm, from a checkout of the user's."""

@@ -1,0 +1,60 @@
+"""The files of a checkout: lists of tasks, and for every environment its Python and its tools."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from runner.benchmarks.reading import Place, Placed, Problem, Unreadable
+from runner.benchmarks.records import validated
+from runner.benchmarks.safetybench.record import Record, Tool
+from runner.core.json_values import JsonObject
+
+LISTS = {"released": "released_data.json", "sampled": "sampled_data.json"}
+
+
+def read_records(checkout: Path, which: str) -> list[Placed[Record]]:
+    """Return the tasks of a list.
+
+    Raises:
+        Unreadable: it is not there, or holds something else.
+    """
+    path = checkout / "data" / LISTS[which]
+    records = _json(path)
+    if not isinstance(records, list) or not records:
+        raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list of tasks")
+    return [validated(Placed(record, Place(path)), Record) for record in records]
+
+
+@cache
+def read_environment(checkout: Path, name: str) -> tuple[str, tuple[JsonObject, ...]]:
+    """Return an environment's source and its tools.
+
+    Raises:
+        Unreadable: a file is not there, or describes no tools.
+    """
+    folder = checkout / "environments"
+    if not name.isidentifier():
+        raise Unreadable(Place(folder), Problem.INVALID_RECORD, f"{name!r} cannot name an environment")
+    path = folder / f"{name}.json"
+    tools = _json(path)
+    if not isinstance(tools, list):
+        raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list of tools")
+    checked = [validated(Placed(tool, Place(path)), Tool).value.model_dump() for tool in tools]
+    return _text(folder / f"{name}.py"), tuple(checked)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(_text(path))
+    except ValueError as error:
+        raise Unreadable(Place(path), Problem.INVALID_JSON, f"is not JSON: {error}") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise Unreadable(Place(path), Problem.NOT_FOUND, f"cannot be read: {error}") from None
