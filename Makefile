@@ -54,8 +54,9 @@ format: setup-dev ## put the code into shape
 	@.venv/bin/ruff format
 
 .PHONY: proto
-proto: setup-dev ## generate Python from proto/ again
+proto: setup-dev ## generate Python and TypeScript from proto/ again
 	@scripts/proto proto
+	@scripts/proto-typescript agent_sdk/typescript/src/generated
 
 .PHONY: proto-check
 proto-check: setup-dev ## check that generated code is fresh, protos have style and nothing breaks
@@ -80,6 +81,10 @@ containment: images ## attack every engine and write down what held
 .PHONY: hostile
 hostile: setup-dev images ## let every hostile agent loose on every engine, as tests
 	@.venv/bin/python -m pytest --numprocesses 3 --dist loadgroup tests/hostile --every-attack
+
+.PHONY: conformance
+conformance: setup-dev images bubblewrap ## play every agent vector in every language on every engine, and write the table
+	@.venv/bin/python -m tests.conformance.agents
 
 .PHONY: benchmarks
 benchmarks: setup-dev ## prove public benchmarks whole, oracle and no-op, and print the figures
@@ -112,7 +117,7 @@ ci: images lint types proto-check test ## all that must pass before a change is 
 
 .PHONY: clean
 clean: ## remove whatever can be made again; runs/ stays
-	@rm -rf .venv proto/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf .venv proto/node_modules agent_sdk/typescript/{build,dist,node_modules} .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Boxes for machines without a container engine.

@@ -1,0 +1,122 @@
+/** What a `reset`/`act` agent is shown each turn: one JSON document, the same in every language. */
+
+import type { JsonObject } from "./json.js";
+import type { Failure, Remaining, Reply, Task, Tool, Value } from "./seat.js";
+
+/** A tool with the parts of its JSON Schema that say which arguments it takes. */
+export interface ToolSchema {
+  name: string;
+  /** Argument → its schema, in the tool's order. */
+  properties: JsonObject;
+  required: string[];
+  additionalProperties: boolean;
+  /** Left out where the tool has none. */
+  description?: string;
+}
+
+/** Why a call failed. */
+export interface Problem {
+  code: string;
+  message: string;
+  details: JsonObject;
+}
+
+/** One call and its answer; exactly one of `output` and `error` is not null. */
+export interface Entry {
+  tool_name: string;
+  /** As recorded, which is what was sent unless the reply says otherwise. */
+  args: JsonObject;
+  output: JsonObject | null;
+  error: Problem | null;
+}
+
+/** What is left. A missing key means no limit. */
+export interface RemainingBudget {
+  steps_left?: number;
+  tool_calls_left?: number;
+  retries_left?: number;
+  answer_bytes_left?: number;
+}
+
+/** A message of the user that was answered. */
+export interface EarlierTurn {
+  instruction: string;
+  answer: string;
+}
+
+/** All that an agent knows when it is asked to act. */
+export interface Observation {
+  /** The user's last message. */
+  instruction: string;
+  /** Oldest first; left out where there are none. */
+  earlier_turns?: EarlierTurn[];
+  tool_schemas: ToolSchema[];
+  /** Every call so far, oldest first. */
+  transcript: Entry[];
+  remaining_budget: RemainingBudget;
+  /** Of the last call; null when it succeeded or there was none. */
+  last_error: Problem | null;
+}
+
+/** What happened so far, from which each turn's observation is made. */
+export class Transcript {
+  readonly #entries: Entry[] = [];
+  readonly #earlier: EarlierTurn[] = [];
+  #problem: Problem | null = null;
+  #remaining: Remaining;
+
+  constructor(private task: Task) {
+    this.#remaining = task.remaining;
+  }
+
+  /** Adds an answer, and what the user said upon it. */
+  beginTurn(answer: string, task: Task): void {
+    this.#earlier.push({ instruction: this.task.instruction, answer });
+    this.task = task;
+    this.#remaining = task.remaining;
+  }
+
+  /** Adds one call and its answer. */
+  record(name: string, args: JsonObject, reply: Reply): void {
+    const { output, error } = split(reply.result);
+    this.#problem = error;
+    this.#remaining = reply.remaining;
+    this.#entries.push({ tool_name: name, args: reply.recordedArguments ?? { ...args }, output, error });
+  }
+
+  /**
+   * Returns what the agent is shown now.
+   *
+   * The list of entries is a new one each turn, so that an agent may keep it; the entries are shared.
+   */
+  observation(): Observation {
+    return {
+      instruction: this.task.instruction,
+      ...(this.#earlier.length > 0 && { earlier_turns: [...this.#earlier] }),
+      tool_schemas: this.task.tools.map(toolSchema),
+      transcript: [...this.#entries],
+      remaining_budget: budget(this.#remaining),
+      last_error: this.#problem,
+    };
+  }
+}
+
+function toolSchema({ name, parameters, description }: Tool): ToolSchema {
+  const { properties = {}, required = [], additionalProperties = true } = parameters;
+  return { name, properties, required, additionalProperties, ...(description && { description }) };
+}
+
+function split(result: Value | Failure): Pick<Entry, "output" | "error"> {
+  if (result.kind === "value") return { output: result.output, error: null };
+  const { code, message, details } = result;
+  return { output: null, error: { code, message, details } };
+}
+
+function budget({ steps, calls, retries, answerBytes }: Remaining): RemainingBudget {
+  return {
+    ...(steps !== undefined && { steps_left: steps }),
+    ...(calls !== undefined && { tool_calls_left: calls }),
+    ...(retries !== undefined && { retries_left: retries }),
+    ...(answerBytes !== undefined && { answer_bytes_left: answerBytes }),
+  };
+}

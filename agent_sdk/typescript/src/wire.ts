@@ -1,0 +1,154 @@
+/**
+ * Between the messages of the protocol and this package's own words; nobody else knows a message or a status.
+ *
+ * Arguments and outputs travel as JSON text, which keeps `1` and `1.0` apart and integers whole.
+ */
+
+import { status } from "@grpc/grpc-js";
+
+import { ConnectionLost, Ended, type GloveboxError, Refused, type RefusalKind, ServiceFailed } from "./errors.js";
+import * as pb from "./generated/glovebox/v1/tool.js";
+import { encode, type JsonObject, RawJson, wellFormed } from "./json.js";
+import type { Failure, Remaining, Reply, Task, Value } from "./seat.js";
+
+const LOST = new Set<unknown>([status.UNAVAILABLE, status.CANCELLED, status.DEADLINE_EXCEEDED]);
+
+const REFUSAL_KINDS = new Map<pb.RefusalKind, RefusalKind>([
+  [pb.RefusalKind.REFUSAL_KIND_MALFORMED, "malformed"],
+  [pb.RefusalKind.REFUSAL_KIND_TOO_LARGE, "too_large"],
+  [pb.RefusalKind.REFUSAL_KIND_TOO_DEEP, "too_deep"],
+  [pb.RefusalKind.REFUSAL_KIND_ENDED, "ended"],
+  [pb.RefusalKind.REFUSAL_KIND_CALL_ID_REUSED, "call_id_reused"],
+  [pb.RefusalKind.REFUSAL_KIND_TOO_MANY_REFUSALS, "too_many_refusals"],
+]);
+
+/**
+ * Returns the message for one call.
+ *
+ * @throws Refused - the name or the arguments cannot be written down.
+ */
+export function callToPb(name: string, args: JsonObject | RawJson, callId: string): pb.CallToolRequest {
+  return written(() => ({
+    toolName: wellFormed(name),
+    argumentsJson: wellFormed(encode(args)),
+    callId: wellFormed(callId),
+  }));
+}
+
+/**
+ * Returns the message that answers the user.
+ *
+ * @throws Refused - the text cannot be written down.
+ */
+export function answerToPb(text: string): pb.SubmitRequest {
+  return written(() => ({ end: { $case: "answer", value: wellFormed(text) } }));
+}
+
+/**
+ * Returns the message that ends the work by giving up.
+ *
+ * @throws Refused - the text cannot be written down.
+ */
+export function giveUpToPb(reason: string): pb.SubmitRequest {
+  return written(() => ({ end: { $case: "giveUpReason", value: wellFormed(reason) } }));
+}
+
+/** Returns the task that a message holds. */
+export function taskFromPb(message: pb.GetTaskResponse): Task {
+  return {
+    instruction: message.instruction,
+    tools: message.tools.map(({ name, description, parametersJson }) => ({
+      name,
+      description,
+      parameters: object(parametersJson),
+    })),
+    remaining: remainingFromPb(message.remaining),
+    turn: message.turn || 1, // Somebody who knows nothing of turns says none.
+  };
+}
+
+/**
+ * Returns the reply that a message holds.
+ *
+ * @throws Ended - the work had ended.
+ * @throws Refused - the call was not let through.
+ * @throws ServiceFailed - it is none of the answers there are.
+ */
+export function replyFromPb(message: pb.CallToolResponse): Reply {
+  const recorded = message.recordedArgumentsJson;
+  return {
+    result: resultFromPb(message.result),
+    remaining: remainingFromPb(message.remaining),
+    ended: message.ended,
+    ...(recorded === undefined ? {} : { recordedArguments: object(recorded) }),
+  };
+}
+
+/** Returns the error that a refusal stands for. */
+export function refusalFromPb(message: pb.Refusal): Refused | ServiceFailed {
+  const kind = REFUSAL_KINDS.get(message.kind);
+  if (kind === undefined) return new ServiceFailed(`a refusal of the unknown kind ${message.kind}`);
+  return kind === "ended" ? new Ended() : new Refused(kind, message.limit, message.actual);
+}
+
+/** Tells whether an exchange failed because its deadline passed. */
+export function isLate(error: unknown): boolean {
+  return (error as { code?: status }).code === status.DEADLINE_EXCEEDED;
+}
+
+/**
+ * Returns the error that a failed exchange stands for.
+ *
+ * @param error - what was thrown.
+ * @param path - of the socket.
+ * @param answered - calls of this session that were answered before.
+ * @param sentBytes - size of the message that was sent.
+ */
+export function errorFromRpc(error: unknown, path: string, answered: number, sentBytes: number): GloveboxError {
+  const { code, details = "" } = error as { code?: status; details?: string };
+  if (code === undefined || LOST.has(code)) return new ConnectionLost(path, answered);
+  // gRPC itself turns away a message above the receiver's limit, before anyone could answer it.
+  const limit = /\(\d+ vs\. (\d+)\)/.exec(details);
+  if (code === status.RESOURCE_EXHAUSTED && limit) return new Refused("too_large", Number(limit[1]), sentBytes);
+  return new ServiceFailed(`${path}: ${status[code]}: ${details}`);
+}
+
+function resultFromPb(result: pb.CallToolResponse["result"]): Value | Failure {
+  switch (result?.$case) {
+    case "valueJson":
+      return { kind: "value", output: object(result.value), json: result.value };
+    case "failure": {
+      const { code, message, detailsJson } = result.value;
+      return { kind: "failure", code, message, details: object(detailsJson || "{}"), json: detailsJson || "{}" };
+    }
+    case "refusal":
+      throw refusalFromPb(result.value);
+    default:
+      throw new ServiceFailed("an answer without a result");
+  }
+}
+
+function remainingFromPb(message: pb.Remaining | undefined): Remaining {
+  return Object.fromEntries(Object.entries(message ?? {}).filter(([, left]) => left !== undefined));
+}
+
+function written<Message>(write: () => Message): Message {
+  try {
+    return write();
+  } catch (error) {
+    throw new Refused("malformed", 0, 0, (error as Error).message);
+  }
+}
+
+function object(text: string): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new ServiceFailed(`text that is not JSON: ${(error as Error).message}`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new ServiceFailed("a JSON value where an object belongs");
+  }
+  return value;
+}
