@@ -29,8 +29,6 @@ WRONG = """\
 import { connect } from "glovebox-agent";
 const answer: number = (await connect()).task.instruction;
 """
-    'import { connect } from "glovebox-agent";\nconst answer: number = (await connect()).task.instruction;\n'
-)
 STRICT = ("--strict", "--module", "nodenext", "--target", "es2022")
 
 
