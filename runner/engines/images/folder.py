@@ -15,6 +15,8 @@ from runner.core.errors import InputError
 from runner.engines.docker_daemon import Daemon
 from runner.engines.images.agent_python import NAME as AGENT_PYTHON
 from runner.engines.images.agent_python import build_agent_python
+from runner.engines.images.agent_shell import NAME as AGENT_SHELL
+from runner.engines.images.agent_shell import build_agent_shell
 from runner.engines.images.build import build
 
 NAME = "glovebox/agent-folder"
@@ -39,8 +41,7 @@ def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) 
     dockerfile = folder / "Dockerfile"
     if not dockerfile.is_file():
         raise InputError(f"{folder} holds no Dockerfile")
-    # Whoever begins from our image means today's.
-    base = build_agent_python(progress, daemon) if AGENT_PYTHON in dockerfile.read_text("utf-8") else ""
+    base = _base(dockerfile.read_text("utf-8"), progress, daemon)
     reference = _reference(folder, base)
     if daemon.image(reference) is None:
         progress(f"building the image of {folder}")
@@ -49,6 +50,13 @@ def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) 
             context.seek(0)
             build(daemon, context, reference, labels={MADE_FROM: str(folder)})
     return reference
+
+
+def _base(dockerfile: str, progress: Callable[[str], None], daemon: Daemon) -> str:
+    """Make sure of the image of ours that a Dockerfile begins from: whoever does so means today's."""
+    if AGENT_PYTHON in dockerfile:
+        return build_agent_python(progress, daemon)
+    return build_agent_shell(progress, daemon) if AGENT_SHELL in dockerfile else ""
 
 
 def references(folder: Path, bases: Iterable[str]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.engines.docker_daemon import Daemon
-from runner.engines.images import agent_python, folder
+from runner.engines.images import agent_python, agent_shell, folder
 
 
 def old_tags(daemon: Daemon) -> list[str]:
@@ -17,11 +17,12 @@ def old_tags(daemon: Daemon) -> list[str]:
         InputError: what an image is made of is not here, so that no image can be judged.
         InfraError: the daemon does not answer.
     """
-    current = agent_python.current_references()
+    current = agent_python.current_references() | {agent_shell.REFERENCE}
+    ours = (agent_python.NAME, agent_shell.NAME)
     old = []
-    for reference, labels in daemon.images_of((agent_python.NAME, folder.NAME)):
+    for reference, labels in daemon.images_of((*ours, folder.NAME)):
         repository, _, tag = reference.partition(":")
-        if repository == agent_python.NAME:
+        if repository in ours:
             is_current = tag == "latest" or reference in current
         else:
             made_from = labels.get(folder.MADE_FROM)

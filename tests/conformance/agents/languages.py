@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runner.engines.docker_daemon import Daemon
+from runner.engines.images.agent_python import build_agent_python
+from runner.engines.images.agent_shell import build_agent_shell
+
 FOLDER = Path(__file__).parent
 
 
@@ -21,10 +25,16 @@ class Language:
     """Fills a folder that boxes see as ``/agent``; may compile."""
     command: tuple[str, ...]
     """Run in the box; ``python3`` is the box's own."""
+    base: Callable[[Callable[[str], None], Daemon], str] = build_agent_python
+    """Makes sure of the image for containers, and names it; it is told how to say what takes long."""
     needs: tuple[str, ...] = ()
     """Programs of this machine, without which it is left out."""
     lacks: Mapping[str, str] = field(default_factory=dict)
     """Vector → why this way cannot do what it asks."""
+
+    def missing(self) -> str | None:
+        """Return what it needs and this machine has not."""
+        return next((program for program in self.needs if shutil.which(program) is None), None)
 
 
 def _copied(folder: str) -> Callable[[Path], object]:
@@ -49,6 +59,7 @@ LANGUAGES = (
         way="HTTP, Connect JSON",
         lay_out=_copied("shell"),
         command=("sh", "/agent/curl.sh"),
+        base=build_agent_shell,
         needs=("curl", "jq"),
     ),
     Language(
@@ -56,6 +67,7 @@ LANGUAGES = (
         way="the command, HTTP",
         lay_out=_copied("shell"),
         command=("sh", "/agent/command.sh"),
+        base=build_agent_shell,
         needs=("jq",),
     ),
 )

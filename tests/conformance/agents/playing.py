@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,12 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from runner.agents.vector import Vector
 from runner.core.episode_spec import ONLY_SEAT
 from runner.core.evidence import Evidence, read_evidence
 from runner.core.outcome import Finished, outcome_name
+from runner.engines.docker_daemon import Daemon
 from runner.engines.engine import (
     AGENT_FOLDER,
     AgentKind,
@@ -28,6 +25,7 @@ from runner.engines.engine import (
     Limits,
     Mount,
 )
+from runner.engines.images.agent_python import build_agent_python
 from runner.engines.images.helper import build_helper
 from runner.engines.ownership import owner_labels
 from runner.engines.table import choose_engine
@@ -62,31 +60,40 @@ class Stage:
         folder.mkdir()
         language.lay_out(folder)
         for path in (folder, *folder.rglob("*")):
-            path.chmod(path.stat().st_mode | 0o055 if path.is_dir() else path.stat().st_mode | 0o044)
+            path.chmod(path.stat().st_mode | (0o055 if path.is_dir() else 0o044))
         image = self._engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
+        if self._engine.name == "docker" and language.base is not build_agent_python:
+            image = Image(_built(language), "", ("python3",))
         python, *_ = image.command
         command = tuple(python if word == "python3" else word for word in language.command)
         return replace(image, command=command, mounts=(*image.mounts, Mount(folder, AGENT_FOLDER)))
 
 
+def _built(language: Language) -> str:
+    daemon = Daemon()
+    try:
+        return language.base(lambda _: None, daemon)
+    finally:
+        daemon.close()
+
+
+def words_of(engine: str) -> tuple[str, str | None]:
+    """Return the name of an engine and that of a runtime, out of a text such as ``docker/runsc``."""
+    name, _, runtime = engine.partition("/")
+    return name, runtime or None
+
+
 @contextmanager
-def stage(engine: str, runtime: str | None = None) -> Iterator[Stage]:
-    """Make boxes with ``engine``, at seats that have every door."""
+def stage(engine: str) -> Iterator[Stage]:
+    """Make boxes with an engine such as ``docker/runsc``, at seats that have every door."""
+    name, runtime = words_of(engine)
     with ExitStack() as stack:
-        chosen = choose_engine(engine, EngineOptions(runtime=runtime, trust=True)).engine
+        chosen = choose_engine(name, EngineOptions(runtime=runtime, trust=True)).engine
         stack.callback(chosen.close)
         pool = stack.enter_context(ServicePool(1, HttpOffer(build_helper(lambda _: None))))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="")))
         folder.chmod(0o755)
         yield Stage(chosen, pool, folder)
-
-
-def require(language: Language) -> None:
-    """Leave a test out where this machine lacks what a language needs, which CI does not allow."""
-    for program in language.needs:
-        if shutil.which(program) is None:
-            message = f"{language.name} needs {program}"
-            pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
 
 
 def differences(vector: Vector, attempt: Attempt) -> Iterator[str]:
