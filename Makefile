@@ -86,6 +86,10 @@ hostile: setup-dev images ## let every hostile agent loose on every engine, as t
 conformance: setup-dev images bubblewrap ## play every agent vector in every language on every engine, and write the table
 	@.venv/bin/python -m tests.conformance.agents
 
+.PHONY: agents
+agents: setup-dev images ## run every agent off the shelf against a scripted model, also the large ones
+	@.venv/bin/python -m pytest tests/containers/test_off_the_shelf.py --every-agent
+
 .PHONY: benchmarks
 benchmarks: setup-dev ## prove public benchmarks whole, oracle and no-op, and print the figures
 	@.venv/bin/python -m tests.benchmarks

@@ -22,8 +22,25 @@ ENGINE_OF_MARKER = {
 }
 """Marker → the engine and the runtime without which its tests mean nothing."""
 
+TAKES_LONG = {
+    "every_agent": "run every agent off the shelf, also those that are large",
+    "every_attack": "run the whole corpus of hostile agents, not a part of it",
+}
+"""Marker of tests that are left out → what the option of its name does."""
 
 SIGNING_KEY = "GLOVEBOX_SIGNING_KEY"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    for marker, does in TAKES_LONG.items():
+        parser.addoption(f"--{marker.replace('_', '-')}", action="store_true", help=does)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [marker for marker in TAKES_LONG if not config.getoption(marker)]
+    long = [item for item in items if any(item.get_closest_marker(marker) for marker in left_out)]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in long]
 
 
 def pytest_configure(config: pytest.Config) -> None:

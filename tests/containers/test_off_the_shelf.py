@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from runner.engines.bubblewrap import BubblewrapEngine
 from runner.engines.docker import DockerEngine
-from runner.engines.engine import AgentKind, AgentSource, BoxSpec, Limits
+from runner.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Image, Mount
 from runner.engines.images.helper import build_helper
 from runner.gateway.settings import GatewaySettings, Upstream
 from runner.orchestrator.service_pool import HttpOffer, ServicePool
@@ -20,20 +25,27 @@ from tests.architecture.project import ROOT
 from tests.parts.listening import Listened, listening
 from tests.parts.specs import episode_spec
 
-pytestmark = [pytest.mark.docker, pytest.mark.image]
-
 AGENTS = ROOT / "sandbox_images" / "agents"
 ANSWER = "The tier is basic."
 PATIENCE_MS = 120_000
 FETCH_TIMEOUT_S = 300
+IN_BOX = ("/glovebox/bin/glovebox", "run", "--port", "4141", "--")
+TOOLS = ("get_account", "close_account", "submit")
 
 
 def looks_once(asked: AskedOfModel) -> ScriptedReply:
     """A model that looks an account up and says what its tier is."""
     heard = asked.body.decode()
-    if "basic" in heard:
-        last = (ToolUse("final_answer", {"answer": ANSWER}),) if "final_answer" in heard else ()
-        return ScriptedReply(text="" if last else ANSWER, tools=last)
+    offered = [tool.get("function", tool).get("name") for tool in asked.request["tools"]]
+    has_looked = "basic" in heard
+    if offered == ["bash"]:
+        ends = f"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && echo '{ANSWER}'"
+        looks = """/glovebox/bin/glovebox call get_account '{"id": "ax1"}'"""
+        return ScriptedReply(tools=(ToolUse("bash", {"command": ends if has_looked else looks}),))
+    if has_looked and "final_answer" in offered:
+        return ScriptedReply(tools=(ToolUse("final_answer", {"answer": ANSWER}),))
+    if has_looked:
+        return ScriptedReply(text=ANSWER)
     return ScriptedReply(tools=(ToolUse("get_account", {"id": "ax1"}),))
 
 
@@ -56,19 +68,21 @@ def episode(models: ScriptedModels) -> Iterator[Listened]:
 
 
 def fetched(name: str) -> Path:
-    """Return the folder of an agent, with its packages."""
+    """Return the folder of an agent, with its packages, which one of several workers fetches."""
     folder = AGENTS / name
-    if not (folder / "packages").is_dir():
-        subprocess.run([ROOT / "scripts" / "agent-packages", name], check=True, timeout=FETCH_TIMEOUT_S)
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "packages").is_dir():
+            subprocess.run([ROOT / "scripts" / "agent-packages", name], check=True, timeout=FETCH_TIMEOUT_S)
+    finally:
+        os.close(lock)
     return folder
 
 
-@pytest.mark.parametrize("name", ["openai-agents", "smolagents"])
-def test_it_finds_its_model_and_its_tools(
-    docker_engine: DockerEngine, models: ScriptedModels, episode: Listened, name: str
-) -> None:
-    image = docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(fetched(name))))
-    box = docker_engine.start(BoxSpec(image=image, gloves=Path(episode.directory), limits=Limits()))
+def works(engine: Engine, image: Image, episode: Listened) -> None:
+    """Let an agent work: it makes the one call that its model wants, and hands the model's words in."""
+    box = engine.start(BoxSpec(image=image, gloves=Path(episode.directory)))
     try:
         ended = box.wait(PATIENCE_MS)
     finally:
@@ -81,5 +95,77 @@ def test_it_finds_its_model_and_its_tools(
     assert [event["end"] for event in episode.events if event["kind"] == "seat_ended"] == [
         {"outcome": "finished", "answer": ANSWER}
     ]
-    tools = json.dumps(models.asked[0].request["tools"])
-    assert all(tool in tools for tool in ("get_account", "close_account", "submit")), "on the first turn"
+
+
+def offered_first(models: ScriptedModels) -> str:
+    return json.dumps(models.asked[0].request["tools"])
+
+
+@pytest.mark.docker
+@pytest.mark.image
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("openai-agents", ()),
+        ("smolagents", ()),
+        ("continue", ()),
+        ("mcp-client", ("stdio",)),
+        ("mcp-client", ("http",)),
+    ],
+)
+def test_it_finds_its_model_and_its_tools(
+    docker_engine: DockerEngine, models: ScriptedModels, episode: Listened, name: str, words: tuple[str, ...]
+) -> None:
+    image = docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(fetched(name))))
+    command = (*image.command[: len(image.command) - len(words)], *words)
+    works(docker_engine, replace(image, command=command), episode)
+    assert all(tool in offered_first(models) for tool in TOOLS), "on the first turn"
+
+
+@pytest.mark.docker
+@pytest.mark.image
+@pytest.mark.every_agent
+def test_an_agent_with_nothing_but_a_shell_finds_them_too(
+    docker_engine: DockerEngine, models: ScriptedModels, episode: Listened
+) -> None:
+    image = docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(fetched("mini-swe-agent"))))
+    works(docker_engine, image, episode)
+    assert "glovebox tools" in json.dumps(models.asked[0].request["messages"])
+
+
+def mcp_client(transport: str) -> Image:
+    folder = fetched("mcp-client")
+    mounts = (Mount(folder / "packages", "/packages"), Mount(folder / "agent.py", "/agent.py"))
+    command = (*IN_BOX, "python3", "/agent.py", transport)
+    return Image("", "", command, mounts, {"PYTHONPATH": "/packages"})
+
+
+def continue_cli() -> Image:
+    folder = fetched("continue")
+    packages = folder / "packages" / "node_modules"
+    (node,) = packages.glob("node-linux-*")
+    mounts = (
+        Mount(packages, "/continue/node_modules"),
+        Mount(folder / "agent.mjs", "/continue/agent.mjs"),
+    )
+    command = (*IN_BOX, f"/continue/node_modules/{node.name}/bin/node", "/continue/agent.mjs")
+    settings = {"CONTINUE_GLOBAL_DIR": "/tmp/continue", "CONTINUE_CLI_ENABLE_TELEMETRY": "0"}
+    return Image("", "", command, mounts, settings)
+
+
+@pytest.mark.bubblewrap
+@pytest.mark.parametrize("agent", ["mcp-client-stdio", "mcp-client-http", "continue"])
+def test_it_needs_no_image(models: ScriptedModels, episode: Listened, agent: str) -> None:
+    image = continue_cli() if agent == "continue" else mcp_client(agent.rpartition("-")[2])
+    with closing(BubblewrapEngine()) as engine:
+        works(engine, image, episode)
+    assert all(tool in offered_first(models) for tool in TOOLS)
+
+
+def test_every_agent_says_what_it_needed() -> None:
+    listed = (AGENTS / "README.md").read_text(encoding="utf-8")
+    folders = sorted(path.name for path in AGENTS.iterdir() if path.is_dir())
+    assert folders == ["continue", "mcp-client", "mini-swe-agent", "openai-agents", "smolagents"]
+    for name in folders:
+        assert f"[{name}]({name}/README.md)" in listed
+        assert "What it needed" in (AGENTS / name / "README.md").read_text(encoding="utf-8")

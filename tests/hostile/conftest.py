@@ -1,4 +1,4 @@
-"""Engines under attack, each prepared once, and the switch for attacking them with everything."""
+"""Engines under attack, each prepared once."""
 
 from __future__ import annotations
 
@@ -12,18 +12,6 @@ from runner.engines.table import choose_engine
 from runner.hostile.probe import Probe
 
 ENGINES = {"docker": ("docker", None), "runsc": ("docker", "runsc"), "bubblewrap": ("bubblewrap", None)}
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--every-attack", action="store_true", help="run the whole corpus, not a part of it")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("every_attack", default=False):
-        return
-    left_out = [item for item in items if item.get_closest_marker("every_attack")]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not item.get_closest_marker("every_attack")]
 
 
 @pytest.fixture(scope="session")
