@@ -30,6 +30,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "safetybench": "runner.benchmarks.safetybench.loader:SafetyBench",
         "sample": "runner.benchmarks.sample.suite:Sample",
         "tau2": "runner.benchmarks.tau2.loader:Tau2",
+        "taubench": "runner.benchmarks.taubench.loader:TauBench",
         "toolmisuse": "runner.benchmarks.toolmisuse.loader:ToolMisuseBench",
     },
 )

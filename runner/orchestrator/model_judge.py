@@ -8,8 +8,8 @@ from typing import Any
 
 from runner.core.model_calls import ModelExchange
 from runner.gateway.dialects import DIALECTS
+from runner.gateway.from_host import PATH
 from runner.gateway.settings import Price
-from runner.orchestrator.judge_calls import PATH
 from runner.orchestrator.judging_config import JudgingConfig
 from runner.scorers.judges.prompt import Prompt, prompt_of, read_answer
 from runner.scorers.judges.question import Opinion, Question, majority

@@ -9,8 +9,8 @@ from pathlib import Path
 from runner.core.errors import InputError
 from runner.core.model_calls import ModelExchange
 from runner.core.veil import VEILED, decipher, encipher
+from runner.gateway.from_host import ask_models, unanswered
 from runner.orchestrator.config import RunConfig
-from runner.orchestrator.judge_calls import ask_models, unanswered
 from runner.orchestrator.model_judge import Answer, opinion_of
 from runner.orchestrator.models_config import gateway_settings
 from runner.records.cassette import Cassette

@@ -69,8 +69,13 @@ def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
 def reached(exchanges: Iterable[Exchange]) -> Iterable[Exchange]:
     """Yield the calls that a tool has seen."""
     for exchange in exchanges:
-        if exchange.failure is None or exchange.failure.kind is FailureKind.WORLD:
+        if was_reached(exchange):
             yield exchange
+
+
+def was_reached(exchange: Exchange) -> bool:
+    """Tell whether a tool has seen the call."""
+    return exchange.failure is None or exchange.failure.kind is FailureKind.WORLD
 
 
 def _call(exchange: Exchange) -> list[Json]:

@@ -23,6 +23,7 @@ SCORERS: Registry[Callable[[], Scorer]] = Registry(
         "native": "runner.scorers.native:NativeScorer",
         "safetybench": "runner.scorers.safetybench:SafetyBench",
         "tau2": "runner.scorers.tau2:Tau2",
+        "taubench": "runner.scorers.taubench:TauBench",
         "toolmisuse": "runner.scorers.toolmisuse:ToolMisuseScorer",
     },
 )

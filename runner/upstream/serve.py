@@ -18,8 +18,10 @@ CHECKERS = {
     "agentdojo": "runner.upstream.agentdojo",
     "bfcl": "runner.upstream.bfcl",
     "safetybench": "runner.upstream.safetybench",
+    "taubench": "runner.upstream.taubench",
 }
-"""Name → module with ``load()``, which imports what is needed, and ``check(question)``."""
+"""Name → module with ``load()``, which imports what is needed, and ``check(question)``; where it has a
+``prepare(question)``, that is done here, so that later questions find it done."""
 
 CHECKER_UID = 65532
 """Neither the service's user nor that of boxes, so that nothing of theirs is in reach."""
@@ -47,7 +49,13 @@ def main(name: str) -> None:
     _confine()
     answers.write(_line({"ready": True}))
     for number, line in enumerate(sys.stdin.buffer):
-        answers.write(_in_a_child(module.check, {**json.loads(line), "attempt": f"attempt{number}"}))
+        question = {**json.loads(line), "attempt": f"attempt{number}"}
+        try:
+            getattr(module, "prepare", _nothing)(question)
+        except Exception as error:
+            answers.write(_failed(error))
+            continue
+        answers.write(_in_a_child(module.check, question))
 
 
 def _in_a_child(check: Callable[[dict[str, Any]], dict[str, Any]], question: dict[str, Any]) -> bytes:
@@ -73,7 +81,7 @@ def _answer(
         resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
         said = _line(check(question))
     except BaseException as error:
-        said = _line({"failed": repr(error)[:1000]})
+        said = _failed(error)
     try:
         with os.fdopen(writing, "wb") as stream:
             stream.write(said)
@@ -90,6 +98,14 @@ def _read_all(stream: int, timeout_s: float) -> bytes:
         parts.append(part)
     os.close(stream)
     return b"".join(parts)
+
+
+def _nothing(question: dict[str, Any]) -> None:
+    """Have nothing to prepare."""
+
+
+def _failed(error: BaseException) -> bytes:
+    return _line({"failed": repr(error)[:1000]})
 
 
 def _line(answer: dict[str, Any]) -> bytes:

@@ -29,6 +29,8 @@ WORLDS: Registry[WorldFactory] = Registry(
         "scheduling": "runner.worlds.scheduling:Scheduling",
         "search": "runner.worlds.search:Search",
         "sql": "runner.worlds.sql:Sql",
+        "sql_mariadb": "runner.worlds.sql_mariadb:MariaDbSql",
+        "taubench": "runner.worlds.taubench:TauBench",
         "tau2_telecom": "runner.worlds.tau2_telecom:Tau2Telecom",
     },
 )

@@ -61,6 +61,8 @@ PROOFS = (
     Proof("agentdojo:v1.1.2", oracle=97, noop=4),
     Proof("agentdojo:v1.1.2:injections", oracle=27, noop=0),
     Proof("agentdojo:v1.2.2:injections", oracle=27, noop=0),
+    Proof("taubench:airline:{data}/tau-bench", oracle=50, noop=19),
+    Proof("taubench:retail:{data}/tau-bench", oracle=115, noop=7),
     Proof("tau2:telecom", oracle=114, noop=0),
     Proof("tau2:telecom:{data}/tau2/telecom", oracle=20, noop=0),
 )

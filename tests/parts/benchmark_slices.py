@@ -44,6 +44,7 @@ WITHOUT: Mapping[str, str] = {
     "python-docs": "is the almanac's code over a package that not every machine has",
     "safetybench": "has no gold calls",
     "sample": "is a file of native",
+    "taubench": "has two seats, and is played in test_taubench_run.py",
 }
 """Benchmarks of which nothing is taken, and why."""
 NEEDS: Mapping[str, tuple[str, ...]] = {

@@ -1,4 +1,4 @@
-"""Asking a model for opinions, from the host: never from a box, and apart from what agents may spend."""
+"""Asking a model from the host, for opinions: never from a box, and apart from what agents may spend."""
 
 from __future__ import annotations
 

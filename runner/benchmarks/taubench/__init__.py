@@ -1,0 +1,1 @@
+"""τ-bench, the first: an agent talks to a user, under a policy, over a database."""
