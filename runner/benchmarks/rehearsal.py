@@ -5,8 +5,8 @@ Proves that a task can be opened, and what comes of a given list of moves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import chain, repeat
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from runner.core.clock import StoppedClock
 from runner.core.episode import Episode
@@ -49,25 +49,47 @@ def open_task(task: Task, notebook: Notebook) -> Episode:
         fault_plan=task.fault_plan,
         seed=task.seed,
         seats=task.seats,
+        conversation=task.conversation,
     )
     return PROFILES.load(task.profile)().open_episode(spec, notebook, StoppedClock())
 
 
 def rehearse(task: Task, moves: Iterable[Move]) -> Evidence:
-    """Make the moves at the task's first seat, until the work has ended, and return what that proves.
+    """Make the moves until all work has ended, and return what that proves.
+
+    Args:
+        task: to be played.
+        moves: each at the seat that it names under ``seat``, by default the first. When they are over, or one
+            is another seat's while a seat has the floor, that seat submits an empty answer.
 
     Raises:
         SpecError: the task cannot be opened or played, or a move is none.
     """
     notebook = Notebook()
     episode = open_task(task, notebook)
-    seat = episode.seats[0]
-    for number, move in enumerate(chain(moves, repeat({"submit": ""}))):
-        if seat.end is not None:
-            break
+    seats = {seat.name: seat for seat in episode.seats}
+    first = episode.seats[0].name
+    mine: dict[str, deque[tuple[int, Move]]] = {name: deque() for name in seats}
+    for number, move in enumerate(moves):
+        mine[_seat_of(move, number, first, mine)].append((number, move))
+    for seat in _working(episode):
+        number, move = mine[seat.name].popleft() if mine[seat.name] else (-1, {"submit": ""})
         _make(move, number, seat)
     episode.close()
     return read_evidence(event.to_json() for event in notebook.events)
+
+
+def _seat_of(move: Move, number: int, first: str, seats: Container[str]) -> str:
+    seat = move.get("seat", first)
+    if isinstance(seat, str) and seat in seats:
+        return seat
+    raise SpecError(f"oracle[{number}].seat", f"is no seat of this task: {seat!r}")
+
+
+def _working(episode: Episode) -> Iterator[Seat]:
+    """Yield, move by move, the seat that is to make one."""
+    while not episode.ended:
+        yield next(seat for seat in episode.seats if seat.end is None and seat.has_floor)
 
 
 def _make(move: Move, number: int, seat: Seat) -> None:

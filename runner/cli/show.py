@@ -83,8 +83,11 @@ def _lines(folder: RunFolder, row: EpisodeRow, events: list[dict[str, Any]]) -> 
     task = next((case.task for case in folder.suite().cases if case.task.task_id == row.name.task), None)
     if task is not None:
         yield f"\n  {task.seats[0].instruction}\n"
+    several = task is not None and len(task.seats) > 1
     for event in events:
-        yield from _event_lines(event)
+        who = f"{event['seat']}: " if several and "seat" in event else ""
+        for line in _event_lines(event):
+            yield f"  {who}{line.lstrip()}" if who else line
     for name, verdict in row.score.checks.items():
         yield f"  {_mark(verdict)} {name}"
     for path in folder.outputs(row.name):
@@ -106,6 +109,8 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
                 yield f"      ! {failure['code']}: {failure['message']} {_short(failure['details'])}"
         case "refused":
             yield f"      refused: {event['refusal']} ({event['actual']}, at most {event['limit']})"
+        case "turn_began":
+            yield f"      hears, turn {event['turn']}: {_short(event['text'])}"
         case "turn_ended":
             yield f"      turn {event['turn']}: {_short(event['answer'])}"
         case "seat_ended":

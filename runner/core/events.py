@@ -15,6 +15,7 @@ from runner.core.episode_spec import EpisodeSpec
 from runner.core.json_values import Json, JsonObject, digest_json
 from runner.core.model_calls import ModelCalled
 from runner.core.outcome import SeatEnd, outcome_to_json
+from runner.core.refusal import CallRefused
 from runner.core.tools import FaultEvent, ToolCall, ToolResult, Value, delivered_arguments
 from runner.core.turns import TurnEnded
 
@@ -82,27 +83,6 @@ class CallMade:
                 "details": dict(result.details),
             }
         return event
-
-
-@dataclass(frozen=True, slots=True)
-class CallRefused:
-    """The wall did not let a message through."""
-
-    seat: str
-    refusal: str
-    """Kind of refusal, lower case, such as ``too_deep``."""
-    limit: int
-    actual: int
-
-    def to_json(self) -> JsonObject:
-        """Return the event."""
-        return {
-            "kind": "refused",
-            "seat": self.seat,
-            "refusal": self.refusal,
-            "limit": self.limit,
-            "actual": self.actual,
-        }
 
 
 @dataclass(frozen=True, slots=True)

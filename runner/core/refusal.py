@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from runner.core.json_values import JsonObject
+
 
 class RefusalKind(Enum):
     """Why a message was not let through. Closed; mirrored on the wire."""
@@ -30,3 +32,24 @@ class Refusal:
     kind: RefusalKind
     limit: int = 0
     actual: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CallRefused:
+    """The wall did not let a message through."""
+
+    seat: str
+    refusal: str
+    """Kind of refusal, lower case, such as ``too_deep``."""
+    limit: int
+    actual: int
+
+    def to_json(self) -> JsonObject:
+        """Return the event."""
+        return {
+            "kind": "refused",
+            "seat": self.seat,
+            "refusal": self.refusal,
+            "limit": self.limit,
+            "actual": self.actual,
+        }

@@ -39,16 +39,7 @@ class Seat:
         recorder: Recorder,
         conversation: Conversation | None = None,
     ) -> None:
-        """Take a seat.
-
-        Args:
-            name: unique within the episode.
-            script: what the user says.
-            door: where its calls go.
-            ledger: what its work may cost.
-            recorder: takes down what is no call.
-            conversation: with the other seats; None where the user's messages are all in the script.
-        """
+        """Take a seat, and take part in the conversation where the seats of the episode have one."""
         self.name = name
         self.end: SeatEnd | None = None
         """How the work ended; None while it goes on."""
@@ -124,11 +115,12 @@ class Seat:
         if self.end is not None:
             return self.finish(Finished(text))
         if self._conversation is not None:
-            return self._say(self._conversation, text)
-        if self._script.is_last:
-            return self.finish(Finished(text))
-        self._end_turn(text)
-        self._script.advance()
+            self._say(self._conversation, text)
+        elif self._script.is_last:
+            self.finish(Finished(text))
+        else:
+            self._recorder.record(TurnEnded(self.name, self._script.number, text))
+            self._script.advance()
         return True
 
     def finish(self, end: SeatEnd) -> bool:
@@ -145,17 +137,13 @@ class Seat:
             self._conversation.leave(self.name)
         return True
 
-    def _say(self, conversation: Conversation, text: str) -> bool:
+    def _say(self, conversation: Conversation, text: str) -> None:
         handover = conversation.next_after(self.name, text)
         if handover is None:
-            # In this order: all has been said, so nobody is asked who goes on after the last speaker.
+            # Not by finish: all has been said, so nobody is asked who goes on.
             self.end = Finished(text)
             self._recorder.record(SeatEnded(self.name, self.end))
             conversation.close()
         else:
-            self._end_turn(text)
+            self._recorder.record(TurnEnded(self.name, self._script.number, text))
             conversation.hand_over(handover)
-        return True
-
-    def _end_turn(self, text: str) -> None:
-        self._recorder.record(TurnEnded(self.name, self._script.number, text))

@@ -10,7 +10,7 @@ from runner.core.conversation import ConversationSpec
 from runner.core.episode_spec import SeatSpec
 from runner.core.fault_plan import FaultPlan
 from runner.core.gold import Gold
-from runner.core.json_values import JsonObject
+from runner.core.json_values import Json, JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +31,8 @@ class Task:
     """How the seats talk to each other; None where each works for itself."""
     players: Mapping[str, str] = field(default_factory=dict)
     """By seat, the agent that sits there unless a run says otherwise; the others are the tested agent's."""
+    scripts: Mapping[str, tuple[Mapping[str, Json], ...]] = field(default_factory=dict)
+    """By seat, the moves of the player ``script``, in the oracle's form."""
 
 
 @dataclass(frozen=True, slots=True)

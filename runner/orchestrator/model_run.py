@@ -2,51 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from runner.core.episode_spec import EpisodeSpec
 from runner.core.errors import InputError
 from runner.core.model_calls import ModelExchange
-from runner.orchestrator.agents import NamedAgent, is_scaffold
+from runner.orchestrator.cast import Cast
 from runner.orchestrator.config import RunConfig
 from runner.orchestrator.model_bounds import bounded
 from runner.orchestrator.models_config import ModelsConfig, gateway_settings
 from runner.records.cassette import Cassette
 
 
-def check_models(config: RunConfig, agents: Sequence[NamedAgent]) -> None:
+def check_models(config: RunConfig, cast: Cast) -> None:
     """Look whether agents that ask a model can, before anything is run.
 
     Raises:
         InputError: what is missing.
     """
     if config.models is not None:
-        ModelRun(config.models, Path(), config.model)
-    asking = [agent.label for agent in agents if is_scaffold(agent)]
-    if asking and (config.model is None or config.models is None):
+        ModelRun(config.models, Path(), cast.models())
+    for who, model in cast.asking().items():
+        if model is not None and config.models is not None:
+            continue
         raise InputError(
-            f"{asking[0]} asks a model: name it with --model, and who has it under `models` in --config"
+            f"{who} asks a model: name it with --model, and who has it under `models` in --config"
         )
 
 
 class ModelRun:
     """Safe to use from several threads."""
 
-    def __init__(self, config: ModelsConfig, run_folder: Path, model: str | None) -> None:
+    def __init__(self, config: ModelsConfig, run_folder: Path, named: Collection[str]) -> None:
         """Read keys and prices.
 
         Args:
             config: of the run.
             run_folder: holds the cassette where the configuration names none.
-            model: that the run's agents are told to ask.
+            named: models that the run's agents are told to ask.
 
         Raises:
             InputError: a key is not set, or a file is missing.
         """
         if config.mode == "replay" and (config.cassette is None or not config.cassette.is_dir()):
             raise InputError("models.cassette must name the folder that is to be replayed")
-        self.settings = gateway_settings(config, model)
+        self.settings = gateway_settings(config, named)
         self._config = config
         self._cassette = Cassette(config.cassette or run_folder / "cassette")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
@@ -54,12 +55,12 @@ class ModelsConfig(_Strict):
     calls_at_once: int = Field(256, ge=1, description="Passed on at the same time by one service.")
 
 
-def gateway_settings(config: ModelsConfig, model: str | None) -> GatewaySettings:
+def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySettings:
     """Return what services are told, keys included.
 
     Args:
         config: of a run.
-        model: that the run's agents are told to ask.
+        named: models that the run's agents are told to ask.
 
     Raises:
         InputError: a key is not set, or the price table cannot be read.
@@ -77,7 +78,7 @@ def gateway_settings(config: ModelsConfig, model: str | None) -> GatewaySettings
     return GatewaySettings(
         mode=mode,
         upstreams=upstreams,
-        named=frozenset({model} if model else ()),
+        named=frozenset(named),
         prices=_prices(config.prices),
         output_tokens_max=config.output_tokens_max,
         calls_at_once=config.calls_at_once,

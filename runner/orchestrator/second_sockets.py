@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 from runner.engines.engine import AgentKind
 from runner.engines.images.helper import build_helper
@@ -15,7 +15,7 @@ _MAY_WANT_HTTP = frozenset({AgentKind.FOLDER, AgentKind.IMAGE})
 
 
 def http_offer(
-    agents: Sequence[NamedAgent], models: GatewaySettings | None, progress: Callable[[str], None]
+    agents: Iterable[NamedAgent], models: GatewaySettings | None, progress: Callable[[str], None]
 ) -> HttpOffer | None:
     """Return what second sockets offer to the agents of a run; None where none has a use for one.
 

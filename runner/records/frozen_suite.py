@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from runner.core.conversation import ConversationSpec
 from runner.core.episode_spec import SeatSpec
 from runner.core.errors import InputError
 from runner.core.fault_plan import FaultRule
@@ -38,7 +39,7 @@ def thaw_suite(name: str, lines: Iterable[str]) -> Suite:
 
 def _case_to_json(case: Case) -> JsonObject:
     task, gold = case.task, case.gold
-    return {
+    frozen: JsonObject = {
         "task_id": task.task_id,
         "world": task.world,
         "profile": task.profile,
@@ -54,11 +55,18 @@ def _case_to_json(case: Case) -> JsonObject:
             "oracle": None if gold.oracle is None else [dict(step) for step in gold.oracle],
         },
     }
+    if task.conversation is not None:
+        frozen["conversation"] = task.conversation.to_json()
+        frozen["players"] = dict(task.players)
+        frozen["scripts"] = {seat: [dict(step) for step in steps] for seat, steps in task.scripts.items()}
+    return frozen
 
 
 def _seat_to_json(seat: SeatSpec) -> JsonObject:
     limits = {kind.value: getattr(seat.budget, kind.value) for kind in BudgetKind}
     told: JsonObject = {"name": seat.name, "instruction": seat.instruction, "budget": limits}
+    if seat.tools is not None:
+        told["tools"] = list(seat.tools)
     if not seat.further_turns:
         return told
     turns: list[Json] = [
@@ -87,10 +95,18 @@ def _case_from_json(value: Mapping[str, Any]) -> Case:
                 further_turns=tuple(
                     Turn(turn["instruction"], tuple(turn["tools"])) for turn in seat.get("further_turns", ())
                 ),
+                tools=tuple(seat["tools"]) if "tools" in seat else None,
             )
             for seat in value["seats"]
         ),
         tags=value["tags"],
+        conversation=_conversation(value.get("conversation")),
+        players=value.get("players", {}),
+        scripts={seat: tuple(steps) for seat, steps in value.get("scripts", {}).items()},
     )
     oracle = None if gold["oracle"] is None else tuple(gold["oracle"])
     return Case(task, Gold(gold["scorer"], tuple(gold["criteria"]), gold["solvable"], oracle))
+
+
+def _conversation(value: Mapping[str, Any] | None) -> ConversationSpec | None:
+    return None if value is None else ConversationSpec(value["rule"], value["settings"])

@@ -10,12 +10,12 @@ from threading import Condition, Lock
 
 from runner.core.clock import Clock
 from runner.core.errors import SpecError
-from runner.core.events import CallRefused, Recorder
+from runner.core.events import Recorder
 from runner.core.json_values import JsonObject
 from runner.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
 from runner.core.model_calls import ModelCalled
 from runner.core.outcome import Finished, GaveUp, TimedOut
-from runner.core.refusal import Refusal, RefusalKind
+from runner.core.refusal import CallRefused, Refusal, RefusalKind
 from runner.core.seat import Seat
 from runner.profiles.profile import Profile
 from runner.service.arguments import SeatLimits, read_arguments, refuse_large

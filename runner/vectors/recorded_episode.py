@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +85,7 @@ def replay_episode(
 
 
 def _play(spec: EpisodeSpec, events: Iterable[Event], pool: ServicePool) -> list[Record]:
-    with pool.lease() as client, ExitStack() as open_sessions:
+    with pool.lease() as client:
         messages = client.open_episode(spec)
         first = next(messages, None)
         match first:
@@ -94,21 +95,33 @@ def _play(spec: EpisodeSpec, events: Iterable[Event], pool: ServicePool) -> list
                 raise SpecError(field, reason)
             case other:
                 raise InfraError(f"the service opened with {other!r}")
-        sessions: dict[str, Session] = {}
-        timed_out = False
-        for event in events:
-            name = event.get("seat", "")
-            if name in folders and name not in sessions:
-                sessions[name] = open_sessions.enter_context(Session(f"{folders[name]}/grpc.sock"))
-            timed_out = timed_out or _repeat(event, sessions.get(name))
-        client.close_episode(spec.episode_id, timed_out=timed_out)
+        deeds = {name: [event for event in events if event.get("seat") == name] for name in folders}
+        # What is answered in a conversation is waited for, so every seat has a thread; the floor keeps order.
+        with ThreadPoolExecutor(len(folders)) as threads:
+            working = [threads.submit(_repeat_all, folders[name], deeds[name]) for name in folders]
+            timed_out = _first_end_of_time(working)
+            client.close_episode(spec.episode_id, timed_out=timed_out)
         return _rest(messages)
 
 
-def _repeat(event: Event, session: Session | None) -> bool:
+def _first_end_of_time(seats: Iterable[Future[tuple[bool, bool]]]) -> bool:
+    """Wait until all seats' work has ended, or one cannot go on; True where its time was over."""
+    for seat in as_completed(seats):
+        timed_out, ended = seat.result()
+        if timed_out or not ended:
+            return timed_out
+    return False
+
+
+def _repeat_all(folder: str, events: Iterable[Event]) -> tuple[bool, bool]:
+    """Do again what a seat did; return whether its time was over in the end, and whether its work was."""
+    with Session(f"{folder}/grpc.sock") as session:
+        timed_out = any(_repeat(event, session) for event in events)
+        return timed_out, session.ended
+
+
+def _repeat(event: Event, session: Session) -> bool:
     """Do again what brought an event about; True where it was the end of the time."""
-    if session is None:
-        return False
     # Where the replay has gone astray, the work may have ended; the comparison says where it began.
     with suppress(Ended, Refused):
         match event:

@@ -12,6 +12,7 @@ from glovebox_agent.adapter import Agent, Ending, GiveUp, work
 from runner.benchmarks.benchmark import Benchmark
 from runner.benchmarks.table import BENCHMARKS
 from runner.core.clock import StoppedClock
+from runner.core.conversation import Moderator
 from runner.core.dice import NamedDice
 from runner.core.episode import Episode
 from runner.core.errors import SpecError
@@ -27,6 +28,7 @@ from runner.engines.engine import Engine, Isolation
 from runner.engines.table import ENGINES
 from runner.faults.table import FAMILIES
 from runner.faults.trigger import Armed, Trigger
+from runner.moderators.table import MODERATORS
 from runner.orchestrator.plan import PlannedEpisode
 from runner.profiles.profile import Profile
 from runner.profiles.table import PROFILES
@@ -43,12 +45,21 @@ POINTS: dict[str, tuple[type, str]] = {
     "benchmark": (Benchmark, "runner/benchmarks/table.py"),
     "engine": (Engine, "runner/engines/table.py"),
     "fault_family": (Layer, "runner/faults/table.py"),
+    "moderator": (Moderator, "runner/moderators/table.py"),
     "profile": (Profile, "runner/profiles/table.py"),
     "scorer": (Scorer, "runner/scorers/table.py"),
     "world": (Toolset, "runner/worlds/table.py"),
 }
 each_point = pytest.mark.parametrize("point", POINTS)
-REGISTRIES: list[Registry[Any]] = [BENCHMARKS, ENGINES, FAMILIES, PROFILES, SCORERS, WORLDS]
+REGISTRIES: list[Registry[Any]] = [
+    BENCHMARKS,
+    ENGINES,
+    FAMILIES,
+    MODERATORS,
+    PROFILES,
+    SCORERS,
+    WORLDS,
+]
 
 
 def _page(point: str) -> str:

@@ -26,6 +26,7 @@ LIBRARIES = {
     "runner.gateway": {"httpx2", "starlette", "tenacity"},
     "runner.hostile": {"structlog"},
     "runner.layers": {"jsonschema_rs"},
+    "runner.moderators": set(),
     "runner.orchestrator": {"pydantic", "structlog", "yaml"},
     "runner.profiles": set(),
     "runner.records": {"cryptography"},
@@ -37,7 +38,7 @@ LIBRARIES = {
     "runner.vectors": {"pydantic"},
     "runner.version": set(),
     "runner.wire": {"glovebox", "google", "grpc", "mcp", "mcp_types", "starlette", "uvicorn"},
-    "runner.worlds": {"pydantic"},
+    "runner.worlds": {"pydantic", "pymysql"},
 }
 """Room → what it imports that is neither ours nor Python's own. The snapshots have libraries of their own."""
 

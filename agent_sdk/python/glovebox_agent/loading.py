@@ -13,6 +13,8 @@ from glovebox_agent.errors import UsageError
 from glovebox_agent.scaffolds.table import SCAFFOLDS
 
 _PREFIX = "builtin:"
+REPLAYING = ("oracle", "script")
+"""Agents that are made with a list of calls."""
 
 
 def load_agent(name: str, calls_file: str | None = None, model: str | None = None) -> Any:
@@ -32,7 +34,7 @@ def load_agent(name: str, calls_file: str | None = None, model: str | None = Non
         if model is None:
             raise UsageError(f"{name} asks a model: name it with --model")
         return cls(_chat_model(model))
-    needs_calls = name == f"{_PREFIX}oracle"
+    needs_calls = name.removeprefix(_PREFIX) in REPLAYING
     if needs_calls and calls_file is None:
         raise UsageError(f"{name} replays a list of calls: name its file with --calls")
     return cls() if calls_file is None else cls(_read_json(calls_file))

@@ -3,44 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from runner.benchmarks.native.criteria import Criterion
 from runner.benchmarks.native.faults import FaultRecord
+from runner.benchmarks.native.seats import BudgetRecord, ConversationRecord, Move, SeatRecord
 from runner.benchmarks.native.strict import Strict
 
 FORMAT = "glovebox.task/1"
 """Grows when a record of the old format would be read differently."""
-
-
-class BudgetRecord(Strict):
-    """What an agent may spend: inclusive upper bounds."""
-
-    steps: int = Field(ge=1)
-    calls: int = Field(ge=1)
-    retries: int = Field(ge=0)
-    """Failed calls that are tolerated; one more ends the work."""
-    wall_ms: Annotated[int, Field(ge=1)] | None = None
-    """None leaves it to the run."""
-    answer_bytes: Annotated[int, Field(ge=1)] | None = None
-    """Of all answers together, as compact JSON in UTF-8; None means no bound."""
-
-
-class Move(Strict):
-    """One move of the oracle: a call, or the end of the work."""
-
-    tool_name: str | None = None
-    args: dict[str, Any] | None = None
-    submit: str | None = None
-    give_up: str | None = None
-
-    @model_validator(mode="after")
-    def _is_one_move(self) -> Move:
-        if self.model_fields_set not in ({"tool_name", "args"}, {"submit"}, {"give_up"}):
-            raise ValueError("is no move: give tool_name and args, or submit, or give_up")
-        return self
 
 
 class TurnRecord(Strict):
@@ -62,6 +35,12 @@ class TaskRecord(Strict):
     instruction: str = Field(min_length=1)
     further_turns: list[TurnRecord] = Field(default_factory=list)
     """What the user says next, each time the agent has submitted an answer."""
+    tools: list[str] | None = None
+    """Tools of the world that the agent has; None for all."""
+    seats: list[SeatRecord] = Field(default_factory=list)
+    """Who else takes part: a simulated user, other agents."""
+    conversation: ConversationRecord | None = None
+    """How the seats talk; there exactly when there are seats beside the agent."""
     initial_state: dict[str, Any]
     fault_plan: list[FaultRecord] = Field(default_factory=list)
     budget: BudgetRecord
@@ -76,7 +55,21 @@ class TaskRecord(Strict):
     """Labels for tables; nothing acts on them."""
 
     @model_validator(mode="after")
+    def _seats_talk(self) -> TaskRecord:
+        names = ["agent", *(seat.name for seat in self.seats)]
+        if len(set(names)) != len(names):
+            raise ValueError(f"seats: need names of their own, other than 'agent': {names}")
+        if bool(self.seats) != (self.conversation is not None):
+            raise ValueError("conversation: goes with seats beside the agent, and only with them")
+        if self.conversation is not None and self.further_turns:
+            raise ValueError("further_turns: are not of a conversation, where others say what is next")
+        return self
+
+    @model_validator(mode="after")
     def _oracle_ends_as_it_must(self) -> TaskRecord:
+        if self.conversation is not None:
+            # Who has the last word is the moderator's to say; the oracle is proven by playing it.
+            return self
         end = "submit" if self.solvable else "give_up"
         *before, last = self.oracle
         answers = sum(move.submit is not None for move in before)

@@ -6,6 +6,8 @@ from pydantic import BaseModel
 
 from runner.benchmarks.native.faults import FaultRecord
 from runner.benchmarks.native.record import TaskRecord
+from runner.benchmarks.native.seats import SeatRecord
+from runner.core.conversation import ConversationSpec
 from runner.core.episode_spec import SeatSpec
 from runner.core.fault_plan import FaultRule
 from runner.core.gold import Gold
@@ -20,7 +22,7 @@ SCORER = "native"
 
 def case_of(record: TaskRecord) -> Case:
     """Return the record as a task and its gold."""
-    budget = record.budget
+    talk = record.conversation
     task = Task(
         task_id=record.task_id,
         world=record.world,
@@ -28,16 +30,15 @@ def case_of(record: TaskRecord) -> Case:
         initial_state=record.initial_state,
         fault_plan=tuple(_rule(index, fault) for index, fault in enumerate(record.fault_plan)),
         seed=record.seed,
-        seats=(
-            SeatSpec(
-                instruction=record.instruction,
-                budget=Budget(**budget.model_dump()),
-                further_turns=tuple(
-                    Turn(turn.instruction, tuple(turn.tools)) for turn in record.further_turns
-                ),
-            ),
-        ),
+        seats=(_agent_seat(record), *(_seat(seat) for seat in record.seats)),
         tags=record.tags,
+        conversation=None if talk is None else ConversationSpec(talk.rule, talk.settings),
+        players={seat.name: seat.player for seat in record.seats if seat.player is not None},
+        scripts={
+            seat.name: tuple(_given(move) for move in seat.script)
+            for seat in record.seats
+            if seat.script is not None
+        },
     )
     gold = Gold(
         SCORER,
@@ -46,6 +47,28 @@ def case_of(record: TaskRecord) -> Case:
         tuple(_given(move) for move in record.oracle),
     )
     return Case(task, gold)
+
+
+def _agent_seat(record: TaskRecord) -> SeatSpec:
+    return SeatSpec(
+        instruction=record.instruction,
+        budget=Budget(**record.budget.model_dump()),
+        further_turns=tuple(Turn(turn.instruction, tuple(turn.tools)) for turn in record.further_turns),
+        tools=_names(record.tools),
+    )
+
+
+def _seat(record: SeatRecord) -> SeatSpec:
+    return SeatSpec(
+        name=record.name,
+        instruction=record.instruction,
+        budget=Budget(**record.budget.model_dump()),
+        tools=_names(record.tools),
+    )
+
+
+def _names(tools: list[str] | None) -> tuple[str, ...] | None:
+    return None if tools is None else tuple(tools)
 
 
 def _rule(index: int, fault: FaultRecord) -> FaultRule:

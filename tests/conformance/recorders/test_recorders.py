@@ -14,9 +14,10 @@ import pytest
 from runner.benchmarks.rehearsal import Notebook
 from runner.core.chain import Record, verify_chain
 from runner.core.episode import DeliveryCount
-from runner.core.events import CallMade, CallRefused, EpisodeClosed, EpisodeOpened, Event, Recorder, SeatEnded
+from runner.core.events import CallMade, EpisodeClosed, EpisodeOpened, Event, Recorder, SeatEnded
 from runner.core.json_values import canonical_json
 from runner.core.outcome import Finished
+from runner.core.refusal import CallRefused
 from runner.core.tools import ToolCall, Value
 from runner.service.outbox import Outbox
 from runner.testing.memory_recorder import MemoryRecorder

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from threading import Thread
 
 from runner.core.chain import verify_chain
-from runner.core.events import CallRefused, EpisodeClosed, SeatEnded
+from runner.core.events import EpisodeClosed, SeatEnded
 from runner.core.outcome import Finished
+from runner.core.refusal import CallRefused
 from runner.service.outbox import BATCH_BYTES, BATCH_EVENTS, FLUSH_INTERVAL_S, Outbox
 from runner.wire.ports import EpisodeMessage, Records, SeatWorkEnded, Unhostable
 

@@ -1,0 +1,183 @@
+"""Seats that talk, in whole runs: a user who listens, peers, and boxes that come when they are called."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from runner.cli.run import run
+from tests.parts.commands import glovebox, glovebox_json
+
+BUDGET = {"steps": 9, "calls": 9, "retries": 2}
+
+HELPED: dict[str, Any] = {
+    "format": "glovebox.task/1",
+    "task_id": "helped",
+    "world": "files",
+    "instruction": "Do what the user asks for.",
+    "tools": ["write_file"],
+    "seats": [
+        {
+            "name": "user",
+            "instruction": "You want the word one in /a.txt, and look whether it is there.",
+            "budget": BUDGET,
+            "tools": ["read_file"],
+            "player": "script",
+            "script": [
+                {"submit": "Write the word one into /a.txt."},
+                {"tool_name": "read_file", "args": {"path": "/a.txt"}},
+                {"submit": "I see it. ENOUGH"},
+            ],
+        }
+    ],
+    "conversation": {
+        "rule": "dialogue",
+        "settings": {"first": "user", "opening": "Hello!", "stop": {"user": ["ENOUGH"]}, "turns_max": 8},
+    },
+    "initial_state": {"files": {}},
+    "budget": BUDGET,
+    "criteria": [{"op": "map_value_equals", "path": "files", "key": "/a.txt", "value": "one"}],
+    "solvable": True,
+    "oracle": [
+        {"seat": "user", "submit": "Please."},
+        {"tool_name": "write_file", "args": {"path": "/a.txt", "content": "one"}},
+        {"submit": "It is written."},
+        {"seat": "user", "tool_name": "read_file", "args": {"path": "/a.txt"}},
+        {"seat": "user", "submit": "ENOUGH"},
+    ],
+}
+
+LISTENER = """
+import sys
+
+class Writer:
+    def run(self, session):
+        words = session.task.instruction.split()
+        print("heard", session.task.instruction, file=sys.stderr)
+        if "Write" in words:
+            session.call("write_file", {"path": "/a.txt", "content": "one"})
+            session.submit("It is written.")
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    return written(tmp_path, HELPED)
+
+
+def written(folder: Path, record: dict[str, Any]) -> Path:
+    """Put one record into a file."""
+    path = folder / "talk.jsonl"
+    path.write_text(json.dumps(record) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for agents of our own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
+    return tmp_path
+
+
+def events_of(run: Path) -> list[dict[str, Any]]:
+    """Return the events of the only trace."""
+    (trace,) = (run / "traces").rglob("*.jsonl")
+    return [json.loads(json.loads(line)["event"]) for line in trace.read_text().splitlines()]
+
+
+def test_its_oracle_is_proven(suite: Path) -> None:
+    told = glovebox_json("suite", "validate", str(suite), "--json")
+    assert (told["tasks"], told["oracles_proven"]) == (1, 1)
+
+
+@pytest.mark.parametrize("engine", ["process", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
+def test_an_oracle_plays_all_seats_and_a_replay_says_the_same(
+    suite: Path, tmp_path: Path, engine: str
+) -> None:
+    out = str(tmp_path / "run")
+    words = ("run", str(suite), "-a", "oracle", "-a", "noop", "--engine", engine, "--json", "--out", out)
+    successes = {agent["agent"]: agent["successes"] for agent in glovebox_json(*words)["agents"]}
+    assert successes == {"oracle": 1, "noop": 0}
+    shown = glovebox("show", out, "oracle/helped")
+    assert "user" in shown
+    assert "It is written." in shown
+    assert glovebox_json("replay", out, "--json")["identical"] == 2
+
+
+def test_an_agent_answers_a_user_who_answers_it(suite: Path, agents: Path) -> None:
+    (agents / "writer.py").write_text(LISTENER, encoding="utf-8")
+    words = ("run", str(suite), "-a", "writer:Writer", "--engine", "process", "--i-trust-this-agent")
+    told = glovebox_json(*words, "--json", "--out", str(agents / "run"))
+    assert [agent["successes"] for agent in told["agents"]] == [1]
+
+
+def test_somebody_else_may_be_the_user(suite: Path, agents: Path) -> None:
+    (agents / "writer.py").write_text(LISTENER, encoding="utf-8")
+    (agents / "rude.py").write_text(
+        "class User:\n    def run(self, session):\n        session.submit('ENOUGH')\n", encoding="utf-8"
+    )
+    words = ("run", str(suite), "-a", "writer:Writer", "--seat", "user=rude:User", "--engine", "process")
+    told = glovebox_json(*words, "--i-trust-this-agent", "--json", "--out", str(agents / "run"))
+    assert [agent["successes"] for agent in told["agents"]] == [0]
+
+
+def test_a_user_who_breaks_off_is_our_failure(suite: Path, agents: Path) -> None:
+    (agents / "gone.py").write_text(
+        "class User:\n    def run(self, session):\n        raise SystemExit(7)\n", encoding="utf-8"
+    )
+    words = ("run", str(suite), "-a", "noop", "--seat", "user=gone:User", "--engine", "process")
+    out = agents / "run"
+    glovebox(*words, "--i-trust-this-agent", "--out", str(out), status=3)
+    (row,) = [json.loads(line) for line in (out / "episodes.jsonl").read_text().splitlines()]
+    assert (row["end"]["outcome"], row["end"]["kind"]) == ("infra", "player")
+    assert "seat user" in row["end"]["detail"]
+
+
+def test_an_agent_that_breaks_off_has_crashed_though_others_wait(suite: Path, agents: Path) -> None:
+    (agents / "gone.py").write_text(
+        "class Agent:\n    def run(self, session):\n        raise SystemExit(7)\n", encoding="utf-8"
+    )
+    words = ("run", str(suite), "-a", "gone:Agent", "--engine", "process", "--i-trust-this-agent")
+    told = glovebox_json(*words, "--json", "--out", str(agents / "run"), status=2)
+    assert [agent["outcomes"] for agent in told["agents"]] == [{"agent_crashed": 1}]
+
+
+PEER = """
+class Peer:
+    def run(self, session):
+        heard = session.task.instruction
+        number = heard.count("\\n\\n") + session.task.turn
+        session.call("write_file", {"path": f"/{number}.txt", "content": heard})
+        session.submit(f"word {number}")
+"""
+
+
+def test_peers_speak_in_turn_and_one_agent_plays_them_all(agents: Path) -> None:
+    (agents / "peer.py").write_text(PEER, encoding="utf-8")
+    record = {key: value for key, value in HELPED.items() if key not in ("tools", "oracle", "seats")}
+    seats = [{"name": name, "instruction": "Say a word.", "budget": BUDGET} for name in ("second", "third")]
+    talk = {"rule": "round", "settings": {"rounds": 2, "opening": "Begin."}}
+    oracle = [{"submit": ""}]
+    criteria = [{"op": "exists", "path": "files"}]
+    suite = written(
+        agents, {**record, "seats": seats, "conversation": talk, "oracle": oracle, "criteria": criteria}
+    )
+    digests = set()
+    for number in range(2):
+        out = agents / f"run{number}"
+        words = ("run", str(suite), "-a", "peer:Peer", "--engine", "process", "--i-trust-this-agent")
+        glovebox(*words, "--out", str(out))
+        (row,) = [json.loads(line) for line in (out / "episodes.jsonl").read_text().splitlines()]
+        digests.add(row["trace_digest"])
+    assert len(digests) == 1
+
+
+def test_a_seat_that_is_none_is_named(suite: Path, tmp_path: Path) -> None:
+    words = (str(suite), "-a", "noop", "--seat", "teacher=noop", "--out", str(tmp_path / "run"))
+    told = CliRunner().invoke(run, words, standalone_mode=False)
+    assert "no seat 'teacher'" in str(told.exception)
