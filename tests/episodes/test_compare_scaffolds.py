@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from runner.benchmarks.table import load_suite
+from runner.cli.compare_scaffolds import compare_scaffolds
+from runner.core.errors import InputError
 from runner.testing.scripted_models import AskedOfModel, ScriptedModels
 from runner.testing.scripted_replies import ScriptedReply, ToolUse
 from tests.architecture.project import ROOT
@@ -46,7 +46,7 @@ def knowing(asked: AskedOfModel) -> ScriptedReply:
     return ScriptedReply(tools=(ToolUse(name, arguments),), usage=USAGE)
 
 
-Compare = Callable[..., Any]
+Compare = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -65,13 +65,8 @@ def compare(folder: Path) -> Iterator[Compare]:
         lines = (ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl").read_text().splitlines()
         tasks.write_text("".join(f"{line}\n" for line in lines if json.loads(line)["task_id"] in TASKS))
 
-        def compare(*words: str, status: int = 0) -> str:
-            command = [sys.executable, "-m", "runner", "compare-scaffolds", *words]
-            done = subprocess.run(
-                command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=120, check=False
-            )
-            assert done.returncode == status, done.stderr
-            return done.stdout if status == 0 else done.stderr
+        def compare(*words: str) -> str:
+            return CliRunner().invoke(compare_scaffolds, words, catch_exceptions=False).stdout
 
         yield compare
 
@@ -150,6 +145,6 @@ def test_the_page_has_a_picture_of_the_differences(folder: Path, found: Any) -> 
 def test_what_cannot_be_compared_is_said(
     folder: Path, compare: Compare, found: Any, words: tuple[str, ...], said: str
 ) -> None:
-    told = compare(*(word.format(run=folder / "run") for word in words), status=2)
-    assert said in told
-    assert told.count("\n") == 1
+    with pytest.raises(InputError) as told:
+        compare(*(word.format(run=folder / "run") for word in words))
+    assert said in str(told.value)
