@@ -119,6 +119,25 @@ def test_whoever_reports_more_than_there_is_ends_the_budget_and_exceeds_nothing(
     assert call["spent"] == {"model_calls": 1, "model_tokens": 2_000, "model_microusd": 2_000}
 
 
+@with_budget(model_tokens=20_000)
+@pytest.mark.parametrize("usage", [None, (1, 1), (5_000, 10), (10**9, 10**9)])
+def test_whatever_parallel_calls_report_their_sum_is_within_the_budget(
+    seat: Asker, script: Script, usage: tuple[int, int] | None
+) -> None:
+    script.says(ScriptedReply(text="word " * 90, usage=usage, pause_s=0.1))
+    request = json.dumps(chat(text="word " * 100))
+
+    def ask(_: int) -> int:
+        with closing(HttpGloves(seat.episode.directory)) as http:
+            return http.send(CHAT, request)[0]
+
+    with ThreadPoolExecutor(40) as threads:
+        statuses = list(threads.map(ask, range(80)))
+    spent = [call["spent"]["model_tokens"] for call in seat.calls()]
+    assert statuses.count(200) == len(spent) > 0
+    assert sum(spent) <= 20_000
+
+
 @with_budget(model_microusd=1_000)
 def test_money_is_counted_by_the_price_table(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="ok", usage=(50, 10)))

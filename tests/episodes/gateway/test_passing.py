@@ -139,6 +139,10 @@ def test_many_streams_at_once_lose_nothing(client: ControlClient, script: Script
     ):
         rooms = [one.directory, two.directory, three.directory, four.directory] * 50
         assert list(threads.map(ask, rooms)) == [20] * 200
+        for episode in (one, two, three, four):
+            episode.close()
+            calls = [event for event in episode.events if event["kind"] == "model_call"]
+            assert [call["status"] for call in calls] == [200] * 50, "and all are in the traces"
 
 
 def test_the_key_is_nowhere_but_in_the_service(
