@@ -7,18 +7,18 @@ official slim image where a registry answers, and is made of Debian packages whe
 from __future__ import annotations
 
 import re
-import tarfile
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import IO
 
 from runner.core.errors import InputError
 from runner.engines.docker_daemon import Daemon
 from runner.engines.images import debian_base
 from runner.engines.images.build import build, pull, tag
+from runner.engines.images.context import write_context
 from runner.engines.images.sdk_folder import lay_out_sdk, sdk_digest
 
 NAME = "glovebox/agent-python"
@@ -77,9 +77,10 @@ def _build(progress: Callable[[str], None], daemon: Daemon) -> str:
     reference = _reference(recipe, base)
     progress(f"building the image {reference}")
     arguments = {"BASE": base.reference, "PACKAGES": base.packages_folder}
-    with tempfile.TemporaryFile() as context:
-        _write_context(context, machine=daemon.info()["Architecture"])
-        context.seek(0)
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as context:
+        lay_out_sdk(Path(folder, "sdk"), python=PYTHON, machine=daemon.info()["Architecture"])
+        shutil.copy(FOLDER / "Dockerfile", folder)
+        write_context(Path(folder), context)
         build(daemon, context, reference, arguments, network=False)
     return _call_latest(daemon, reference)
 
@@ -124,20 +125,3 @@ def _dockerfile() -> str:
         return (FOLDER / "Dockerfile").read_text("utf-8")
     except FileNotFoundError as error:
         raise InputError(f"{FOLDER} is missing; images are built from a checkout of this project") from error
-
-
-def _write_context(context: IO[bytes], machine: str) -> None:
-    with tempfile.TemporaryDirectory() as folder, tarfile.open(fileobj=context, mode="w") as archive:
-        sdk = Path(folder, "sdk")
-        lay_out_sdk(sdk, python=PYTHON, machine=machine)
-        for file in sorted(sdk.rglob("*")):
-            archive.add(file, f"sdk/{file.relative_to(sdk)}", recursive=False, filter=_plain)
-        archive.add(FOLDER / "Dockerfile", "Dockerfile", filter=_plain)
-
-
-def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Keep the content alone, so that equal contents make equal images."""
-    entry.uid = entry.gid = entry.mtime = 0
-    entry.uname = entry.gname = ""
-    entry.mode = 0o755 if entry.isdir() else 0o644
-    return entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from docker.utils import tar as make_context
 
 from runner.core.errors import InputError
 from runner.engines.docker_daemon import Daemon
+from runner.engines.images.agent_node import NAME as AGENT_NODE
+from runner.engines.images.agent_node import build_agent_node
 from runner.engines.images.agent_python import NAME as AGENT_PYTHON
 from runner.engines.images.agent_python import build_agent_python
 from runner.engines.images.agent_shell import NAME as AGENT_SHELL
@@ -22,6 +24,12 @@ from runner.engines.images.build import build
 NAME = "glovebox/agent-folder"
 MADE_FROM = "glovebox.made_from"
 """Label of an image: the folder, so that one can tell when its content has changed."""
+
+_BASES: Mapping[str, Callable[[Callable[[str], None], Daemon], str]] = {
+    AGENT_NODE: build_agent_node,
+    AGENT_PYTHON: build_agent_python,
+    AGENT_SHELL: build_agent_shell,
+}
 
 
 def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) -> str:
@@ -54,9 +62,8 @@ def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) 
 
 def _base(dockerfile: str, progress: Callable[[str], None], daemon: Daemon) -> str:
     """Make sure of the image of ours that a Dockerfile begins from: whoever does so means today's."""
-    if AGENT_PYTHON in dockerfile:
-        return build_agent_python(progress, daemon)
-    return build_agent_shell(progress, daemon) if AGENT_SHELL in dockerfile else ""
+    made = (make(progress, daemon) for name, make in _BASES.items() if name in dockerfile)
+    return next(made, "")
 
 
 def references(folder: Path, bases: Iterable[str]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.engines.docker_daemon import Daemon
-from runner.engines.images import agent_python, agent_shell, folder
+from runner.engines.images import agent_node, agent_python, agent_shell, folder
 
 
 def old_tags(daemon: Daemon) -> list[str]:
@@ -17,8 +17,8 @@ def old_tags(daemon: Daemon) -> list[str]:
         InputError: what an image is made of is not here, so that no image can be judged.
         InfraError: the daemon does not answer.
     """
-    current = agent_python.current_references() | {agent_shell.REFERENCE}
-    ours = (agent_python.NAME, agent_shell.NAME)
+    current = agent_python.current_references() | {agent_shell.REFERENCE, agent_node.current_reference()}
+    ours = (agent_python.NAME, agent_shell.NAME, agent_node.NAME)
     old = []
     for reference, labels in daemon.images_of((*ours, folder.NAME)):
         repository, _, tag = reference.partition(":")

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.engines.docker_daemon import Daemon
+from runner.engines.images.agent_node import build_agent_node
 from runner.engines.images.agent_python import build_agent_python
 from runner.engines.images.agent_shell import build_agent_shell
+from tests.conformance.agents.compiled import lay_out_cpp, lay_out_typescript
 
 FOLDER = Path(__file__).parent
 
@@ -53,6 +55,21 @@ LANGUAGES = (
         way="SDK, gRPC calls",
         lay_out=_copied("python"),
         command=("python3", "/agent/asyncio_agent.py"),
+    ),
+    Language(
+        name="TypeScript",
+        way="SDK, gRPC stream",
+        lay_out=lay_out_typescript,
+        command=("node", "/agent/agent.js"),
+        base=build_agent_node,
+        needs=("node", "npm"),
+    ),
+    Language(
+        name="C++",
+        way="generated code, gRPC stream",
+        lay_out=lay_out_cpp,
+        command=("/agent/agent",),
+        needs=("g++", "make", "pkg-config", "protoc", "grpc_cpp_plugin"),
     ),
     Language(
         name="shell, curl",

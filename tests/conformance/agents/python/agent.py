@@ -99,5 +99,13 @@ class Interpreter:
         return {"cancelled": True}
 
 
+class Scripted:
+    """The same for `agent:Scripted`: works in a session of its own beside the one it is given."""
+
+    def run(self, _: Session) -> None:
+        """Work, and tell."""
+        print(json.dumps(Interpreter().work()))
+
+
 if __name__ == "__main__":
     print(json.dumps(Interpreter().work()))

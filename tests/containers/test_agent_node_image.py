@@ -1,0 +1,70 @@
+"""The image for agents in TypeScript, and a folder that begins from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from docker import APIClient
+
+from runner.engines.docker import DockerEngine
+from runner.engines.docker_daemon import Daemon
+from runner.engines.engine import AgentKind, AgentSource, BoxSpec
+from runner.engines.images.agent_node import NAME, build_agent_node
+from tests.parts.npm import require_npm
+
+pytestmark = pytest.mark.docker
+
+MIB = 1024 * 1024
+AGENT = """\
+import { RawJson } from "glovebox-agent";
+const one: RawJson = new RawJson("1.0");
+console.log(one.text);
+"""
+DOCKERFILE = f"""\
+FROM {NAME}
+COPY package.json tsconfig.json agent.ts /agent/
+RUN ["node", "/node_modules/typescript/bin/tsc", "--project", "/agent"]
+CMD ["node", "/agent/agent.js"]
+"""
+TSCONFIG = '{"compilerOptions": {"strict": true, "module": "nodenext", "target": "es2022"}}'
+
+
+@pytest.fixture(scope="module")
+def reference() -> str:
+    require_npm()
+    daemon = Daemon()
+    try:
+        return build_agent_node(lambda _: None, daemon)
+    finally:
+        daemon.close()
+
+
+def test_it_is_not_built_twice_and_has_a_name_for_dockerfiles(reference: str, daemon: APIClient) -> None:
+    said: list[str] = []
+    connection = Daemon()
+    daemon.remove_image(f"{NAME}:latest")
+    assert build_agent_node(said.append, connection) == reference
+    connection.close()
+    assert said == []
+    latest, built = (daemon.inspect_image(name) for name in (f"{NAME}:latest", reference))  # type: ignore[no-untyped-call]
+    assert latest["Id"] == built["Id"]
+    assert built["Size"] < 160 * MIB
+
+
+def test_a_folder_compiles_and_runs_without_a_network(
+    reference: str, docker_engine: DockerEngine, tmp_path: Path, gloves: Path
+) -> None:
+    (tmp_path / "agent.ts").write_text(AGENT)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    (tmp_path / "tsconfig.json").write_text(TSCONFIG)
+    (tmp_path / "Dockerfile").write_text(DOCKERFILE)
+    image = docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(tmp_path)))
+    box = docker_engine.start(BoxSpec(image=image, gloves=gloves))
+    try:
+        ended = box.wait(20_000)
+        assert ended is not None
+        output = box.close()
+        assert (ended.code, output.stdout, output.stderr) == (0, b"1.0\n", b"")
+    finally:
+        box.close()
