@@ -6,7 +6,7 @@ import json
 
 import click
 from glovebox_agent.builtin import BUILTIN
-from glovebox_agent.scaffolds.table import SCAFFOLDS
+from glovebox_agent.scaffolds.table import WITH_MODEL
 
 from runner.benchmarks.table import BENCHMARKS
 from runner.engines.table import ENGINES
@@ -22,7 +22,7 @@ def list_all(as_json: bool) -> None:
     """List what there is: benchmarks, agents, engines, worlds, fault families, profiles, scorers."""
     tables = {
         "benchmarks": sorted(BENCHMARKS),
-        "agents": sorted((*BUILTIN, *SCAFFOLDS)),
+        "agents": sorted((*BUILTIN, *WITH_MODEL)),
         "engines": sorted(ENGINES),
         "worlds": sorted(WORLDS),
         "faults": sorted(FAMILIES),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glovebox_agent.builtin import BUILTIN
-from glovebox_agent.scaffolds.table import SCAFFOLDS
+from glovebox_agent.scaffolds.table import WITH_MODEL
 
 from runner.core.errors import InputError
 from runner.engines.engine import AgentKind, AgentSource
@@ -46,7 +46,7 @@ def name_agents(given: Sequence[str]) -> tuple[NamedAgent, ...]:
 
 def is_scaffold(agent: NamedAgent) -> bool:
     """Tell whether an agent asks a model that the run names."""
-    return agent.source.kind is AgentKind.BUILTIN and agent.source.name in SCAFFOLDS
+    return agent.source.kind is AgentKind.BUILTIN and agent.source.name in WITH_MODEL
 
 
 def _name(text: str) -> NamedAgent:
@@ -58,7 +58,7 @@ def _name(text: str) -> NamedAgent:
 
 
 def _source(what: str) -> AgentSource:
-    if what in BUILTIN or what in SCAFFOLDS:
+    if what in BUILTIN or what in WITH_MODEL:
         return AgentSource(AgentKind.BUILTIN, what)
     folder = Path(what)
     if folder.is_dir():
@@ -69,7 +69,7 @@ def _source(what: str) -> AgentSource:
         return AgentSource(AgentKind.MODULE, what)
     if what.startswith((".", "/")):
         raise InputError(f"there is no folder {what}")
-    near = difflib.get_close_matches(what, (*BUILTIN, *SCAFFOLDS), n=1, cutoff=0.8)
+    near = difflib.get_close_matches(what, (*BUILTIN, *WITH_MODEL), n=1, cutoff=0.8)
     if near:
         raise InputError(f"no agent is called {what!r}; did you mean {near[0]}? (an image: {what}:latest)")
     return AgentSource(AgentKind.IMAGE, what)

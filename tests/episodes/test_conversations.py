@@ -84,12 +84,6 @@ def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def events_of(run: Path) -> list[dict[str, Any]]:
-    """Return the events of the only trace."""
-    (trace,) = (run / "traces").rglob("*.jsonl")
-    return [json.loads(json.loads(line)["event"]) for line in trace.read_text().splitlines()]
-
-
 def test_its_oracle_is_proven(suite: Path) -> None:
     told = glovebox_json("suite", "validate", str(suite), "--json")
     assert (told["tasks"], told["oracles_proven"]) == (1, 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 from glovebox_agent.builtin import BUILTIN
 from glovebox_agent.errors import UsageError
-from glovebox_agent.scaffolds.table import SCAFFOLDS
+from glovebox_agent.scaffolds.table import WITH_MODEL
 
 _PREFIX = "builtin:"
 REPLAYING = ("oracle", "script")
@@ -30,7 +30,7 @@ def load_agent(name: str, calls_file: str | None = None, model: str | None = Non
         Exception: whatever the agent's own module or class raises.
     """
     cls = load_class(name)
-    if name.removeprefix(_PREFIX) in SCAFFOLDS:
+    if name.removeprefix(_PREFIX) in WITH_MODEL:
         if model is None:
             raise UsageError(f"{name} asks a model: name it with --model")
         return cls(_chat_model(model))
@@ -57,7 +57,7 @@ def _path_of(name: str) -> str:
     if not name.startswith(_PREFIX):
         return name
     short = name.removeprefix(_PREFIX)
-    known = {**BUILTIN, **SCAFFOLDS}
+    known = {**BUILTIN, **WITH_MODEL}
     if short not in known:
         raise UsageError(f"no agent is called {short!r}; there are: {', '.join(known)}")
     return known[short]

@@ -6,7 +6,7 @@ from glovebox_agent.errors import Ended
 from glovebox_agent.scaffolds.chat_model import Model, Said, WorkOver, tool_schema
 from glovebox_agent.scaffolds.context import Context
 from glovebox_agent.scaffolds.moves import GIVE_UP, carry_out, prompt
-from glovebox_agent.seat import JsonObject, Seat
+from glovebox_agent.seat import JsonObject, Seat, Tool
 
 TURNS_MAX = 64
 """Of the model. A task's own budget is meant to end the work before."""
@@ -14,6 +14,11 @@ TURNS_MAX = 64
 
 class React:
     """Native tool calling; an answer without calls is the answer to the task."""
+
+    PROMPT = "react"
+    """Name of the file with what the model is told first."""
+    OWN_TOOLS: tuple[Tool, ...] = (GIVE_UP,)
+    """Offered beside those of the seat."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -35,11 +40,12 @@ class React:
 
     def _opening(self, seat: Seat) -> Context:
         return Context(
-            {"role": "system", "content": prompt("react")}, {"role": "user", "content": seat.task.instruction}
+            {"role": "system", "content": prompt(self.PROMPT)},
+            {"role": "user", "content": seat.task.instruction},
         )
 
     def _work(self, seat: Seat, context: Context) -> None:
-        tools = [tool_schema(tool) for tool in (*seat.task.tools, GIVE_UP)]
+        tools = [tool_schema(tool) for tool in (*seat.task.tools, *self.OWN_TOOLS)]
         for _ in range(TURNS_MAX):
             said = self._model.ask(context.messages(), tools)
             if not said.calls:

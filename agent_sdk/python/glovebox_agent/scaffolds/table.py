@@ -15,3 +15,9 @@ SCAFFOLDS: Mapping[str, str] = {
     "single_shot": "glovebox_agent.scaffolds.single_shot:SingleShot",
 }
 """Name → ``"module:Class"``, made with a :class:`~glovebox_agent.scaffolds.chat_model.ChatModel`."""
+
+PLAYERS: Mapping[str, str] = {"simulated_user": "glovebox_agent.scaffolds.simulated_user:SimulatedUser"}
+"""Those who ask a model too, but sit beside an agent rather than work on a task."""
+
+WITH_MODEL: Mapping[str, str] = {**SCAFFOLDS, **PLAYERS}
+"""Everybody who is made with a model."""

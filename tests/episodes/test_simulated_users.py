@@ -1,0 +1,89 @@
+"""A model plays the user of an agent that asks a model too: live, recorded, replayed, each paid for apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runner.testing.scripted_models import AskedOfModel, ScriptedModels
+from runner.testing.scripted_replies import ScriptedReply, ToolUse
+from tests.episodes.test_conversations import HELPED
+from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.models import KEY
+
+WISH = "Please write the word one into /a.txt."
+
+
+def as_user(heard: str) -> ScriptedReply:
+    """Want something, look whether it was done, and be content."""
+    if "written" in heard:
+        return ScriptedReply(text="Thank you. ENOUGH", usage=(30, 5))
+    return ScriptedReply(text=WISH, usage=(30, 5))
+
+
+def as_agent(messages: list[dict[str, Any]]) -> ScriptedReply:
+    """Do what was asked for, then say so."""
+    if messages[-1]["role"] == "tool":
+        return ScriptedReply(text="It is written.", usage=(40, 3))
+    call = ToolUse("write_file", {"path": "/a.txt", "content": "one"}, "call_1")
+    return ScriptedReply(tools=(call,), usage=(40, 7))
+
+
+def both(asked: AskedOfModel) -> ScriptedReply:
+    """Answer as whoever the first message says this is."""
+    messages = asked.request["messages"]
+    if asked.request["model"] == "m-user":
+        assert "a person who talks" in str(messages[0]["content"])
+        return as_user(str(messages[-1]["content"]))
+    assert WISH in str(messages[1]["content"])
+    return as_agent(messages)
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[ScriptedModels]:
+    with ScriptedModels(both) as models:
+        yield models
+
+
+@pytest.fixture
+def folder(provider: ScriptedModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with the task and a configuration that names the provider."""
+    monkeypatch.setenv("PROVIDER_KEY", KEY)
+    upstream = {"name": "scripted", "address": provider.address, "models": ["m-*"], "key_env": "PROVIDER_KEY"}
+    (tmp_path / "talk.jsonl").write_text(json.dumps(HELPED) + "\n", encoding="utf-8")
+    for mode in ("record", "replay"):
+        models = {"mode": mode, "upstreams": [upstream], "cassette": str(tmp_path / "cassette")}
+        (tmp_path / f"{mode}.yaml").write_text(yaml.safe_dump({"models": models}), encoding="utf-8")
+    return tmp_path
+
+
+def played(folder: Path, mode: str) -> Any:
+    """Run the task once and return its row, with the digest of all."""
+    out = folder / mode
+    told = glovebox_json(
+        *("run", str(folder / "talk.jsonl"), "-a", "react", "--model", "m-agent", "--engine", "process"),
+        *("--seat", "user=simulated_user,m-user", "--config", str(folder / f"{mode}.yaml")),
+        *("--json", "--out", str(out)),
+    )
+    assert [agent["successes"] for agent in told["agents"]] == [1]
+    return json.loads((out / "episodes.jsonl").read_text())
+
+
+def test_a_talk_of_two_models_is_recorded_and_replayed_to_the_same_trace(
+    folder: Path, provider: ScriptedModels
+) -> None:
+    live = played(folder, "record")
+    asked = len(provider.asked)
+    assert played(folder, "replay")["trace_digest"] == live["trace_digest"]
+    assert len(provider.asked) == asked
+
+
+def test_a_user_who_asks_an_unnamed_model_is_refused_at_once(folder: Path) -> None:
+    words = ("run", str(folder / "talk.jsonl"), "-a", "noop", "--seat", "user=simulated_user")
+    glovebox(*words, "--config", str(folder / "record.yaml"), "--out", str(folder / "none"), status=2)
+    assert not (folder / "none").exists()
