@@ -9,14 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from runner.core.episode_spec import EpisodeSpec, SeatSpec
-from runner.core.fault_plan import FaultRule
-from runner.core.json_values import JsonObject
-from runner.core.ledger import Budget
+from runner.agents.scene import Scene, read_record
+from runner.core.episode_spec import EpisodeSpec
 from runner.core.turns import Turn
 
 VECTORS_FOLDER = Path(__file__).parent / "vectors"
-PROFILE = "native"
 
 Observation = Mapping[str, Any]
 """What an agent tells of one step; its forms are in ``docs/agent_conformance.md``."""
@@ -30,23 +27,15 @@ class ScriptedTurn:
     tools: tuple[str, ...] = ()
     """Names of the world's tools that come with it and were not there before."""
 
-    @property
-    def instruction(self) -> str:
-        """The script as the agent gets it."""
-        return json.dumps({"steps": self.steps}, ensure_ascii=False)
+    def said(self) -> Turn:
+        """Return it as the agent gets it."""
+        return Turn(json.dumps({"steps": self.steps}, ensure_ascii=False), self.tools)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vector:
+class Vector(Scene):
     """What an agent is to do, and what it has to observe."""
 
-    name: str
-    behaviour: str
-    """What it proves, in words."""
-    world: str
-    initial_state: JsonObject
-    fault_plan: Sequence[Mapping[str, Any]] = ()
-    budget: Mapping[str, int]
     turns: tuple[ScriptedTurn, ...]
     """At least one."""
     observations: Sequence[Observation]
@@ -67,25 +56,7 @@ class Vector:
         Args:
             wall_ms: for how long it may go on, milliseconds.
         """
-        first, *rest = self.turns
-        seat = SeatSpec(
-            instruction=first.instruction,
-            budget=Budget(**self.budget, wall_ms=wall_ms),
-            further_turns=tuple(Turn(turn.instruction, turn.tools) for turn in rest),
-        )
-        faults = (
-            FaultRule(index, rule["fault_type"], rule.get("trigger", {}), payload=rule.get("payload", {}))
-            for index, rule in enumerate(self.fault_plan)
-        )
-        return EpisodeSpec(
-            episode_id=self.name,
-            world=self.world,
-            profile=PROFILE,
-            initial_state=self.initial_state,
-            fault_plan=tuple(faults),
-            seed=1,
-            seats=(seat,),
-        )
+        return self.open_for([turn.said() for turn in self.turns], wall_ms)
 
 
 @cache
@@ -95,18 +66,6 @@ def load_vectors() -> tuple[Vector, ...]:
 
 
 def _read(path: Path) -> Vector:
-    record = _spelt_out(json.loads(path.read_text(encoding="utf-8")))
+    record = read_record(path)
     turns = tuple(ScriptedTurn(**{**turn, "tools": tuple(turn.get("tools", ()))}) for turn in record["turns"])
     return Vector(**{**record, "turns": turns})
-
-
-def _spelt_out(value: Any) -> Any:
-    """Return the value with every ``{"repeat": TEXT, "times": N}`` in it as the text it stands for."""
-    match value:
-        case {"repeat": str(text), "times": int(times), **rest} if not rest:
-            return text * times
-        case dict():
-            return {name: _spelt_out(inner) for name, inner in value.items()}
-        case list():
-            return [_spelt_out(inner) for inner in value]
-    return value

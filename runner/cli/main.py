@@ -15,6 +15,7 @@ from runner.core.errors import InfraError, InputError
 from runner.version import __version__
 
 COMMANDS = {
+    "agent": "runner.cli.agent:agent",
     "attribute": "runner.cli.attribute:attribute",
     "board": "runner.cli.board:board",
     "clean": "runner.cli.clean:clean",

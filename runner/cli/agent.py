@@ -1,0 +1,99 @@
+"""``glovebox agent``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from runner.agents.check import Check, Finding, Verdict
+from runner.agents.init import languages, lay_out, next_commands
+from runner.engines.engine import EngineOptions
+from runner.report.safe_text import safe
+
+FAILED = 1
+
+
+@click.group()
+def agent() -> None:
+    """Begin an agent of your own, in any language, and try it."""
+
+
+@agent.command()
+@click.option("--language", type=click.Choice(languages()), required=True, help="Of the agent.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+def init(language: str, folder: Path) -> None:
+    """Write a small working agent into FOLDER: its program, a Dockerfile and a test.
+
+    \b
+      glovebox agent init --language python my-agent
+      cd my-agent
+      glovebox agent check .
+    """
+    files = lay_out(language, folder)
+    click.echo(f"{folder} holds {', '.join(files)}. Next:")
+    click.echo(f"  cd {folder}")
+    for command in next_commands(language):
+        click.echo(f"  {command}")
+
+
+@agent.command()
+@click.argument("agent_name", metavar="AGENT")
+@click.option("--scripts", is_flag=True, help="AGENT carries out scripts: compare what it observes.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this condition, or vector. Repeatable.")
+@click.option("--engine", default="auto", show_default=True, help="docker, bubblewrap, process, or auto.")
+@click.option("--runtime", default=None, help="Container runtime of the docker engine, such as runsc.")
+@click.option("--wall-time-s", default=60.0, show_default=True, help="For each, seconds.")
+@click.option("--i-trust-this-agent", is_flag=True, help="Let the process engine run any agent.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def check(
+    agent_name: str,
+    scripts: bool,
+    only: tuple[str, ...],
+    engine: str,
+    runtime: str | None,
+    wall_time_s: float,
+    i_trust_this_agent: bool,
+    as_json: bool,
+) -> int:
+    """Put AGENT under every condition that a seat may bring, and say how it came through.
+
+    AGENT is what `glovebox run --agent` takes: a folder with a Dockerfile, an image, module:Class, a
+    built-in name. It is looked at from outside: it has to end by itself, to end its work or to have it
+    ended, to send nothing that the wall refuses, and not to crash. What it answers is its own business.
+
+    \b
+      glovebox agent check ./my-agent
+      glovebox agent check my_agent:Agent --engine bubblewrap --only big_result
+
+    "not met" is a condition that the agent did not bring about: one that calls no tool meets no failure.
+    Exit status 1 when something failed.
+    """
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    options = EngineOptions(runtime=runtime, trust=i_trust_this_agent, progress=say)
+    findings = []
+    with Check.of(agent_name, engine, options, round(wall_time_s * 1000), say) as made:
+        for finding in made.by_scripts(only) if scripts else made.under_conditions(only):
+            findings.append(finding)
+            if not as_json:
+                click.echo(_line(finding))
+    failed = sum(finding.verdict is Verdict.FAILS for finding in findings)
+    if as_json:
+        click.echo(json.dumps({"agent": agent_name, "failed": failed, "findings": _told(findings)}, indent=2))
+    else:
+        held = sum(finding.verdict is Verdict.HOLDS for finding in findings)
+        click.echo(f"{held} of {len(findings)} held, {failed} failed")
+    return FAILED if failed else 0
+
+
+def _line(finding: Finding) -> str:
+    return f"{finding.verdict.value:8}{finding.name:18}{finding.behaviour}: {safe(finding.detail)}"
+
+
+def _told(findings: list[Finding]) -> list[dict[str, object]]:
+    return [{**asdict(finding), "verdict": finding.verdict.value} for finding in findings]

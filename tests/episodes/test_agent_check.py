@@ -1,0 +1,150 @@
+"""`glovebox agent`: what it writes works, and what it checks is seen from outside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.agents.check import Check, Finding, Verdict
+from runner.agents.condition import load_conditions
+from runner.agents.init import languages, lay_out, next_commands
+from runner.core.errors import InputError
+from runner.engines.engine import EngineOptions
+from runner.engines.process import ProcessEngine
+from runner.orchestrator.agents import name_agents
+from runner.orchestrator.service_pool import ServicePool
+from tests.parts.commands import glovebox, glovebox_json
+
+AGENTS = Path(__file__).parent / "agents"
+INTERPRETER = Path(__file__).parents[1] / "conformance" / "agents" / "python"
+
+SOON_MS = 10_000
+
+Look = Callable[..., list[Finding]]
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ServicePool]:
+    with ServicePool(1) as services:
+        yield services
+
+
+@pytest.fixture
+def look(pool: ServicePool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
+    """Puts an agent of ours under conditions, by their names."""
+    monkeypatch.chdir(AGENTS)
+    engine = ProcessEngine(EngineOptions(trust=True))
+
+    def look(agent: str, *names: str, wall_ms: int = SOON_MS) -> list[Finding]:
+        image = engine.prepare(name_agents([agent])[0].source)
+        return list(Check(engine, image, pool, wall_ms).under_conditions(names))
+
+    yield look
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("agent", "condition", "detail"),
+    [
+        ("clumsy_agents:FallsOverFailures", "denied", "it ended with exit status 1: AttributeError"),
+        ("clumsy_agents:AnswersAtLength", "big_result", "refused, too_large: "),
+        (
+            "clumsy_agents:MissesTheEnd",
+            "budget_end",
+            "it ended with exit status 1: glovebox_agent.errors.Ended",
+        ),
+        ("clumsy_agents:SendsRubbish", "plain", "1 of its messages were refused (malformed)"),
+        ("clumsy_agents:Lingers", "plain", "it went on for 2 s after its work had ended"),
+        ("bad_agents:ExitsEarly", "plain", "it ended without submitting or giving up"),
+        ("bad_agents:ExitsWithStatus", "plain", "it ended with exit status 41"),
+        ("bad_agents:PrintsOneGigabyte", "plain", "it printed 1048576000 bytes on standard output"),
+    ],
+)
+def test_what_an_agent_should_not_do_is_named(look: Look, agent: str, condition: str, detail: str) -> None:
+    (finding,) = look(agent, condition)
+    assert finding.verdict is Verdict.FAILS
+    assert detail in finding.detail
+
+
+def test_an_agent_that_does_not_end_is_said_to_be_still_at_work(look: Look) -> None:
+    (finding,) = look("bad_agents:Hangs", "plain", wall_ms=1_500)
+    assert (finding.verdict, finding.detail) == (
+        Verdict.FAILS,
+        "it was still at work when its time was over",
+    )
+
+
+def test_a_clumsy_agent_comes_through_fair_weather(look: Look) -> None:
+    (finding,) = look("clumsy_agents:FallsOverFailures", "plain")
+    assert (finding.verdict, finding.detail) == (Verdict.HOLDS, "finished, 1 call")
+
+
+def test_what_an_agent_did_not_bring_about_is_not_called_proven(look: Look) -> None:
+    by_name = {finding.name: finding for finding in look("noop", "denied", "turns", "budget_end")}
+    assert by_name["denied"].detail == "it made no call that a fault could meet"
+    assert by_name["budget_end"].detail == "it ended before its budget did"
+    assert [finding.verdict for finding in by_name.values()].count(Verdict.NOT_MET) == 2
+
+
+def test_a_name_that_there_is_not_is_answered_with_those_that_there_are(look: Look) -> None:
+    with pytest.raises(InputError, match="nothing to check is called 'plane'; there are: plain, timeout"):
+        look("noop", "plane")
+
+
+@pytest.mark.bubblewrap
+def test_the_python_template_comes_through_everything_in_a_box(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    glovebox("agent", "init", "--language", "python", str(tmp_path / "mine"))
+    monkeypatch.chdir(tmp_path / "mine")
+    for folder in (tmp_path, tmp_path / "mine"):
+        folder.chmod(0o755)
+    printed = glovebox("agent", "check", "agent:Agent", "--engine", "bubblewrap")
+    lines = printed.splitlines()
+    assert [line.split()[:2] for line in lines[:-1]] == [["ok", one.name] for one in load_conditions()]
+    assert lines[-1] == f"{len(load_conditions())} of {len(load_conditions())} held, 0 failed"
+
+
+def test_a_failure_is_told_as_json_and_by_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(AGENTS)
+    words = ("--engine", "process", "--i-trust-this-agent", "--only", "denied", "--json")
+    told = glovebox_json("agent", "check", "clumsy_agents:FallsOverFailures", *words, status=1)
+    (finding,) = told["findings"]
+    assert (told["failed"], finding["name"], finding["verdict"]) == (1, "denied", "failed")
+
+
+def test_an_agent_that_carries_scripts_out_is_held_to_every_observation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(AGENTS)
+    words = ("--scripts", "--engine", "process", "--i-trust-this-agent", "--only", "values")
+    told = glovebox_json("agent", "check", "clumsy_agents:Lingers", *words, "--json", status=1)
+    assert "it did not print one line with a JSON list" in told["findings"][0]["detail"]
+    monkeypatch.chdir(INTERPRETER)
+    assert glovebox("agent", "check", "agent:Scripted", *words).endswith("1 of 1 held, 0 failed\n")
+
+
+@pytest.mark.parametrize("language", languages())
+def test_every_template_says_how_to_go_on(language: str, tmp_path: Path) -> None:
+    files = lay_out(language, tmp_path / "new")
+    assert {"Dockerfile", "README.md", "tasks.jsonl", ".dockerignore"} <= set(files)
+    assert any(file.startswith("test") and file != "tasks.jsonl" for file in files)
+    commands = next_commands(language)
+    assert any(command.startswith("glovebox agent check") for command in commands)
+    assert any(command.startswith("glovebox run tasks.jsonl") for command in commands)
+
+
+def test_nothing_that_is_there_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("precious")
+    with pytest.raises(InputError, match="is not empty: choose a new folder"):
+        lay_out("python", tmp_path)
+    assert (tmp_path / "mine").read_text() == "precious"
+
+
+def test_the_task_that_comes_along_is_proven(tmp_path: Path) -> None:
+    lay_out("python", tmp_path)
+    told = json.loads(glovebox("suite", "validate", str(tmp_path / "tasks.jsonl"), "--json"))
+    assert (told["tasks"], told["oracles_proven"]) == (1, 1)
