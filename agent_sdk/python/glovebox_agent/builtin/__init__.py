@@ -14,7 +14,7 @@ BUILTIN: Mapping[str, str] = {
     "oracle": "glovebox_agent.builtin.oracle:Oracle",
     "policy_aware": "glovebox_agent.builtin.policy_aware:PolicyAware",
     "searcher": "glovebox_agent.builtin.searcher:Searcher",
-    "script": "glovebox_agent.builtin.oracle:Oracle",
+    "script": "glovebox_agent.builtin.script:Script",
     "schema_repair": "glovebox_agent.builtin.schema_repair:SchemaRepair",
 }
 """Name → ``"module:Class"``, imported when it is asked for."""
