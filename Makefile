@@ -94,6 +94,10 @@ agents: setup-dev images ## run every agent off the shelf against a scripted mod
 benchmarks: setup-dev ## prove public benchmarks whole, oracle and no-op, and print the figures
 	@.venv/bin/python -m tests.benchmarks
 
+.PHONY: benchmarks-parity
+benchmarks-parity: setup-dev ## play dbbench on SQLite and on MariaDB, and print where they differ
+	@.venv/bin/python -m tests.benchmarks.parity
+
 .PHONY: chaos
 chaos: setup-dev bubblewrap ## kill and break runs for some minutes, and print what was survived
 	@.venv/bin/python -m tests.chaos

@@ -15,10 +15,10 @@ PAGE = (ROOT / "docs" / "worlds.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## `(\w+)`[^\n]*\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
 
 
-OF_PACKAGES = {"tau2_telecom"} | {
+OF_PACKAGES = {"sql_mariadb", "tau2_telecom"} | {
     name for name in WORLDS.table if hasattr(WORLDS.load(name), "checks_itself")
 }
-"""Worlds whose tools are those of somebody else's package, which describes them."""
+"""Worlds whose tools are those of somebody else's package, which describes them, or of another world."""
 OURS = [world for world in WORLDS.table if world not in OF_PACKAGES]
 
 

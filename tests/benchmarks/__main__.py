@@ -40,6 +40,7 @@ class Proof:
 
 PROOFS = (
     Proof("dbbench:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
+    Proof("dbbench:mariadb:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
     Proof("bfcl:multi_turn_base", oracle=200, noop=0, one_call_less=0),
     Proof("bfcl:multi_turn_miss_func", oracle=200, noop=0, one_call_less=0),
     Proof("bfcl:multi_turn_miss_param", oracle=200, noop=0, one_call_less=0),

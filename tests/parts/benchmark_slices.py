@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,7 @@ from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
 from snapshots.almanac.benchmark import build_almanac
 from tests.parts.benchmark_data import SAMPLES
+from tests.parts.mariadb import has_mariadb
 
 _SAMPLE = Path(__file__).parents[2] / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
 _BFCL = ("bfcl_eval", "mpmath", "overrides", "rank_bm25")
@@ -32,7 +34,7 @@ SLICES: Mapping[str, tuple[str, ...]] = {
         "bfcl:memory_kv",
         "bfcl:memory_rec_sum",
     ),
-    "dbbench": (f"dbbench:{SAMPLES / 'dbbench.jsonl'}",),
+    "dbbench": (f"dbbench:{SAMPLES / 'dbbench.jsonl'}", "dbbench:mariadb:{made}/on_mariadb.jsonl"),
     "native": (f"native:{_SAMPLE}",),
     "tau2": ("tau2:telecom",),
     "toolmisuse": ("toolmisuse:{made}/toolmisuse:dev",),
@@ -72,6 +74,8 @@ def slices(
         missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
         assert not (missing and os.environ.get("CI")), f"{missing} not installed: scripts/setup-benchmarks"
         for argument in () if missing else SLICES[name]:
+            if argument.startswith("dbbench:mariadb:") and not has_mariadb():
+                continue
             cases = load_suite(argument.format(made=made)).cases
             played = [case for case in cases if _can_be_played(case, with_calls)]
             for case in played[:: max(1, len(played) // tasks)][:tasks]:
@@ -87,6 +91,7 @@ def _can_be_played(case: Case, with_calls: bool) -> bool:
 def make(made: Path) -> None:
     """Make the suites that are not there before they are made."""
     build_almanac(made / "almanac")
+    shutil.copy(SAMPLES / "dbbench.jsonl", made / "on_mariadb.jsonl")
     sizes = {"train": 0, "dev": 8, "test_public": 0}
     GENERATORS.load("toolmisuse")("small", 1, made / "toolmisuse", splits=sizes)
 

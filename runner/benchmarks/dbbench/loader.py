@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from runner.benchmarks.cases import cases_of
@@ -12,8 +13,11 @@ from runner.benchmarks.records import validated
 from runner.core.errors import InputError
 from runner.core.json_values import JsonObject
 from runner.core.task import About, Case, Suite
+from runner.worlds.sql_mariadb import preload
 
 SPLITS = ("standard", "dev")
+MARIADB = "mariadb"
+"""Before the path: plays MySQL by MariaDB and not by SQLite."""
 INSIDE = Path("data", "dbbench")
 """Where a checkout of AgentBench has its files."""
 ABOUT = About(
@@ -24,13 +28,17 @@ ABOUT = About(
 
 
 class DbBench:
-    """Argument: ``PATH[:SPLIT]``, a file of records, a folder of such files, or a checkout of AgentBench."""
+    """Argument: ``[mariadb:]PATH[:SPLIT]``: a file of records, a folder of them, a checkout of AgentBench."""
 
     def load(self, argument: str) -> Suite:
         """Return the records as a suite; every task is opened once, so that none fails later."""
+        first, _, rest = argument.partition(":")
+        on_mariadb = first == MARIADB
+        argument = rest if on_mariadb else argument
         if not argument:
             raise InputError(
-                "dbbench needs its records: dbbench:FILE, or dbbench:CHECKOUT of THUDM/AgentBench"
+                "dbbench needs its records: dbbench:FILE, or dbbench:CHECKOUT of THUDM/AgentBench; "
+                "with dbbench:mariadb:FILE they are played by MariaDB"
             )
         path = _file(argument)
         records = [validated(record, Record) for record in read_records(path)]
@@ -38,7 +46,12 @@ class DbBench:
             raise Unreadable(Place(path), Problem.NOT_FOUND, "holds no task")
         # Records have no names, so they are called by their place, as the original does.
         named = [Placed((f"{path.stem}-{at}", each.value), each.place) for at, each in enumerate(records)]
-        return Suite(f"dbbench:{path.stem}", cases_of(named, _case), about=ABOUT)
+        # Opened in SQLite, so that no server is started to read a file.
+        cases = cases_of(named, _case)
+        if not on_mariadb:
+            return Suite(f"dbbench:{path.stem}", cases, about=ABOUT)
+        preload()
+        return Suite(f"dbbench:mariadb:{path.stem}", tuple(map(_on_mariadb, cases)), about=ABOUT)
 
     def recognises(self, record: JsonObject) -> bool:
         """Look for two keys that no other format has."""
@@ -47,6 +60,10 @@ class DbBench:
 
 def _case(named: tuple[str, Record]) -> Case:
     return case_of(*named)
+
+
+def _on_mariadb(case: Case) -> Case:
+    return replace(case, task=replace(case.task, world="sql_mariadb"))
 
 
 def _file(argument: str) -> Path:

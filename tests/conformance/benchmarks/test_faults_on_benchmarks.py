@@ -20,7 +20,7 @@ from runner.orchestrator.config import run_config
 from runner.orchestrator.launch import start_run
 from runner.records.row import EpisodeRow
 from runner.scorers.table import score_evidence
-from tests.parts.benchmark_slices import NEEDS, SILENT, play, slices
+from tests.parts.benchmark_slices import NEEDS, SILENT, make, play, slices
 from tests.parts.folders import short_folder
 from tests.parts.installed import installed
 
@@ -79,6 +79,7 @@ def played() -> Iterator[Sequence[Played]]:
     """All of it in one run."""
     with short_folder() as place:
         made = Path(place)
+        make(made)
         chosen = list(_chosen(made))
         suite = Suite("faulted", tuple(case for _, case, _ in chosen))
         rows = {row.name.task: row for row in play(made / "run", suite, ("oracle",), concurrency=2)}

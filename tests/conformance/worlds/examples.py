@@ -26,6 +26,8 @@ class Example:
     """States that the world says it cannot live in."""
     needs: tuple[str, ...] = ()
     """Packages of others that it lives on."""
+    on_mariadb: bool = False
+    """Whether it lives on a server, too."""
 
 
 def _call(tool: str, /, **arguments: Any) -> ToolCall:
@@ -171,6 +173,35 @@ EXAMPLES: Mapping[str, Example] = {
             _call("execute_sql", query="SELECT"),
             _call("execute_sql", query="ATTACH DATABASE '/tmp/x' AS x"),
             _call("execute_sql", query="SELECT datetime('now')"),
+            _call("execute_sql", query="DESCRIBE nothing"),
+            _call("execute_sql", query="SELECT 'open"),
+            _call("execute_sql", query="SELECT 1; SELECT 2"),
+        ),
+        unlivable=({"tables": {}}, {"tables": [{"name": "a", "columns": ["b"], "rows": [[1]]}]}),
+    ),
+    "sql_mariadb": Example(
+        on_mariadb=True,
+        state={
+            "tables": [
+                {"name": "Two words", "columns": ["Name", "Note"], "rows": [["Ann", None], ["Bé", "x"]]}
+            ]
+        },
+        reading=(
+            _call("execute_sql", query="SELECT Name FROM `Two words` WHERE Name REGEXP 'b'"),
+            _call("execute_sql", query="SHOW CREATE TABLE `Two words`"),
+            _call("execute_sql", query="SELECT NOW(), RAND()"),
+            _call("execute_sql", query="COMMIT;"),
+        ),
+        changing=(
+            _call("execute_sql", query="INSERT IGNORE INTO `Two words` VALUES ('It\\'s', NULL)"),
+            _call("execute_sql", query='UPDATE `Two words` SET Note = "y" WHERE Name = "ann"'),
+            _call("execute_sql", query="CREATE TABLE other (a INT)"),
+            _call("execute_sql", query="INSERT INTO other VALUES (9), (NULL)"),
+            _call("execute_sql", query="DROP TABLE other"),
+        ),
+        refused=(
+            _call("execute_sql", query="SELECT"),
+            _call("execute_sql", query="DROP DATABASE mysql"),
             _call("execute_sql", query="DESCRIBE nothing"),
             _call("execute_sql", query="SELECT 'open"),
             _call("execute_sql", query="SELECT 1; SELECT 2"),

@@ -19,6 +19,7 @@ from runner.core.tools import Failure, FailureKind, ToolCall, Value, World
 from runner.worlds.table import WORLDS, open_world
 from tests.conformance.worlds.examples import EXAMPLES, Example
 from tests.parts.installed import installed
+from tests.parts.mariadb import needs_mariadb
 from tests.parts.specs import episode_spec
 from tests.unit.snapshots.building import build
 
@@ -39,6 +40,8 @@ def name(request: pytest.FixtureRequest) -> str:
 def example(name: str) -> Example:
     """What it can be asked."""
     installed(*EXAMPLES[name].needs)
+    if EXAMPLES[name].on_mariadb:
+        needs_mariadb()
     return EXAMPLES[name]
 
 

@@ -91,6 +91,17 @@ def test_a_checkout_is_searched_for_its_splits(tmp_path: Path) -> None:
         load_suite(f"dbbench:{tmp_path}:standard")
 
 
+def test_the_layout_of_the_published_checkout_is_read_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "AgentBench" / "data" / "dbbench"
+    folder.mkdir(parents=True)
+    (folder / "dev.jsonl").write_bytes(SAMPLE.read_bytes())
+    (folder / "standard.jsonl").write_bytes(SAMPLE.read_bytes() * 60)
+    checkout = tmp_path / "AgentBench"
+    for argument in (checkout, f"{checkout}:standard", folder / "standard.jsonl"):
+        names = [case.task.task_id for case in load_suite(f"dbbench:{argument}").cases]
+        assert (len(names), names[-1]) == (300, "standard-299")
+
+
 def test_the_published_dev_split_is_solved_by_its_gold() -> None:
     cases = _cases(benchmark_data("agentbench-dbbench/dev.jsonl"))
     changes = [case for case in cases if case.task.tags["type"] in ("INSERT", "UPDATE")]
