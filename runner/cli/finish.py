@@ -19,6 +19,7 @@ from runner.records.run_folder import RunFolder
 from runner.report.breakdown import breakdown
 from runner.report.headline import why_no_headline
 from runner.report.misbehaviour import Complaint, complaints
+from runner.report.model_costs import model_costs
 from runner.report.results import Counts, count, join_results
 from runner.report.safe_text import safe
 from runner.report.summary import AgentSummary, run_digest, summarize
@@ -49,6 +50,7 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
     results = join_results(rows, folder.suite())
     no_headline = why_no_headline(count(results))
     noop = noop_of(folder.suite())
+    spent = model_costs(folder, rows) if config_of(folder).models else {}
     if as_json:
         report: JsonObject = {
             "run": str(folder.path),
@@ -62,6 +64,7 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
                 {**breakdown([each for each in results if each.row.name.agent == one.agent]), **one.to_json()}
                 for one in summaries
             ],
+            "models": {agent: costs.to_json() for agent, costs in spent.items()},
             "misbehaviour": [str(complaint) for complaint in found],
         }
         print(json.dumps(report, indent=2))
@@ -71,6 +74,8 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
         counts = count(results)
         if why_no_headline(replace(counts, ungraded=0)) is None and counts.ungraded < counts.episodes - infra:
             _print_table(folder, summaries, noop, digest, counts)
+        for agent, costs in spent.items():
+            print(f"models: {agent} {costs}")
     if len(rows) < len(planned) and not as_json:
         errors.print(
             f"{len(rows)} of {len(planned)} episodes; finish with: glovebox resume {folder.path}",

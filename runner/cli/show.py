@@ -107,6 +107,9 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
                 yield f"      = {_short(event['output'])}"
             else:
                 yield f"      ! {failure['code']}: {failure['message']} {_short(failure['details'])}"
+        case "model_call":
+            status = "" if event["status"] == 200 else f", status {event['status']}"
+            yield f"      asks {safe(event['model'])}: {event['spent']['model_tokens']:,} tokens{status}"
         case "refused":
             yield f"      refused: {event['refusal']} ({event['actual']}, at most {event['limit']})"
         case "turn_began":

@@ -90,7 +90,7 @@ class Provider:
         sent["accept-encoding"] = "identity"
         if upstream.key:
             sent[key_header[0]] = key_header[1]
-        request = self._client.build_request("POST", upstream.address + path, content=body, headers=sent)
+        request = self._client.build_request("POST", upstream.url(path), content=body, headers=sent)
         async with self._places:
             response, began_ms = await self._until_answered(upstream, request, named=named)
             stays = response.status_code in RETRIED_STATUS
@@ -152,7 +152,7 @@ class Provider:
         """Return whether the key of a request is refused whatever is asked with it."""
         headers = {name: request.headers[name] for name in LIST_HEADERS if name in request.headers}
         try:
-            listed = await self._client.get(upstream.address + LIST_PATH, headers=headers)
+            listed = await self._client.get(upstream.url(LIST_PATH), headers=headers)
         except httpx2.TransportError:
             return False
         return listed.status_code in REFUSED_KEY_STATUS

@@ -24,11 +24,17 @@ class Upstream:
 
     name: str
     address: str
-    """Without a path, such as ``https://api.example.com``; requests go below its ``/v1``."""
+    """Such as ``https://api.example.com``."""
+    prefix: str = "/v1"
+    """Stands between the address and what is asked, where a seat's models have ``/v1``."""
     models: tuple[str, ...] = ("*",)
     """Names or patterns of the models it has."""
     key: str = field(default="", repr=False)
     """Sent as the provider wants it; empty for none."""
+
+    def url(self, path: str) -> str:
+        """Return where it has what a seat's models have at ``path``."""
+        return self.address + self.prefix + path.removeprefix("/v1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,8 @@ def _first(error: ValidationError) -> str:
     where = ".".join(str(step) for step in first["loc"])
     if first["type"] in ("list_type", "tuple_type"):
         return f"{where}: must be a list, such as [{first['input']}]"
-    return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    said = first["msg"].removeprefix("Value error, ")
+    return f"{where}: {said[0].lower()}{said[1:]}"
 
 
 def _check_keys(path: Path, settings: Mapping[Any, Any], model: type[BaseModel], prefix: str = "") -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from runner.core.errors import InputError
 from runner.gateway.settings import GatewaySettings, ModelsMode, Price, Upstream
@@ -24,9 +25,24 @@ class UpstreamConfig(_Strict):
     """A provider, or anything that answers like one."""
 
     name: str = Field(description="What messages call it.")
-    address: str = Field(pattern=r"^https?://[^/]+(/.*[^/])?$", description="Without the /v1 at its end.")
+    address: str = Field(description="With or without /v1 at its end, as in http://localhost:8000.")
+    prefix: str = Field(
+        "/v1", pattern=r"^(/[^/?#]+)*$", description="Between the address and what is asked, such as /v1."
+    )
     models: tuple[str, ...] = Field(("*",), description="Names or patterns of the models it has.")
     key_env: str = Field("", description="Variable of the environment that holds its key.")
+
+    @field_validator("address")
+    @classmethod
+    def _without_version(cls, address: str) -> str:
+        """Return an address as it was written but for what clients of some libraries have at its end."""
+        if re.fullmatch(r"https?://[^/?#]+(/[^?#]*)?", address) is None:
+            raise ValueError(f"{address!r} is no address such as http://localhost:8000")
+        if "@" in address.split("/")[2]:
+            raise ValueError(
+                "an address is written down, so no key belongs there: name a variable as key_env"
+            )
+        return address.rstrip("/").removesuffix("/v1")
 
 
 class ModelBudget(_Strict):
@@ -70,6 +86,7 @@ def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySet
         Upstream(
             name=one.name,
             address=one.address,
+            prefix=one.prefix,
             models=one.models,
             key="" if mode is ModelsMode.REPLAY else _key(one),
         )

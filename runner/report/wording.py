@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runner.report.money import dollars
 from runner.report.results import Counts
 from runner.report.statistics.intervals import Estimate, Interval
 from runner.report.statistics.metrics import Unit
@@ -62,7 +63,7 @@ def quantity(value: float, unit: str) -> str:
     if unit == "µs":
         return _scaled(value, (("s", 1e6), ("ms", 1e3), ("µs", 1)))
     if unit == "µ$":
-        return f"{'-' if value < 0 else ''}${abs(value) / 1e6:,.4g}"
+        return dollars(value)
     return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"
 
 

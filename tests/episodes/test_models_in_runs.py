@@ -13,44 +13,17 @@ from typing import Any
 import pytest
 import yaml
 
-from runner.testing.scripted_models import AskedOfModel, ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply, ToolUse
+from runner.testing.scripted_models import ScriptedModels
 from tests.architecture.project import ROOT
+from tests.parts.clumsy_model import clumsy
 from tests.parts.commands import glovebox_json
 from tests.parts.models import KEY
 
 TASKS = ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
 MODEL = "m-cheap"
 MODEL_CALLS = {"react": 3, "react_text": 3, "plan_act": 4, "code": 3, "single_shot": 1}
-"""Scaffold → how often it asks the model below."""
+"""Scaffold → how often it asks the clumsy model."""
 EVERY = [word for scaffold in MODEL_CALLS for word in ("-a", scaffold)]
-CALLS = [
-    ToolUse("get_account", {"id": "nobody"}, "call_1"),
-    ToolUse("no_such_tool", {}, "call_2"),
-]
-
-
-def clumsy(asked: AskedOfModel) -> ScriptedReply:
-    """A model that makes two calls and then has something to say, whichever way it is asked."""
-    messages = asked.request["messages"]
-    turns = sum(message["role"] == "assistant" for message in messages)
-    said = str(messages[0]["content"])
-    if "Do not call any yet" in said:
-        return ScriptedReply(text="1. Look. 2. Say.", usage=(20, 6))
-    if turns >= len(CALLS):
-        text = "Answer: two tries" if "Action:" in said else "two tries"
-        return ScriptedReply(text=text, usage=(60, 4))
-    call = CALLS[turns]
-    arguments = json.dumps(dict(call.arguments))
-    if "Action:" in said:
-        return ScriptedReply(
-            text=f"Hm.\nAction: {call.name}\nInput: {arguments}\nObservation: none", usage=(50, 9)
-        )
-    if "writing Python" in said:
-        made = f"    print(call({call.name!r}, **{dict(call.arguments)!r}))"
-        code = f"```python\ntry:\n{made}\nexcept ToolFailed as error:\n    print(error)\n```"
-        return ScriptedReply(text=code, usage=(50, 9))
-    return ScriptedReply(tools=(call,), usage=(50, 9))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,66 @@
+"""What the page on models tells a newcomer to write and to run, written and run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runner.testing.scripted_models import ScriptedModels
+from tests.architecture.project import ROOT
+from tests.parts.clumsy_model import clumsy
+
+PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
+SECTION = PAGE[PAGE.index("## A first run") : PAGE.index("## Who answers")]
+FILES = re.findall(r"```yaml\n# (\S+)\n(.*?)```", SECTION, re.DOTALL)
+COMMANDS = re.findall(r"^\$ glovebox (.*)$", SECTION, re.MULTILINE)
+TIMEOUT_S = 120
+
+
+def write_files(folder: Path, address: str) -> None:
+    for name, text in FILES:
+        (folder / name).write_text(text.replace("http://localhost:8000", address))
+    sample = ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+    (folder / "tasks.jsonl").write_text("".join(sample.read_text().splitlines(keepends=True)[:2]))
+
+
+def run(folder: Path, command: str) -> str:
+    """Run a line of the page, on two tasks of the suite and without boxes."""
+    line = command.replace("run sample", "run tasks.jsonl --engine process")
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", *line.split()],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}: {done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("newcomer")
+    with ScriptedModels(clumsy) as provider:
+        write_files(folder, provider.address)
+        first, show = (run(folder, command) for command in COMMANDS[:2])
+    return [first, show, run(folder, COMMANDS[2])]
+
+
+def test_every_file_and_command_is_there() -> None:
+    assert [name for name, _ in FILES] == ["models.yaml", "prices.yaml", "replay.yaml"]
+    assert len(COMMANDS) == 3
+
+
+def test_what_was_spent_is_said(printed: list[str]) -> None:
+    assert "models: react 6 calls, 364 tokens, $0.000052\n" in printed[0]
+    assert printed[1].count("asks some-model: 59 tokens") == 2
+
+
+def test_the_replay_has_the_same_digest_and_asks_nobody(printed: list[str]) -> None:
+    digests = [re.findall(r"trace digest: (\w+)", text) for text in (printed[0], printed[2])]
+    assert digests[0] == digests[1] != []
