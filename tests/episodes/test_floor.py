@@ -1,0 +1,193 @@
+"""Who has the floor works, and everybody else waits: two seats of a real service, over gRPC and over HTTP."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from glovebox.v1 import tool_pb2 as pb
+
+from runner.core.conversation import ConversationSpec
+from runner.core.episode_spec import SeatSpec
+from runner.core.ledger import Budget
+from runner.orchestrator.service_pool import HttpOffer, ServicePool
+from runner.wire.control_client import ControlClient
+from runner.wire.ports import SeatCalled
+from tests.parts.gloves import gloves
+from tests.parts.http import HttpGloves
+from tests.parts.listening import Listened, listening, wait_until
+from tests.parts.specs import episode_spec
+
+MOMENT_S = 0.3
+"""Long enough to see that somebody waits."""
+Submit = Callable[[str], str | None]
+"""Says something; returns what it hears next, None when all has been said."""
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[ControlClient]:
+    with ServicePool(1, HttpOffer(Path(shutil.which("true") or "/bin/true"))) as pool, pool.lease() as lent:
+        yield lent
+
+
+def talk(client: ControlClient, **agent: int) -> Any:
+    """Open a dialogue that the user begins."""
+    seats = (
+        SeatSpec(instruction="Help.", budget=Budget(**agent), tools=("update_account",)),
+        SeatSpec(name="user", instruction="Ask.", budget=Budget(wall_ms=30_000), tools=("get_account",)),
+    )
+    rule = ConversationSpec("dialogue", {"first": "user", "opening": "Hello!", "stop": {"user": ["BYE"]}})
+    return listening(client, replace(episode_spec(seats=seats), conversation=rule))
+
+
+@pytest.fixture
+def episode(client: ControlClient) -> Iterator[Listened]:
+    with talk(client, calls=5) as open_episode:
+        yield open_episode
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as several:
+        yield several
+
+
+@pytest.fixture(params=["gRPC", "HTTP"])
+def agent_says(request: pytest.FixtureRequest, episode: Listened) -> Iterator[Submit]:
+    """The agent's seat over either socket."""
+    if request.param == "gRPC":
+        with gloves(episode.directory) as agent:
+            yield lambda text: heard(agent.submit(text))
+    else:
+        with closing(HttpGloves(episode.directory)) as http:
+            yield lambda text: _heard_by_http(http, text)
+
+
+def heard(answer: pb.SubmitResponse) -> str | None:
+    """Return what somebody hears after what it said."""
+    assert answer.accepted
+    return answer.next.instruction if answer.HasField("next") else None
+
+
+def _heard_by_http(http: HttpGloves, text: str) -> str | None:
+    status, answer = http.rpc("Submit", {"answer": text})
+    assert (status, answer["accepted"]) == (200, True)
+    return answer["next"]["instruction"] if "next" in answer else None
+
+
+def waits(answer: Future[Any]) -> bool:
+    """Tell whether something is still on its way after a moment."""
+    time.sleep(MOMENT_S)
+    return not answer.done()
+
+
+def ends_of(episode: Listened) -> dict[str, str]:
+    """Return how each seat's work ended."""
+    ended = [event for event in episode.events if event["kind"] == "seat_ended"]
+    return {event["seat"]: event["end"]["outcome"] for event in ended}
+
+
+def test_to_answer_is_to_wait_for_what_the_other_says(
+    episode: Listened, agent_says: Submit, threads: ThreadPoolExecutor
+) -> None:
+    with gloves(episode.directories["user"]) as user:
+        assert user.task().instruction == "Ask.\n\nHello!"
+        users = threads.submit(user.submit, "Raise ax1.")
+        assert waits(users)
+        agents = threads.submit(agent_says, "Done.")
+        assert heard(users.result()) == "Done."
+        assert waits(agents)
+        assert heard(user.submit("Thanks, BYE")) is None
+        assert agents.result() is None
+    assert wait_until(lambda: sorted(episode.ended_seats) == ["agent", "user"])
+
+
+def test_a_seat_is_called_when_it_first_has_the_floor(episode: Listened, threads: ThreadPoolExecutor) -> None:
+    def called() -> list[str]:
+        return [one.name for one in episode.messages if isinstance(one, SeatCalled)]
+
+    assert wait_until(lambda: called() == ["user"])
+    with gloves(episode.directories["user"]) as user:
+        threads.submit(user.submit, "Raise ax1.")
+        assert wait_until(lambda: called() == ["user", "agent"])
+        episode.close()
+
+
+def test_a_call_out_of_turn_is_carried_out_when_it_is_its_turn(
+    episode: Listened, threads: ThreadPoolExecutor
+) -> None:
+    with gloves(episode.directory) as agent, gloves(episode.directories["user"]) as user:
+        early = threads.submit(lambda: agent.call("update_account", id="ax1", patch={"tier": "gold"}))
+        assert waits(early)
+        assert "basic" in user.call("get_account", id="ax1").value_json
+        users = threads.submit(user.submit, "Go on.")
+        assert early.result().value_json
+        agent.call("update_account", id="ax1", patch={"tier": "silver"})
+        threads.submit(agent.submit, "Done.")
+        assert heard(users.result()) == "Done."
+        assert "silver" in user.call("get_account", id="ax1").value_json
+        episode.close()
+
+
+def test_a_tool_of_another_seat_is_none(episode: Listened) -> None:
+    with gloves(episode.directories["user"]) as user:
+        assert [tool.name for tool in user.task().tools] == ["get_account"]
+        assert user.call("update_account", id="ax1", patch={}).failure.code == "unknown_tool"
+
+
+def test_time_stands_still_for_who_waits(client: ControlClient, threads: ThreadPoolExecutor) -> None:
+    with talk(client, wall_ms=1000) as episode:
+        with gloves(episode.directory) as agent, gloves(episode.directories["user"]) as user:
+            time.sleep(1.2)
+            users = threads.submit(user.submit, "Go on.")
+            agents = threads.submit(agent.submit, "Yes?")
+            assert heard(users.result()) == "Yes?"
+            time.sleep(1.2)
+            assert heard(user.submit("Nothing, BYE")) is None
+            assert heard(agents.result()) is None
+    assert {event["end"]["outcome"] for event in episode.events if event["kind"] == "seat_ended"} == {
+        "finished"
+    }
+
+
+def test_who_gives_up_ends_a_dialogue(episode: Listened, threads: ThreadPoolExecutor) -> None:
+    with gloves(episode.directory) as agent, gloves(episode.directories["user"]) as user:
+        users = threads.submit(user.submit, "Raise ax1.")
+        agent.call("update_account", id="ax1", patch={"tier": "gold"})
+        agent.stub.Submit(pb.SubmitRequest(give_up_reason="I may not."))
+        assert heard(users.result()) is None
+    ends = {
+        event["seat"]: event["end"]["outcome"] for event in episode.events if event["kind"] == "seat_ended"
+    }
+    assert ends == {"agent": "gave_up", "user": "finished"}
+
+
+def test_closing_lets_everybody_go_who_waits(episode: Listened, threads: ThreadPoolExecutor) -> None:
+    with gloves(episode.directories["user"]) as user:
+        users = threads.submit(user.submit, "Is anybody there?")
+        assert waits(users)
+        episode.close()
+        # The server may be gone before it could answer.
+        assert users.exception(timeout=5) is None or "UNAVAILABLE" in str(users.exception())
+
+
+def test_evidence_tells_who_said_what_in_order(episode: Listened, threads: ThreadPoolExecutor) -> None:
+    with gloves(episode.directory) as agent, gloves(episode.directories["user"]) as user:
+        users = threads.submit(user.submit, "Raise ax1.")
+        agent.call("update_account", id="ax1", patch={"tier": "gold"})
+        threads.submit(agent.submit, "Done.")
+        users.result()
+        user.submit("BYE")
+    episode.close()
+    assert [(one.seat, one.text, one.calls_before) for one in episode.evidence.said] == [
+        ("user", "Raise ax1.", 0),
+        ("agent", "Done.", 1),
+        ("user", "BYE", 1),
+    ]
