@@ -143,18 +143,20 @@ def test_a_tool_of_another_seat_is_none(episode: Listened) -> None:
 
 
 def test_time_stands_still_for_who_waits(client: ControlClient, threads: ThreadPoolExecutor) -> None:
-    with talk(client, wall_ms=1000) as episode:
-        with gloves(episode.directory) as agent, gloves(episode.directories["user"]) as user:
-            time.sleep(1.2)
-            users = threads.submit(user.submit, "Go on.")
-            agents = threads.submit(agent.submit, "Yes?")
-            assert heard(users.result()) == "Yes?"
-            time.sleep(1.2)
-            assert heard(user.submit("Nothing, BYE")) is None
-            assert heard(agents.result()) is None
-    assert {event["end"]["outcome"] for event in episode.events if event["kind"] == "seat_ended"} == {
-        "finished"
-    }
+    with (
+        talk(client, wall_ms=1000) as episode,
+        gloves(episode.directory) as agent,
+        gloves(episode.directories["user"]) as user,
+    ):
+        time.sleep(1.2)
+        users = threads.submit(user.submit, "Go on.")
+        agents = threads.submit(agent.submit, "Yes?")
+        assert heard(users.result()) == "Yes?"
+        time.sleep(1.2)
+        assert heard(user.submit("Nothing, BYE")) is None
+        assert heard(agents.result()) is None
+        episode.close()
+    assert set(ends_of(episode).values()) == {"finished"}
 
 
 def test_who_gives_up_ends_a_dialogue(episode: Listened, threads: ThreadPoolExecutor) -> None:
