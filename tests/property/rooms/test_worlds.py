@@ -17,6 +17,7 @@ from runner.testing.memory_recorder import MemoryRecorder
 from runner.worlds.table import WORLDS
 from tests.conformance.worlds.examples import EXAMPLES
 from tests.parts.installed import installed
+from tests.parts.mariadb import needs_mariadb
 from tests.parts.specs import episode_spec
 from tests.property.rooms.values import FLAT_OBJECTS, SCALARS, WIRE_TEXT, bounded
 
@@ -40,6 +41,8 @@ def _needed(world: str) -> None:
     """Leave a world out whose package is not there."""
     if world in EXAMPLES:
         installed(*EXAMPLES[world].needs)
+        if EXAMPLES[world].on_mariadb:
+            needs_mariadb()
 
 
 def calls_of(world: str) -> st.SearchStrategy[list[ToolCall]]:
