@@ -11,6 +11,7 @@ import click
 from glovebox_agent.scaffolds.table import SCAFFOLDS
 
 from runner.cli.carried_out import carried_out
+from runner.cli.compare import refuse_incomparable
 from runner.cli.extra import report_extra
 from runner.core.errors import InputError
 from runner.orchestrator.config import read_yaml, run_config
@@ -80,6 +81,7 @@ def compare_scaffolds(
         folders = [_played(what, wanted, config, out, settings, quiet=as_json)]
     runs = [join_run(folder, rescore(folder)) for folder in folders]
     effects = scaffold_effects(runs, wanted, against)
+    refuse_incomparable([one.versus for one in effects.each if one.versus])
     page = _write_page(effects, report) if report else None
     if as_json:
         told = {"page": str(page)} if page else {}
