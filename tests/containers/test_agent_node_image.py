@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from docker import APIClient
 
+from runner.core.errors import InputError
 from runner.engines.docker import DockerEngine
 from runner.engines.docker_daemon import Daemon
 from runner.engines.engine import AgentKind, AgentSource, BoxSpec
 from runner.engines.images.agent_node import NAME, build_agent_node
+from tests.parts.folder_images import remove_images_from
 from tests.parts.npm import require_npm
 
 pytestmark = pytest.mark.docker
@@ -52,14 +55,20 @@ def test_it_is_not_built_twice_and_has_a_name_for_dockerfiles(reference: str, da
     assert built["Size"] < 160 * MIB
 
 
-def test_a_folder_compiles_and_runs_without_a_network(
-    reference: str, docker_engine: DockerEngine, tmp_path: Path, gloves: Path
-) -> None:
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "agent.ts").write_text(AGENT)
     (tmp_path / "package.json").write_text('{"type": "module"}')
     (tmp_path / "tsconfig.json").write_text(TSCONFIG)
     (tmp_path / "Dockerfile").write_text(DOCKERFILE)
-    image = docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(tmp_path)))
+    yield tmp_path
+    remove_images_from(tmp_path)
+
+
+def test_a_folder_compiles_and_runs_without_a_network(
+    reference: str, docker_engine: DockerEngine, folder: Path, gloves: Path
+) -> None:
+    image = docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(folder)))
     box = docker_engine.start(BoxSpec(image=image, gloves=gloves))
     try:
         ended = box.wait(20_000)
@@ -68,3 +77,14 @@ def test_a_folder_compiles_and_runs_without_a_network(
         assert (ended.code, output.stdout, output.stderr) == (0, b"1.0\n", b"")
     finally:
         box.close()
+
+
+def test_a_wrong_type_is_said_with_its_line(
+    reference: str, docker_engine: DockerEngine, folder: Path
+) -> None:
+    (folder / "agent.ts").write_text(AGENT.replace('"1.0"', "1.0"))
+    with pytest.raises(InputError, match=r"docker build: .*agent.ts\(2,34\): error TS2345: "):
+        docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(folder)))
+    (folder / "agent.ts").unlink()
+    with pytest.raises(InputError, match=r"^docker build: COPY failed: .*agent\.ts: file does not exist$"):
+        docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(folder)))

@@ -15,9 +15,8 @@ import pytest
 
 from runner.agents.condition import load_conditions
 from runner.agents.init import languages
-from runner.engines.docker_daemon import Daemon
-from runner.engines.images import folder
 from tests.architecture.project import ROOT
+from tests.parts.folder_images import remove_images_from
 
 PAGES = ROOT / "docs" / "agents"
 NEWCOMER_S = 600
@@ -58,11 +57,7 @@ def require(page: str) -> None:
 def desk(tmp_path: Path) -> Iterator[Path]:
     """An empty folder; the images that are made from what comes to lie in it go with it."""
     yield tmp_path
-    daemon = Daemon()
-    for reference, labels in daemon.images_of((folder.NAME,)):
-        if labels.get(folder.MADE_FROM, "").startswith(str(tmp_path)):
-            daemon.client.remove_image(reference)
-    daemon.close()
+    remove_images_from(tmp_path)
 
 
 @pytest.mark.docker

@@ -18,6 +18,8 @@ from runner.engines.docker_daemon import Daemon
 PULL_DEADLINE_S = 60.0
 BUILD_DEADLINE_S = 900.0
 
+_SAID_CHARS = 300
+
 
 def pull(daemon: Daemon, reference: str) -> bool:
     """Fetch an image, and tell whether that was possible."""
@@ -75,7 +77,7 @@ def build(
         network: whether its steps may use the daemon's usual network; a daemon may have none.
 
     Raises:
-        InputError: the Dockerfile is wrong, or one of its steps fails; the message is the last line.
+        InputError: the Dockerfile is wrong, or one of its steps fails; the message is what that said first.
         InfraError: the daemon does not answer.
     """
     try:
@@ -92,13 +94,13 @@ def build(
                 decode=True,
                 timeout=round(BUILD_DEADLINE_S),
             )
-            errors = [str(line["error"]) for line in lines if "error" in line]
+            problem = _problem(lines)
     except InfraError as error:
         if isinstance(error.__cause__, APIError) and error.__cause__.is_client_error():
             raise InputError(f"docker build: {_one_line(str(error.__cause__.explanation))}") from error
         raise
-    if errors:
-        raise InputError(f"docker build: {_one_line(errors[-1])}")
+    if problem:
+        raise InputError(f"docker build: {problem}")
 
 
 def tag(daemon: Daemon, reference: str, name: str) -> None:
@@ -106,6 +108,20 @@ def tag(daemon: Daemon, reference: str, name: str) -> None:
     repository, version = parse_repository_tag(name)
     with daemon.asking("tag an image"):
         daemon.client.tag(reference, repository, version)
+
+
+def _problem(lines: Iterable[dict[str, Any]]) -> str:
+    """Return why a build failed, and the first that the failing step said; nothing where it did not fail."""
+    error = said = ""
+    is_running = False
+    for line in lines:
+        text = _one_line(str(line.get("stream", "")))
+        if text.startswith(("Step ", "---> Running in")):
+            said, is_running = "", text.startswith("--->")
+        elif is_running and not said and text:
+            said = f": {text[:_SAID_CHARS]}"
+        error = _one_line(str(line.get("error", ""))) or error
+    return f"{error}{said}" if error else ""
 
 
 def _address(daemon: Daemon, path: str) -> str:
