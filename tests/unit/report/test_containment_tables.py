@@ -33,10 +33,11 @@ PROBE = {
 }
 
 
-def _run(path: Path, **said: Any) -> RunFolder:
+def _run(path: Path, runtime: str | None = None, **said: Any) -> RunFolder:
     folder = played(path, "noop", tasks=1)
     manifest = json.loads((path / "run.json").read_text(encoding="utf-8"))
-    manifest |= {"engine": "docker", "isolation": "container", "config": {"runtime": None}, **said}
+    config = {**manifest["config"], "runtime": runtime}
+    manifest |= {"engine": "docker", "isolation": "container", "config": config, **said}
     (path / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
     return folder
 
@@ -57,7 +58,7 @@ def test_each_attack_stands_with_what_stopped_it(tmp_path: Path) -> None:
 
 
 def test_a_run_whose_engine_was_never_attacked_names_the_command(tmp_path: Path) -> None:
-    findings = findings_of(_run(tmp_path / "run", containment=None, config={"runtime": "runsc"}))
+    findings = findings_of(_run(tmp_path / "run", containment=None, runtime="runsc"))
     ((_, engine, counts, *_),) = probe_table(findings.runs).rows
     assert engine == "docker/runsc"
     assert counts == "never; glovebox doctor --probe docker/runsc"
