@@ -111,17 +111,18 @@ def tag(daemon: Daemon, reference: str, name: str) -> None:
 
 
 def _problem(lines: Iterable[dict[str, Any]]) -> str:
-    """Return why a build failed, and the first that the failing step said; nothing where it did not fail."""
+    """Return why a build failed, and the first line of the step that did; nothing where it did not fail."""
     error = said = ""
     is_running = False
     for line in lines:
-        text = _one_line(str(line.get("stream", "")))
-        if text.startswith(("Step ", "---> Running in")):
-            said, is_running = "", text.startswith("--->")
-        elif is_running and not said and text:
-            said = f": {text[:_SAID_CHARS]}"
+        piece = str(line.get("stream", ""))
+        if piece.lstrip().startswith(("Step ", "---> Running in")):
+            said, is_running = "", "--->" in piece
+        elif is_running and len(said) < _SAID_CHARS:
+            said += piece
         error = _one_line(str(line.get("error", ""))) or error
-    return f"{error}{said}" if error else ""
+    first = said.strip().partition("\n")[0].strip()
+    return f"{error}: {first}" if error and first else error
 
 
 def _address(daemon: Daemon, path: str) -> str:
