@@ -53,6 +53,9 @@ class SeatBoxes:
             thread = Thread(target=self._sit_among_others, args=(name, wall_ms), daemon=True)
             self._threads.append(thread)
             thread.start()
+        if self._watcher.all_work_ended:
+            # An answer may be on its way still; who does not leave with it is made to.
+            self._join()
 
     def leave(self) -> None:
         """Wait until every box is gone; the episode must have been closed.
@@ -60,8 +63,7 @@ class SeatBoxes:
         Raises:
             InputError: no box could be started from what the user named.
         """
-        for thread in self._threads:
-            thread.join()
+        self._join()
         self._complain()
 
     @property
@@ -113,6 +115,10 @@ class SeatBoxes:
             given_ms += more_ms
             ended = box.wait(more_ms)
         return ended
+
+    def _join(self) -> None:
+        for thread in self._threads:
+            thread.join()
 
     def _complain(self) -> None:
         if self._refused is not None:

@@ -65,6 +65,11 @@ class Watcher:
         while (name := self._called.get()) is not None:
             yield name
 
+    @property
+    def all_work_ended(self) -> bool:
+        """Whether every seat's work has come to its end."""
+        return all(ended.is_set() for ended in self._ended.values())
+
     def watch_over(self, seat: str, box: Box) -> None:
         """Stop this box when its seat's work has ended or our side has failed."""
         with self._lock:
@@ -123,7 +128,7 @@ class Watcher:
         timer.daemon = True
         self._timers.append(timer)
         timer.start()
-        if all(ended.is_set() for ended in self._ended.values()):
+        if self.all_work_ended:
             self._called.put(None)
 
     def _end_boxes(self) -> None:
