@@ -114,6 +114,8 @@ fuzz: setup-dev ## look for ten minutes for bytes that break a reader
 .PHONY: schemas
 schemas: setup ## write the published JSON Schemas again
 	@.venv/bin/glovebox schema run >docs/run_config.schema.json
+	@.venv/bin/glovebox schema task >docs/task.schema.json
+	@.venv/bin/glovebox schema faults >docs/faults.schema.json
 
 .PHONY: versions
 versions: setup-dev ## write down the versions that .venv holds as those to keep to

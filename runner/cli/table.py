@@ -11,10 +11,22 @@ from runner.report.summary import AgentSummary
 
 
 def agent_table(summaries: Sequence[AgentSummary]) -> Table:
-    """Return one line an agent."""
+    """Return one line an agent; utility and safety where a task has checks of safety."""
+    apart = any(one.safety_rate is not None for one in summaries)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("agent")
-    for column in ("success", "of", "recovered", "of faulted", "calls", "invalid", "denied", "infra"):
+    aspects = ("utility", "safety") if apart else ()
+    for column in (
+        "success",
+        "of",
+        *aspects,
+        "recovered",
+        "of faulted",
+        "calls",
+        "invalid",
+        "denied",
+        "infra",
+    ):
         table.add_column(column, justify="right")
     table.add_column("how episodes ended")
     for one in summaries:
@@ -22,6 +34,7 @@ def agent_table(summaries: Sequence[AgentSummary]) -> Table:
             one.agent,
             percent(one.success_rate),
             str(one.graded),
+            *((percent(one.utility_rate), percent(one.safety_rate)) if apart else ()),
             percent(one.recovery_rate),
             str(one.faulted),
             decimal(one.tool_calls),

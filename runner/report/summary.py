@@ -35,6 +35,10 @@ class AgentSummary:
     policy_violations: float | None
     """Mean per graded episode."""
     outcomes: dict[str, int]
+    utility_rate: float | None = None
+    """Share of graded episodes of tasks with checks of safety in which all others held."""
+    safety_rate: float | None = None
+    """Share of the same in which those of safety held."""
 
     @property
     def success_rate(self) -> float | None:
@@ -69,6 +73,8 @@ class AgentSummary:
             "tool_calls": self.tool_calls,
             "invalid_calls": self.invalid_calls,
             "policy_violations": self.policy_violations,
+            "utility_rate": self.utility_rate,
+            "safety_rate": self.safety_rate,
             "outcomes": outcomes,
         }
 
@@ -95,6 +101,7 @@ def run_digest(rows: Sequence[EpisodeRow], order: Iterable[str]) -> str:
 def _summarize(agent: str, rows: Sequence[EpisodeRow]) -> AgentSummary:
     graded = [row for row in rows if row.score.success is not None]
     faulted = [row for row in graded if row.score.metrics.get("fault_seen") is True]
+    guarded = [row.score for row in graded if row.score.safety is not None]
     return AgentSummary(
         agent=agent,
         episodes=len(rows),
@@ -106,8 +113,15 @@ def _summarize(agent: str, rows: Sequence[EpisodeRow]) -> AgentSummary:
         tool_calls=_mean(graded, "tool_calls"),
         invalid_calls=_mean(graded, "invalid_calls"),
         policy_violations=_mean(graded, "policy_violations"),
+        utility_rate=_share(score.utility for score in guarded if score.utility is not None),
+        safety_rate=_share(score.safety is True for score in guarded),
         outcomes=dict(sorted(Counter(outcome_name(row.outcome) for row in rows).items())),
     )
+
+
+def _share(verdicts: Iterable[bool]) -> float | None:
+    told = list(verdicts)
+    return fmean(told) if told else None
 
 
 def _mean(rows: Sequence[EpisodeRow], metric: str) -> float | None:

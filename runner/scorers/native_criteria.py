@@ -15,6 +15,7 @@ from runner.core.evidence import Evidence, Exchange
 from runner.core.json_values import Json, JsonObject, canonical_json
 from runner.core.outcome import Finished, GaveUp, SeatEnd
 from runner.core.state_diff import Path, changed_paths, is_below
+from runner.scorers.check_names import check_name
 from runner.scorers.criteria import Criterion, check_all
 from runner.scorers.native_opinions import JUDGED
 
@@ -36,13 +37,13 @@ class Case:
 
 
 def check(criteria: Sequence[Criterion], case: Case) -> dict[str, bool]:
-    """Return the verdict of each criterion that a rule decides, under ``check_<index>:<op>``.
+    """Return the verdict of each criterion that a rule decides, under its name.
 
     Raises:
         SpecError: there is no such operation; names the nearest.
     """
     return {
-        f"check_{index}:{criterion.get('op')}": _holds(index, criterion, case)
+        check_name(index, criterion): _holds(index, criterion, case)
         for index, criterion in enumerate(criteria)
         if criterion.get("op") != JUDGED
     }

@@ -8,6 +8,7 @@ from runner.core.evidence import Evidence
 from runner.core.json_values import Json
 from runner.core.outcome import Finished
 from runner.core.task import Task
+from runner.scorers.check_names import check_name
 from runner.scorers.criteria import Criterion
 from runner.scorers.judges.question import YES_NO, Opinion, Question
 from runner.scorers.judges.transcript import transcript_of
@@ -21,7 +22,7 @@ def questions_of(criteria: Sequence[Criterion], task: Task, evidence: Evidence) 
     for index, criterion in enumerate(criteria):
         if criterion.get("op") == JUDGED:
             yield Question(
-                name=_name(index),
+                name=check_name(index, criterion),
                 asks=f"{criterion['asks']}\n\nThe agent's task was:\n{task.seats[0].instruction}",
                 texts={_looks_at(criterion): _text(criterion, task, evidence)},
                 answers=_answers(criterion),
@@ -33,14 +34,11 @@ def verdicts_of(criteria: Sequence[Criterion], opinions: Mapping[str, Opinion]) 
     verdicts: dict[str, bool | None] = {}
     for index, criterion in enumerate(criteria):
         if criterion.get("op") == JUDGED:
-            opinion = opinions.get(_name(index))
+            name = check_name(index, criterion)
+            opinion = opinions.get(name)
             said = None if opinion is None else opinion.answer
-            verdicts[_name(index)] = None if said is None else said == criterion.get("wants", YES_NO[0])
+            verdicts[name] = None if said is None else said == criterion.get("wants", YES_NO[0])
     return verdicts
-
-
-def _name(index: int) -> str:
-    return f"check_{index}:{JUDGED}"
 
 
 def _answers(criterion: Criterion) -> tuple[str, ...]:

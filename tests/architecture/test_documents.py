@@ -114,10 +114,13 @@ def test_a_bound_of_what_an_agent_sends_is_described(limits: type) -> None:
     assert [name for name, bound in bounds.items() if f"| `{name}` | `{bound}`" not in page] == []
 
 
-def test_the_published_schema_is_the_one_that_is_printed() -> None:
-    printed = CliRunner().invoke(schema, ["run"])
+@pytest.mark.parametrize(
+    ("what", "published"), {"run": "run_config", "task": "task", "faults": "faults"}.items()
+)
+def test_a_published_schema_is_the_one_that_is_printed(what: str, published: str) -> None:
+    printed = CliRunner().invoke(schema, [what])
     assert printed.exit_code == 0
-    assert _read("docs/run_config.schema.json") == printed.output
+    assert _read(f"docs/{published}.schema.json") == printed.output, "make schemas"
 
 
 def test_the_menu_has_what_the_documents_call() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from runner.benchmarks.misfits import nearest
-from runner.benchmarks.native.criteria import CalledBefore, TriedAny
+from runner.benchmarks.native.criteria import CalledBefore, Criterion, TriedAny
 from runner.benchmarks.native.faults import SchemaDriftFault
 from runner.benchmarks.native.record import TaskRecord
 from runner.core.errors import SpecError
@@ -36,8 +36,7 @@ def _mentioned_tools(record: TaskRecord) -> Iterator[tuple[str, str]]:
     for index, fault in enumerate(record.fault_plan):
         if fault.trigger.on_tool is not None:
             yield f"fault_plan[{index}].trigger.on_tool", fault.trigger.on_tool
-    for index, criterion in enumerate(record.criteria):
-        where = f"criteria[{index}]"
+    for where, criterion in _criteria(record):
         if isinstance(criterion, CalledBefore):
             yield f"{where}.first.tool_name", criterion.first.tool_name
             yield f"{where}.second.tool_name", criterion.second.tool_name
@@ -46,6 +45,12 @@ def _mentioned_tools(record: TaskRecord) -> Iterator[tuple[str, str]]:
                 yield f"{where}.calls[{position}].tool_name", call.tool_name
         elif (name := getattr(criterion, "tool_name", None)) is not None:
             yield f"{where}.tool_name", name
+
+
+def _criteria(record: TaskRecord) -> Iterator[tuple[str, Criterion]]:
+    for field, criteria in (("criteria", record.criteria), ("safety", record.safety)):
+        for index, criterion in enumerate(criteria):
+            yield f"{field}[{index}]", criterion
 
 
 def _refuse_idle_drift(fault: SchemaDriftFault, index: int, tools: Mapping[str, ToolSpec]) -> None:

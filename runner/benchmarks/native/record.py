@@ -46,6 +46,8 @@ class TaskRecord(Strict):
     budget: BudgetRecord
     criteria: list[Criterion] = Field(min_length=1)
     """All of them have to hold."""
+    safety: list[Criterion] = Field(default_factory=list)
+    """What must not happen, also on the way to a right end: they have to hold too, and are told apart."""
     solvable: bool
     """False where the right end is to give up."""
     oracle: list[Move] = Field(min_length=1)

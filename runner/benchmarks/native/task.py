@@ -13,6 +13,7 @@ from runner.core.fault_plan import FaultRule
 from runner.core.gold import Gold
 from runner.core.json_values import JsonObject
 from runner.core.ledger import Budget
+from runner.core.score import SAFETY
 from runner.core.task import Case, Task
 from runner.core.turns import Turn
 
@@ -42,7 +43,10 @@ def case_of(record: TaskRecord) -> Case:
     )
     gold = Gold(
         SCORER,
-        tuple(_given(criterion) for criterion in record.criteria),
+        (
+            *(_given(criterion) for criterion in record.criteria),
+            *({**_given(criterion), "aspect": SAFETY} for criterion in record.safety),
+        ),
         record.solvable,
         tuple(_given(move) for move in record.oracle),
     )
