@@ -25,6 +25,7 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "browsecomp": "runner.benchmarks.browsecomp.original:BrowseComp",
         "browsecomp-plus": "runner.benchmarks.browsecomp.plus:BrowseCompPlus",
         "dbbench": "runner.benchmarks.dbbench.loader:DbBench",
+        "marble": "runner.benchmarks.marble.loader:Marble",
         "native": "runner.benchmarks.native.loader:NativeRecords",
         "python-docs": "runner.benchmarks.questions.python_docs:PythonDocs",
         "safetybench": "runner.benchmarks.safetybench.loader:SafetyBench",

@@ -20,6 +20,7 @@ SCORERS: Registry[Callable[[], Scorer]] = Registry(
         "browsecomp": "runner.scorers.browsecomp:BrowseComp",
         "cited_answer": "runner.scorers.cited_answer:CitedAnswer",
         "dbbench": "runner.scorers.dbbench:DbBench",
+        "marble": "runner.scorers.marble:Marble",
         "native": "runner.scorers.native:NativeScorer",
         "safetybench": "runner.scorers.safetybench:SafetyBench",
         "tau2": "runner.scorers.tau2:Tau2",

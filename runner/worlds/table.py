@@ -19,11 +19,13 @@ WORLDS: Registry[WorldFactory] = Registry(
     "world",
     {
         "agentdojo": "runner.worlds.agentdojo:AgentDojo",
+        "bargaining": "runner.worlds.bargaining:Bargaining",
         "bfcl": "runner.worlds.bfcl:Bfcl",
         "bfcl_calls": "runner.worlds.bfcl_calls:BfclCalls",
         "bfcl_memory": "runner.worlds.bfcl_memory:BfclMemory",
         "crud": "runner.worlds.crud:Crud",
         "files": "runner.worlds.files:Files",
+        "postgres_sketch": "runner.worlds.postgres_sketch:PostgresSketch",
         "retrieval": "runner.worlds.retrieval:Retrieval",
         "safetybench": "runner.worlds.safetybench:SafetyBench",
         "scheduling": "runner.worlds.scheduling:Scheduling",
@@ -32,6 +34,7 @@ WORLDS: Registry[WorldFactory] = Registry(
         "sql_mariadb": "runner.worlds.sql_mariadb:MariaDbSql",
         "taubench": "runner.worlds.taubench:TauBench",
         "tau2_telecom": "runner.worlds.tau2_telecom:Tau2Telecom",
+        "werewolf": "runner.worlds.werewolf:Werewolf",
     },
 )
 

@@ -43,6 +43,7 @@ SLICES: Mapping[str, tuple[str, ...]] = {
 WITHOUT: Mapping[str, str] = {
     "browsecomp": "has no gold calls",
     "browsecomp-plus": "has no gold calls",
+    "marble": "has several seats, and is played in test_marble_run.py",
     "python-docs": "is the almanac's code over a package that not every machine has",
     "safetybench": "has no gold calls",
     "sample": "is a file of native",

@@ -66,6 +66,27 @@ _SWITCHING = (
 _OF_LINES = ("resume_line", "get_data_usage", "enable_roaming", "disable_roaming")
 
 EXAMPLES: Mapping[str, Example] = {
+    "bargaining": Example(
+        state={
+            "parties": [{"name": "a", "side": "seller"}, {"name": "b", "side": "buyer"}],
+            "speaker": "b",
+            "log": [{"by": "b", "act": "offer_price", "what": {"price": 9, "reason": ""}}],
+        },
+        reading=(),
+        changing=(
+            _call("provide_information", info_type="age", details="old"),
+            _call("inquire_intentions", question="Why?"),
+            _call("offer_price", price=8.5, reason="less"),
+            _call("end_negotiation"),
+        ),
+        refused=(
+            _call("accept_offer"),
+            _call("reject_and_counter", counter_price=8, reason="less"),
+            _call("offer_price", price=0, reason=""),
+            _call("offer_price", price=-(10**30), reason=""),
+        ),
+        unlivable=({"parties": {}}, {"turns_max": 0}),
+    ),
     "crud": Example(
         state={"accounts": {"a1": {"id": "a1", "tier": "basic", "tags": ["x"]}}, "kept": [1, 1.0]},
         reading=(_call("get_account", id="a1"),),
@@ -97,6 +118,23 @@ EXAMPLES: Mapping[str, Example] = {
         ),
         refused=(_call("read_file", path="/b"),),
         unlivable=({"files": ["/a.txt"]}, {"files": 1}),
+    ),
+    "postgres_sketch": Example(
+        state={
+            "init_sql": "CREATE TABLE t (id SERIAL PRIMARY KEY, at TIMESTAMP DEFAULT NOW());\n"
+            "-- one; two\nINSERT INTO t (id) VALUES (1);\nCREATE TYPE mood AS ENUM ('sad');"
+        },
+        reading=(
+            _call("query_db", sql="SELECT * FROM t"),
+            _call("query_db", sql="DELETE FROM t"),
+            _call("query_db", sql=""),
+        ),
+        refused=(
+            _call("query_db", sql="SELECT * FROM pg_stat_statements"),
+            _call("query_db", sql="SELECT mood"),
+            _call("query_db", sql="COMMIT"),
+        ),
+        unlivable=({"init_sql": 1}, {"init_sql": ["CREATE TABLE t (id INT)"]}),
     ),
     "retrieval": Example(
         state={"docs": [{"id": "d1", "title": "Pump", "text": "pump noise"}, {"id": "d2", "title": None}]},
@@ -235,5 +273,26 @@ EXAMPLES: Mapping[str, Example] = {
             _call("send_payment_request", customer_id="C1", bill_id="B1"),
         ),
         unlivable=({"agent": {"customers": 1}}, {"user": {"device": "none"}}),
+    ),
+    "werewolf": Example(
+        state={
+            "players": [
+                {"name": "a", "role": "wolf"},
+                {"name": "b", "role": "villager"},
+                {"name": "c", "role": "witch"},
+            ],
+            "game": {
+                **{"day": 1, "phase": "witch", "queue": [], "alive": ["a", "b", "c"], "speaker": "c"},
+                **{"night": {"kill": {"a": "b"}}, "votes": {}, "used": [], "guarded": None, "deaths": []},
+                **{"winner": None, "news": {"a": [], "b": [], "c": []}},
+            },
+        },
+        reading=(),
+        changing=(_call("save"), _call("poison", player="a")),
+        refused=(
+            _call("poison", player="nobody"),
+            *(_call(tool, player="b") for tool in ("protect", "kill", "check", "vote")),
+        ),
+        unlivable=({"players": {}}, {"days_max": 0}),
     ),
 }

@@ -1,0 +1,42 @@
+"""MARBLE's scenarios through the real service, a box for every seat."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.parts.commands import glovebox_json
+from tests.unit.benchmarks.test_marble import BARGAINED, DIAGNOSED
+
+
+def played(suite: str, out: Path, *words: str) -> Any:
+    agents = ("-a", "oracle", "-a", "noop", "--engine", "process", "--json")
+    return glovebox_json("run", suite, *agents, "--out", str(out), *words)
+
+
+def successes(told: Any) -> dict[str, int]:
+    return {agent["agent"]: agent["successes"] for agent in told["agents"]}
+
+
+@pytest.mark.parametrize("record", [DIAGNOSED, BARGAINED], ids=["database", "bargaining"])
+def test_an_oracle_solves_what_doing_nothing_does_not(tmp_path: Path, record: dict[str, Any]) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_text(json.dumps(record) + "\n")
+    told = played(f"marble:{record['scenario']}:{path}", tmp_path / "run")
+    assert successes(told) == {"oracle": 1, "noop": 0}
+    assert glovebox_json("score", str(tmp_path / "run"), "--json")["agents"] == told["agents"]
+
+
+def test_games_go_the_same_way_whoever_serves_them(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("roles: [wolf, villager, villager]\n")
+    digests = set()
+    for workers in ("1", "4"):
+        out = tmp_path / workers
+        told = played(f"marble:werewolf:{config}", out, "--service-workers", workers)
+        assert successes(told) == {"oracle": 10, "noop": 0}
+        digests.add(told["trace_digest"])
+    assert len(digests) == 1

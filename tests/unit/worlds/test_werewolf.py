@@ -1,0 +1,160 @@
+"""A village: who acts when, who hears what, who dies, who wins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from runner.core.conversation import Handover
+from runner.core.tools import Failure, ToolCall, Value
+from runner.worlds.werewolf import Werewolf
+from runner.worlds.werewolf_rules import chosen, killed_at_night, winner
+
+ROLES = {"ann": "wolf", "bob": "wolf", "cat": "guard", "dan": "seer", "eve": "witch", "fay": "villager"}
+
+
+class Village:
+    """A game played move by move."""
+
+    def __init__(self, **roles: str) -> None:
+        players = [{"name": name, "role": role} for name, role in (roles or ROLES).items()]
+        self.world = Werewolf({"players": players})  # type: ignore[dict-item]
+        self.turn: Handover | None = self.world.open()
+
+    def act(self, tool: str, player: str | None = None) -> Any:
+        arguments = {} if player is None else {"player": player}
+        result = self.world.call(ToolCall(tool, arguments))
+        return result.output if isinstance(result, Value) else result
+
+    def end_turn(self, words: str = "") -> str:
+        assert self.turn is not None
+        self.turn = self.world.heard(self.turn.seat, words)
+        return "" if self.turn is None else self.turn.text
+
+    def until(self, seat: str, asked: str) -> str:
+        """Let everybody do nothing until a player is asked something; return all that the player hears."""
+        for _ in range(200):
+            if self.turn is None or (self.turn.seat == seat and asked in self.turn.text):
+                break
+            self.end_turn()
+        assert self.turn is not None, f"{seat} is never asked {asked!r}"
+        return self.turn.text
+
+    @property
+    def game(self) -> Any:
+        return self.world.state["game"]
+
+
+def test_a_night_and_a_day_go_by_in_order() -> None:
+    village = Village()
+    order = []
+    while village.turn is not None and village.game["day"] == 1:
+        order.append((village.game["phase"], village.turn.seat))
+        village.end_turn()
+    night = [("guard", "cat"), ("wolves", "ann"), ("wolves", "bob"), ("seer", "dan"), ("witch", "eve")]
+    assert order == [*night, *(("speak", name) for name in ROLES), *(("vote", name) for name in ROLES)]
+
+
+def test_whom_the_wolves_agree_on_dies_and_all_hear_of_it() -> None:
+    village = Village()
+    village.until("ann", "Name whom")
+    village.act("kill", "fay")
+    assert "ann wants to kill fay." in village.end_turn()
+    assert "save fay" in village.until("eve", "You may save")
+    assert "Dead: fay." in village.until("ann", "Speak")
+    assert village.game["deaths"] == [{"player": "fay", "day": 1, "how": "killed at night"}]
+    assert "fay" not in village.game["alive"]
+
+
+@pytest.mark.parametrize("helper", ["cat", "eve"])
+def test_guard_and_witch_keep_a_victim_alive(helper: str) -> None:
+    village = Village()
+    if helper == "cat":
+        village.act("protect", "fay")
+    village.until("ann", "Name whom")
+    village.act("kill", "fay")
+    village.until("eve", "You may save")
+    if helper == "eve":
+        assert village.act("save") == {"player": "fay", "done": "save"}
+    assert "Dead: nobody." in village.until("fay", "Speak")
+
+
+def test_a_seer_learns_of_one_player_a_night() -> None:
+    village = Village()
+    village.until("dan", "check")
+    assert village.act("check", "ann") == {"player": "ann", "is_wolf": True}
+    assert isinstance(village.act("check", "bob"), Failure)
+    village.until("cat", "Night 2")
+    village.until("dan", "check")
+    assert village.act("check", "cat") == {"player": "cat", "is_wolf": False}
+
+
+def test_potions_are_used_once_and_nobody_is_guarded_twice_running() -> None:
+    village = Village()
+    village.act("protect", "dan")
+    village.until("eve", "You may save")
+    village.act("poison", "fay")
+    village.until("cat", "Night 2")
+    assert isinstance(village.act("protect", "dan"), Failure)
+    village.until("eve", "You may save")
+    assert isinstance(village.act("poison", "ann"), Failure)
+
+
+def test_votes_send_the_most_named_away_and_a_tie_nobody() -> None:
+    village = Village()
+    for name in ROLES:
+        village.until(name, "Vote")
+        village.act("vote", "ann" if name in ("cat", "dan", "eve") else "bob")
+    village.end_turn()
+    assert "Sent away: nobody." in village.until("cat", "Night 2")
+    for name in ROLES:
+        village.until(name, "Day 2. Vote")
+        village.act("vote", "ann")
+    village.end_turn()
+    assert "ann" not in village.game["alive"]
+
+
+def test_speeches_are_heard_by_day_alone_and_by_others_alone() -> None:
+    village = Village()
+    assert "secret" not in village.end_turn("secret")
+    village.until("bob", "Speak")
+    village.end_turn("I was asleep.")
+    assert "bob says: I was asleep." in village.until("ann", "Vote")
+
+
+def test_who_acts_out_of_turn_or_on_the_dead_is_refused() -> None:
+    village = Village()
+    assert isinstance(village.act("vote", "ann"), Failure)
+    assert isinstance(village.act("protect", "nobody"), Failure)
+    assert village.world.state["game"]["night"] == {}
+
+
+def test_villagers_win_without_wolves_and_who_leaves_is_dead() -> None:
+    village = Village(ann="wolf", bob="seer", cat="villager")
+    assert village.turn is not None
+    assert village.turn.seat == "ann"
+    assert village.world.left("ann") is None
+    assert village.game["winner"] == "villagers"
+
+
+@pytest.mark.parametrize(
+    ("votes", "tie_to_first", "name"),
+    [(["a", "b", "a"], False, "a"), (["a", "b"], False, None), (["b", "a"], True, "b"), ([], True, None)],
+)
+def test_most_votes_count(votes: Sequence[str], tie_to_first: bool, name: str | None) -> None:
+    assert chosen(votes, tie_to_first=tie_to_first) == name
+
+
+def test_poison_and_teeth_may_meet_in_one_player() -> None:
+    assert killed_at_night({"kill": {"w": "x"}, "poison": "x"}) == ["x"]
+    assert killed_at_night({"kill": {"w": "x"}, "save": "x", "poison": "y"}) == ["y"]
+
+
+def test_it_goes_on_while_both_sides_live() -> None:
+    assert [winner(ROLES, alive) for alive in (["ann"], ["cat"], ["ann", "cat"])] == [
+        "wolves",
+        "villagers",
+        None,
+    ]
