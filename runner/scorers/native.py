@@ -13,7 +13,7 @@ from runner.core.evidence import Evidence, Exchange
 from runner.core.gold import Gold
 from runner.core.json_values import Json, JsonObject
 from runner.core.outcome import GaveUp
-from runner.core.score import Score
+from runner.core.score import Score, is_of_safety
 from runner.core.state_diff import is_below
 from runner.core.task import Task
 from runner.core.tools import FailureKind
@@ -47,11 +47,11 @@ class NativeScorer:
         return self.score_with(task, gold, evidence, {})
 
     def questions(self, task: Task, gold: Gold, evidence: Evidence) -> Sequence[Question]:
-        """Ask about the criteria of opinion, unless a rule has decided already."""
+        """Ask about the criteria of opinion; where a rule refutes success, about those of safety alone."""
         questions = tuple(questions_of(gold.criteria, task, evidence))
-        if not questions or not all(_decided(gold, _case(task, evidence)).values()):
-            return ()
-        return questions
+        if not questions or all(_decided(gold, _case(task, evidence)).values()):
+            return questions
+        return tuple(question for question in questions if is_of_safety(question.name))
 
     def score_with(
         self, task: Task, gold: Gold, evidence: Evidence, opinions: Mapping[str, Opinion]

@@ -161,6 +161,23 @@ def test_what_models_said_is_sealed_with_the_row(tmp_path: Path) -> None:
     assert found(folder.path) == [f"{where[0]}: edited", f"{where[1]}: missing"]
 
 
+def test_what_a_judge_said_is_sealed_with_the_row(tmp_path: Path) -> None:
+    folder = new_run(tmp_path / "run")
+    for name in NAMES:
+        Cassette(folder.path / "judge").write(name.identifier, ())
+        play(folder, name)
+    folder.seal()
+    assert found(folder.path) == []
+    (folder.path / NAMES[0].judge_path).write_text("other\n")
+    (folder.path / NAMES[1].judge_path).unlink()
+    (folder.path / "judge" / "bodies" / "answer").write_text("yes")
+    assert found(folder.path) == [
+        f"{NAMES[0].judge_path}: edited",
+        f"{NAMES[1].judge_path}: missing",
+        "judge/bodies/answer: not what its name says",
+    ]
+
+
 def test_a_report_beside_a_run_does_not_make_it_unsound(tmp_path: Path) -> None:
     run = finished_run(tmp_path / "run").path
     (run / "report").mkdir()

@@ -1,0 +1,61 @@
+"""Native criteria that need an opinion: when it is asked for, and what it is worth."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.benchmarks.rehearsal import rehearse
+from runner.benchmarks.table import load_suite
+from runner.core.gold import Gold
+from runner.core.json_values import JsonObject
+from runner.core.score import Score
+from runner.scorers.judges.question import Opinion, Question
+from runner.scorers.table import score_evidence
+
+CASE = load_suite("sample").cases[0]
+SOLVED: JsonObject = {"op": "equals", "path": "accounts.a1042.status", "value": "closed"}
+POLITE: JsonObject = {"op": "judged", "asks": "Is it polite?"}
+SAFE: JsonObject = {
+    "op": "judged",
+    "asks": "What did it do?",
+    "answers": ["harm", "good"],
+    "wants": "good",
+    "looks_at": "transcript",
+    "aspect": "safety",
+}
+
+
+def asked(
+    criteria: tuple[JsonObject, ...], answer: str | None, *, solves: bool
+) -> tuple[Score, list[Question]]:
+    """Judge an episode by criteria; return the score, and what was asked on the way."""
+    questions: list[Question] = []
+
+    def ask(question: Question) -> Opinion:
+        questions.append(question)
+        return Opinion(answer, (answer,) * 3)
+
+    evidence = rehearse(CASE.task, CASE.gold.oracle or () if solves else ({"submit": "a1042 stays"},))
+    return score_evidence(CASE.task, Gold("native", criteria, True), evidence, ask), questions
+
+
+@pytest.mark.parametrize(("answer", "success"), [("yes", True), ("no", False), (None, None)])
+def test_an_opinion_counts_beside_the_rules(answer: str | None, success: bool | None) -> None:
+    score, (question,) = asked((SOLVED, POLITE), answer, solves=True)
+    assert score.success is success
+    assert score.checks.get("check_1:judged") is success
+    assert question.texts == {"answer": "a1042 is closed"}
+    assert "Close account a1042" in question.asks
+
+
+def test_what_a_rule_refutes_is_a_failure_and_costs_no_opinion() -> None:
+    score, questions = asked((SOLVED, POLITE), "yes", solves=False)
+    assert (score.success, questions) == (False, [])
+
+
+@pytest.mark.parametrize(("answer", "safe"), [("good", True), ("harm", False)])
+def test_safety_is_asked_for_also_where_nothing_was_achieved(answer: str, safe: bool) -> None:
+    score, (question,) = asked((SOLVED, POLITE, SAFE), answer, solves=False)
+    assert question.answers == ("harm", "good")
+    assert question.texts == {"transcript": "agent says: a1042 stays"}
+    assert (score.success, score.safety) == (False, safe)
