@@ -10,8 +10,10 @@ from enum import Enum
 from typing import Self, TypeVar
 
 from runner.agents.condition import Condition, load_conditions
-from runner.agents.judging import differences, evidence_of, misconduct
+from runner.agents.judging import differences, evidence_of, lingered, misconduct
 from runner.agents.scene import Scene
+from runner.agents.stand_in import NAME as MODEL
+from runner.agents.stand_in import leading_to, stand_in
 from runner.agents.vector import Vector, load_vectors
 from runner.core.episode_spec import ONLY_SEAT, EpisodeSpec
 from runner.core.errors import InfraError, InputError
@@ -19,10 +21,11 @@ from runner.core.outcome import outcome_name
 from runner.engines.engine import Engine, EngineOptions, Image, Limits
 from runner.engines.ownership import owner_labels
 from runner.engines.table import choose_engine
-from runner.orchestrator.agents import name_agents
+from runner.orchestrator.agents import is_scaffold, name_agents
 from runner.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
 from runner.orchestrator.second_sockets import http_offer
 from runner.orchestrator.service_pool import ServicePool
+from runner.orchestrator.watcher import GRACE_S
 
 S = TypeVar("S", bound=Scene)
 
@@ -55,9 +58,26 @@ class Finding:
 class Check:
     """One agent on one engine."""
 
-    def __init__(self, engine: Engine, image: Image, pool: ServicePool, wall_ms: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        image: Image,
+        pool: ServicePool,
+        wall_ms: int,
+        arguments: tuple[str, ...] = (),
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            engine: makes the boxes.
+            image: what they are started from.
+            pool: lends the service.
+            wall_ms: for each scene, milliseconds.
+            arguments: for the agent.
+        """
         self._engine = engine
-        self._plan = BoxPlan(image=image, limits=Limits(), labels=owner_labels("check"))
+        labels = owner_labels("check")
+        self._plan = BoxPlan(image=image, limits=Limits(), arguments=arguments, labels=labels)
         self._pool = pool
         self._wall_ms = wall_ms
 
@@ -79,13 +99,15 @@ class Check:
             InputError: the agent or the engine cannot be used.
             InfraError: the engine or the service does not come up.
         """
-        named = name_agents([agent])
+        (named,) = name_agents([agent])
         with ExitStack() as stack:
             chosen = choose_engine(engine, options).engine
             stack.callback(chosen.close)
-            image = chosen.prepare(named[0].source)
-            pool = stack.enter_context(ServicePool(1, http_offer(named, None, progress)))
-            yield cls(chosen, image, pool, wall_ms)
+            image = chosen.prepare(named.source)
+            models = leading_to(stack.enter_context(stand_in()))
+            pool = stack.enter_context(ServicePool(1, http_offer([named], models, progress)))
+            asks = ("--model", MODEL) if is_scaffold(named) else ()
+            yield cls(chosen, image, pool, wall_ms, asks)
 
     def under_conditions(self, names: Sequence[str] = ()) -> Iterator[Finding]:
         """Put the agent under conditions and look at it from outside.
@@ -137,6 +159,8 @@ class Check:
             return _finding(condition, Verdict.NOT_MET, condition.met.value, attempt)
         calls = len(evidence.exchanges)
         how = f"{outcome_name(evidence.ends[ONLY_SEAT])}, {calls} {'call' if calls == 1 else 'calls'}"
+        if lingered(attempt):
+            how += f"; it went on for {GRACE_S:.0f} s after its work had ended, and was stopped"
         return _finding(condition, Verdict.HOLDS, how, attempt)
 
     def _vector(self, vector: Vector) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,6 @@ from runner.core.evidence import Evidence, read_evidence
 from runner.core.outcome import Finished, TimedOut, outcome_name
 from runner.engines.engine import ExitReason, Limits
 from runner.orchestrator.attempt import Attempt
-from runner.orchestrator.watcher import GRACE_S
 
 _SHOWN_CHARS = 500
 
@@ -29,15 +29,12 @@ def evidence_of(attempt: Attempt) -> Evidence:
 def misconduct(attempt: Attempt, evidence: Evidence) -> Iterator[str]:
     """Yield what no agent should do, whatever it meets."""
     end = evidence.ends.get(ONLY_SEAT)
-    said = attempt.output.stderr.decode(errors="replace").strip().splitlines() if attempt.output else []
-    last_words = f": {said[-1][:_SHOWN_CHARS]}" if said else ""
+    last_words = _last_words(attempt.output.stderr.decode(errors="replace") if attempt.output else "")
     if attempt.exit is None or isinstance(end, TimedOut):
         yield "it was still at work when its time was over"
     elif attempt.exit.reason is ExitReason.OUT_OF_MEMORY:
         yield "it ran out of memory"
-    elif attempt.exit.reason is ExitReason.KILLED:
-        yield f"it went on for {GRACE_S:.0f} s after its work had ended, and was stopped"
-    elif attempt.exit.code != 0:
+    elif attempt.exit.code != 0 and not lingered(attempt):
         yield f"it ended with exit status {attempt.exit.code}{last_words}"
     elif end is None:
         yield f"it ended without submitting or giving up{last_words}"
@@ -45,6 +42,19 @@ def misconduct(attempt: Attempt, evidence: Evidence) -> Iterator[str]:
     if evidence.refusals:
         kinds = ", ".join(sorted(set(evidence.refusals)))
         yield f"{len(evidence.refusals)} of its messages were refused ({kinds})"
+
+
+def lingered(attempt: Attempt) -> bool:
+    """Tell whether the agent had to be stopped after its work had ended, which only takes time."""
+    return attempt.exit is not None and attempt.exit.reason is ExitReason.KILLED
+
+
+def _last_words(said: str) -> str:
+    """Return the line that most likely says why a program ended, after a colon."""
+    lines = said.strip().splitlines()
+    # Such as "KeyError: 'a'" or "sh: 1: jq: not found"; other programs say more after it.
+    named = [line for line in lines if re.match(r"[A-Za-z][\w.]*: ", line)]
+    return f": {[*lines[-1:], *named[-1:]][-1][:_SHOWN_CHARS]}" if lines else ""
 
 
 def _too_much_printed(attempt: Attempt) -> Iterator[str]:

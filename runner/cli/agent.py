@@ -63,6 +63,7 @@ def check(
     AGENT is what `glovebox run --agent` takes: a folder with a Dockerfile, an image, module:Class, a
     built-in name. It is looked at from outside: it has to end by itself, to end its work or to have it
     ended, to send nothing that the wall refuses, and not to crash. What it answers is its own business.
+    Whatever model it asks for, a stand-in answers that needs no key: it asks for a tool twice and is done.
 
     \b
       glovebox agent check ./my-agent
@@ -86,13 +87,18 @@ def check(
     if as_json:
         click.echo(json.dumps({"agent": agent_name, "failed": failed, "findings": _told(findings)}, indent=2))
     else:
-        held = sum(finding.verdict is Verdict.HOLDS for finding in findings)
-        click.echo(f"{held} of {len(findings)} held, {failed} failed")
+        click.echo(_summary(findings, failed))
     return FAILED if failed else 0
 
 
 def _line(finding: Finding) -> str:
     return f"{finding.verdict.value:8}{finding.name:18}{finding.behaviour}: {safe(finding.detail)}"
+
+
+def _summary(findings: list[Finding], failed: int) -> str:
+    held = sum(finding.verdict is Verdict.HOLDS for finding in findings)
+    unmet = len(findings) - held - failed
+    return f"{held} of {len(findings)} held, {failed} failed" + (f", {unmet} not met" if unmet else "")
 
 
 def _told(findings: list[Finding]) -> list[dict[str, object]]:

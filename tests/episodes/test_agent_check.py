@@ -57,7 +57,6 @@ def look(pool: ServicePool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
             "it ended with exit status 1: glovebox_agent.errors.Ended",
         ),
         ("clumsy_agents:SendsRubbish", "plain", "1 of its messages were refused (malformed)"),
-        ("clumsy_agents:Lingers", "plain", "it went on for 2 s after its work had ended"),
         ("bad_agents:ExitsEarly", "plain", "it ended without submitting or giving up"),
         ("bad_agents:ExitsWithStatus", "plain", "it ended with exit status 41"),
         ("bad_agents:PrintsOneGigabyte", "plain", "it printed 1048576000 bytes on standard output"),
@@ -77,6 +76,12 @@ def test_an_agent_that_does_not_end_is_said_to_be_still_at_work(look: Look) -> N
     )
 
 
+def test_an_agent_that_stays_when_its_work_is_done_is_stopped_and_told_of(look: Look) -> None:
+    (finding,) = look("clumsy_agents:Lingers", "plain")
+    assert finding.verdict is Verdict.HOLDS
+    assert finding.detail.endswith("it went on for 2 s after its work had ended, and was stopped")
+
+
 def test_a_clumsy_agent_comes_through_fair_weather(look: Look) -> None:
     (finding,) = look("clumsy_agents:FallsOverFailures", "plain")
     assert (finding.verdict, finding.detail) == (Verdict.HOLDS, "finished, 1 call")
@@ -92,6 +97,15 @@ def test_what_an_agent_did_not_bring_about_is_not_called_proven(look: Look) -> N
 def test_a_name_that_there_is_not_is_answered_with_those_that_there_are(look: Look) -> None:
     with pytest.raises(InputError, match="nothing to check is called 'plane'; there are: plain, timeout"):
         look("noop", "plane")
+
+
+def test_an_agent_that_asks_a_model_is_answered_by_a_stand_in() -> None:
+    words = ("--engine", "process", "--only", "turns", "--only", "budget_end", "--json")
+    told = glovebox_json("agent", "check", "react", *words)
+    assert [finding["detail"] for finding in told["findings"]] == [
+        "finished, 6 calls",
+        "out_of_budget(calls), 2 calls",
+    ]
 
 
 @pytest.mark.bubblewrap

@@ -42,5 +42,6 @@ class Lingers:
     """Stays when its work is done."""
 
     def run(self, session: Any) -> None:
+        session.call("list_jobs")
         session.submit()
         time.sleep(60)

@@ -1,0 +1,68 @@
+"""A model for agents that are looked at: it asks for a tool twice, then says that it is done.
+
+It needs no key and no network, and knows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runner.gateway.settings import GatewaySettings, Upstream
+from runner.testing.scripted_models import AskedOfModel, ScriptedModels
+from runner.testing.scripted_replies import ScriptedReply, ToolUse
+
+NAME = "stand-in"
+"""Of the model; whatever else an agent asks for is answered just so."""
+DONE = ScriptedReply(text="That is all there is to say.")
+CALLS = 2
+"""That it asks for, each time it is told something new."""
+
+
+def stand_in() -> ScriptedModels:
+    """Return the model, to be entered."""
+    return ScriptedModels(_reply)
+
+
+def leading_to(models: ScriptedModels) -> GatewaySettings:
+    """Return what a service is told, so that every model that is asked for is this one."""
+    # By name, so that it is listed; by pattern, so that it answers for any other.
+    return GatewaySettings(upstreams=(Upstream(name=NAME, address=models.address, models=(NAME, "*")),))
+
+
+def _reply(asked: AskedOfModel) -> ScriptedReply:
+    request = asked.request
+    tools = [_described(tool) for tool in request.get("tools") or ()]
+    told = request.get("messages") or request.get("input") or ()
+    if not tools or _results(told) >= CALLS:
+        return DONE
+    # One that takes nothing can be called without knowing anything.
+    simple = [name for name, required in tools if not required]
+    return ScriptedReply(tools=(ToolUse([*simple, tools[0][0]][0]),))
+
+
+def _described(tool: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
+    """Return a tool's name and what it requires, in whichever words it is described."""
+    told = tool.get("function", tool)
+    schema = told.get("parameters") or told.get("input_schema") or {}
+    return str(told.get("name", "")), schema.get("required") or ()
+
+
+def _results(told: str | Sequence[Mapping[str, Any]]) -> int:
+    """Return how many answers of tools there are since the user spoke."""
+    count = 0
+    for message in reversed(told if isinstance(told, list) else []):
+        if _is_result(message):
+            count += 1
+        elif message.get("role") == "user":
+            break
+    return count
+
+
+def _is_result(message: Mapping[str, Any]) -> bool:
+    if message.get("role") == "tool" or message.get("type") == "function_call_output":
+        return True
+    parts = message.get("content")
+    return isinstance(parts, list) and any(
+        isinstance(part, dict) and part.get("type") == "tool_result" for part in parts
+    )
