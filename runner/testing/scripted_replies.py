@@ -94,9 +94,12 @@ def _completion(model: str, reply: ScriptedReply) -> Json:
     return {**head, "choices": [choice], **_chat_usage(reply)}
 
 
-def _data(value: Json, event: str = "") -> bytes:
-    name = f"event: {event}\n" if event else ""
-    return f"{name}data: {json.dumps(value)}\n\n".encode()
+def _data(value: Json) -> bytes:
+    return f"data: {json.dumps(value)}\n\n".encode()
+
+
+def _event(kind: str, **more: Any) -> bytes:
+    return f"event: {kind}\n".encode() + _data({"type": kind, **more})
 
 
 def _chunks(model: str, reply: ScriptedReply, *, reports: bool) -> Iterator[bytes]:
@@ -138,12 +141,19 @@ def _response(model: str, reply: ScriptedReply) -> Json:
 
 
 def _response_events(model: str, reply: ScriptedReply) -> Iterator[bytes]:
-    for word in _words(reply.text):
-        kind = "response.output_text.delta"
-        where = {"item_id": "m1", "output_index": 0, "content_index": 0}
-        yield _data({"type": kind, **where, "delta": word}, kind)
-    kind = "response.completed"
-    yield _data({"type": kind, "response": _response(model, reply)}, kind)
+    done = _response(model, reply)
+    yield _event("response.created", response={**done, "status": "in_progress", "output": [], "usage": None})
+    for at, item in enumerate(done["output"]):
+        yield _event("response.output_item.added", output_index=at, item={**item, "status": "in_progress"})
+        where = {"item_id": item["id"], "output_index": at}
+        if item["type"] == "function_call":
+            kind = "response.function_call_arguments"
+            yield _event(f"{kind}.delta", **where, delta=item["arguments"])
+            yield _event(f"{kind}.done", **where, arguments=item["arguments"])
+        for word in _words(reply.text) if item["type"] == "message" else ():
+            yield _event("response.output_text.delta", **where, content_index=0, delta=word)
+        yield _event("response.output_item.done", output_index=at, item=item)
+    yield _event("response.completed", response=done)
 
 
 def _message(model: str, reply: ScriptedReply) -> Json:
@@ -158,15 +168,24 @@ def _message(model: str, reply: ScriptedReply) -> Json:
 
 
 def _message_events(model: str, reply: ScriptedReply) -> Iterator[bytes]:
-    begun = {**_message(model, reply), "content": [], "stop_reason": None}
+    said = _message(model, reply)
+    begun = {**said, "content": [], "stop_reason": None}
     if reply.usage is not None:
         begun["usage"] = {"input_tokens": reply.usage[0], "output_tokens": 1}
-    yield _data({"type": "message_start", "message": begun}, "message_start")
-    for word in _words(reply.text):
-        delta = {"type": "text_delta", "text": word}
-        yield _data({"type": "content_block_delta", "index": 0, "delta": delta}, "content_block_delta")
-    ended: Json = {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}}
-    if reply.usage is not None:
-        ended["usage"] = {"output_tokens": reply.usage[1]}
-    yield _data(ended, "message_delta")
-    yield _data({"type": "message_stop"}, "message_stop")
+    yield _event("message_start", message=begun)
+    for at, block in enumerate(said["content"]):
+        empty: Json = {"text": ""} if block["type"] == "text" else {"input": {}}
+        yield _event("content_block_start", index=at, content_block={**block, **empty})
+        for delta in _block_deltas(block):
+            yield _event("content_block_delta", index=at, delta=delta)
+        yield _event("content_block_stop", index=at)
+    reason = {"stop_reason": said["stop_reason"], "stop_sequence": None}
+    usage = {} if reply.usage is None else {"usage": {"output_tokens": reply.usage[1]}}
+    yield _event("message_delta", delta=reason, **usage)
+    yield _event("message_stop")
+
+
+def _block_deltas(block: Json) -> list[Json]:
+    if block["type"] == "text":
+        return [{"type": "text_delta", "text": word} for word in _words(block["text"])]
+    return [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]

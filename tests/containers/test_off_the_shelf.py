@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -140,7 +140,7 @@ def mcp_client(transport: str) -> Image:
     return Image("", "", command, mounts, {"PYTHONPATH": "/packages"})
 
 
-def continue_cli() -> Image:
+def continue_cli(dialect: str) -> Image:
     folder = fetched("continue")
     packages = folder / "packages" / "node_modules"
     (node,) = packages.glob("node-linux-*")
@@ -148,18 +148,24 @@ def continue_cli() -> Image:
         Mount(packages, "/continue/node_modules"),
         Mount(folder / "agent.mjs", "/continue/agent.mjs"),
     )
-    command = (*IN_BOX, f"/continue/node_modules/{node.name}/bin/node", "/continue/agent.mjs")
+    command = (*IN_BOX, f"/continue/node_modules/{node.name}/bin/node", "/continue/agent.mjs", dialect)
     settings = {"CONTINUE_GLOBAL_DIR": "/tmp/continue", "CONTINUE_CLI_ENABLE_TELEMETRY": "0"}
     return Image("", "", command, mounts, settings)
 
 
 @pytest.mark.bubblewrap
-@pytest.mark.parametrize("agent", ["mcp-client-stdio", "mcp-client-http", "continue"])
-def test_it_needs_no_image(models: ScriptedModels, episode: Listened, agent: str) -> None:
-    image = continue_cli() if agent == "continue" else mcp_client(agent.rpartition("-")[2])
+@pytest.mark.parametrize(
+    ("made_of", "word"),
+    [(mcp_client, "stdio"), (mcp_client, "http"), (continue_cli, "openai"), (continue_cli, "anthropic")],
+)
+def test_it_needs_no_image(
+    models: ScriptedModels, episode: Listened, made_of: Callable[[str], Image], word: str
+) -> None:
+    image = made_of(word)
     with closing(BubblewrapEngine()) as engine:
         works(engine, image, episode)
     assert all(tool in offered_first(models) for tool in TOOLS)
+    assert (models.asked[0].path == "/v1/messages") == (word == "anthropic")
 
 
 def test_every_agent_says_what_it_needed() -> None:

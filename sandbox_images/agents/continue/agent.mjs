@@ -12,7 +12,9 @@ const run = (command, ...words) =>
 
 const base = process.env.OPENAI_BASE_URL;
 const model = (await (await fetch(`${base}/models`)).json()).data[0].id;
-const asked = { name: model, provider: "openai", model, apiBase: base, apiKey: "none", roles: ["chat"] };
+// "anthropic" asks for Anthropic's messages.
+const provider = process.argv[2] ?? "openai";
+const asked = { name: model, provider, model, apiBase: `${base}/`, apiKey: "none", roles: ["chat"] };
 const seat = { name: "seat", command: HELPER, args: ["mcp"] };
 // JSON is YAML.
 const config = { name: "box", version: "1.0.0", schema: "v1", models: [asked], mcpServers: [seat] };
