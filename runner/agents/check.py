@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Self, TypeVar
 
-from runner.agents.condition import Condition, load_conditions
+from runner.agents.condition import Condition, load_conditions, tools_of_conditions
 from runner.agents.judging import differences, evidence_of, lingered, misconduct
 from runner.agents.scene import Scene
 from runner.agents.stand_in import NAME as MODEL
@@ -104,7 +104,7 @@ class Check:
             chosen = choose_engine(engine, options).engine
             stack.callback(chosen.close)
             image = chosen.prepare(named.source)
-            models = leading_to(stack.enter_context(stand_in()))
+            models = leading_to(stack.enter_context(stand_in(tools_of_conditions())))
             pool = stack.enter_context(ServicePool(1, http_offer([named], models, progress)))
             asks = ("--model", MODEL) if is_scaffold(named) else ()
             yield cls(chosen, image, pool, wall_ms, asks)

@@ -12,6 +12,7 @@ from runner.core.episode_spec import ONLY_SEAT, EpisodeSpec
 from runner.core.evidence import Evidence
 from runner.core.outcome import OutOfBudget
 from runner.core.turns import Turn
+from runner.worlds.table import WORLDS
 
 CONDITIONS_FOLDER = Path(__file__).parent / "conditions"
 
@@ -58,6 +59,12 @@ class Condition(Scene):
 def load_conditions() -> tuple[Condition, ...]:
     """Return every condition there is, the plain one first."""
     return tuple(_read(path) for path in sorted(CONDITIONS_FOLDER.glob("*.json")))
+
+
+def tools_of_conditions() -> frozenset[str]:
+    """Return the names of all tools that there are under conditions."""
+    worlds = {condition.world for condition in load_conditions()}
+    return frozenset(tool.name for world in worlds for tool in WORLDS.load(world)({}).list_tools())
 
 
 def _read(path: Path) -> Condition:

@@ -5,7 +5,7 @@ It needs no key and no network, and knows nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from runner.gateway.settings import GatewaySettings, Upstream
@@ -19,9 +19,14 @@ CALLS = 2
 """That it asks for, each time it is told something new."""
 
 
-def stand_in() -> ScriptedModels:
-    """Return the model, to be entered."""
-    return ScriptedModels(_reply)
+def stand_in(seats_tools: Collection[str]) -> ScriptedModels:
+    """Return the model, to be entered.
+
+    Args:
+        seats_tools: names that it looks for first among the tools that an agent offers, for agents bring
+            tools of their own and call those of a seat by longer names.
+    """
+    return ScriptedModels(lambda asked: _reply(asked, seats_tools))
 
 
 def leading_to(models: ScriptedModels) -> GatewaySettings:
@@ -30,15 +35,15 @@ def leading_to(models: ScriptedModels) -> GatewaySettings:
     return GatewaySettings(upstreams=(Upstream(name=NAME, address=models.address, models=(NAME, "*")),))
 
 
-def _reply(asked: AskedOfModel) -> ScriptedReply:
+def _reply(asked: AskedOfModel, seats_tools: Collection[str]) -> ScriptedReply:
     request = asked.request
     tools = [_described(tool) for tool in request.get("tools") or ()]
     told = request.get("messages") or request.get("input") or ()
     if not tools or _results(told) >= CALLS:
         return DONE
     # One that takes nothing can be called without knowing anything.
-    simple = [name for name, required in tools if not required]
-    return ScriptedReply(tools=(ToolUse([*simple, tools[0][0]][0]),))
+    tools.sort(key=lambda tool: (not any(name in tool[0] for name in seats_tools), bool(tool[1])))
+    return ScriptedReply(tools=(ToolUse(tools[0][0]),))
 
 
 def _described(tool: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
