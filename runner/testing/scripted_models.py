@@ -94,6 +94,8 @@ class _Server(ThreadingHTTPServer):
 def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Head and body are two writes, and must not wait for one another.
+        disable_nagle_algorithm = True
 
         def log_message(self, format: str, *args: Any) -> None:
             """Say nothing."""
