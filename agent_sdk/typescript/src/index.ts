@@ -5,7 +5,7 @@
  * with `reset()` and `act(observation)` in one.
  */
 
-export { type Action, type Agent, Answer, type Ending, GiveUp, work } from "./adapter.js";
+export { type Action, type Agent, Answer, type Ending, GiveUp, type Move, work } from "./adapter.js";
 export {
   ConnectionLost,
   DeadlinePassed,
@@ -21,4 +21,4 @@ export {
 export { encode, type JsonObject, parseExact, RawJson } from "./json.js";
 export type { EarlierTurn, Entry, Observation, Problem, RemainingBudget, ToolSchema } from "./observation.js";
 export type { CallOptions, Failure, Remaining, Reply, Seat, Task, Tool, Value } from "./seat.js";
-export { connect, type ConnectOptions, Session } from "./session.js";
+export { connect, type ConnectOptions, type Session } from "./session.js";

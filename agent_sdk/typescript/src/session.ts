@@ -6,7 +6,7 @@
  * answer was lost is sent again under the same name, so that it is carried out once.
  */
 
-import { credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
+import { type ClientUnaryCall, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -86,10 +86,12 @@ export async function connect(options: ConnectOptions = {}): Promise<Session> {
 /** A connection to one seat. Its calls may overlap; over the stream they take turns. Made by `connect()`. */
 export class Session implements Seat {
   #ended = false;
+  #closed = false;
   #answered = 0;
   #callNumber = 0;
   #stream: Stream | undefined;
   #turn: Promise<unknown> = Promise.resolve();
+  readonly #pending = new Set<ClientUnaryCall>();
   /** Random, because an agent may open several sessions. */
   readonly #name = randomBytes(8).toString("hex");
 
@@ -139,7 +141,9 @@ export class Session implements Seat {
 
   /** Hangs up. Closing twice is closing once. A session whose work has ended keeps no program alive. */
   close(): void {
+    this.#closed = true;
     this.#dropStream();
+    for (const call of this.#pending) call.cancel();
     this.client.close();
   }
 
@@ -147,7 +151,7 @@ export class Session implements Seat {
     const request = write();
     const response = this.#stream
       ? await this.#exchange({ $case: "submit", value: request })
-      : await unary<pb.SubmitResponse>((done) => this.client.submit(request, done)).catch((error) => {
+      : await unary<pb.SubmitResponse>((done) => this.client.submit(request, done), this.#pending).catch((error) => {
           throw this.#error(error, pb.SubmitRequest.encode(request).finish().length);
         });
     if (response.refusal) throw wire.refusalFromPb(response.refusal);
@@ -174,22 +178,23 @@ export class Session implements Seat {
       } catch (error) {
         const problem = this.#callError(error, call);
         patientUntil ??= Date.now() + this.patienceMs;
-        if (!(problem instanceof ConnectionLost) || Date.now() >= patientUntil) throw problem;
+        const isOver = this.#closed || Date.now() >= patientUntil;
+        if (!(problem instanceof ConnectionLost) || isOver) throw problem;
         await sleep(POLL_MS);
       }
     }
   }
 
   #callTool(call: pb.CallToolRequest, metadata: Metadata, deadline: number): Promise<pb.CallToolResponse> {
-    return unary((done) => this.client.callTool(call, metadata, { deadline }, done));
+    return unary((done) => this.client.callTool(call, metadata, { deadline }, done), this.#pending);
   }
 
   async #exchange<Request extends NonNullable<pb.InteractRequest["request"]>>(
     request: Request,
   ): Promise<Answer<Request["$case"]>> {
     const response = await this.#inTurn(async () => {
-      this.#stream ??= new Stream(this.client);
       try {
+        this.#stream ??= new Stream(this.client);
         return (await this.#stream.exchange({ request })).response;
       } catch (error) {
         // The next answer of this stream would belong to this request.
@@ -245,10 +250,19 @@ type Answer<Case extends string> = Extract<
   { $case: Case }
 >["value"];
 
+/** Returns the answer to a call, which is among the pending ones until then. */
 function unary<Response>(
-  start: (done: (error: ServiceError | null, response: Response) => void) => unknown,
+  start: (done: (error: ServiceError | null, response: Response) => void) => ClientUnaryCall,
+  pending = new Set<ClientUnaryCall>(),
 ): Promise<Response> {
-  return new Promise((resolve, reject) => start((error, response) => (error ? reject(error) : resolve(response))));
+  return new Promise((resolve, reject) => {
+    const call = start((error, response) => {
+      pending.delete(call);
+      if (error) reject(error);
+      else resolve(response);
+    });
+    pending.add(call);
+  });
 }
 
 /** Waits for a connection, where a call would fail at once for want of one. */

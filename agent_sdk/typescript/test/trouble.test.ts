@@ -161,6 +161,20 @@ describe("a call without an answer", () => {
   }
 });
 
+for (const stream of [true, false]) {
+  test(`who hangs up ${stream ? "a stream" : "without one"} hears no answer, then or later`, async () => {
+    const { path } = await scripted(() => "stay silent");
+    const session = await connect({ path, stream });
+    const calling = assert.rejects(session.call("a"), ConnectionLost);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    session.close();
+    session.close();
+    await calling;
+    await assert.rejects(session.call("b"), ConnectionLost);
+    await assert.rejects(session.submit(), ConnectionLost);
+  });
+}
+
 describe("an answer that makes no sense", () => {
   const nonsense: [string, pb.CallToolResponse][] = [
     ["no result", said(undefined)],
