@@ -16,17 +16,8 @@ def agent_table(summaries: Sequence[AgentSummary]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("agent")
     aspects = ("utility", "safety") if apart else ()
-    for column in (
-        "success",
-        "of",
-        *aspects,
-        "recovered",
-        "of faulted",
-        "calls",
-        "invalid",
-        "denied",
-        "infra",
-    ):
+    troubles = ("recovered", "of faulted", "calls", "invalid", "denied", "infra")
+    for column in ("success", "of", *aspects, *troubles):
         table.add_column(column, justify="right")
     table.add_column("how episodes ended")
     for one in summaries:

@@ -19,6 +19,7 @@ from runner.records.run_folder import RunFolder
 from snapshots.almanac.benchmark import build_almanac
 from tests.parts.benchmark_data import SAMPLES
 from tests.parts.mariadb import has_mariadb
+from tests.parts.taubench import write_checkout
 
 _SAMPLE = Path(__file__).parents[2] / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
 _BFCL = ("bfcl_eval", "mpmath", "overrides", "rank_bm25")
@@ -37,6 +38,7 @@ SLICES: Mapping[str, tuple[str, ...]] = {
     "dbbench": (f"dbbench:{SAMPLES / 'dbbench.jsonl'}", "dbbench:mariadb:{made}/on_mariadb.jsonl"),
     "native": (f"native:{_SAMPLE}",),
     "tau2": ("tau2:telecom",),
+    "taubench": ("taubench:retail:{made}/taubench",),
     "toolmisuse": ("toolmisuse:{made}/toolmisuse:dev",),
 }
 """Benchmark → arguments of its kinds of tasks; ``{made}`` stands for where ``make`` was called."""
@@ -47,7 +49,6 @@ WITHOUT: Mapping[str, str] = {
     "python-docs": "is the almanac's code over a package that not every machine has",
     "safetybench": "has no gold calls",
     "sample": "is a file of native",
-    "taubench": "has two seats, and is played in test_taubench_run.py",
 }
 """Benchmarks of which nothing is taken, and why."""
 NEEDS: Mapping[str, tuple[str, ...]] = {
@@ -92,6 +93,7 @@ def _can_be_played(case: Case, with_calls: bool) -> bool:
 def make(made: Path) -> None:
     """Make the suites that are not there before they are made."""
     build_almanac(made / "almanac")
+    write_checkout(made / "taubench")
     shutil.copy(SAMPLES / "dbbench.jsonl", made / "on_mariadb.jsonl")
     sizes = {"train": 0, "dev": 8, "test_public": 0}
     GENERATORS.load("toolmisuse")("small", 1, made / "toolmisuse", splits=sizes)
