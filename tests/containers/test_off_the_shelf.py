@@ -75,6 +75,10 @@ def fetched(name: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "packages").is_dir():
             subprocess.run([ROOT / "scripts" / "agent-packages", name], check=True, timeout=FETCH_TIMEOUT_S)
+    except subprocess.CalledProcessError:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"{name} cannot be fetched here: no registry answers")
     finally:
         os.close(lock)
     return folder
