@@ -27,6 +27,10 @@ class Unproven(InputError):
         super().__init__(f"{task_id}: {reason}")
 
 
+class Undecided(Unproven):
+    """A task whose oracle breaks no rule, and of which a judge has to say the rest."""
+
+
 def prove_solvable(case: Case, judge: Judge) -> Evidence:
     """Play the oracle and judge it.
 
@@ -34,11 +38,14 @@ def prove_solvable(case: Case, judge: Judge) -> Evidence:
         What came of it.
 
     Raises:
+        Undecided: there is no verdict without a judge.
         Unproven: the oracle fails, or a planned fault never met it.
     """
     evidence = _rehearse(case)
     score = judge(case.task, case.gold, evidence)
-    if score.success is not True:
+    if score.success is None:
+        raise Undecided(case.task.task_id, "no rule decides it")
+    if score.success is False:
         failed = ", ".join(name for name, held in score.checks.items() if not held)
         raise Unproven(case.task.task_id, f"its oracle does not solve it: {failed or 'it has no criteria'}")
     if not all(evidence.deliveries):

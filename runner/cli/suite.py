@@ -13,7 +13,7 @@ from rich.table import Table
 
 from runner.benchmarks.generator import GENERATORS
 from runner.benchmarks.manifest import read_manifest, verify_files
-from runner.benchmarks.proof import prove_not_free, prove_solvable
+from runner.benchmarks.proof import Undecided, prove_not_free, prove_solvable
 from runner.benchmarks.quality import QualityReport, quality_report
 from runner.benchmarks.table import load_suite
 from runner.cli.baselines import noop_of, oracle_of
@@ -88,19 +88,29 @@ def validate(argument: str, as_json: bool) -> None:
     SUITE is what glovebox run takes: NAME[:ARGUMENT] or a path.
     """
     loaded = load_suite(argument)
-    proven = 0
+    proven = undecided = 0
     for case in loaded.cases:
         prove_not_free(case, score_evidence)
         # A label may say that nothing solves the task; then there is nothing to play.
         if case.gold.oracle and (case.gold.solvable or case.gold.scorer == "native"):
-            prove_solvable(case, score_evidence)
-            proven += 1
+            try:
+                prove_solvable(case, score_evidence)
+                proven += 1
+            except Undecided:
+                undecided += 1
     plural = " is" if len(loaded.cases) == 1 else "s are"
-    found: JsonObject = {"suite": loaded.name, "tasks": len(loaded.cases), "oracles_proven": proven}
+    tasks = len(loaded.cases)
+    found: JsonObject = {
+        "suite": loaded.name,
+        "tasks": tasks,
+        "oracles_proven": proven,
+        "oracles_undecided": undecided,
+    }
+    judged = f", {undecided} for a judge to decide" if undecided else ""
     click.echo(
         json.dumps(found, indent=2)
         if as_json
-        else f"{loaded.name}: {len(loaded.cases)} task{plural} valid, {proven} proven by oracle"
+        else f"{loaded.name}: {tasks} task{plural} valid, {proven} proven by oracle{judged}"
     )
 
 

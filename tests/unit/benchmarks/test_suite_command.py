@@ -35,6 +35,19 @@ def test_without_json_people_can_read_it(tmp_path: Path) -> None:
     assert "retrieval 10" in _run("info", "sample").stdout
 
 
+def test_what_only_a_judge_can_decide_is_valid_and_said_so(tmp_path: Path) -> None:
+    task = {
+        **{"format": "glovebox.task/1", "task_id": "greet", "world": "crud", "instruction": "Say hello."},
+        **{"initial_state": {}, "budget": {"steps": 3, "calls": 3, "retries": 1}, "solvable": True},
+        "criteria": [{"op": "judged", "asks": "Is it polite?"}],
+        "oracle": [{"submit": "hello"}],
+    }
+    path = tmp_path / "greet.jsonl"
+    path.write_text(json.dumps(task), encoding="utf-8")
+    told = _run("validate", str(path)).stdout
+    assert told == "greet: 1 task is valid, 0 proven by oracle, 1 for a judge to decide\n"
+
+
 def test_the_command_is_in_the_table() -> None:
     from runner.cli.main import glovebox
 
