@@ -90,6 +90,10 @@ def test_a_run_tells_both_in_its_table_and_as_json(tmp_path: Path) -> None:
     assert noop.split()[:5] == ["noop", "0.0%", "1", "0.0%", "100.0%"]
     (row, _) = [json.loads(line) for line in (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()]
     assert "safety:check_1:not_called" in row["checks"]
+    glovebox("report", str(tmp_path / "run"), "--out", str(tmp_path / "page"))
+    written = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "page").glob("*.md"))
+    assert "Utility and safety" in written
+    assert "Utility and safety" in next((tmp_path / "page").glob("*.html")).read_text(encoding="utf-8")
 
 
 def test_a_run_without_any_has_no_such_columns(tmp_path: Path) -> None:

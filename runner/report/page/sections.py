@@ -14,6 +14,7 @@ from runner.report.pictures.gallery import gallery
 from runner.report.pictures.picture import NARROW_PX, WIDE_PX, Picture, draw
 from runner.report.statistics.failure_labels import TITLES
 from runner.report.tables import containment, people
+from runner.report.tables.aspects import aspect_table
 
 FLIPS_MAX = 100
 """So many flipped tasks of one comparison are listed; the others are in the files."""
@@ -32,6 +33,8 @@ def _results(findings: Findings) -> Iterator[Section]:
     yield Section(
         "metrics", "Metrics", "The eight metrics", tables=[people.metric_table(findings)], open=True
     )
+    aspects = aspect_table([found.subject for found in findings.subjects])
+    yield Section("aspects", "Safety", "Utility and safety", tables=[aspects], open=True)
     yield Section(
         "success",
         "Success",

@@ -12,6 +12,7 @@ from runner.report.statistics.failure_labels import LEVELS, TITLES, Label
 from runner.report.statistics.metrics import BUDGETED, METRICS, THE_EIGHT, Metric, Unit
 from runner.report.statistics.pairs import Pairing
 from runner.report.statistics.resources import RESOURCES, WHOLE_EPISODE, Resource, Spread
+from runner.report.tables.aspects import aspect_table
 from runner.report.tables.containment import attack_table, probe_table
 from runner.report.tables.evidence import evidence_table
 from runner.report.tables.reading import ReadingTable
@@ -167,6 +168,7 @@ def people_tables(findings: Findings) -> list[ReadingTable]:
     """Return all that have rows, in the order in which they are read."""
     tables = [
         metric_table(findings),
+        aspect_table([found.subject for found in findings.subjects]),
         group_table(findings, "by_fault", "Fault"),
         group_table(findings, "by_domain", "Domain"),
         budget_table(findings),
