@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from runner.benchmarks.bfcl import memory, multi_turn, single_turn
+from runner.benchmarks.bfcl import multi_turn, single_turn
 from runner.benchmarks.bfcl.entries import Entry, entries
-from runner.benchmarks.bfcl.written import memories
+from runner.benchmarks.bfcl_memory import tasks as memory
+from runner.benchmarks.bfcl_memory.written import memories
 from runner.core.errors import InputError
 from runner.core.json_values import JsonObject
 from runner.core.task import About, Case, Suite

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.bfcl.loader import Bfcl
-from runner.benchmarks.bfcl.memory import SCENARIOS
+from runner.benchmarks.bfcl_memory.tasks import SCENARIOS
 from runner.benchmarks.rehearsal import Move, rehearse
 from runner.core.errors import InputError
 from runner.core.task import Case
