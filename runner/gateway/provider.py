@@ -163,7 +163,7 @@ class Provider:
         asked_for = error.wait_s if isinstance(error, _Again) else None
         if asked_for is not None:
             return min(asked_for, most)
-        return min(wait_exponential_jitter(initial=0.25, max=most, jitter=0.25)(state), most)
+        return min(wait_exponential_jitter(multiplier=0.25, max=most, jitter=0.25)(state), most)
 
 
 def _now_ms() -> int:

@@ -90,17 +90,8 @@ def test_a_run_is_judged_again_offline_byte_for_byte(judged: Callable[..., Judge
     assert glovebox_json("verify", str(run.path), "--json", status=1)["sound"] is False
 
 
-FAILURES = {
-    "busy": ScriptedReply(status=429),
-    "broken": ScriptedReply(status=400),
-    "babble": ScriptedReply(text="yes, it surely is\n[0123] yes"),
-    "empty": ScriptedReply(text=""),
-}
-
-
-@pytest.mark.parametrize("failure", FAILURES)
-def test_a_judge_that_fails_leaves_the_task_ungraded(judged: Callable[..., Judged], failure: str) -> None:
-    run = judged(lambda time, number: FAILURES[failure], "--judge", "j1")
+def test_a_judge_that_babbles_leaves_the_task_ungraded(judged: Callable[..., Judged]) -> None:
+    run = judged(lambda time, number: ScriptedReply(text="yes, it surely is\n[0123] yes"), "--judge", "j1")
     row = run.row
     assert row["success"] is None
     assert "check_0:judged" not in row["checks"]
@@ -108,17 +99,6 @@ def test_a_judge_that_fails_leaves_the_task_ungraded(judged: Callable[..., Judge
     assert run.told["agents"][0]["graded"] == 0
     again = glovebox_json("score", str(run.path), "--json")
     assert again["agents"] == run.told["agents"]
-
-
-def test_a_tie_is_ungraded(judged: Callable[..., Judged]) -> None:
-    run = judged(
-        lambda time, number: ScriptedReply(text=f"[{number}] {'yes' if time else 'no'}"),
-        "--judge",
-        "j1",
-        samples=2,
-    )
-    assert run.row["success"] is None
-    assert run.row["metrics"]["judge_agreement"] == 0.0
 
 
 def test_without_a_judge_it_is_ungraded_and_nobody_is_asked(judged: Callable[..., Judged]) -> None:

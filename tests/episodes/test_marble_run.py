@@ -28,15 +28,3 @@ def test_an_oracle_solves_what_doing_nothing_does_not(tmp_path: Path, record: di
     told = played(f"marble:{record['scenario']}:{path}", tmp_path / "run")
     assert successes(told) == {"oracle": 1, "noop": 0}
     assert glovebox_json("score", str(tmp_path / "run"), "--json")["agents"] == told["agents"]
-
-
-def test_games_go_the_same_way_whoever_serves_them(tmp_path: Path) -> None:
-    config = tmp_path / "config.yaml"
-    config.write_text("roles: [wolf, villager, villager]\n")
-    digests = set()
-    for workers in ("1", "4"):
-        out = tmp_path / workers
-        told = played(f"marble:werewolf:{config}", out, "--service-workers", workers)
-        assert successes(told) == {"oracle": 10, "noop": 0}
-        digests.add(told["trace_digest"])
-    assert len(digests) == 1

@@ -36,8 +36,9 @@ SLICES: Mapping[str, tuple[str, ...]] = {
         "bfcl:memory_rec_sum",
     ),
     "dbbench": (f"dbbench:{SAMPLES / 'dbbench.jsonl'}", "dbbench:mariadb:{made}/on_mariadb.jsonl"),
+    "marble": ("marble:werewolf:{made}/roles.yaml",),
     "native": (f"native:{_SAMPLE}",),
-    "tau2": ("tau2:telecom",),
+    "tau2": ("tau2:telecom", "tau2:airline", "tau2:mock"),
     "taubench": ("taubench:retail:{made}/taubench",),
     "toolmisuse": ("toolmisuse:{made}/toolmisuse:dev",),
 }
@@ -45,7 +46,6 @@ SLICES: Mapping[str, tuple[str, ...]] = {
 WITHOUT: Mapping[str, str] = {
     "browsecomp": "has no gold calls",
     "browsecomp-plus": "has no gold calls",
-    "marble": "has several seats, and is played in test_marble_run.py",
     "python-docs": "is the almanac's code over a package that not every machine has",
     "safetybench": "has no gold calls",
     "sample": "is a file of native",
@@ -94,6 +94,7 @@ def make(made: Path) -> None:
     """Make the suites that are not there before they are made."""
     build_almanac(made / "almanac")
     write_checkout(made / "taubench")
+    (made / "roles.yaml").write_text("roles: [wolf, villager, villager]\n", encoding="utf-8")
     shutil.copy(SAMPLES / "dbbench.jsonl", made / "on_mariadb.jsonl")
     sizes = {"train": 0, "dev": 8, "test_public": 0}
     GENERATORS.load("toolmisuse")("small", 1, made / "toolmisuse", splits=sizes)

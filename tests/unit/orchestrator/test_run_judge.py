@@ -1,7 +1,8 @@
-"""What the run's judge keeps, where a question must not be stored in plain text."""
+"""The run's judge: what of a model's replies counts, and what is kept of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from runner.orchestrator.config import RunConfig, run_config
 from runner.orchestrator.run_judge import RunJudge
 from runner.scorers.judges.prompt import fence_number
 from runner.scorers.judges.question import Question
-from runner.testing.scripted_models import ScriptedModels
+from runner.testing.scripted_models import AskedOfModel, ScriptedModels
 from runner.testing.scripted_replies import ScriptedReply
 
 SECRET = "Which owl — of all — was first?"
@@ -21,9 +22,9 @@ QUESTION = Question(
 NUMBER = fence_number(QUESTION, 0)
 
 
-def config_for(models: ScriptedModels) -> RunConfig:
+def config_for(models: ScriptedModels, samples: int = 1) -> RunConfig:
     upstream = {"name": "scripted", "address": models.address, "models": ["j1"]}
-    told = {"suite": "any", "agents": ["any"], "judge": "j1", "judging": {"samples": 1}}
+    told = {"suite": "any", "agents": ["any"], "judge": "j1", "judging": {"samples": samples}}
     return run_config({**told, "models": {"upstreams": [upstream], "mode": "replay"}})
 
 
@@ -39,3 +40,39 @@ def test_an_opinion_is_read_again_from_what_was_kept(tmp_path: Path, profile: st
     kept = [path.read_bytes() for path in (tmp_path / "judge").rglob("*") if path.is_file()]
     assert len(kept) == 3
     assert any(b"of all" in text for text in kept) is (profile != VEILED)
+
+
+def replies(*given: ScriptedReply | str) -> Iterator[ScriptedReply]:
+    """Yield a reply for every sample of the question; a text is an answer in the right form."""
+    for sample, each in enumerate(given):
+        number = fence_number(QUESTION, sample)
+        yield each if isinstance(each, ScriptedReply) else ScriptedReply(text=f"Hm.\n[{number}] {each}")
+
+
+BUSY, BROKEN, EMPTY = ScriptedReply(status=429), ScriptedReply(status=400), ScriptedReply(text="")
+
+
+@pytest.mark.parametrize(
+    ("given", "votes", "answer"),
+    [
+        (("yes", "no", "yes"), ("yes", "no", "yes"), "yes"),
+        ((BROKEN, "yes", "yes"), (None, "yes", "yes"), "yes"),
+        ((BROKEN, EMPTY, "yes"), (None, None, "yes"), None),
+        (("no", "yes"), ("no", "yes"), None),
+        ((BUSY,), (None,), None),
+        (("perhaps",), (None,), None),
+    ],
+)
+def test_what_fails_is_a_vote_for_nothing_now_and_when_judged_again(
+    tmp_path: Path, given: tuple[ScriptedReply | str, ...], votes: tuple[str | None, ...], answer: str | None
+) -> None:
+    by_number = {fence_number(QUESTION, at): reply for at, reply in enumerate(replies(*given))}
+
+    def script(asked: AskedOfModel) -> ScriptedReply:
+        return next(reply for number, reply in by_number.items() if number in asked.body.decode())
+
+    with ScriptedModels(script) as models:
+        config = config_for(models, len(given))
+        opinion = RunJudge(config, tmp_path, live=True).ask_for("a/t/0", "native")(QUESTION)
+    assert (opinion.votes, opinion.answer) == (votes, answer)
+    assert RunJudge(config, tmp_path, live=False).ask_for("a/t/0", "native")(QUESTION) == opinion
