@@ -5,6 +5,7 @@ Started at its first use, from Debian's package, in a new folder: a third of a s
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -12,7 +13,6 @@ import tempfile
 import time
 from collections import deque
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -39,14 +39,18 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MEMORY_KB_MAX = 2 << 20
 _KEEPER = f"""
 ulimit -c 0; ulimit -v {_MEMORY_KB_MAX}
-"$@" >errors 2>&1 &
+exec 3<&0
+"$@" >errors 2>&1 3<&- &
 server=$!
-cat >/dev/null
-kill -KILL $server
+(cat <&3 >/dev/null; kill -KILL $server) &
+watch=$!
+exec 3<&-
 wait $server
+kill $watch
 cd / && rm -rf "$FOLDER"
 """
-"""Outlives whoever started it by a moment: its standard input ends with them, and then it ends the server."""
+"""Outlives whoever started it by a moment: its standard input ends with them, and then it ends the server. If
+the server ends by itself, so does this."""
 _OPTIONS = (
     "--no-defaults",
     "--skip-networking",
@@ -108,13 +112,19 @@ class MariaDbServer:
             start_new_session=True,
             **_as_user(),
         )
+        atexit.register(self.stop)
         self._lock = Lock()
         self._numbers = 0
         self._connections: dict[str, Connection] = {}
         self.over: deque[str] = deque()
         """Names of attempts that are over. What is theirs is dropped when the next begins, because whatever
         notices that one is over may run in the middle of anything."""
-        self._trusted = self._wait()
+        self._wait()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._keeper.poll() is None
 
     def begin(self, may: str) -> str:
         """Make a database and a user of one name, for one attempt, and drop those of attempts that are over.
@@ -146,7 +156,7 @@ class MariaDbServer:
             InfraError: the server does not carry them out.
         """
         errors = import_module("pymysql").err
-        with self._lock, self._trusted.cursor() as cursor:
+        with self._lock, self._connections[_KEEPER_USER].cursor() as cursor:
             try:
                 for statement in statements:
                     cursor.execute(statement)
@@ -175,6 +185,8 @@ class MariaDbServer:
                 connection.close()
 
     def _connect(self, user: str, database: str | None = None) -> Connection:
+        if not self.alive:
+            raise InfraError("MariaDB is gone")
         pymysql = import_module("pymysql")
         try:
             connection: Connection = pymysql.connect(
@@ -195,8 +207,12 @@ class MariaDbServer:
     def stop(self) -> None:
         """End the server and remove its folder."""
         assert self._keeper.stdin is not None
-        self._keeper.stdin.close()
+        with suppress(OSError):  # It may have ended by itself.
+            self._keeper.stdin.close()
         self._keeper.wait()
+        for connection in self._connections.values():
+            with suppress(import_module("pymysql").err.Error):
+                connection.close()
 
     def _give_away(self) -> None:
         if os.geteuid() == 0:
@@ -221,12 +237,13 @@ class MariaDbServer:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise InfraError(f"MariaDB does not start: {' '.join(done.stderr.split())[-500:]}")
 
-    def _wait(self) -> Connection:
+    def _wait(self) -> None:
         patience = time.monotonic() + START_TIMEOUT_S
         while True:
             try:
                 if self._socket.exists():
-                    return self._connect(_KEEPER_USER)
+                    self._connections[_KEEPER_USER] = self._connect(_KEEPER_USER)
+                    return
             except InfraError:
                 pass
             if time.monotonic() > patience or self._keeper.poll() is not None:
@@ -235,10 +252,19 @@ class MariaDbServer:
             time.sleep(0.01)
 
 
-@cache
+_servers: list[MariaDbServer] = []
+"""Of this process: one, or none yet."""
+_starting = Lock()
+
+
 def server() -> MariaDbServer:
-    """Return the server of this process, started at its first use."""
-    return MariaDbServer()
+    """Return the server of this process, started at its first use, and anew where it is gone."""
+    with _starting:
+        if _servers and not _servers[-1].alive:
+            _servers.pop().stop()
+        if not _servers:
+            _servers.append(MariaDbServer())
+        return _servers[-1]
 
 
 def mariadbd() -> Path:

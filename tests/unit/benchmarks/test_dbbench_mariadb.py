@@ -15,7 +15,7 @@ import pytest
 
 from runner.benchmarks.rehearsal import Move, rehearse
 from runner.benchmarks.table import load_suite
-from runner.core.errors import InputError
+from runner.core.errors import InfraError, InputError
 from runner.core.json_values import Json, JsonObject
 from runner.core.task import Case
 from runner.core.tools import Failure, ToolCall, Value
@@ -159,6 +159,20 @@ def test_there_is_no_port_and_nothing_stays_when_its_process_is_killed() -> None
         time.sleep(0.02)
     assert not Path(data).parent.exists()
     assert not Path(f"/proc/{server_pid}").exists()
+
+
+def test_a_server_that_died_is_replaced_for_the_next_attempt() -> None:
+    world, first = _world(), server()
+    ((pid_file,),) = first.trusted("SELECT @@pid_file")
+    os.kill(int(Path(str(pid_file)).read_text(encoding="ascii")), signal.SIGKILL)
+    assert _said(world, "SELECT 1").startswith("refused the statement took too long, or broke")
+    patience = time.monotonic() + 10
+    while first.alive and time.monotonic() < patience:
+        time.sleep(0.02)
+    with pytest.raises(InfraError, match="MariaDB is gone"):
+        _said(world, "SELECT 1")
+    assert _said(_world(), "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
+    assert not Path(str(pid_file)).parent.exists()
 
 
 def test_without_a_server_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
