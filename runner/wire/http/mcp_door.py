@@ -19,7 +19,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from runner.core.json_values import ordered_json
 from runner.version import __version__
-from runner.wire.convert import REFUSAL_KINDS
+from runner.wire.convert import REFUSAL_KINDS, task_to_pb
 from runner.wire.http.turns import Turns
 from runner.wire.ports import SeatPort, TaskView
 from runner.wire.seat_messages import answer_call, answer_submission
@@ -63,7 +63,13 @@ class McpDoor:
         self, _context: Any, _params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         # Asked for anew each time: a turn of the user may have brought more.
-        return types.ListToolsResult(tools=[*_tools(self._seat.view_task()), *self._endings])
+        view = self._seat.view_task()
+        told = task_to_pb(view)
+        # Both are said elsewhere: as what is listed, and as instructions.
+        told.ClearField("tools")
+        told.ClearField("instruction")
+        tools = [*_tools(view), *self._endings]
+        return types.ListToolsResult(tools=tools, _meta={META: json_format.MessageToDict(told)})
 
     async def _call_tool(self, _context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         arguments = params.arguments or {}

@@ -43,6 +43,8 @@ def _copied(folder: str) -> Callable[[Path], object]:
     return lambda target: shutil.copytree(FOLDER / folder, target, dirs_exist_ok=True)
 
 
+_OBJECTS = "arguments are one object by MCP's own rules; what is none is turned away before the wall sees it"
+
 LANGUAGES = (
     Language(
         name="Python",
@@ -86,6 +88,13 @@ LANGUAGES = (
         command=("sh", "/agent/command.sh"),
         base=build_agent_shell,
         needs=("jq",),
+    ),
+    Language(
+        name="MCP client",
+        way="stdio, the command, HTTP",
+        lay_out=_copied("mcp"),
+        command=("python3", "/agent/mcp_agent.py"),
+        lacks={"refusals": _OBJECTS, "size_limits": _OBJECTS},
     ),
 )
 """Every language there is; a new one is a folder and an entry."""

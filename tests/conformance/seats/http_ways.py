@@ -121,31 +121,29 @@ def _refusal(words: dict[str, Any]) -> pb.Refusal:
 
 
 class ByMcp:
-    """Each call a ``tools/call``; the task is what MCP says of it, with what is left from the contract."""
+    """Each call a ``tools/call``; the task is what MCP says of it."""
 
     lacks = frozenset({"any text"})
     """Arguments are an object by MCP's own rules: whatever else is turned away before anybody looks."""
 
     def __init__(self, directory: str) -> None:
         self._gloves = McpGloves(directory)
-        self._posted = Posted(directory)
 
     def task(self) -> pb.GetTaskResponse:
-        listed = self._gloves.request("tools/list")["result"]["tools"]
+        result = self._gloves.request("tools/list")["result"]
+        task = json_format.ParseDict(result["_meta"]["glovebox.v1"], pb.GetTaskResponse())
+        task.instruction = self._gloves.initialized["instructions"]
         tools = [
             pb.ToolSpec(
                 name=tool["name"],
                 description=tool.get("description", ""),
                 parameters_json=json.dumps(tool["inputSchema"]),
             )
-            for tool in listed
+            for tool in result["tools"]
         ]
         assert [tool.name for tool in tools[-2:]] == ["submit", "give_up"]
-        return pb.GetTaskResponse(
-            instruction=self._gloves.initialized["instructions"],
-            tools=tools[:-2],
-            remaining=self._posted.task().remaining,
-        )
+        task.tools.extend(tools[:-2])
+        return task
 
     def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
         arguments = json.loads(request.arguments_json or "{}")
@@ -166,7 +164,6 @@ class ByMcp:
 
     def hang_up(self) -> None:
         self._gloves.close()
-        self._posted.hang_up()
 
 
 @contextmanager
