@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import structlog
+
 from runner.core.errors import InputError
-from runner.core.model_calls import ModelExchange
-from runner.core.veil import VEILED, decipher, encipher
-from runner.gateway.from_host import ask_models, unanswered
+from runner.core.veil import VEILED
+from runner.gateway.from_host import ask_models
 from runner.orchestrator.config import RunConfig
+from runner.orchestrator.kept_replies import Kept, from_kept
 from runner.orchestrator.model_judge import Answer, opinion_of
 from runner.orchestrator.models_config import gateway_settings
 from runner.records.cassette import Cassette
@@ -18,6 +20,8 @@ from runner.scorers.judges.judge import Judge
 from runner.scorers.judges.question import Ask, Opinion, Question, majority, nobody
 from runner.scorers.judges.rules import Rule, Rules
 from runner.scorers.judges.table import JUDGES
+
+_log = structlog.get_logger("glovebox.judge")
 
 RULES = "rules"
 JUDGE_FOLDER = "judge"
@@ -53,17 +57,26 @@ class RunJudge:
             episode_id: of the episode.
             profile: of its task.
         """
-        rule = self._rule
-        if rule is not None:
-            return lambda question: majority((rule.judge(question),))
+        if self._rule is not None:
+            return partial(_ruled, self._rule)
         if self._config.judge is None:
             return nobody
         return _Asking(self._config, self._answers(episode_id, veils=profile == VEILED))
 
     def _answers(self, episode_id: str, *, veils: bool) -> Answer:
         if self._ask_live is None:
-            return _from(self._cassette.read(episode_id), unveil=veils)
-        return _Kept(self._ask_live, self._cassette, episode_id, veil=veils)
+            return from_kept(self._cassette, episode_id, unveil=veils)
+        return Kept(self._ask_live, self._cassette, episode_id, veil=veils)
+
+
+def _ruled(rule: Judge, question: Question) -> Opinion:
+    try:
+        said = rule.judge(question)
+    except Exception:
+        # Somebody else's, and its failure is an answer to nothing.
+        _log.exception("the judge failed", question=question.name)
+        said = None
+    return majority((said if said in question.answers else None,))
 
 
 class _Asking:
@@ -75,60 +88,21 @@ class _Asking:
         return opinion_of(question, str(self._config.judge), self._config.judging, self._answer)
 
 
-class _Kept:
-    """Asks, and writes down all that this episode's judges have been asked so far."""
-
-    def __init__(self, ask: Answer, cassette: Cassette, episode_id: str, *, veil: bool) -> None:
-        self._ask = ask
-        self._cassette = cassette
-        self._episode_id = episode_id
-        self._veil = veil
-        self._exchanges = list[ModelExchange]()
-
-    def __call__(self, bodies: Sequence[bytes]) -> list[ModelExchange]:
-        exchanges = self._ask(bodies)
-        self._exchanges += [_veiled(each) for each in exchanges] if self._veil else exchanges
-        self._cassette.write(self._episode_id, self._exchanges)
-        return exchanges
-
-
-def _from(kept: Sequence[ModelExchange], *, unveil: bool) -> Answer:
-    known = {each.key: _unveiled(each) if unveil else each for each in kept}
-
-    def answer(bodies: Sequence[bytes]) -> list[ModelExchange]:
-        asked = [unanswered(body) for body in bodies]
-        return [known.get(each.key, each) for each in asked]
-
-    return answer
-
-
-def _veiled(exchange: ModelExchange) -> ModelExchange:
-    """Hide what was said about a question that must not be stored, as the question itself is hidden."""
-    return _recoded(exchange, lambda text: encipher(text, exchange.key))
-
-
-def _unveiled(exchange: ModelExchange) -> ModelExchange:
-    return _recoded(exchange, lambda text: decipher(text, exchange.key))
-
-
-def _recoded(exchange: ModelExchange, recode: Callable[[str], str]) -> ModelExchange:
-    request, response = (
-        recode(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        for body in (exchange.request, exchange.response)
-    )
-    return replace(exchange, request=request, response=response)
-
-
 def _rule(config: RunConfig) -> Judge | None:
     if config.judge == RULES:
         return Rules([Rule(**rule.model_dump()) for rule in config.judging.rules])
-    return JUDGES.load(config.judge)() if config.judge is not None and config.judge in JUDGES else None
+    try:
+        make = JUDGES.load(config.judge or "")
+    except InputError:
+        # Then it is a model, or there is none.
+        return None
+    return make()
 
 
 def _live(config: RunConfig) -> Answer:
     model = str(config.judge)
     models = config.models
-    if models is None or not any(models.upstreams):
+    if models is None or not models.upstreams:
         raise InputError(
             f"the judge {model} is none of {RULES}, {', '.join(JUDGES)}; if it is a model, "
             "say under `models` in --config who has it"

@@ -12,6 +12,7 @@ from runner.orchestrator.config import RunConfig, run_config
 from runner.orchestrator.run_judge import RunJudge
 from runner.scorers.judges.prompt import fence_number
 from runner.scorers.judges.question import Question
+from runner.scorers.judges.table import JUDGES
 from runner.testing.scripted_models import AskedOfModel, ScriptedModels
 from runner.testing.scripted_replies import ScriptedReply
 
@@ -76,3 +77,22 @@ def test_what_fails_is_a_vote_for_nothing_now_and_when_judged_again(
         opinion = RunJudge(config, tmp_path, live=True).ask_for("a/t/0", "native")(QUESTION)
     assert (opinion.votes, opinion.answer) == (votes, answer)
     assert RunJudge(config, tmp_path, live=False).ask_for("a/t/0", "native")(QUESTION) == opinion
+
+
+class Broken:
+    """A judge of somebody else's."""
+
+    def judge(self, question: Question) -> str | None:
+        if question.name == "raises":
+            raise ValueError("out of order")
+        return "perhaps"
+
+
+def test_a_judge_of_somebody_elses_that_fails_decides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(JUDGES.table, "broken", f"{__name__}:Broken")
+    config = run_config({"suite": "any", "agents": ["any"], "judge": "broken"})
+    ask = RunJudge(config, tmp_path, live=True).ask_for("a/t/0", "native")
+    for name in ("raises", "answers"):
+        assert ask(Question(name=name, asks="Is it?", texts={})).votes == (None,)
