@@ -41,7 +41,8 @@ class Watched:
         return time.monotonic() - started
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while Playwright runs, nobody else in this process can run an event loop.
+@pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)
     if path is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from glovebox_agent.adapter import Ending, work
 from glovebox_agent.builtin import BUILTIN
-from glovebox_agent.builtin.oracle import Oracle
-from glovebox_agent.loading import load_agent
+from glovebox_agent.loading import REPLAYING, load_agent, load_class
 
 from runner.benchmarks.table import load_suite
 from runner.core.clock import StoppedClock
@@ -21,20 +22,18 @@ CASES = load_suite("sample").cases
 WALL_MS = 60_000
 
 
-def _agent(name: str, case: Case) -> object:
-    return (
-        Oracle([dict(step) for step in case.gold.oracle or ()])
-        if name == "oracle"
-        else load_agent(f"builtin:{name}")
-    )
+def _agent(name: str, case: Case) -> Any:
+    if name in REPLAYING:
+        return load_class(f"builtin:{name}")([dict(step) for step in case.gold.oracle or ()])
+    return load_agent(f"builtin:{name}")
 
 
-def _play(agent: object, case: Case) -> tuple[Ending, list[JsonObject]]:
+def _play(agent: Any, case: Case) -> tuple[Ending, list[JsonObject]]:
     recorder = MemoryRecorder()
     profile = PROFILES.load(case.task.profile)()
     spec = PlannedEpisode("agent", case, 0, case.task.seed).to_spec(WALL_MS)
     episode = profile.open_episode(spec, recorder, StoppedClock())
-    ending = work(agent, MemorySeat(episode.seats[0], profile))  # type: ignore[arg-type]
+    ending = work(agent, MemorySeat(episode.seats[0], profile))
     assert episode.ended
     episode.close()
     return ending, list(recorder.written())
@@ -46,7 +45,7 @@ def test_an_agent_ends_its_work_and_does_the_same_twice(name: str) -> None:
         assert _play(_agent(name, case), case) == _play(_agent(name, case), case)
 
 
-@pytest.mark.parametrize("name", [name for name in BUILTIN if name != "oracle"])
+@pytest.mark.parametrize("name", sorted({*BUILTIN} - {*REPLAYING}))
 def test_an_agent_that_is_reset_remembers_nothing(name: str) -> None:
     used = _agent(name, CASES[0])
     for case in CASES:
