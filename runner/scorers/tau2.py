@@ -1,24 +1,30 @@
-"""τ²-bench's telecom: its assertions on the environment and its gold actions, over what the trace holds.
+"""τ²-bench's reward: the product of the parts that a task's reward basis names, over what the trace holds.
 
 The package works out what a look at the phone shows while the world lives; here it is only compared, as the
-original's assertions compare it.
+original's assertions compare it. An assertion in words is put to a judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from runner.core.errors import SpecError
 from runner.core.evidence import Evidence
 from runner.core.gold import Gold
+from runner.core.json_values import canonical_json
 from runner.core.outcome import Finished
 from runner.core.score import Score
 from runner.core.task import Task
 from runner.scorers.criteria import Criterion
+from runner.scorers.judges.question import YES_NO, Opinion, Question
+from runner.scorers.judges.transcript import transcript_of
+from runner.scorers.judges.verdicts import judged_score
 from runner.scorers.native import NativeScorer, task_metrics
 
-OWN = ("assertion", "action")
+OWN = ("assertion", "action", "database", "communicate", "opinion", "talked")
+OPINION = "opinion"
+ASKS = "An agent serves a customer. Is the following true of the agent and of what came of it? {text}"
 EPSILON = 1e-6
 
 State = Mapping[str, Any]
@@ -26,43 +32,96 @@ Holds = Callable[[State, Mapping[str, Any]], bool]
 
 
 class Tau2:
-    """Success is that the work was submitted and that all of the reward basis holds."""
+    """Success is that the work came to its end and that all of the reward basis holds."""
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
+        """Return the verdict as far as rules decide it."""
+        return self.score_with(task, gold, evidence, {})
+
+    def questions(self, task: Task, gold: Gold, evidence: Evidence) -> Sequence[Question]:
+        """Ask about each assertion in words, unless a rule has decided already."""
+        asked = [
+            Question(
+                name=name,
+                asks=ASKS.format(text=criterion.get("text")),
+                texts={"conversation": transcript_of(evidence)},
+            )
+            for name, criterion in _named(gold)
+            if criterion.get("op") == OPINION
+        ]
+        return asked if asked and False not in _checks(task, gold, evidence, {}).values() else ()
+
+    def score_with(
+        self, task: Task, gold: Gold, evidence: Evidence, opinions: Mapping[str, Opinion]
+    ) -> Score:
         """Return the verdict and the native metrics."""
         if not any(each.get("op") in OWN for each in gold.criteria):
             return NativeScorer().score(task, gold, evidence)
-        checks = {"end:submitted": isinstance(evidence.ends.get(task.seats[0].name), Finished)}
-        for index, criterion in enumerate(gold.criteria):
-            checks[f"check_{index}:{criterion.get('func_name') or criterion.get('name')}"] = _holds(
-                index, criterion, evidence
-            )
+        checks = _checks(task, gold, evidence, opinions)
         success = all(checks.values())
-        return Score(success, checks, task_metrics(task, evidence, success))
+        return judged_score(checks, opinions.values(), task_metrics(task, evidence, success))
 
 
-def _holds(index: int, criterion: Criterion, evidence: Evidence) -> bool:
+def _named(gold: Gold) -> list[tuple[str, Criterion]]:
+    return [
+        (f"check_{index}:{each.get('func_name') or each.get('name') or each.get('op')}", each)
+        for index, each in enumerate(gold.criteria)
+    ]
+
+
+def _checks(
+    task: Task, gold: Gold, evidence: Evidence, opinions: Mapping[str, Opinion]
+) -> dict[str, bool | None]:
+    checks: dict[str, bool | None] = {}
+    if task.conversation is None:
+        checks["end:submitted"] = isinstance(evidence.ends.get(task.seats[0].name), Finished)
+    for name, criterion in _named(gold):
+        if criterion.get("op") == OPINION:
+            said = opinions[name].answer if name in opinions else None
+            checks[name] = None if said is None else said == YES_NO[0]
+        else:
+            checks[name] = _holds(name, criterion, task, evidence)
+    return checks
+
+
+def _holds(name: str, criterion: Criterion, task: Task, evidence: Evidence) -> bool:
     match criterion:
-        case {"op": "action", "name": str(name), "arguments": dict(wanted)}:
+        case {"op": "talked"}:
+            return _talked(task, evidence)
+        case {"op": "database", "equals": dict(wanted)}:
+            found = {key: evidence.final_state.get(key) for key in wanted}
+            return canonical_json(found) == canonical_json(wanted)
+        case {"op": "communicate", "text": str(text)}:
+            told = [one.text for one in evidence.said if one.seat == task.seats[0].name]
+            return any(text.lower() in words.lower().replace(",", "") for words in told)
+        case {"op": "action", "name": str(tool), "arguments": dict(given)}:
             compared = criterion.get("compare_args")
-            return any(
-                call.tool_name == name and _same(dict(call.delivered), wanted, compared)
-                for call in evidence.exchanges
-            )
-        case {"op": "assertion", "func_name": str(name), "arguments": dict(given)} if name in ASSERTIONS:
+            made = [dict(call.delivered) for call in evidence.exchanges if call.tool_name == tool]
+            return any(_same(arguments, given, compared) for arguments in made)
+        case {"op": "assertion", "func_name": str(assertion), "arguments": dict(given)} if (
+            assertion in ASSERTIONS
+        ):
             try:
-                found = ASSERTIONS[name](evidence.final_state, given)
+                found_to_be = ASSERTIONS[assertion](evidence.final_state, given)
             except (KeyError, TypeError, StopIteration):
                 # An assertion about what is not there fails, where the original raises.
                 return False
-            return found == criterion.get("assert_value", True)
-    raise SpecError(f"criteria[{index}]", f"is no assertion or action that is known: {dict(criterion)!r}")
+            return found_to_be == criterion.get("assert_value", True)
+    raise SpecError(f"criteria: {name}", f"is none that is known: {dict(criterion)!r}")
+
+
+def _talked(task: Task, evidence: Evidence) -> bool:
+    """Tell whether the conversation ended with words that end it, and not with a bound."""
+    stop = task.conversation.settings.get("stop") if task.conversation else None
+    last = evidence.said[-1] if evidence.said else None
+    words = stop.get(last.seat) if last and isinstance(stop, dict) else None
+    return isinstance(words, list) and any(str(word) in last.text for word in words if last)
 
 
 def _same(given: Mapping[str, Any], wanted: Mapping[str, Any], compared: object) -> bool:
-    if isinstance(compared, list):
-        return all(given.get(key) == wanted.get(key) for key in compared)
-    return given == wanted
+    # As the original compares: where a task names no arguments, those that the call has.
+    keys = compared if isinstance(compared, list) else list(given)
+    return all((key in given) == (key in wanted) and given.get(key) == wanted.get(key) for key in keys)
 
 
 def _device(field: str) -> Holds:
@@ -88,6 +147,11 @@ def _line(state: State, given: Mapping[str, Any]) -> Mapping[str, Any]:
     if given["line_id"] not in customer["line_ids"]:
         raise KeyError(given["line_id"])
     return _of(state, "lines", "line_id", given["line_id"])
+
+
+def _of_mock(kind: str, key: str) -> Holds:
+    side = "user" if kind == "notifications" else "agent"
+    return lambda state, given: bool(state[side][kind][given[key]]["status"] == given["expected_status"])
 
 
 def _refuelled(state: State, given: Mapping[str, Any]) -> bool:
@@ -121,7 +185,12 @@ ASSERTIONS: Mapping[str, Holds] = {
     ),
     "assert_mobile_roaming_status": _device("roaming_enabled"),
     "assert_no_overdue_bill": _not_overdue,
+    "assert_notification_status": _of_mock("notifications", "notification_id"),
+    "assert_number_of_tasks": lambda state, given: bool(
+        len(state["agent"]["users"][given["user_id"]]["tasks"]) == given["expected_number"]
+    ),
     "assert_overdue_bill_exists": _overdue,
     "assert_service_status": _device("network_connection_status"),
+    "assert_task_status": _of_mock("tasks", "task_id"),
 }
 """Source: the original's assertion methods of both sides."""

@@ -18,6 +18,7 @@ CHECKERS = {
     "agentdojo": "runner.upstream.agentdojo",
     "bfcl": "runner.upstream.bfcl",
     "safetybench": "runner.upstream.safetybench",
+    "tau2": "runner.upstream.tau2",
     "taubench": "runner.upstream.taubench",
 }
 """Name → module with ``load()``, which imports what is needed, and ``check(question)``; where it has a

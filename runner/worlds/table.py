@@ -33,6 +33,8 @@ WORLDS: Registry[WorldFactory] = Registry(
         "sql": "runner.worlds.sql:Sql",
         "sql_mariadb": "runner.worlds.sql_mariadb:MariaDbSql",
         "taubench": "runner.worlds.taubench:TauBench",
+        "tau2_company": "runner.worlds.tau2_company:Tau2Company",
+        "tau2_mock": "runner.worlds.tau2_mock:Tau2Mock",
         "tau2_telecom": "runner.worlds.tau2_telecom:Tau2Telecom",
         "werewolf": "runner.worlds.werewolf:Werewolf",
     },

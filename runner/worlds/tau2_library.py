@@ -1,4 +1,4 @@
-"""τ²-bench's telecom as the package ``inspect-evals`` carries it, without the framework it is made for.
+"""τ²-bench's domains as the package ``inspect-evals`` carries them, without the framework they are made for.
 
 The package's tools are used as they are. Of its framework they need four names, which stand here while they
 are imported: a base of objects, a store of them, an error and a mark for tools. Objects are those of whoever
@@ -7,11 +7,11 @@ calls on this thread; what would be drawn by chance, names of new bills, is coun
 
 from __future__ import annotations
 
-import inspect
 import sys
 import tomllib
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,97 +24,156 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from runner.core.errors import InputError
+from runner.core.tools import ToolResult, ToolSpec, Value
+from runner.worlds.refusals import refuse
+from runner.worlds.tau2_signatures import Execute, described
 
 INSTALL = "pip install --no-deps 'inspect-evals==0.26.0'"
-_TELECOM = "inspect_evals.tau2.telecom"
+TEXT_CHARS_MAX = 2000
+"""Of a refusal: some repeat the whole of what was sent."""
+_ROOT = "inspect_evals.tau2"
 _now = local()
 """The objects of whoever calls on this thread, by class name, and the numbers of new bills."""
-
-Execute = Callable[..., Coroutine[Any, Any, str]]
 
 
 class _Object(BaseModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
 
-class Telecom:
-    """The imported domain."""
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The company's half of a domain, or the user's."""
 
-    def __init__(self) -> None:
-        tools, own = import_module(f"{_TELECOM}.tools"), import_module(f"{_TELECOM}.user_tools")
-        self.agent_class: Any = import_module(f"{_TELECOM}.TelecomAgentTools").TelecomAgentTools
-        self.user_class: Any = import_module(f"{_TELECOM}.TelecomUserTools").TelecomUserTools
-        self.agent_database: Any = import_module(f"{_TELECOM}.data_model").TelecomDB
-        self.user_database: Any = import_module(f"{_TELECOM}.user_data_model").TelecomUserDB
-        self.environment: Any = import_module(f"{_TELECOM}.environment").Environment
-        self.executes: dict[str, Execute] = {
-            make.__name__: make() for make in (*tools.all_telecom_agent_tools, *own.all_telecom_user_tools)
-        }
-        """Both sides' tools by name, the agent's first: who works alone has them all."""
-        import_module(f"{_TELECOM}.TelecomAgentTools").uuid = SimpleNamespace(  # type: ignore[attr-defined]
-            uuid4=lambda: SimpleNamespace(hex=f"{next(_now.numbers):08x}")
-        )
+    tools_class: Any
+    database: Any
+    """The class of its database."""
+    executes: Mapping[str, Execute]
+    """Its tools by name."""
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """Describe its tools."""
+        return tuple(described(name, execute) for name, execute in self.executes.items())
 
 
-def data_folder() -> Path:
-    """Return the folder of the package's own telecom data.
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """An imported domain."""
+
+    agent: Side
+    user: Side | None = None
+    """None where users have no tools."""
+    synchronise: Callable[[Any, Any], object] | None = None
+    """What the package does to both sides' objects, the user's first, after every call."""
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        """The agent's, then the user's."""
+        return (self.agent, self.user) if self.user else (self.agent,)
+
+    @property
+    def tools(self) -> tuple[ToolSpec, ...]:
+        """Both sides' tools, the agent's first."""
+        return tuple(tool for side in self.sides for tool in side.tools)
+
+    @property
+    def executes(self) -> Mapping[str, Execute]:
+        """Both sides' tools by name."""
+        return {name: execute for side in self.sides for name, execute in side.executes.items()}
+
+
+_SIDES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "airline": (("AirlineAgentTools", "data_model:FlightDB", "tools:all_airline_tools"),),
+    "retail": (("RetailAgentTools", "data_model:RetailDB", "tools:all_retail_tools"),),
+    "banking": (
+        ("BankingAgentTools", "data_model:TransactionalDB", "tools:all_banking_agent_tools"),
+        ("BankingUserTools", "data_model:TransactionalDB", "user_tools:all_banking_user_tools"),
+    ),
+    "telecom": (
+        ("TelecomAgentTools", "data_model:TelecomDB", "tools:all_telecom_agent_tools"),
+        ("TelecomUserTools", "user_data_model:TelecomUserDB", "user_tools:all_telecom_user_tools"),
+    ),
+}
+"""Domain → for each side its class of tools, of its database, and the list of its tools."""
+_SYNCHRONISED = ("telecom",)
+
+
+def data_folder(domain: str) -> Path:
+    """Return the folder of the package's own data of a domain.
 
     Raises:
         InputError: the package is not installed.
     """
-    return _package() / "tau2" / "data" / "domains" / "telecom"
+    return _package() / "tau2" / "data" / "domains" / {"banking": "banking_knowledge"}.get(domain, domain)
 
 
 @cache
-def telecom() -> Telecom:
-    """Return the domain, imported once.
+def domain(name: str) -> Domain:
+    """Return a domain, imported once.
 
     Raises:
         InputError: the package is not installed.
     """
     stand_ins = _stand_ins(_package())
-    before = {name: sys.modules.get(name) for name in stand_ins}
+    before = {module: sys.modules.get(module) for module in stand_ins}
     sys.modules.update(stand_ins)
     try:
-        return Telecom()
+        agent, *user = [_side(name, *parts) for parts in _SIDES[name]]
+        synchronise = _named(name, "environment:Environment") if name in _SYNCHRONISED else None
+        return Domain(agent, user[0] if user else None, synchronise)
     finally:
-        for name, module in before.items():
-            if module is None:
-                del sys.modules[name]
+        for module, was in before.items():
+            if was is None:
+                del sys.modules[module]
             else:
-                sys.modules[name] = module
+                sys.modules[module] = was
 
 
 @contextmanager
-def calling(agent: Any, user: Any, numbers: count[int]) -> Iterator[None]:
+def calling(*objects: Any, numbers: Iterator[int] | None = None) -> Iterator[None]:
     """Let tools that are executed in here find these objects."""
-    _now.objects = {type(agent).__name__: agent, type(user).__name__: user}
-    _now.numbers = numbers
+    _now.objects = {type(each).__name__: each for each in objects}
+    _now.numbers = numbers or count(1)
     try:
         yield
     finally:
         del _now.objects
 
 
-def completed(work: Coroutine[Any, Any, str]) -> str:
-    """Return what a tool says; none of these waits for anything."""
+def answer_of(execute: Execute, arguments: Mapping[str, Any], then: Callable[[], object]) -> ToolResult:
+    """Return what a tool says, after what follows every call; whatever either raises is said as well."""
+    try:
+        said = _completed(execute(**arguments))
+        then()
+        return Value({"result": said})
+    except Exception as error:
+        # As the original does.
+        return refuse("tool_error", str(error)[:TEXT_CHARS_MAX] or type(error).__name__)
+
+
+def _side(name: str, tools_class: str, database: str, tools: str) -> Side:
+    module = import_module(f"{_ROOT}.{name}.{tools_class}")
+    if hasattr(module, "uuid"):
+        module.uuid = SimpleNamespace(  # type: ignore[attr-defined]
+            uuid4=lambda: SimpleNamespace(hex=f"{next(_now.numbers):08x}")
+        )
+    makes = _named(name, tools)
+    # The package puts a domain's name before some tools, which the original does not.
+    executes = {make.__name__.removeprefix(f"{name}_"): make() for make in makes}
+    return Side(getattr(module, tools_class), _named(name, database), executes)
+
+
+def _named(domain_name: str, place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(f"{_ROOT}.{domain_name}.{module}"), attribute)
+
+
+def _completed(work: Coroutine[Any, Any, str]) -> str:
     try:
         work.send(None)
     except StopIteration as end:
         return str(end.value)
-    raise RuntimeError("a tool waits, which none of this domain does")
-
-
-def parameters_of(execute: Execute) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's arguments, as its signature has them."""
-    words: Mapping[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
-    given = inspect.signature(execute, eval_str=True).parameters
-    properties = {
-        name: {"type": words.get(each.annotation, "object" if "dict" in str(each.annotation) else "string")}
-        for name, each in given.items()
-    }
-    required = [name for name, each in given.items() if each.default is inspect.Parameter.empty]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    raise RuntimeError("a tool waits, which none of these domains' does")
 
 
 def _package() -> Path:
@@ -128,14 +187,14 @@ def _stand_ins(package: Path) -> dict[str, ModuleType]:
     def store_as(kind: type[Any], _instance: str | None = None) -> Any:
         return _now.objects[kind.__name__]
 
+    folders = ["inspect_evals", _ROOT, *(f"{_ROOT}.{name}" for name in _SIDES)]
     made: dict[str, dict[str, Any]] = {
         "inspect_ai": {"__path__": []},
         "inspect_ai.model": {"Content": object, "ContentText": object},
         "inspect_ai.tool": {"Tool": object, "ToolError": type("ToolError", (Exception,), {}), "tool": _same},
         "inspect_ai.util": {"StoreModel": _Object, "store_as": store_as},
         "toml": {"load": tomllib.load, "loads": tomllib.loads},
-        "inspect_evals": {"__path__": [str(package)]},
-        "inspect_evals.tau2": {"__path__": [str(package / "tau2")]},
+        **{name: {"__path__": [str(package.joinpath(*name.split(".")[1:]))]} for name in folders},
     }
     modules = {name: ModuleType(name) for name in made}
     for name, attributes in made.items():

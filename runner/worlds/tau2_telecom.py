@@ -1,4 +1,4 @@
-"""τ²-bench's telecom: a company's customers and one customer's phone, in the hands of whoever works alone.
+"""τ²-bench's telecom: a company's customers and one customer's phone, in the hands of one seat or of two.
 
 Every tool is the package's own, on both sides of the line. Beside both databases the state has what a look at
 the phone would show, worked out by the package, so that whoever judges the state needs no package.
@@ -15,12 +15,8 @@ from pydantic import ValidationError
 
 from runner.core.errors import SpecError
 from runner.core.json_values import Json, JsonObject
-from runner.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from runner.worlds.refusals import refuse
-from runner.worlds.tau2_library import calling, completed, parameters_of, telecom
-
-TEXT_CHARS_MAX = 2000
-"""Of a refusal: some repeat the whole of what was sent."""
+from runner.core.tools import ToolCall, ToolResult, ToolSpec
+from runner.worlds.tau2_library import Domain, answer_of, calling, domain
 
 
 def preload() -> None:
@@ -40,12 +36,12 @@ class Tau2Telecom:
             SpecError: a database is none of the package's.
             InputError: the package is not installed.
         """
-        library = telecom()
+        library, user = telecom(), telecom().user
+        assert user is not None
         self._state = state
-        self._agent = library.agent_class(
-            db=_database(library.agent_database, state, "agent"), initialized=True
-        )
-        self._user = library.user_class(db=_database(library.user_database, state, "user"), initialized=True)
+        agent_database = _database(library.agent.database, state, "agent")
+        self._agent = library.agent.tools_class(db=agent_database, initialized=True)
+        self._user = user.tools_class(db=_database(user.database, state, "user"), initialized=True)
         self._numbers = count(1)
         self._shown = self._show()
         self.revision = 0
@@ -61,20 +57,21 @@ class Tau2Telecom:
 
     def call(self, call: ToolCall) -> ToolResult:
         """Carry out one call whose arguments fit its tool's schema."""
-        execute = telecom().executes[call.tool_name]
-        try:
-            with calling(self._agent, self._user, self._numbers):
-                said: ToolResult = Value({"result": completed(execute(**call.arguments))})
-                self._synchronise()
-        except Exception as error:
-            # As the original does: whatever a tool raises is what it says.
-            said = refuse("tool_error", str(error)[:TEXT_CHARS_MAX] or type(error).__name__)
+        with calling(self._agent, self._user, numbers=self._numbers):
+            execute = telecom().executes[call.tool_name]
+            said = answer_of(execute, call.arguments, self._synchronise)
         self._look()
         return said
 
-    def set_up(self, actions: Iterable[Mapping[str, Any]]) -> None:
-        """Do what a task says has happened before; each is ``env_type``, ``func_name`` and ``arguments``."""
-        with calling(self._agent, self._user, self._numbers):
+    def set_up(self, data: Mapping[str, Any], actions: Iterable[Mapping[str, Any]]) -> None:
+        """Do what a task says has happened before; each is ``env_type``, ``func_name`` and ``arguments``.
+
+        Raises:
+            ValueError: something is to be merged into the databases, which no task of this domain has.
+        """
+        if data:
+            raise ValueError("initialization_data is not of this domain")
+        with calling(self._agent, self._user, numbers=self._numbers):
             self._synchronise()
             for action in actions:
                 side = self._user if action["env_type"] == "user" else self._agent
@@ -84,7 +81,9 @@ class Tau2Telecom:
         self._state = {**self._state, **self._shown}
 
     def _synchronise(self) -> None:
-        telecom().environment(self._user, self._agent)
+        synchronise = telecom().synchronise
+        assert synchronise is not None
+        synchronise(self._user, self._agent)
 
     def _look(self) -> None:
         shown = self._show()
@@ -107,17 +106,18 @@ class Tau2Telecom:
         }
 
 
+def telecom() -> Domain:
+    """Return the imported domain.
+
+    Raises:
+        InputError: the package is not installed.
+    """
+    return domain("telecom")
+
+
 @cache
 def _tools() -> tuple[ToolSpec, ...]:
-    return tuple(
-        ToolSpec(name, parameters_of(execute), _sentence(execute.__doc__ or name))
-        for name, execute in telecom().executes.items()
-    )
-
-
-def _sentence(text: str) -> str:
-    words = " ".join(text.split())
-    return words if words.endswith(".") else f"{words}."
+    return telecom().tools
 
 
 def _database(kind: Any, state: JsonObject, side: str) -> Any:

@@ -69,6 +69,15 @@ PROOFS = (
     Proof("taubench:retail:{data}/tau-bench", oracle=115, noop=7),
     Proof("tau2:telecom", oracle=114, noop=0),
     Proof("tau2:telecom:{data}/tau2/telecom", oracle=20, noop=0),
+    Proof("tau2:telecom_user", oracle=114, noop=0),
+    Proof("tau2:airline", oracle=50, noop=19),
+    Proof("tau2:airline:{data}/tau2/airline", oracle=50, noop=23),
+    Proof("tau2:retail", oracle=114, noop=7),
+    # A judge is needed for 40 of them, 5 of which have a database that doing nothing leaves right.
+    Proof("tau2:retail:{data}/tau2/retail", oracle=74, noop=6),
+    Proof("tau2:banking", oracle=97, noop=0),
+    Proof("tau2:mock", oracle=8, noop=1),
+    Proof("tau2:mock:{data}/tau2/mock", oracle=8, noop=1),
 )
 
 

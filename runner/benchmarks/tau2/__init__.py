@@ -1,1 +1,1 @@
-"""τ²-bench, as far as nobody has to play the user: telecom alone, with both sides' tools."""
+"""τ²-bench: an agent, a company's database, and a user who wants something; telecom also without the user."""

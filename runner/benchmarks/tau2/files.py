@@ -1,20 +1,19 @@
-"""Where τ²-bench's telecom data lies: in the package, or in a folder that the user names."""
+"""Where τ²-bench's tasks and policies lie: in the package, or in a folder that the user names."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import tomllib
+import re
 from pathlib import Path
 from typing import Any
 
 from runner.benchmarks.reading import Place, Problem, Unreadable
-from runner.core.json_values import JsonObject
 
 SPLIT = "base"
 """What is published as the benchmark, of tasks that are made in thousands."""
 TASKS = ("tasks.json", "tasks.json.gz", "tasks_small.json")
-ENDINGS = (".md", ".txt")
+_COMPONENT = re.compile(r"\{\{component:(\w+)\}\}")
 
 
 def read_tasks(folder: Path) -> tuple[Path, list[Any]]:
@@ -25,34 +24,38 @@ def read_tasks(folder: Path) -> tuple[Path, list[Any]]:
     """
     path = _first(folder, TASKS)
     tasks = _json(path)
-    if not isinstance(tasks, list):
+    if not isinstance(tasks, list) or not tasks:
         raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list of tasks")
     splits = folder / "split_tasks.json"
     chosen = _json(splits).get(SPLIT) if splits.is_file() and path.name != TASKS[-1] else None
     return path, [task for task in tasks if chosen is None or task.get("id") in chosen]
 
 
-def read_databases(folder: Path) -> JsonObject:
-    """Return both databases as a world's state holds them.
-
-    Raises:
-        Unreadable: one is not there, or is no TOML.
-    """
-    return {"agent": _toml(folder / "db.toml"), "user": _toml(folder / "user_db.toml")}
-
-
-def read_policy(folder: Path) -> str:
-    """Return what an agent who works alone is told to keep to.
+def read_policy(folder: Path, *, solo: bool) -> str:
+    """Return what an agent is told to keep to; of telecom's two the one for who works alone, if ``solo``.
 
     Raises:
         Unreadable: a part of it is not there.
     """
-    main = _text(_first(folder, [f"main_policy_solo{ending}" for ending in ENDINGS]))
-    manual = _text(_first(folder, [f"tech_support_manual{ending}" for ending in ENDINGS]))
+    if (folder / "prompts").is_dir():
+        return _searching(folder / "prompts")
+    if not any(folder.glob("tech_support_manual.*")):
+        return _policy(folder, "policy")
+    main = _policy(folder, "main_policy_solo" if solo else "main_policy")
+    manual = _policy(folder, "tech_support_manual")
     return f"<main_policy>\n{main}\n</main_policy>\n<tech_support_policy>\n{manual}\n</tech_support_policy>"
 
 
-def _first(folder: Path, names: list[str] | tuple[str, ...]) -> Path:
+def _searching(prompts: Path) -> str:
+    parts = prompts / "components"
+    return _COMPONENT.sub(lambda part: _text(parts / f"{part[1]}.md"), _text(prompts / "grep_only.md"))
+
+
+def _policy(folder: Path, stem: str) -> str:
+    return _text(_first(folder, (f"{stem}.md", f"{stem}.txt")))
+
+
+def _first(folder: Path, names: tuple[str, ...]) -> Path:
     for name in names:
         if (folder / name).is_file():
             return folder / name
@@ -64,15 +67,6 @@ def _json(path: Path) -> Any:
         return json.loads(_text(path))
     except ValueError as error:
         raise Unreadable(Place(path), Problem.INVALID_JSON, f"is not JSON: {error}") from None
-
-
-def _toml(path: Path) -> JsonObject:
-    try:
-        # A date of TOML is text in JSON, as which the package reads it just as well.
-        found: JsonObject = json.loads(json.dumps(tomllib.loads(_text(path)), default=str))
-    except ValueError as error:
-        raise Unreadable(Place(path), Problem.INVALID_RECORD, f"is not TOML: {error}") from None
-    return found
 
 
 def _text(path: Path) -> str:

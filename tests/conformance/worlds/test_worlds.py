@@ -17,7 +17,8 @@ from runner.core.json_values import canonical_json, digest_json
 from runner.core.surroundings import Environment, Surroundings
 from runner.core.tools import Failure, FailureKind, ToolCall, Value, World
 from runner.worlds.table import WORLDS, open_world
-from tests.conformance.worlds.examples import EXAMPLES, Example
+from tests.conformance.worlds.example import Example
+from tests.conformance.worlds.examples import EXAMPLES
 from tests.parts.installed import installed
 from tests.parts.mariadb import needs_mariadb
 from tests.parts.specs import episode_spec

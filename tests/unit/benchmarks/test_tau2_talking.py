@@ -1,0 +1,187 @@
+"""τ²-bench with a user: solved by its gold and by nothing less, and who hears and says what."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from runner.benchmarks.rehearsal import Move, rehearse
+from runner.benchmarks.table import load_suite
+from runner.core.errors import SpecError
+from runner.core.evidence import Evidence
+from runner.core.task import Case
+from runner.scorers.judges.question import Opinion, Question
+from runner.scorers.table import score_evidence
+from runner.worlds.tau2_company import Tau2Company
+from tests.parts.benchmark_data import benchmark_data
+from tests.parts.installed import installed
+
+installed("inspect_evals")
+
+FIRST_SEATS = {"airline": 5, "retail": 4, "banking": 4, "mock": 9, "telecom_user": 6}
+"""How many tasks of each domain are looked at here; ``make benchmarks`` plays them all."""
+WITHOUT_A_NEEDED_STEP = {"update_task_with_history_and_env_assertions", "update_task_with_user_tools"}
+"""Tasks of mock whose gold does not solve them, in the original either."""
+
+
+@cache
+def cases_of(suite: str) -> tuple[Case, ...]:
+    return load_suite(suite).cases
+
+
+def some_of(domain: str) -> Sequence[Case]:
+    cases = cases_of(f"tau2:{domain}")
+    return cases[:: len(cases) // FIRST_SEATS[domain]]
+
+
+def success(case: Case, evidence: Evidence) -> bool | None:
+    return score_evidence(case.task, case.gold, evidence).success
+
+
+def gold(case: Case) -> tuple[Move, ...]:
+    assert case.gold.oracle is not None
+    return case.gold.oracle
+
+
+def silence(case: Case) -> tuple[Move, ...]:
+    """What is played when the agent says and does nothing, and the user keeps to its script."""
+    return tuple({"seat": "user", **move} for move in case.task.scripts["user"])
+
+
+def play(case: Case, moves: Sequence[Move]) -> bool | None:
+    return success(case, rehearse(case.task, moves))
+
+
+@pytest.mark.parametrize("domain", list(FIRST_SEATS))
+def test_every_oracle_solves_its_task(domain: str) -> None:
+    solved = {case.task.task_id: play(case, gold(case)) for case in some_of(domain)}
+    assert {name for name, right in solved.items() if not right} <= WITHOUT_A_NEEDED_STEP
+
+
+@pytest.mark.parametrize("domain", list(FIRST_SEATS))
+def test_whoever_says_nothing_has_solved_what_asks_for_nothing(domain: str) -> None:
+    for case in some_of(domain):
+        changes = [each for each in case.gold.criteria if each["op"] == "database"]
+        asks = {each["op"] for each in case.gold.criteria} - {"talked", "database"}
+        nothing_to_do = all(each["equals"] in ({"changes": []}, start(case)) for each in changes)
+        assert play(case, silence(case)) is (nothing_to_do and not asks)
+
+
+def start(case: Case) -> Mapping[str, object]:
+    return {key: case.task.initial_state.get(key) for key in ("agent", "user")}
+
+
+def test_an_agent_that_leaves_out_a_change_or_makes_one_more_has_not_solved_it() -> None:
+    (case,) = (case for case in cases_of("tau2:mock") if case.task.task_id == "create_task_1")
+    moves = gold(case)
+    call = next(move for move in moves if "tool_name" in move)
+    assert play(case, moves) is True
+    assert play(case, [move for move in moves if move is not call]) is False
+    assert play(case, [call, *moves]) is False
+
+
+@pytest.mark.parametrize(
+    ("words", "right"), [("$1,628 in all.", True), ("$1628 IN ALL", True), ("1 628", False), ("", False)]
+)
+def test_what_has_to_be_said_counts_with_commas_or_without(words: str, right: bool) -> None:
+    (case,) = (case for case in cases_of("tau2:airline") if case.task.task_id == "7")
+    moves = [
+        {**move, "submit": words} if move.get("seat") == "agent" and "submit" in move else move
+        for move in gold(case)
+    ]
+    assert play(case, moves) is right
+
+
+@pytest.mark.parametrize(
+    ("last", "right"), [("###STOP###", True), ("###TRANSFER###", True), ("Bye.", False), ("", False)]
+)
+def test_a_conversation_that_nobody_ended_is_not_solved(last: str, right: bool) -> None:
+    (case,) = (case for case in cases_of("tau2:mock") if case.task.task_id == "create_task_1")
+    *moves, end = gold(case)
+    assert play(case, [*moves, {**end, "submit": last}, {"give_up": "tired"}]) is right
+
+
+def test_what_an_agent_unlocked_goes_with_the_state() -> None:
+    case = next(case for case in cases_of("tau2:banking") if "unlock" in json.dumps(gold(case)))
+    kept = rehearse(case.task, gold(case)).final_state["kept"]
+    assert "agent_unlocked_tools" in json.dumps(kept)
+
+
+def test_a_search_that_takes_for_ever_is_refused_and_the_rest_goes_on() -> None:
+    case = cases_of("tau2:banking")[0]
+    slow: Move = {"tool_name": "grep", "args": {"pattern": "(?:(?:[a-z ]+)+)+#"}}
+    found: Move = {"tool_name": "grep", "args": {"pattern": "dispute"}}
+    evidence = rehearse(case.task, ({"seat": "user", "submit": "Hi."}, slow, found))
+    first, second = evidence.exchanges
+    assert first.failure is not None
+    assert second.output is not None
+    assert "dispute" in str(second.output["result"])
+
+
+def test_neither_seat_has_the_others_tools() -> None:
+    agent, user = cases_of("tau2:telecom_user")[0].task.seats
+    assert agent.tools is not None
+    assert user.tools is not None
+    assert not {*agent.tools} & {*user.tools}
+    assert (len(agent.tools), len(user.tools)) == (13, 30)
+
+
+def test_a_state_is_small_though_its_database_is_not() -> None:
+    for domain in ("airline", "retail", "banking"):
+        assert max(len(json.dumps(case.task.initial_state)) for case in some_of(domain)) < 10_000
+
+
+class Judged:
+    """Answers every question in the same way, and remembers them."""
+
+    def __init__(self, answer: str | None) -> None:
+        self.answer = answer
+        self.asked: list[Question] = []
+
+    def __call__(self, question: Question) -> Opinion:
+        """Answer."""
+        self.asked.append(question)
+        return Opinion(self.answer, (self.answer,))
+
+
+@pytest.mark.parametrize(("answer", "right"), [("yes", True), ("no", False), (None, None)])
+def test_assertions_in_words_are_put_to_a_judge(answer: str | None, right: bool | None) -> None:
+    case = _asserting_in_words()
+    judge = Judged(answer)
+    score = score_evidence(case.task, case.gold, rehearse(case.task, gold(case)), judge)
+    assert score.success is right
+    assert judge.asked
+    assert score.checks["check_1:database"] is True
+
+
+def test_no_judge_is_asked_about_what_a_rule_has_decided() -> None:
+    case, judge = _asserting_in_words(), Judged("yes")
+    ends_open = rehearse(case.task, gold(case)[:-1])
+    assert score_evidence(case.task, case.gold, ends_open, judge).success is False
+    assert judge.asked == []
+
+
+def _asserting_in_words() -> Case:
+    cases = cases_of(f"tau2:retail:{benchmark_data('tau2/retail')}")
+    return next(case for case in cases if any(each["op"] == "opinion" for each in case.gold.criteria))
+
+
+@pytest.mark.parametrize(
+    ("folder", "tasks", "solved"), [("airline", 50, 3), ("retail", 114, 4), ("mock", 10, 8)]
+)
+def test_a_folder_of_published_data_goes_before_the_packages(folder: str, tasks: int, solved: int) -> None:
+    cases = cases_of(f"tau2:{folder}:{benchmark_data('tau2/' + folder)}")
+    assert len(cases) == tasks
+    step = 1 if folder == "mock" else 20
+    assert [play(case, gold(case)) for case in cases[::step]].count(True) == solved
+
+
+def test_a_database_that_is_another_is_refused(tmp_path: Path) -> None:
+    case = cases_of("tau2:airline")[0]
+    state = {**case.task.initial_state, "database": "0" * 64}
+    with pytest.raises(SpecError, match="database"):
+        Tau2Company(state)
