@@ -26,6 +26,7 @@ from runner.orchestrator.plan import plan_episodes
 from runner.orchestrator.surroundings import settled, surroundings_of
 from runner.profiles.table import PROFILES
 from runner.records.frozen_suite import freeze_suite
+from runner.scorers.judges.question import Opinion, Question
 from runner.scorers.table import score_evidence
 from runner.testing.memory_recorder import MemoryRecorder
 from tests.parts.browsecomp import CANARY, QUESTIONS, write_original, write_plus
@@ -111,6 +112,30 @@ def test_an_answer_is_judged_and_held_against_evidence(plus: Path) -> None:
     assert score.metrics["searches"] == 2
     wrong = score_evidence(suite.cases[0].task, suite.cases[0].gold, played(suite, "Exact Answer: Nobody")[0])
     assert wrong.success is False
+
+
+@pytest.mark.parametrize(("said", "success"), [("yes", True), ("no", False), (None, None)])
+def test_the_judge_of_the_run_decides_where_the_suite_names_none(
+    plus: Path, said: str | None, success: bool | None
+) -> None:
+    asked: list[Question] = []
+
+    def ask(question: Question) -> Opinion:
+        asked.append(question)
+        return Opinion(said, (said,) * 3)
+
+    suite = load_suite(f"browsecomp-plus:{plus}")
+    case, (evidence, _) = suite.cases[0], played(suite, RESPONSE)
+    score = score_evidence(case.task, case.gold, evidence, ask)
+    assert score.success is success
+    assert score.checks == ({} if success is None else {"judged:answer": success})
+    ((question, right), *_) = QUESTIONS
+    assert (asked[0].texts, asked[0].right_answer) == ({"response": RESPONSE}, right)
+    assert question in asked[0].asks
+    assert (
+        score_evidence(case.task, case.gold, rehearse(case.task, [{"give_up": "hard"}]), ask).success is False
+    )
+    assert len(asked) == 1, "nobody is asked about no answer"
 
 
 def test_without_a_judge_an_answer_is_ungraded_and_none_is_a_failure(plus: Path) -> None:
