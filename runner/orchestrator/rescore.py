@@ -1,4 +1,4 @@
-"""Scores again, from the traces and from what its judge said, asking nobody."""
+"""Scores again, from the traces and from what the run's judge said."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from runner.records.row import EpisodeRow
 from runner.records.run_folder import RunFolder
 
 
-def rescore(folder: RunFolder) -> list[EpisodeRow]:
+def rescore(folder: RunFolder, judging: RunJudge | None = None) -> list[EpisodeRow]:
     """Return the rows of a run with outcome and score judged again from trace and gold.
+
+    Args:
+        folder: of the run.
+        judging: answers what no rule decides; None for what the run's own judge said.
 
     Raises:
         InputError: a trace is missing, was changed, or belongs to no task of the suite.
     """
     cases = {case.task.task_id: case for case in folder.suite().cases}
-    judging = RunJudge(config_of(folder), folder.path, live=False)
+    judging = judging or RunJudge(config_of(folder), folder.path, live=False)
     rows = []
     for row in folder.rows():
         if not row.trace:

@@ -34,19 +34,21 @@ WAIT_MAX_S = 20.0
 class RunJudge:
     """Safe to use from several threads for different episodes."""
 
-    def __init__(self, config: RunConfig, folder: Path, *, live: bool) -> None:
+    def __init__(self, config: RunConfig, folder: Path, *, live: bool, keeps: bool = True) -> None:
         """Read what the run says.
 
         Args:
             config: of the run.
             folder: of the run, where exchanges are kept.
             live: whether a model may be asked; otherwise what was kept is all there is.
+            keeps: whether what a model is asked is kept.
 
         Raises:
             InputError: there is no such judge, or its key is not set.
         """
         self._config = config
         self._cassette = Cassette(folder / JUDGE_FOLDER)
+        self._keeps = keeps
         self._rule = _rule(config)
         self._ask_live = _live(config) if live and config.judge and self._rule is None else None
 
@@ -66,6 +68,8 @@ class RunJudge:
     def _answers(self, episode_id: str, *, veils: bool) -> Answer:
         if self._ask_live is None:
             return from_kept(self._cassette, episode_id, unveil=veils)
+        if not self._keeps:
+            return self._ask_live
         return Kept(self._ask_live, self._cassette, episode_id, veil=veils)
 
 

@@ -108,6 +108,19 @@ def test_without_a_judge_it_is_ungraded_and_nobody_is_asked(judged: Callable[...
     assert not (run.path / "judge").exists()
 
 
+def test_another_judge_may_be_asked_later_and_leaves_the_run_as_it_was(
+    judged: Callable[..., Judged], tmp_path: Path
+) -> None:
+    run = judged(None)
+    before = sorted(path.name for path in run.path.rglob("*"))
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(yaml.safe_dump({"judging": {"rules": [{"contains": "is closed", "answer": "yes"}]}}))
+    words = ("score", str(run.path), "--json", "--judge", "rules", "--config", str(rules))
+    assert glovebox_json(*words)["agents"][0]["successes"] == 1
+    assert sorted(path.name for path in run.path.rglob("*")) == before
+    glovebox("score", str(run.path), "--judge", "nobodys-model", status=2)
+
+
 def test_rules_judge_without_a_model(judged: Callable[..., Judged]) -> None:
     run = judged(None, "--judge", "rules", rules=[{"contains": "is closed", "answer": "yes"}])
     assert run.row["success"] is True
