@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from runner.agents.vector import load_vectors
-from runner.core.errors import InputError
+from runner.agents.vector import Vector, load_vectors
+from runner.core.errors import InfraError, InputError
 from runner.engines.engine import EngineOptions
 from runner.engines.table import choose_engine
 from tests.conformance.agents.languages import LANGUAGES, Language
 from tests.conformance.agents.page import PAGE, table, written
-from tests.conformance.agents.playing import stage, words_of
+from tests.conformance.agents.playing import Stage, stage, words_of
 
 ENGINES = ("process", "bubblewrap", "docker", "docker/runsc")
 
@@ -45,15 +45,24 @@ def _play_all(engine: str, languages: Sequence[Language]) -> dict[tuple[str, str
     failed = {}
     with stage(engine) as boxes:
         for language in languages:
-            missing = language.missing()
             for vector in load_vectors():
-                if vector.name in language.lacks:
-                    continue
-                wrong = [f"needs {missing}"] if missing else boxes.play(language, vector)
+                wrong = _wrong(boxes, language, vector)
                 if wrong:
                     failed[vector.name, language.name] = f"on {engine}: {'; '.join(wrong)}"
             print(f"{engine}: {language.name} is through", flush=True)
     return failed
+
+
+def _wrong(boxes: Stage, language: Language, vector: Vector) -> list[str]:
+    if vector.name in language.lacks:
+        return []
+    missing = language.missing()
+    if missing is not None:
+        return [f"needs {missing}"]
+    try:
+        return boxes.play(language, vector)
+    except InfraError as error:
+        return [f"our side failed: {error}"]
 
 
 if __name__ == "__main__":

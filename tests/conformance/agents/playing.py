@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from runner.agents.judging import differences
+from runner.agents.check import Check, Verdict
 from runner.agents.vector import Vector
 from runner.engines.docker_daemon import Daemon
 from runner.engines.engine import (
@@ -18,19 +18,15 @@ from runner.engines.engine import (
     Engine,
     EngineOptions,
     Image,
-    Limits,
     Mount,
 )
 from runner.engines.images.agent_python import build_agent_python
 from runner.engines.images.helper import build_helper
-from runner.engines.ownership import owner_labels
 from runner.engines.table import choose_engine
-from runner.orchestrator.attempt import BoxPlan, attempt_episode
 from runner.orchestrator.service_pool import HttpOffer, ServicePool
 from tests.conformance.agents.languages import Language
 
 WALL_MS = 60_000
-LABELS = owner_labels("conformance")
 
 
 class Stage:
@@ -46,10 +42,8 @@ class Stage:
         """Let an agent carry out a vector; return what was not as it has to be."""
         if language.name not in self._images:
             self._images[language.name] = self._image(language)
-        plan = BoxPlan(image=self._images[language.name], limits=Limits(), labels=LABELS)
-        return list(
-            differences(vector, attempt_episode(vector.spec(WALL_MS), self._engine, plan, self._pool))
-        )
+        check = Check(self._engine, self._images[language.name], self._pool, WALL_MS)
+        return [one.detail for one in check.by_scripts([vector.name]) if one.verdict is not Verdict.HOLDS]
 
     def _image(self, language: Language) -> Image:
         folder = self._folder / language.name.replace(" ", "-")
