@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from runner.testing.scripted_models import AskedOfModel, ScriptedModels
+from runner.testing.scripted_replies import ScriptedReply, ToolUse
 from tests.parts.commands import glovebox_json
 from tests.parts.folders import short_folder
 from tests.parts.taubench import write_checkout
@@ -52,3 +55,34 @@ def test_an_agent_talks_to_a_user_who_follows_a_script(
     events = [json.loads(line)["event"] for line in trace.read_text().splitlines()]
     heard = [event["text"] for event in events if event["kind"] == "turn_began" and event["seat"] == "agent"]
     assert heard == ["You want o1 cancelled.", "Yes, please go ahead.", "Yes, please go ahead."]
+
+
+def as_models(asked: AskedOfModel) -> ScriptedReply:
+    """A user who wants o1 cancelled and hangs up when it is, and an agent that does what it is asked."""
+    turns = sum(message["role"] == "assistant" for message in asked.request["messages"])
+    if asked.request["model"] == "m-user":
+        return ScriptedReply(text="Cancel o1, please." if turns == 0 else "###STOP###")
+    if turns == 0:
+        return ScriptedReply(tools=(ToolUse("cancel", {"order_id": "o1"}),))
+    return ScriptedReply(text="o1 is cancelled.")
+
+
+def test_a_model_talks_to_a_model(tmp_path: Path) -> None:
+    with short_folder() as place, ScriptedModels(as_models) as models:
+        suite = f"taubench:retail:{write_checkout(Path(place) / 'checkout')}"
+        config = {"models": {"upstreams": [{"name": "scripted", "address": models.address}]}}
+        (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
+        words = ("run", suite, "-a", "react", "--model", "m-agent", "--seat", "user=react,m-user", "--json")
+        told = glovebox_json(
+            *words,
+            "--engine",
+            "process",
+            "--config",
+            str(tmp_path / "run.yaml"),
+            "--out",
+            str(tmp_path / "run"),
+        )
+    assert successes(told) == {"react": 1}, "the other task wants nothing cancelled"
+    told_to_user = [asked.body.decode() for asked in models.asked if asked.request["model"] == "m-user"]
+    assert all("You want o1 cancelled." in body for body in told_to_user)
+    assert not any("Cancel nothing twice." in body for body in told_to_user)
