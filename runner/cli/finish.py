@@ -69,9 +69,9 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
         }
         print(json.dumps(report, indent=2))
     else:
-        if no_headline is not None:
-            errors.print(no_headline, markup=False)
         counts = count(results)
+        if no_headline is not None:
+            errors.print(f"{no_headline}{_hint(folder, counts)}", markup=False, soft_wrap=True)
         if why_no_headline(replace(counts, ungraded=0)) is None and counts.ungraded < counts.episodes - infra:
             _print_table(folder, summaries, noop, digest, counts)
         for agent, costs in spent.items():
@@ -100,12 +100,18 @@ def _print_table(
     lines = [f"no-op   {told(noop)}: what comes of doing nothing"]
     if counts.ungraded:
         graded = sum(one.graded for one in summaries)
-        hint = "" if config_of(folder).judge else "; what needs an opinion needs a --judge"
-        lines.append(f"the score stands over {graded} of {graded + counts.ungraded} episodes{hint}")
+        stands = f"the score stands over {graded} of {graded + counts.ungraded} episodes"
+        lines.append(f"{stands}{_hint(folder, counts)}")
     lines.append(
         f"isolation: {folder.manifest()['isolation']}   trace digest: {digest[:16]}…   {folder.path}/"
     )
     console.print("\n" + "\n".join(lines), highlight=False, markup=False)
+
+
+def _hint(folder: RunFolder, counts: Counts) -> str:
+    if not counts.ungraded or config_of(folder).judge:
+        return ""
+    return "; what needs an opinion needs a --judge"
 
 
 def _last_words(folder: RunFolder, complaint: Complaint) -> str:

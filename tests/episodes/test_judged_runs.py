@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,11 @@ def test_without_a_judge_it_is_ungraded_and_nobody_is_asked(judged: Callable[...
     assert run.row["success"] is None
     assert run.asked == []
     assert not (run.path / "judge").exists()
+    done = subprocess.run(
+        [sys.executable, "-m", "runner", "score", str(run.path)], capture_output=True, text=True, check=False
+    )
+    assert "1 ungraded" in done.stderr
+    assert "needs a --judge" in done.stderr
 
 
 def test_another_judge_may_be_asked_later_and_leaves_the_run_as_it_was(
