@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from runner.benchmarks.proof import NOTHING, Judge
+from runner.benchmarks.proof import Judge, nothing
 from runner.benchmarks.rehearsal import Move, rehearse
 from runner.core.errors import InputError
 from runner.core.json_values import JsonObject
@@ -41,8 +41,8 @@ class Baseline:
 
 
 def play_noop(suite: Suite, judge: Judge) -> Baseline:
-    """Submit an empty answer to every task, and nothing else."""
-    return _play(suite, judge, lambda case: NOTHING)
+    """Submit an empty answer to every task, and nothing else; players who follow a script say theirs."""
+    return _play(suite, judge, lambda case: nothing(case.task))
 
 
 def play_oracle(suite: Suite, judge: Judge) -> Baseline:

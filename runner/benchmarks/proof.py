@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runner.benchmarks.rehearsal import rehearse
+from runner.benchmarks.rehearsal import Move, rehearse
 from runner.core.errors import InputError, SpecError
 from runner.core.evidence import Evidence
 from runner.core.gold import Gold
@@ -17,7 +17,8 @@ from runner.core.task import Case, Task
 Judge = Callable[[Task, Gold, Evidence], Score]
 """Scores one episode by the scorer that its gold names."""
 
-NOTHING = ({"submit": ""},)
+SCRIPT = "script"
+"""The player that says what a task wrote down for its seat."""
 
 
 class Unproven(InputError):
@@ -29,6 +30,12 @@ class Unproven(InputError):
 
 class Undecided(Unproven):
     """A task whose oracle breaks no rule, and of which a judge has to say the rest."""
+
+
+def nothing(task: Task) -> tuple[Move, ...]:
+    """Return the empty answer of an agent that does nothing, and the moves of players who follow a script."""
+    scripted = [seat for seat in task.scripts if task.players.get(seat) == SCRIPT]
+    return ({"submit": ""}, *({"seat": seat, **move} for seat in scripted for move in task.scripts[seat]))
 
 
 def prove_solvable(case: Case, judge: Judge) -> Evidence:
@@ -60,7 +67,7 @@ def prove_not_free(case: Case, judge: Judge) -> None:
     Raises:
         Unproven: doing nothing is a success.
     """
-    if judge(case.task, case.gold, rehearse(case.task, NOTHING)).success is True:
+    if judge(case.task, case.gold, rehearse(case.task, nothing(case.task))).success is True:
         raise Unproven(case.task.task_id, "doing nothing solves it")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from runner.benchmarks.cases import opened
-from runner.benchmarks.proof import NOTHING, Judge, Unproven, prove_not_free, prove_solvable
+from runner.benchmarks.proof import Judge, Unproven, nothing, prove_not_free, prove_solvable
 from runner.benchmarks.rehearsal import rehearse
 from runner.benchmarks.toolmisuse.criteria import refuse_unusable_criteria
 from runner.benchmarks.toolmisuse.generate.plans import strikes_every_call
@@ -62,7 +62,7 @@ def _prove_unsolvable(case: Case, record: TaskRecord, judge: Judge) -> None:
     """
     if not any(strikes_every_call(fault) for fault in record.fault_plan):
         raise Unproven(record.task_id, "it is labelled unsolvable, but no fault strikes every call")
-    checks = judge(case.task, case.gold, rehearse(case.task, NOTHING)).checks
+    checks = judge(case.task, case.gold, rehearse(case.task, nothing(case.task))).checks
     if all(held or name.endswith(":tool_call") for name, held in checks.items()):
         raise Unproven(record.task_id, "it is labelled unsolvable, but calls that fail may be enough")
     evidence = rehearse(case.task, case.gold.oracle or ())
