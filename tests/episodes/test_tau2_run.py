@@ -1,0 +1,72 @@
+"""τ²-bench through the real service: an agent and its user, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.parts.benchmark_data import benchmark_data
+from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.installed import installed
+
+installed("inspect_evals")
+
+HELPFUL = """
+class Agent:
+    def run(self, session):
+        words = session.task.instruction.rpartition("</policy>")[2]
+        if "Important Meeting" in words:
+            session.call("create_task", {"user_id": "user_1", "title": "Important Meeting"})
+        while not session.ended:
+            session.submit("It is done.")
+"""
+
+
+def test_oracle_and_no_op_score_what_the_benchmark_says_of_them(tmp_path: Path) -> None:
+    words = ("run", "tau2:mock", "-a", "oracle", "-a", "noop", "--engine", "process", "--json")
+    told = glovebox_json(*words, "--out", str(tmp_path / "run"))
+    assert {agent["agent"]: agent["successes"] for agent in told["agents"]} == {"oracle": 8, "noop": 1}
+    assert told["noop"]["solved"] == 1
+    assert glovebox_json("score", str(tmp_path / "run"), "--json")["agents"] == told["agents"]
+    assert glovebox_json("replay", str(tmp_path / "run"), "--json")["identical"] == 18
+    about = glovebox_json("suite", "info", "tau2:mock", "--json")
+    assert (about["noop"]["solved"], about["oracle"]["solved"]) == (1, 8)
+
+
+def test_an_agent_helps_a_user_who_follows_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "helpful.py").write_text(HELPFUL)
+    words = ("run", "tau2:mock", "-a", "helpful:Agent", "--engine", "process", "--i-trust-this-agent")
+    glovebox(*words, "--out", str(tmp_path / "run"))
+    rows = [json.loads(line) for line in (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()]
+    solved = {row["task"] for row in rows if row["success"]}
+    assert solved == {"create_task_1", "create_task_1_with_env_assertions", "create_task_1_nl_eval"}
+    (trace,) = (tmp_path / "run" / "traces").glob("*/create_task_1.0.jsonl")
+    events = [json.loads(line)["event"] for line in trace.read_text().splitlines()]
+    heard = [event["text"] for event in events if event["kind"] == "turn_began" and event["seat"] == "user"]
+    assert heard == ["Hi! How can I help you today?", *["It is done."] * 4]
+
+
+def test_assertions_in_words_are_judged_in_a_run_by_whom_it_names(tmp_path: Path) -> None:
+    folder = tmp_path / "retail"
+    folder.mkdir()
+    published = Path(benchmark_data("tau2/retail"))
+    tasks = json.loads((published / "tasks.json").read_text())
+    asserting = [task for task in tasks if task["evaluation_criteria"]["nl_assertions"]][:3]
+    (folder / "tasks.json").write_text(json.dumps(asserting))
+    (folder / "policy.md").write_text("Be kind.")
+    config = tmp_path / "judged.yaml"
+    config.write_text(yaml.safe_dump({"judging": {"rules": [{"criterion": "*:opinion", "answer": "yes"}]}}))
+    words = ("run", f"tau2:retail:{folder}", "-a", "oracle", "--engine", "process", "--json")
+    verdicts = []
+    for judged in ((), ("--judge", "rules", "--config", str(config))):
+        out = tmp_path / f"run{len(judged)}"
+        glovebox_json(*words, *judged, "--out", str(out))
+        rows = [json.loads(line) for line in (out / "episodes.jsonl").read_text().splitlines()]
+        verdicts.append(Counter(row["success"] for row in rows))
+        assert all(row["checks"]["check_1:database"] for row in rows)
+    assert verdicts == [{None: 3}, {True: 3}]
