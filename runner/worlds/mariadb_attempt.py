@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from runner.core.errors import InfraError
 from runner.core.json_values import Json, JsonObject
 from runner.worlds.mariadb_server import MariaDbServer
 from runner.worlds.sql_database import cell_of, quoted
@@ -77,12 +78,24 @@ class MariaDbAttempt:
 
     def tables(self) -> list[JsonObject]:
         """Return the tables: those that were given first, then the agent's own by name."""
-        listed = self._server.trusted(f"SHOW FULL TABLES FROM {self._name} WHERE Table_type = 'BASE TABLE'")
+        listed = self._server.trusted(
+            # An agent may have dropped all of it at once.
+            f"CREATE DATABASE IF NOT EXISTS {self._name} CHARACTER SET utf8mb4",
+            f"SHOW FULL TABLES FROM {self._name} WHERE Table_type = 'BASE TABLE'",
+        )
         names = {str(row[0]) for row in listed}
         given = [name for name in self._given if name in names]
         return [self._table(name) for name in (*given, *sorted(names.difference(given)))]
 
     def _table(self, name: str) -> JsonObject:
+        try:
+            return self._read(name)
+        except InfraError:
+            self._server.trusted("DO 0")  # Says no where the server is what failed.
+            # Of an agent's making: a merge of tables that are not there, say.
+            return {"name": name, "columns": [], "rows": []}
+
+    def _read(self, name: str) -> JsonObject:
         where = f"{self._name}.{quoted(name)}"
         columns: list[Json] = [str(row[0]) for row in self._server.trusted(f"SHOW COLUMNS FROM {where}")]
         found = self._server.trusted(f"SELECT * FROM {where} LIMIT {ROWS_KEPT_MAX}")

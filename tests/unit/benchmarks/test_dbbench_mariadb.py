@@ -138,6 +138,37 @@ def test_more_rows_than_anybody_reads_are_not_read() -> None:
     assert _said(world, "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
 
 
+@pytest.mark.parametrize(
+    ("statement", "left"),
+    [
+        ("SET @drop = CONCAT('DROP DATABASE ', DATABASE()); PREPARE it FROM @drop; EXECUTE it", []),
+        (
+            "CREATE TABLE broken (a INT) ENGINE = MERGE UNION = (nowhere)",
+            [TABLE, {"name": "broken", "columns": [], "rows": []}],
+        ),
+    ],
+)
+def test_what_an_agent_destroys_is_destroyed_and_no_failure_of_ours(
+    statement: str, left: list[JsonObject]
+) -> None:
+    world = _world()
+    for part in statement.split("; "):
+        assert not _said(world, part).startswith("refused")
+    assert world.state == {"tables": left}
+
+
+def test_a_table_that_an_attempt_holds_for_ever_is_in_the_way_of_no_other() -> None:
+    world = _world()
+    for query in ("XA START 'x'", "DELETE FROM `Two % words`", "XA END 'x'", "XA PREPARE 'x'"):
+        _said(world, query)
+    del world
+    gc.collect()
+    started = time.monotonic()
+    assert _world().state == {"tables": [TABLE]}
+    assert time.monotonic() - started < mariadb_server.SILENCE_TIMEOUT_S
+    assert _world().state == {"tables": [TABLE]}
+
+
 def test_there_is_no_port_and_nothing_stays_when_its_process_is_killed() -> None:
     code = (
         "import sys\n"
