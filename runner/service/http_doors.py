@@ -27,7 +27,8 @@ SOCKET_NAME = "http.sock"
 HELPER_FOLDER = "bin"
 HELPER_NAME = "glovebox"
 THREADS = 16
-"""In which calls are carried out. A seat never holds more than one, and none for longer than a tool works."""
+"""In which calls are carried out. A seat never holds more than one, and none for longer than a tool works: one
+that may have to wait for the floor has a thread of its own, or those who wait could keep out who speaks."""
 
 _FOUND_LATE = ("anyio._backends._asyncio", "concurrent.futures.thread", "encodings.idna")
 """What the libraries import at their first use, when this process may not be allowed to read it any more."""
@@ -97,7 +98,8 @@ class HttpDoors:
         models = None
         if self._gateway is not None:
             models = self._gateway.door(ModelPurse(desk, outbox), exchanges, self._threads)
-        return seat_app(desk, self._threads, self._limits, models)
+        threads = ThreadPoolExecutor(1, "http-seat") if desk.waits_for_floor else self._threads
+        return seat_app(desk, threads, self._limits, models)
 
     def stop(self) -> None:
         """End everything; every socket must have been stopped before."""

@@ -74,6 +74,11 @@ class SeatDesk:
         self._answers: dict[str, tuple[bytes, Answered | Refusal]] = {}
         """Of calls with a name of their own: the digest of what was asked, and what was answered."""
 
+    @property
+    def waits_for_floor(self) -> bool:
+        """Whether this seat takes turns with others, and what arrives here may have to wait for that."""
+        return self._floor is not None
+
     def view_task(self) -> TaskView:
         """Return the task with what is left now."""
         seat = self._seat

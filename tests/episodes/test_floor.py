@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from runner.core.conversation import ConversationSpec
 from runner.core.episode_spec import SeatSpec
 from runner.core.ledger import Budget
 from runner.orchestrator.service_pool import HttpOffer, ServicePool
+from runner.service.http_doors import THREADS
 from runner.wire.control_client import ControlClient
 from runner.wire.ports import SeatCalled
 from tests.parts.gloves import gloves
@@ -167,6 +168,20 @@ def test_who_gives_up_ends_a_dialogue(episode: Listened, threads: ThreadPoolExec
         assert heard(users.result()) is None
     episode.close()
     assert ends_of(episode) == {"agent": "gave_up", "user": "finished"}
+
+
+def test_however_many_wait_over_http_who_has_the_floor_is_answered(client: ControlClient) -> None:
+    names = [f"seat{number}" for number in range(THREADS + 1)]
+    seats = tuple(SeatSpec(name=name, instruction="Speak.", budget=Budget()) for name in names)
+    spec = replace(episode_spec(seats=seats), conversation=ConversationSpec("round", {}))
+    with listening(client, spec) as episode, ThreadPoolExecutor(THREADS) as threads, ExitStack() as doors:
+        first, *others = (
+            doors.enter_context(closing(HttpGloves(episode.directories[name]))) for name in names
+        )
+        waiting = [threads.submit(other.rpc, "Submit", {"answer": "Me too."}) for other in others]
+        assert waits(waiting[-1])
+        assert first.rpc("Submit", {"answer": "I begin."})[1]["accepted"]
+        assert [one.result()[1]["accepted"] for one in waiting] == [True] * THREADS
 
 
 def test_closing_lets_everybody_go_who_waits(episode: Listened, threads: ThreadPoolExecutor) -> None:
