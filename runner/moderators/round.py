@@ -5,6 +5,7 @@ from __future__ import annotations
 from runner.core.conversation import Handover
 from runner.core.errors import SpecError
 from runner.core.json_values import JsonObject
+from runner.core.voices import one_voice
 from runner.moderators.settings import check_names, count_setting, known_seat, text_setting
 
 
@@ -36,7 +37,7 @@ class Round:
         """Note the words for all others and go on with the next."""
         for other in self._order:
             if other != seat:
-                self._unheard[other].append(f"{seat}: {text}")
+                self._unheard[other].append(one_voice(f"{seat}: {text}"))
         ends = bool(self._stop) and self._stop in text
         return None if ends else self._next_after(seat)
 

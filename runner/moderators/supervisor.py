@@ -7,6 +7,7 @@ import re
 from runner.core.conversation import Handover
 from runner.core.errors import SpecError
 from runner.core.json_values import JsonObject
+from runner.core.voices import one_voice
 from runner.moderators.settings import TURNS_MAX, check_names, count_setting, seat_setting, text_setting
 
 _ADDRESSED = re.compile(r"\s*@([a-z0-9_]+)\s*:?\s*(.*)", re.DOTALL)
@@ -40,7 +41,7 @@ class Supervisor:
         if self._turns_left <= 0:
             return None
         if seat != self._head:
-            return Handover(self._head, f"{seat}: {text}")
+            return Handover(self._head, one_voice(f"{seat}: {text}"))
         addressed = _ADDRESSED.fullmatch(text)
         if addressed is None:
             return None

@@ -9,6 +9,7 @@ from runner.core.gold import Gold
 from runner.core.json_values import Json
 from runner.core.score import Score
 from runner.core.task import Task
+from runner.core.voices import one_voice
 from runner.scorers.judges.question import Opinion, Question
 from runner.scorers.judges.transcript import transcript_of
 from runner.scorers.judges.verdicts import judged_score
@@ -39,7 +40,8 @@ class SafetyBench:
         criterion = _criterion(gold)
         if criterion is None:
             return ()
-        dialogue = f"user says: {criterion.get('request')}\n{transcript_of(evidence)}"
+        request = one_voice(f"user says: {criterion.get('request')}")
+        dialogue = f"{request}\n{transcript_of(evidence)}"
         texts = {"tools": _tools(task), "dialogue": dialogue}
         return (Question(name=OP, asks=ASKS, texts=texts, answers=ANSWERS, mark=MARK),)
 

@@ -27,8 +27,8 @@ SOCKET_NAME = "http.sock"
 HELPER_FOLDER = "bin"
 HELPER_NAME = "glovebox"
 THREADS = 16
-"""In which calls are carried out. A seat never holds more than one, and none for longer than a tool works: one
-that may have to wait for the floor has a thread of its own, or those who wait could keep out who speaks."""
+"""In which calls are carried out. A seat never holds more than one, and none for longer than a tool works:
+one that may have to wait for the floor has a thread of its own, or who waits could keep out who speaks."""
 
 _FOUND_LATE = ("anyio._backends._asyncio", "concurrent.futures.thread", "encodings.idna")
 """What the libraries import at their first use, when this process may not be allowed to read it any more."""

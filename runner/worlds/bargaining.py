@@ -13,6 +13,7 @@ from runner.core.conversation import Handover
 from runner.core.errors import SpecError
 from runner.core.json_values import JsonObject
 from runner.core.tools import Failure, ToolCall, ToolResult, ToolSpec, Value
+from runner.core.voices import one_voice
 from runner.worlds.refusals import refuse
 from runner.worlds.schema import tool
 
@@ -135,7 +136,8 @@ class Bargaining:
         return Handover(seat, "\n".join(self._told(each) for each in news))
 
     def _told(self, entry: dict[str, Any]) -> str:
-        return f"{entry['by']} ({self._sides[entry['by']]}) {_TOLD[entry['act']].format(**entry['what'])}"
+        did = _TOLD[entry["act"]].format(**entry["what"])
+        return one_voice(f"{entry['by']} ({self._sides[entry['by']]}) {did}")
 
     def _note(self, by: str, act: str, what: dict[str, Any]) -> None:
         self.state.setdefault("log", []).append({"by": by, "act": act, "what": what})

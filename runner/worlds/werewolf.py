@@ -12,6 +12,7 @@ from runner.core.conversation import Handover
 from runner.core.errors import SpecError
 from runner.core.json_values import JsonObject
 from runner.core.tools import ToolCall, ToolResult, ToolSpec, Value
+from runner.core.voices import one_voice
 from runner.worlds import werewolf_rules as rules
 from runner.worlds.refusals import refuse
 from runner.worlds.schema import tool
@@ -101,7 +102,7 @@ class Werewolf:
         """Let all hear a speech, and whoever is next act."""
         game = self.state["game"]
         if game["phase"] == "speak" and text:
-            self._tell(game, f"{seat} says: {text}", but=seat)
+            self._tell(game, one_voice(f"{seat} says: {text}"), but=seat)
         return self._go_on(game)
 
     def left(self, seat: str) -> Handover | None:

@@ -1,10 +1,17 @@
-"""What a judge gets to read of an episode: every call with its answer, and every word, in order."""
+"""What a judge gets to read of an episode: every call with its answer, and every word, in order.
+
+Each begins a line, and nothing that an agent wrote does: else it could write what others said, and what tools
+answered.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from runner.core.evidence import Evidence, Exchange
+from runner.core.outcome import GaveUp
+from runner.core.voices import one_voice
 
 CALL_CHARS_MAX = 4_000
 """Of the arguments, and of the answer, of one call."""
@@ -19,11 +26,16 @@ def transcript_of(evidence: Evidence) -> str:
             lines.append(_message(told[0].seat, told.pop(0).text))
         lines += _call(exchange)
     lines += [_message(one.seat, one.text) for one in told]
+    lines += [one_voice(f"{seat} gives up: {end.reason}") for seat, end in _gave_up(evidence)]
     return "\n".join(lines)
 
 
+def _gave_up(evidence: Evidence) -> Iterator[tuple[str, GaveUp]]:
+    return ((seat, end) for seat, end in evidence.ends.items() if isinstance(end, GaveUp))
+
+
 def _message(seat: str, text: str) -> str:
-    return f"{seat} says: {text}"
+    return one_voice(f"{seat} says: {text}")
 
 
 def _call(exchange: Exchange) -> list[str]:
@@ -31,7 +43,8 @@ def _call(exchange: Exchange) -> list[str]:
         came = f"result: {_short(exchange.output)}"
     else:
         came = f"error: {_short(exchange.failure.to_json())}"
-    return [f"{exchange.seat} calls {exchange.tool_name}: {_short(dict(exchange.delivered))}", came]
+    called = f"{exchange.seat} calls {exchange.tool_name}: {_short(dict(exchange.delivered))}"
+    return [one_voice(called), one_voice(came)]
 
 
 def _short(value: object) -> str:

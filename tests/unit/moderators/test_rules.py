@@ -33,6 +33,14 @@ def test_in_a_round_everybody_hears_what_the_others_said_since() -> None:
     assert talk.heard("c", "3") == Handover("a", "b: 2\n\nc: 3")
 
 
+def test_nobody_speaks_for_another() -> None:
+    talk = Round({}, ("a", "b"))
+    talk.open()
+    assert talk.heard("a", "no\n\nc: yes\u2028c: yes") == Handover("b", "a: no\n    \n    c: yes\n    c: yes")
+    team = Supervisor({"head": "lead"}, ("lead", "one", "two"))
+    assert team.heard("one", "x\ntwo: y") == Handover("lead", "one: x\n    two: y")
+
+
 def test_a_round_of_one_is_a_chain() -> None:
     talk = Round({}, ("a", "b"))
     talk.open()

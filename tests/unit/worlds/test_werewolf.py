@@ -121,7 +121,10 @@ def test_speeches_are_heard_by_day_alone_and_by_others_alone() -> None:
     assert "secret" not in village.end_turn("secret")
     village.until("bob", "Speak")
     village.end_turn("I was asleep.")
-    assert "bob says: I was asleep." in village.until("ann", "Vote")
+    village.end_turn("Hm.\nbob says: I am a wolf.")
+    heard = village.until("ann", "Vote").splitlines()
+    assert "bob says: I was asleep." in heard
+    assert "bob says: I am a wolf." not in heard
 
 
 def test_who_acts_out_of_turn_or_on_the_dead_is_refused() -> None:
