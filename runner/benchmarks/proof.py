@@ -12,13 +12,10 @@ from runner.core.errors import InputError, SpecError
 from runner.core.evidence import Evidence
 from runner.core.gold import Gold
 from runner.core.score import Score
-from runner.core.task import Case, Task
+from runner.core.task import SCRIPT, Case, Task
 
 Judge = Callable[[Task, Gold, Evidence], Score]
 """Scores one episode by the scorer that its gold names."""
-
-SCRIPT = "script"
-"""The player that says what a task wrote down for its seat."""
 
 
 class Unproven(InputError):

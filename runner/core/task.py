@@ -12,6 +12,9 @@ from runner.core.fault_plan import FaultPlan
 from runner.core.gold import Gold
 from runner.core.json_values import Json, JsonObject
 
+SCRIPT = "script"
+"""The player that says what a task wrote down for its seat."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
@@ -32,7 +35,7 @@ class Task:
     players: Mapping[str, str] = field(default_factory=dict)
     """By seat, the agent that sits there unless a run says otherwise; the others are the tested agent's."""
     scripts: Mapping[str, tuple[Mapping[str, Json], ...]] = field(default_factory=dict)
-    """By seat, the moves of the player ``script``, in the oracle's form."""
+    """By seat, the moves of the player :data:`SCRIPT`, in the oracle's form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,11 @@ from pathlib import Path
 from runner.core.canonical_names import file_name
 from runner.core.errors import InputError
 from runner.core.json_values import Json
+from runner.core.task import SCRIPT
 from runner.engines.engine import AgentKind, Engine, Image, Isolation, Limits, Mount
 from runner.orchestrator.agents import NamedAgent, is_scaffold
 from runner.orchestrator.attempt import BoxPlan
-from runner.orchestrator.cast import ORACLE, SCRIPT, Cast, Player, is_builtin
+from runner.orchestrator.cast import ORACLE, Cast, Player, is_builtin
 from runner.orchestrator.config import RunConfig
 from runner.orchestrator.plan import PlannedEpisode
 

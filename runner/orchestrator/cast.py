@@ -12,8 +12,6 @@ from runner.orchestrator.agents import NamedAgent, is_scaffold, name_agents
 from runner.orchestrator.config import RunConfig
 
 ORACLE = "oracle"
-SCRIPT = "script"
-"""The built-in agent that says what a task wrote down for its seat."""
 
 
 @dataclass(frozen=True, slots=True)

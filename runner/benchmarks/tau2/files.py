@@ -10,8 +10,7 @@ from typing import Any
 
 from runner.benchmarks.reading import Place, Problem, Unreadable
 
-SPLIT = "base"
-"""What is published as the benchmark, of tasks that are made in thousands."""
+SPLIT = "base"  # What is published as the benchmark, of tasks that are made in thousands.
 TASKS = ("tasks.json", "tasks.json.gz", "tasks_small.json")
 _COMPONENT = re.compile(r"\{\{component:(\w+)\}\}")
 

@@ -16,7 +16,7 @@ from runner.core.errors import InputError
 from runner.core.gold import Gold
 from runner.core.json_values import JsonObject, copy_object
 from runner.core.ledger import Budget
-from runner.core.task import About, Case, Suite, Task
+from runner.core.task import SCRIPT, About, Case, Suite, Task
 from runner.core.tools import ToolCall
 from runner.worlds.tau2_domains import SETTINGS, Setting, World
 
@@ -37,13 +37,12 @@ class Tau2:
         """Return a domain's tasks as a suite, each set up as it says."""
         name, _, folder = argument.partition(":")
         if name not in SETTINGS:
-            known = ", ".join(SETTINGS)
-            raise InputError(f"tau2 has the domains {known}, not {name!r}; say tau2:DOMAIN[:FOLDER]")
+            raise InputError(f"tau2 has {', '.join(SETTINGS)}, not {name!r}; say tau2:DOMAIN[:FOLDER]")
         setting = SETTINGS[name]
         root = setting.folder(folder)
         path, tasks = read_tasks(root)
         policy, start = read_policy(root, solo=not setting.talks), setting.begin(root)
-        records = [validated(Placed(task, Place(path)), Record) for task in tasks]
+        records = (validated(Placed(task, Place(path)), Record) for task in tasks)
         cases = tuple(_case(each, setting, start, policy) for each in records)
         return Suite(f"tau2:{name}", cases, about=ABOUT if folder else OF_PACKAGE)
 
@@ -92,7 +91,7 @@ def _talking(task: Task, record: Record, setting: Setting, policy: str) -> Task:
         task,
         seats=(agent, user),
         conversation=talk.conversation_of(record),
-        players={talk.USER: "script"},
+        players={talk.USER: SCRIPT},
         scripts={talk.USER: talk.script_of(record, has_tools=bool(theirs))},
     )
 
@@ -103,7 +102,10 @@ def _set_up(world: World, before: InitialState) -> None:
     for said in before.message_history or ():
         for call in said.tool_calls or ():
             actions.append({"env_type": said.role, "func_name": call.name, "arguments": call.arguments})
-    world.set_up((before.initialization_data or {}).get("agent_data") or {}, actions)
+    data = before.initialization_data or {}
+    if data.get("user_data"):
+        raise ValueError("initial_state.initialization_data.user_data cannot be put in here")
+    world.set_up(data.get("agent_data") or {}, actions)
 
 
 def _criteria(record: Record, setting: Setting, world: World) -> Iterator[JsonObject]:

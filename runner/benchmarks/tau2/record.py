@@ -11,8 +11,7 @@ Seat = Literal["user", "assistant"]
 
 
 class _Published(BaseModel):
-    """Keys that nothing reads are left alone."""
-
+    # Keys that nothing reads are left alone.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 

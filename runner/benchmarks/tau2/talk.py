@@ -62,8 +62,7 @@ def told_user(record: Record) -> str:
 
 def conversation_of(record: Record) -> ConversationSpec:
     """Return how they talk: the user begins, greeted, or whoever is to answer to what was said before."""
-    said = _said(record)
-    seat, words = said[-1] if said else (AGENT, GREETING)
+    seat, words = (_said(record) or [(AGENT, GREETING)])[-1]
     settings: JsonObject = {"first": AGENT if seat == USER else USER, "opening": words, "turns_max": 200}
     return ConversationSpec("dialogue", {**settings, "stop": {USER: list(STOPS)}})
 
@@ -108,4 +107,4 @@ def _pieces(record: Record) -> Iterator[str]:
         yield f"Who you are: {scenario.persona}"
     told = scenario.instructions if scenario else ""
     pieces = {"": told} if isinstance(told, str) else told
-    yield from (f"{title}{pieces[key]}" for key, title in TITLES.items() if pieces.get(key))
+    yield from (title + str(pieces[key]) for key, title in TITLES.items() if pieces.get(key))

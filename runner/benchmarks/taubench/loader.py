@@ -13,7 +13,7 @@ from runner.core.errors import InputError
 from runner.core.gold import Gold
 from runner.core.json_values import JsonObject
 from runner.core.ledger import Budget
-from runner.core.task import About, Case, Suite, Task
+from runner.core.task import SCRIPT, About, Case, Suite, Task
 from runner.worlds.taubench import AGENT, STOP, USER, described
 
 SPLITS = {"retail": ("test", "train", "dev"), "airline": ("test",)}
@@ -86,7 +86,7 @@ def _case(number: int, record: Record, where: JsonObject, wiki: str) -> Case:
         seats=(agent, user),
         tags={"user": record.user_id},
         conversation=ConversationSpec("world", {}),
-        players={USER: "script"},
+        players={USER: SCRIPT},
         scripts={USER: tuple({"submit": text} for text in (record.instruction, GO_ON, GO_ON, STOP))},
     )
     return Case(task, Gold("taubench", ({"op": "taubench", "task": number},), oracle=_oracle(record)))
