@@ -10,10 +10,12 @@ import click
 
 from runner.agents.check import Check, Finding, Verdict
 from runner.agents.init import languages, lay_out, next_commands
+from runner.core.errors import InputError
 from runner.engines.engine import EngineOptions
 from runner.report.safe_text import safe
 
 FAILED = 1
+MOMENT_S, DAY_S = 0.001, 86_400
 
 
 @click.group()
@@ -76,6 +78,8 @@ def check(
     def say(line: str) -> None:
         click.echo(line, err=True)
 
+    if not MOMENT_S <= wall_time_s <= DAY_S:
+        raise InputError(f"--wall-time-s must be from {MOMENT_S} to {DAY_S}, not {wall_time_s}")
     options = EngineOptions(runtime=runtime, trust=i_trust_this_agent, progress=say)
     findings = []
     with Check.of(agent_name, engine, options, round(wall_time_s * 1000), say) as made:

@@ -99,6 +99,11 @@ def test_a_name_that_there_is_not_is_answered_with_those_that_there_are(look: Lo
         look("noop", "plane")
 
 
+@pytest.mark.parametrize("wall_time_s", ["nan", "-1"])
+def test_a_time_that_is_none_is_refused(wall_time_s: str) -> None:
+    assert glovebox("agent", "check", "noop", f"--wall-time-s={wall_time_s}", status=2) == ""
+
+
 def test_an_agent_that_asks_a_model_is_answered_by_a_stand_in() -> None:
     words = ("--engine", "process", "--only", "turns", "--only", "budget_end", "--json")
     told = glovebox_json("agent", "check", "react", *words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from runner.benchmarks.marble.record import Participant, Record
 from runner.core.conversation import ConversationSpec
 from runner.core.episode_spec import SeatSpec
+from runner.core.errors import SpecError
 from runner.core.gold import Gold
 from runner.core.json_values import JsonObject
 from runner.core.ledger import Budget
@@ -33,8 +34,14 @@ ABOUT = About(
 
 
 def database_case(record: Record) -> Case:
-    """Return a record as a task of six seats: the planner and the experts."""
+    """Return a record as a task of six seats: the planner and the experts.
+
+    Raises:
+        SpecError: no cause is named, or one that is no label.
+    """
     told = record.task
+    if not told.root_causes or not set(told.root_causes) <= set(told.labels):
+        raise SpecError("task.root_causes", f"must be some of {', '.join(told.labels) or 'its labels'}")
     planner = SeatSpec(
         name=PLANNER,
         instruction=PLANNER_TOLD.format(

@@ -56,7 +56,7 @@ def read_roles(path: Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     roles = told.get("roles") if isinstance(told, dict) else None
-    if not isinstance(roles, list) or not {WOLF} < set(roles) <= set(ROLES):
+    if not isinstance(roles, list) or not {WOLF} < set(map(str, roles)) <= set(ROLES):
         raise InputError(f"{path}: roles must be a list of {', '.join(ROLES)}, with a wolf and others")
     return tuple(roles)
 

@@ -200,6 +200,14 @@ def test_roles_come_from_a_configuration(tmp_path: Path) -> None:
     path.write_text("roles: [wolf, villager, seer]\nrandomize_roles: True\n")
     cases = load_suite(f"marble:werewolf:{path}").cases
     assert {len(case.task.seats) for case in cases} == {3}
-    path.write_text("roles: [wolf, dragon]\n")
-    with pytest.raises(InputError, match="roles must be a list"):
-        load_suite(f"marble:werewolf:{path}")
+    for roles in ("[wolf, dragon]", "[wolf, {villager: 2}]"):
+        path.write_text(f"roles: {roles}\n")
+        with pytest.raises(InputError, match="roles must be a list"):
+            load_suite(f"marble:werewolf:{path}")
+
+
+@pytest.mark.parametrize("causes", [[], ["WEATHER"]])
+def test_a_database_whose_causes_are_no_labels_is_refused(tmp_path: Path, causes: list[str]) -> None:
+    task = {**DIAGNOSED["task"], "root_causes": causes}
+    with pytest.raises(InputError, match=r"task\.root_causes: must be some of INSERT_LARGE_DATA"):
+        case_of(tmp_path, {**DIAGNOSED, "task": task})
