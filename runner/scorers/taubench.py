@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runner.core.errors import InfraError
-from runner.core.evidence import Evidence
+from runner.core.evidence import Evidence, Exchange
 from runner.core.gold import Gold
 from runner.core.json_values import Json, JsonObject
 from runner.core.score import Score
 from runner.core.task import Task
 from runner.scorers.bfcl import was_reached
 from runner.scorers.native import NativeScorer, task_metrics
-from runner.upstream.process import checker
+from runner.upstream.process import NO_ANSWER, checker
 
 OP = "taubench"
 
@@ -45,7 +45,12 @@ def _steps(task: Task, evidence: Evidence) -> Iterator[Json]:
     for number, exchange in enumerate(evidence.exchanges):
         while told and told[0].calls_before <= number:
             yield ["respond", {"content": told.pop(0).text}]
-        if was_reached(exchange):
+        if was_reached(exchange) and not _was_lost(exchange):
             yield [exchange.tool_name, dict(exchange.delivered)]
     for one in told:
         yield ["respond", {"content": one.text}]
+
+
+def _was_lost(exchange: Exchange) -> bool:
+    """Tell whether a call has broken the process it was made in: nothing came of it, there or here."""
+    return exchange.failure is not None and exchange.failure.code == NO_ANSWER

@@ -23,6 +23,8 @@ ANSWER_TIMEOUT_S = 60.0
 """More than a question may take there, so that the process itself says what went wrong."""
 START_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 5.0
+NO_ANSWER = "no_answer"
+"""Code of a call that was made there, and that its process did not come through."""
 
 
 class CheckerProcess:

@@ -11,7 +11,7 @@ from typing import Any
 from runner.core.errors import InfraError, SpecError
 from runner.core.json_values import Json, JsonObject, copy_object
 from runner.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
-from runner.upstream.process import checker
+from runner.upstream.process import NO_ANSWER, checker
 
 
 def preload() -> None:
@@ -60,7 +60,9 @@ class SafetyBench:
         try:
             said = checker("safetybench").ask({"environments": self._environments, "calls": self._calls})
         except InfraError as failure:
-            return Failure(FailureKind.WORLD, "no_answer", str(failure))
+            # Nothing came of it, so it is not made again.
+            self._calls.pop()
+            return Failure(FailureKind.WORLD, NO_ANSWER, str(failure))
         self._held = said["state"]
         if "raised" in said:
             return Failure(FailureKind.WORLD, "raised", str(said["raised"]))

@@ -12,7 +12,7 @@ from runner.core.conversation import Handover
 from runner.core.errors import InfraError, SpecError
 from runner.core.json_values import Json, JsonObject, copy_object
 from runner.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
-from runner.upstream.process import checker
+from runner.upstream.process import NO_ANSWER, checker
 
 AGENT, USER = "agent", "user"
 STOP = "###STOP###"
@@ -82,7 +82,9 @@ class TauBench:
         try:
             said = checker("taubench").ask({**self._where, "op": "call", "steps": list(self._calls)})
         except InfraError as failure:
-            return Failure(FailureKind.WORLD, "no_answer", str(failure))
+            # Such as a sum that takes for ever. Nothing came of it, so it is not made again, nor judged.
+            self._calls.pop()
+            return Failure(FailureKind.WORLD, NO_ANSWER, str(failure))
         if isinstance(self._ending, list) and call.tool_name in self._ending:
             self._ended = "tool"
         return Value({"result": said["observation"]})

@@ -113,6 +113,16 @@ class Cancel:
         return _info("cancel", order_id={"type": "string"})
 
 
+class Compute:
+    @staticmethod
+    def invoke(data):
+        raise SystemExit("takes more time, or memory, than there is")
+
+    @staticmethod
+    def get_info():
+        return _info("compute")
+
+
 class Transfer:
     @staticmethod
     def invoke(data):
@@ -134,7 +144,7 @@ TASKS = [_task(CANCEL, outputs=["o1"]), _task(Action(name="transfer_to_human_age
 
 class MockRetailDomainEnv(Env):
     def __init__(self, task_split="test", task_index=None):
-        super().__init__(load_data, [Look, Cancel, Transfer], TASKS, "Cancel nothing twice.")
+        super().__init__(load_data, [Look, Cancel, Compute, Transfer], TASKS, "Cancel nothing twice.")
 """
 
 

@@ -80,6 +80,17 @@ def test_tools_remember_within_an_episode_and_no_further(cases: Sequence[Case]) 
         assert "unexpected keyword" in str(shown[3])
 
 
+def test_a_call_that_breaks_its_process_neither_ends_an_attempt_nor_keeps_it_from_being_judged(
+    cases: Sequence[Case],
+) -> None:
+    compute: Move = {"tool_name": "compute", "args": {}}
+    end = (said("o1 it is."), user("###STOP###"))
+    evidence = rehearse(cases[0].task, [user("Please."), compute, CANCEL, *end])
+    assert [each.failure and each.failure.code for each in evidence.exchanges] == ["no_answer", None]
+    assert play(cases[0], [user("Please."), compute, CANCEL, *end]).success is True
+    assert play(cases[0], [user("Please."), compute, *end]).success is False, "and not ungraded"
+
+
 def test_each_seat_is_told_its_own(cases: Sequence[Case]) -> None:
     agent, other = cases[0].task.seats
     assert "Cancel nothing twice." in agent.instruction
