@@ -76,6 +76,7 @@ PROOFS = (
     # A judge is needed for 40 of them, 5 of which have a database that doing nothing leaves right.
     Proof("tau2:retail:{data}/tau2/retail", oracle=74, noop=6),
     Proof("tau2:banking", oracle=97, noop=0),
+    Proof("tau2:banking:{data}/tau2/banking_knowledge", oracle=97, noop=0),
     Proof("tau2:mock", oracle=8, noop=1),
     Proof("tau2:mock:{data}/tau2/mock", oracle=8, noop=1),
 )
