@@ -137,13 +137,18 @@ class Seat:
             self._conversation.leave(self.name)
         return True
 
+    def end_all(self, end: SeatEnd) -> None:
+        """End the seat's work, and with it the conversation: nobody is asked who goes on without it."""
+        if self.end is None:
+            self.end = end
+            self._recorder.record(SeatEnded(self.name, end))
+            if self._conversation is not None:
+                self._conversation.close()
+
     def _say(self, conversation: Conversation, text: str) -> None:
         handover = conversation.next_after(self.name, text)
         if handover is None:
-            # Not by finish: all has been said, so nobody is asked who goes on.
-            self.end = Finished(text)
-            self._recorder.record(SeatEnded(self.name, self.end))
-            conversation.close()
+            self.end_all(Finished(text))
         else:
             self._recorder.record(TurnEnded(self.name, self._script.number, text))
             conversation.hand_over(handover)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from runner.core.evidence import Evidence
 from runner.core.gold import Gold
 from runner.core.json_values import Json, JsonObject
+from runner.core.outcome import Finished
 from runner.core.score import Score
 from runner.core.task import Task
 from runner.scorers.judges.question import Opinion, Question
@@ -48,6 +49,8 @@ class Marble:
         if criterion is None:
             return NativeScorer().score(task, gold, evidence)
         success, metrics = _decided(criterion, task, evidence)
+        # Whoever left did not win it, agree on it or find it out, whatever the others did then.
+        success = success and isinstance(evidence.ends.get(task.seats[0].name), Finished)
         ratings: JsonObject = {
             name: None if opinion.answer is None else int(opinion.answer)
             for name, opinion in opinions.items()

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from glovebox.v1 import tool_pb2 as pb
 
+from runner.benchmarks.table import load_suite
 from runner.core.conversation import ConversationSpec
 from runner.core.episode_spec import SeatSpec
 from runner.core.ledger import Budget
+from runner.orchestrator.plan import PlannedEpisode
 from runner.orchestrator.service_pool import HttpOffer, ServicePool
 from runner.service.http_doors import THREADS
 from runner.wire.control_client import ControlClient
@@ -168,6 +170,20 @@ def test_who_gives_up_ends_a_dialogue(episode: Listened, threads: ThreadPoolExec
         assert heard(users.result()) is None
     episode.close()
     assert ends_of(episode) == {"agent": "gave_up", "user": "finished"}
+
+
+def test_who_holds_the_floor_for_ever_leaves_the_game_as_it_stands(client: ControlClient) -> None:
+    case = load_suite("marble:werewolf").cases[0]
+    with listening(client, PlannedEpisode("any", case, 0, 0).to_spec(30_000)) as episode:
+        assert wait_until(lambda: any(isinstance(one, SeatCalled) for one in episode.messages))
+        speaker = next(one.name for one in episode.messages if isinstance(one, SeatCalled))
+        episode.close(timed_out=True)
+    ends = ends_of(episode)
+    assert ends.pop(speaker) == "timed_out"
+    assert set(ends.values()) == {"finished"}
+    game = episode.evidence.final_state["game"]
+    assert isinstance(game, dict)
+    assert (game["winner"], game["deaths"]) == (None, [])
 
 
 def test_however_many_wait_over_http_who_has_the_floor_is_answered(client: ControlClient) -> None:

@@ -211,3 +211,16 @@ def test_a_database_whose_causes_are_no_labels_is_refused(tmp_path: Path, causes
     task = {**DIAGNOSED["task"], "root_causes": causes}
     with pytest.raises(InputError, match=r"task\.root_causes: must be some of INSERT_LARGE_DATA"):
         case_of(tmp_path, {**DIAGNOSED, "task": task})
+
+
+def test_who_leaves_has_not_won_whatever_the_others_do(tmp_path: Path) -> None:
+    case = case_of(tmp_path, BARGAINED)
+    left: list[Move] = [{"give_up": "I have to go."}]
+    offered: list[Move] = [
+        {"seat": "agent2", "tool_name": "offer_price", "args": {"price": 10, "reason": "it is fair"}},
+        {"seat": "agent2", "submit": "There."},
+        {"seat": "agent3", "tool_name": "accept_offer", "args": {}},
+        {"seat": "agent3", "submit": "Agreed."},
+    ]
+    score = play(case, [*left, *offered])
+    assert (score.success, score.metrics["price"]) == (False, 10)
