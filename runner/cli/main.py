@@ -85,7 +85,7 @@ def main() -> None:
     try:
         status = glovebox.main(standalone_mode=False)
     except click.ClickException as error:
-        click.echo(f"glovebox: {error.format_message()}", err=True)
+        click.echo("glovebox: " + error.format_message().replace("\n\t", " "), err=True)
         sys.exit(BAD_INPUT)
     except InputError as error:
         click.echo(f"glovebox: {_one_line(error)}", err=True)

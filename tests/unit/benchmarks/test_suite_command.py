@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from runner.cli.suite import suite
@@ -58,6 +59,18 @@ def test_a_command_that_is_misspelt_is_answered_with_the_nearest() -> None:
     from runner.cli.main import glovebox
 
     assert "no command is called 'rnu'; did you mean run?" in CliRunner().invoke(glovebox, ["rnu"]).output
+
+
+def test_a_flag_with_choices_that_is_left_out_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from runner.cli.main import main
+
+    monkeypatch.setattr("sys.argv", ["glovebox", "agent", "init", "mine"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("glovebox: Missing option '--language'. Choose from: cpp,")
 
 
 def _run(*arguments: str) -> Result:
