@@ -13,6 +13,9 @@ from runner.core.evidence import Evidence, Exchange
 from runner.core.outcome import GaveUp
 from runner.core.voices import one_voice
 
+CHARS_MAX = 50_000
+"""Of all together, less than of any text that a judge reads. In a longer transcript everything has the same
+share: were its middle left out, an agent could talk until what it did there is not seen."""
 CALL_CHARS_MAX = 4_000
 """Of the arguments, and of the answer, of one call."""
 
@@ -27,7 +30,10 @@ def transcript_of(evidence: Evidence) -> str:
         lines += _call(exchange)
     lines += [_message(one.seat, one.text) for one in told]
     lines += [one_voice(f"{seat} gives up: {end.reason}") for seat, end in _gave_up(evidence)]
-    return "\n".join(lines)
+    text = "\n".join(lines)
+    return (
+        text if len(text) <= CHARS_MAX else "\n".join(_cut(line, CHARS_MAX // len(lines)) for line in lines)
+    )
 
 
 def _gave_up(evidence: Evidence) -> Iterator[tuple[str, GaveUp]]:
@@ -48,7 +54,8 @@ def _call(exchange: Exchange) -> list[str]:
 
 
 def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    if len(text) <= CALL_CHARS_MAX:
-        return text
-    return f"{text[:CALL_CHARS_MAX]} … {len(text) - CALL_CHARS_MAX} characters left out"
+    return _cut(json.dumps(value, ensure_ascii=False), CALL_CHARS_MAX)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} … {len(text) - most} characters left out"
