@@ -117,11 +117,11 @@ class Conversation:
         """Let another seat speak."""
         self._go_on(handover)
 
-    def leave(self, seat: str) -> None:
+    def leave(self, seat: str, *, ends_all: bool) -> None:
         """Note that a seat's work has ended; it had the floor, or all has been said."""
         if self._is_over or self.speaker != seat:
             return
-        handover = self._moderator.left(seat)
+        handover = None if ends_all else self._moderator.left(seat)
         if handover and self._can_hear(handover.seat):
             self._go_on(handover)
         else:

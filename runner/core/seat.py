@@ -123,8 +123,12 @@ class Seat:
             self._script.advance()
         return True
 
-    def finish(self, end: SeatEnd) -> bool:
+    def finish(self, end: SeatEnd, *, ends_all: bool = False) -> bool:
         """End the seat's work.
+
+        Args:
+            end: how.
+            ends_all: whether the others do not go on without it.
 
         Returns:
             Whether this ending counted; the first one does.
@@ -134,21 +138,13 @@ class Seat:
         self.end = end
         self._recorder.record(SeatEnded(self.name, end))
         if self._conversation is not None:
-            self._conversation.leave(self.name)
+            self._conversation.leave(self.name, ends_all=ends_all)
         return True
-
-    def end_all(self, end: SeatEnd) -> None:
-        """End the seat's work, and with it the conversation: nobody is asked who goes on without it."""
-        if self.end is None:
-            self.end = end
-            self._recorder.record(SeatEnded(self.name, end))
-            if self._conversation is not None:
-                self._conversation.close()
 
     def _say(self, conversation: Conversation, text: str) -> None:
         handover = conversation.next_after(self.name, text)
         if handover is None:
-            self.end_all(Finished(text))
+            self.finish(Finished(text), ends_all=True)
         else:
             self._recorder.record(TurnEnded(self.name, self._script.number, text))
             conversation.hand_over(handover)

@@ -150,7 +150,7 @@ class SeatDesk:
         with self._lock:
             if timed_out and self._seat.has_floor:
                 # Else the others would go on without it, in no time, and one may win by that.
-                self._seat.end_all(TimedOut(self._wall_ms or 0))
+                self._seat.finish(TimedOut(self._wall_ms or 0), ends_all=True)
             self._is_closed = True
             if self._floor is not None:
                 self._floor.notify_all()
