@@ -106,24 +106,25 @@ class Conversation:
 
     def begin(self) -> None:
         """Give somebody the floor; once, when all have joined."""
-        self._go_on(self._moderator.open())
+        self.hand_over(self._moderator.open())
 
     def next_after(self, seat: str, text: str) -> Handover | None:
         """Return who goes on after ``seat`` said ``text``; None when those were the last words."""
-        handover = self._moderator.heard(seat, text)
-        return handover if handover and self._can_hear(handover.seat) else None
+        return self._passed_on(self._moderator.heard(seat, text))
 
     def hand_over(self, handover: Handover) -> None:
         """Let another seat speak."""
-        self._go_on(handover)
+        self.speaker = handover.seat
+        self._seats[handover.seat].hear(handover.text)
+        self.on_change()
 
     def leave(self, seat: str, *, ends_all: bool) -> None:
         """Note that a seat's work has ended; it had the floor, or all has been said."""
         if self._is_over or self.speaker != seat:
             return
-        handover = None if ends_all else self._moderator.left(seat)
-        if handover and self._can_hear(handover.seat):
-            self._go_on(handover)
+        handover = None if ends_all else self._passed_on(self._moderator.left(seat))
+        if handover:
+            self.hand_over(handover)
         else:
             self.close()
 
@@ -136,13 +137,11 @@ class Conversation:
             seat.finish(Finished())
         self.on_change()
 
-    def _can_hear(self, seat: str) -> bool:
-        return seat in self._seats and self._seats[seat].end is None
-
-    def _go_on(self, handover: Handover) -> None:
-        self.speaker = handover.seat
-        self._seats[handover.seat].hear(handover.text)
-        self.on_change()
+    def _passed_on(self, handover: Handover | None) -> Handover | None:
+        """Return who can go on: whose work ended while it waited has left by now."""
+        while handover and handover.seat in self._seats and self._seats[handover.seat].end is not None:
+            handover = self._moderator.left(handover.seat)
+        return handover if handover and handover.seat in self._seats else None
 
 
 def _nobody_waits() -> None:

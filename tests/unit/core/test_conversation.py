@@ -1,0 +1,49 @@
+"""Who goes on where somebody's work ended while others spoke."""
+
+from __future__ import annotations
+
+from runner.core.conversation import Conversation, Handover
+from runner.core.outcome import Finished, GaveUp, SeatEnd
+from runner.moderators.round import Round
+
+
+class Speaker:
+    """A seat that only listens."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.end: SeatEnd | None = None
+
+    def hear(self, text: str) -> None:
+        """Hear it."""
+
+    def finish(self, end: SeatEnd) -> bool:
+        """End, once."""
+        self.end = self.end or end
+        return self.end is end
+
+
+def test_whoever_ended_while_waiting_is_passed_over() -> None:
+    talk = Conversation(Round({"rounds": 2}, ("a", "b", "c", "d")))
+    seats = {name: Speaker(name) for name in ("a", "b", "c", "d")}
+    for seat in seats.values():
+        talk.join(seat)
+    talk.begin()
+    for name in ("b", "c"):
+        seats[name].finish(GaveUp("enough"))
+        talk.leave(name, ends_all=False)
+    assert talk.speaker == "a"
+    assert talk.next_after("a", "hello") == Handover("d", "a: hello")
+
+
+def test_where_nobody_is_left_all_has_been_said() -> None:
+    talk = Conversation(Round({"rounds": 2}, ("a", "b")))
+    seats = [Speaker("a"), Speaker("b")]
+    for seat in seats:
+        talk.join(seat)
+    talk.begin()
+    for seat in reversed(seats):
+        seat.finish(GaveUp("enough"))
+        talk.leave(seat.name, ends_all=False)
+    assert talk.speaker is None
+    assert not any(isinstance(seat.end, Finished) for seat in seats)
