@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from runner.core.errors import SpecError
 from runner.core.json_values import JsonObject
 from runner.core.outcome import Finished, SeatEnd
 
@@ -51,11 +52,7 @@ class Moderator(Protocol):
         ...
 
     def left(self, seat: str) -> Handover | None:
-        """Return who goes on after the work of ``seat`` ended before its time; None when nobody does.
-
-        Args:
-            seat: had the floor, and gave up or used up its budget or its time.
-        """
+        """Return who goes on when ``seat`` gave up or used up its budget or time; None when nobody does."""
         ...
 
 
@@ -94,7 +91,7 @@ class Conversation:
     def __init__(self, moderator: Moderator) -> None:
         self.speaker: str | None = None
         """The seat that has the floor; None before the first words and after the last."""
-        self.on_change: Callable[[], None] = _nobody_waits
+        self.on_change: Callable[[], None] = lambda: None
         """Called whenever another seat has the floor, and when all has been said."""
         self._moderator = moderator
         self._seats: dict[str, Speaker] = {}
@@ -105,8 +102,15 @@ class Conversation:
         self._seats[seat.name] = seat
 
     def begin(self) -> None:
-        """Give somebody the floor; once, when all have joined."""
-        self.hand_over(self._moderator.open())
+        """Give somebody the floor; once, when all have joined.
+
+        Raises:
+            SpecError: who is to begin has no seat.
+        """
+        first = self._moderator.open()
+        if first.seat not in self._seats:
+            raise SpecError("conversation", f"{first.seat!r} begins, and is none of {', '.join(self._seats)}")
+        self.hand_over(first)
 
     def next_after(self, seat: str, text: str) -> Handover | None:
         """Return who goes on after ``seat`` said ``text``; None when those were the last words."""
@@ -142,7 +146,3 @@ class Conversation:
         while handover and handover.seat in self._seats and self._seats[handover.seat].end is not None:
             handover = self._moderator.left(handover.seat)
         return handover if handover and handover.seat in self._seats else None
-
-
-def _nobody_waits() -> None:
-    """Do nothing."""

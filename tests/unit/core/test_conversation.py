@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from runner.core.conversation import Conversation, Handover
+from runner.core.errors import SpecError
 from runner.core.outcome import Finished, GaveUp, SeatEnd
 from runner.moderators.round import Round
 
@@ -47,3 +50,10 @@ def test_where_nobody_is_left_all_has_been_said() -> None:
         talk.leave(seat.name, ends_all=False)
     assert talk.speaker is None
     assert not any(isinstance(seat.end, Finished) for seat in seats)
+
+
+def test_a_moderator_that_begins_with_nobody_is_refused() -> None:
+    talk = Conversation(Round({}, ("a", "b")))
+    talk.join(Speaker("agent"))
+    with pytest.raises(SpecError, match="'a' begins, and is none of agent"):
+        talk.begin()
