@@ -21,14 +21,13 @@ def check_models(config: RunConfig, cast: Cast) -> None:
     Raises:
         InputError: what is missing.
     """
-    if config.models is not None:
-        ModelRun(config.models, Path(), cast.models())
+    run = None if config.models is None else ModelRun(config.models, Path(), cast.models())
     for who, model in cast.asking().items():
-        if model is not None and config.models is not None:
-            continue
-        raise InputError(
-            f"{who} asks a model: name it with --model, and who has it under `models` in --config"
-        )
+        if model is None:
+            raise InputError(f"{who} asks a model: name it with --model, or at a seat with SEAT=AGENT,MODEL")
+        if run is None:
+            raise InputError(f"{who} asks {model}: say under `models` in --config who has it")
+        run.refuse_unanswerable(who, model)
 
 
 class ModelRun:
@@ -46,10 +45,25 @@ class ModelRun:
             InputError: a key is not set, or a file is missing.
         """
         if config.mode == "replay" and (config.cassette is None or not config.cassette.is_dir()):
-            raise InputError("models.cassette must name the folder that is to be replayed")
+            raise InputError(
+                f"models.cassette must be the folder that is to be replayed, not {config.cassette}"
+            )
         self.settings = gateway_settings(config, named)
         self._config = config
         self._cassette = Cassette(config.cassette or run_folder / "cassette")
+
+    def refuse_unanswerable(self, who: str, model: str) -> None:
+        """Refuse a model that nobody could answer for; in a replay, what was recorded answers.
+
+        Raises:
+            InputError: no provider has it, or money is bounded and nobody knows its price.
+        """
+        if self._config.mode == "replay":
+            return
+        if self.settings.upstream_of(model) is None:
+            raise InputError(f"no provider under `models` has {model}, which {who} asks")
+        if self._config.budget.usd is not None and self.settings.price_of(model) is None:
+            raise InputError(f"models.budget.usd bounds what {who} spends, but models.prices has no {model}")
 
     def bounded(self, spec: EpisodeSpec) -> EpisodeSpec:
         """Return the episode with the run's bounds for seats whose task states none."""

@@ -117,5 +117,7 @@ def _prices(path: Path | None) -> dict[str, Price]:
     try:
         table = yaml.safe_load(path.read_text(encoding="utf-8"))
         return TypeAdapter(dict[str, Price]).validate_python(table)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: no price table can be read there: {error.strerror}") from None
+    except (UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
         raise InputError(f"{path}: is no price table: {' '.join(str(error).split())}") from None

@@ -94,6 +94,8 @@ class _Asking:
 
 def _rule(config: RunConfig) -> Judge | None:
     if config.judge == RULES:
+        if not config.judging.rules:
+            raise InputError("the judge `rules` has none: list them under judging.rules in --config")
         return Rules([Rule(**rule.model_dump()) for rule in config.judging.rules])
     try:
         make = JUDGES.load(config.judge or "")

@@ -73,8 +73,9 @@ class SeatBoxes:
 
     @property
     def output(self) -> BoxOutput | None:
-        """What the boxes printed, seat by seat; None when there was no box."""
-        outputs = [(name, self._outputs[name]) for name in self._boxes if name in self._outputs]
+        """What the boxes printed, seat by seat, last the one that broke off; None when there was no box."""
+        names = sorted(self._boxes, key=lambda name: name == self.broke_off)
+        outputs = [(name, self._outputs[name]) for name in names if name in self._outputs]
         if len(self._boxes) == 1 or not outputs:
             return outputs[0][1] if outputs else None
         return BoxOutput(

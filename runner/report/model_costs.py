@@ -42,14 +42,20 @@ class ModelCosts:
 def model_costs(folder: RunFolder, rows: Iterable[EpisodeRow]) -> dict[str, ModelCosts]:
     """Return by agent what models cost; agents that asked none are left out.
 
+    What was spent at another seat than the agent's own stands under both names, such as ``react/user``.
+
     Raises:
         InputError: a trace is missing or not a trace.
     """
     found: dict[str, ModelCosts] = {}
     for row in rows:
+        first = ""
         for record in folder.read_trace(row) if row.trace else ():
             event = json.loads(record.event_json)
+            if event["kind"] == "opened":
+                first = event["seats"][0]["name"]
             if event["kind"] == "model_call":
                 agent = row.name.agent
-                found[agent] = found.get(agent, ModelCosts()).plus(event["spent"])
+                who = agent if event["seat"] == first else f"{agent}/{event['seat']}"
+                found[who] = found.get(who, ModelCosts()).plus(event["spent"])
     return found

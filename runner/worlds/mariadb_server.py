@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -194,9 +195,11 @@ class MariaDbServer:
         if not self.alive:
             raise InfraError("MariaDB is gone")
         pymysql = import_module("pymysql")
+        road = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            connection: Connection = pymysql.connect(
-                unix_socket=str(self._socket),
+            road.connect(str(self._socket))
+            connection: Connection = pymysql.Connection(
+                defer_connect=True,
                 user=user,
                 database=database,
                 charset="utf8mb4",
@@ -206,7 +209,11 @@ class MariaDbServer:
                 # Clock and chance of a connection stand still, as long as nobody sets them.
                 init_command="SET timestamp = 1735732800, rand_seed1 = 1, rand_seed2 = 2",
             )
-        except pymysql.err.Error as error:
+            connection.connect(road)
+        except (OSError, pymysql.err.Error) as error:
+            # A reader that PyMySQL leaves behind would keep it open until somebody collects it.
+            if (left := road.detach()) >= 0:
+                os.close(left)
             raise InfraError(f"MariaDB is gone: {error}") from None
         return connection
 

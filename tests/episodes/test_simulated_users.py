@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from runner.cli.run import run
 from runner.testing.scripted_models import AskedOfModel, ScriptedModels
 from runner.testing.scripted_replies import ScriptedReply, ToolUse
 from tests.episodes.test_conversations import HELPED
@@ -81,6 +83,53 @@ def test_a_talk_of_two_models_is_recorded_and_replayed_to_the_same_trace(
     asked = len(provider.asked)
     assert played(folder, "replay")["trace_digest"] == live["trace_digest"]
     assert len(provider.asked) == asked
+
+
+def test_what_a_users_model_refuses_to_answer_ends_the_talk_and_voids_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def squeamish(asked: AskedOfModel) -> ScriptedReply:
+        too_much = asked.request["model"] == "m-user" and "written" in str(asked.request["messages"][-1])
+        return ScriptedReply(status=400) if too_much else both(asked)
+
+    with ScriptedModels(squeamish) as models:
+        upstream = {"name": "s", "address": models.address, "models": ["m-*"]}
+        (folder / "squeamish.yaml").write_text(yaml.safe_dump({"models": {"upstreams": [upstream]}}))
+        row = played(folder, "squeamish")
+    assert row["outcome"] == "finished"
+
+
+@pytest.mark.parametrize(
+    ("models", "words", "complaint"),
+    [
+        ({}, ("--model", "x-none"), "no provider under `models` has x-none, which react asks"),
+        ({"budget": {"usd": 1}}, ("--model", "m-agent"), "models.prices has no m-agent"),
+        ({}, ("--model", "m-agent", "--judge", "rules"), "the judge `rules` has none"),
+        ({"mode": "replay", "cassette": "nowhere"}, ("--model", "m-agent"), "not nowhere"),
+    ],
+)
+def test_what_could_not_be_answered_is_refused_before_anything_is_run(
+    folder: Path, models: dict[str, Any], words: tuple[str, ...], complaint: str
+) -> None:
+    upstream = {"name": "s", "address": "http://127.0.0.1:9", "models": ["m-*"]}
+    path = folder / "typo.yaml"
+    path.write_text(yaml.safe_dump({"models": {"upstreams": [upstream], **models}}))
+    told = CliRunner().invoke(
+        run,
+        [
+            str(folder / "talk.jsonl"),
+            "-a",
+            "react",
+            *words,
+            "--config",
+            str(path),
+            "--out",
+            str(folder / "o"),
+        ],
+        standalone_mode=False,
+    )
+    assert complaint in str(told.exception)
+    assert not (folder / "o").exists()
 
 
 def test_a_user_who_asks_an_unnamed_model_is_refused_at_once(folder: Path) -> None:

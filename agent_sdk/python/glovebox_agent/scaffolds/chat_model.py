@@ -19,6 +19,8 @@ PATH = "/v1/chat/completions"
 OUTPUT_TOKENS_MAX = 1024
 """Of one answer, by default: so many are reserved of the budget before each."""
 _OVER = frozenset({"out_of_budget", "ended"})
+_REFUSED = frozenset({400, 413, 422})
+"""Statuses that speak of the question alone."""
 
 
 class WorkOver(GloveboxError):
@@ -27,6 +29,10 @@ class WorkOver(GloveboxError):
 
 class ModelUnavailable(ServiceUnavailable):
     """No model answers, or not in words that make sense."""
+
+
+class ModelRefused(ModelUnavailable):
+    """The model will not answer just this question: it is too long, say, or not to its provider's taste."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,8 @@ def _error(status: int, answer: Any) -> GloveboxError:
     code = error.get("code") if isinstance(error, dict) else None
     if code in _OVER:
         return WorkOver(str(code))
-    return ModelUnavailable(f"the model answered {status}: {json.dumps(answer)[:500]}")
+    kind = ModelRefused if status in _REFUSED else ModelUnavailable
+    return kind(f"the model answered {status}: {json.dumps(answer)[:500]}")
 
 
 def _said(answer: Any) -> Said:

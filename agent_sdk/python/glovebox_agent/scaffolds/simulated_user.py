@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from glovebox_agent.scaffolds.chat_model import ModelRefused
 from glovebox_agent.scaffolds.react import React
-from glovebox_agent.seat import Tool
+from glovebox_agent.seat import Seat, Tool
+
+LOST = "I do not know what to say to that. ###OUT-OF-SCOPE###"
 
 
 class SimulatedUser(React):
@@ -12,3 +15,13 @@ class SimulatedUser(React):
     PROMPT = "simulated_user"
     OWN_TOOLS: tuple[Tool, ...] = ()
     """A person who has enough says so; nobody gives up a talk."""
+
+    def run(self, seat: Seat) -> None:
+        """Say one message; what the model refuses to answer ends the talk.
+
+        Else whoever it talks to could make it break off, by words that no model takes.
+        """
+        try:
+            super().run(seat)
+        except ModelRefused:
+            seat.submit(LOST)
