@@ -143,6 +143,11 @@ class Conversation:
 
     def _passed_on(self, handover: Handover | None) -> Handover | None:
         """Return who can go on: whose work ended while it waited has left by now."""
-        while handover and handover.seat in self._seats and self._seats[handover.seat].end is not None:
+        # Once for each: a moderator that names again who has left ends the conversation.
+        for _ in self._seats:
+            if handover is None or handover.seat not in self._seats:
+                return None
+            if self._seats[handover.seat].end is None:
+                return handover
             handover = self._moderator.left(handover.seat)
-        return handover if handover and handover.seat in self._seats else None
+        return None

@@ -57,3 +57,17 @@ def test_a_moderator_that_begins_with_nobody_is_refused() -> None:
     talk.join(Speaker("agent"))
     with pytest.raises(SpecError, match="'a' begins, and is none of agent"):
         talk.begin()
+
+
+def test_a_moderator_that_insists_on_who_has_left_ends_it() -> None:
+    class Stubborn(Round):
+        def left(self, seat: str) -> Handover:
+            return Handover("b", "Do go on.")
+
+    talk = Conversation(Stubborn({"rounds": 9}, ("a", "b")))
+    seats = [Speaker("a"), Speaker("b")]
+    for seat in seats:
+        talk.join(seat)
+    talk.begin()
+    seats[1].finish(GaveUp("enough"))
+    assert talk.next_after("a", "hello") is None
