@@ -1,8 +1,7 @@
 """Seats that talk in turn: which of them has the floor, and what it was told when it got it.
 
 One seat at a time has the floor. It works until it answers; a moderator hears the answer and says who goes on
-and with which words. So the same words lead to the same episode, however fast who thinks, and however many
-boxes run beside it. Knows nothing about tools, sockets or what is talked about.
+and with which words. So the same words lead to the same episode, however fast who thinks.
 """
 
 from __future__ import annotations
@@ -58,11 +57,10 @@ class Moderator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TurnBegan:
-    """A seat got the floor."""
+    """A seat got the floor, for its ``turn``-th time from 1."""
 
     seat: str
     turn: int
-    """Of this seat, from 1."""
     text: str
 
     def to_json(self) -> JsonObject:
@@ -142,8 +140,7 @@ class Conversation:
         self.on_change()
 
     def _passed_on(self, handover: Handover | None) -> Handover | None:
-        """Return who can go on: whose work ended while it waited has left by now."""
-        # Once for each: a moderator that names again who has left ends the conversation.
+        """Return who can go on, asking once a seat: whose work ended while it waited has left by now."""
         for _ in self._seats:
             if handover is None or handover.seat not in self._seats:
                 return None
