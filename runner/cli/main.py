@@ -81,7 +81,8 @@ def main() -> None:
     """Run the command line and exit."""
     # gRPC's own log speaks of connections that close, which is what they are meant to do here.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    # Looked up for every line: who runs this in a process of their own may put another stream there.
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
     try:
         status = glovebox.main(standalone_mode=False)
     except click.ClickException as error:

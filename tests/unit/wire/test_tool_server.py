@@ -69,18 +69,21 @@ def test_metadata_is_bounded() -> None:
 
 
 def test_calls_at_once_are_bounded_and_their_places_come_back() -> None:
-    open_ended: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
+    # One each: of one queue, either stream might take what was meant for both.
+    open_ended: list[SimpleQueue[pb.InteractRequest | None]] = [SimpleQueue(), SimpleQueue()]
     with served(concurrent_calls=2) as directory, ExitStack() as stack:
-        holders = [stack.enter_context(gloves(directory)) for _ in range(2)]
-        streams = [each.interact(iter(open_ended.get, None)) for each in holders]
-        for _ in streams:
-            open_ended.put(pb.InteractRequest(call=pb.CallToolRequest()))
+        streams = [
+            stack.enter_context(gloves(directory)).interact(iter(requests.get, None))
+            for requests in open_ended
+        ]
+        for requests in open_ended:
+            requests.put(pb.InteractRequest(call=pb.CallToolRequest()))
         for stream in streams:
             next(stream)
         other = stack.enter_context(gloves(directory))
         assert refused_with(other.task)[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
-        open_ended.put(None)
-        open_ended.put(None)
+        for requests in open_ended:
+            requests.put(None)
         assert [list(stream) for stream in streams] == [[], []]
         assert wait_until(lambda: _is_answered(other))
 
