@@ -70,6 +70,7 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
     config = settled(config, suite)
     cast = Cast(config, suite)
     check_models(config, cast)
+    # Made here only to be refused before anything is run, where it cannot be asked.
     RunJudge(config, out, live=True)
     chosen = _choose(config, progress.on_wait)
     images = _prepare(chosen, cast)

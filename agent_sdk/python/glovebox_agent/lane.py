@@ -76,12 +76,11 @@ class LaneSeat:
 
     def _submit(self, request: pb.SubmitRequest) -> bool:
         response = self._exchange(pb.InteractRequest(submit=request)).submit
-        if response.HasField("refusal"):
-            raise wire.refusal_from_pb(response.refusal)
-        if response.HasField("next"):
-            self.task = wire.task_from_pb(response.next)
-        else:
+        following = wire.next_from_pb(response)
+        if following is None:
             self.ended = True
+        else:
+            self.task = following
         return response.accepted
 
     def _exchange(self, request: pb.InteractRequest) -> pb.InteractResponse:

@@ -218,12 +218,11 @@ class Session:
                 response = self._stub.Submit(request)
             except grpc.RpcError as error:
                 raise self._error(error, sent_bytes=request.ByteSize()) from error
-        if response.HasField("refusal"):
-            raise wire.refusal_from_pb(response.refusal)
-        if response.HasField("next"):
-            self.task = wire.task_from_pb(response.next)
-        else:
+        following = wire.next_from_pb(response)
+        if following is None:
             self.ended = True
+        else:
+            self.task = following
         return response.accepted
 
     def _exchange(self, request: pb.InteractRequest) -> pb.InteractResponse:

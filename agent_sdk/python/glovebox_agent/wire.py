@@ -76,6 +76,17 @@ def task_from_pb(message: pb.GetTaskResponse) -> Task:
     return Task(message.instruction, tools, _remaining_from_pb(message.remaining), message.turn or 1)
 
 
+def next_from_pb(message: pb.SubmitResponse) -> Task | None:
+    """Return what there is to do after an answer; None where the work has ended.
+
+    Raises:
+        Refused: the answer was not let through.
+    """
+    if message.HasField("refusal"):
+        raise refusal_from_pb(message.refusal)
+    return task_from_pb(message.next) if message.HasField("next") else None
+
+
 def reply_from_pb(message: pb.CallToolResponse) -> Reply:
     """Return the reply that a message holds.
 
