@@ -5,7 +5,9 @@ Knows nothing about any format beyond JSON.
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -84,28 +86,45 @@ def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
     """
     if path.suffix == ".json":
         place = Place(path)
-        value = _parse(_read_text(path), place, lenient)
+        value = _parse(read_text(path), place, lenient)
         yield from (Placed(each, place) for each in (value if isinstance(value, list) else [value]))
         return
-    for number, line in enumerate(_read_text(path).split("\n"), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         text = line.strip()
         if text:
             place = Place(path, number)
             yield Placed(_parse(text, place, lenient), place)
 
 
-def _read_text(path: Path) -> str:
+def read_json(path: Path) -> Any:
+    """Return the one value of somebody else's file, as Python's own JSON reader takes it.
+
+    Raises:
+        Unreadable: the file cannot be read, or is not JSON.
+    """
+    return _parse(read_text(path), Place(path), lenient=True)
+
+
+def read_text(path: Path) -> str:
+    """Return a text file, unpacked where its name ends in ``.gz``.
+
+    Raises:
+        Unreadable: it cannot be read.
+    """
     try:
-        with path.open(encoding="utf-8", newline=None) as file:
-            return file.read()
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8", newline=None) as file:
+            return str(file.read())
     except FileNotFoundError:
         raise Unreadable(Place(path), Problem.NOT_FOUND, "there is no such file") from None
     except UnicodeDecodeError as error:
         reason = f"is not UTF-8: byte {error.object[error.start]:#04x} at offset {error.start}"
         raise Unreadable(Place(path), Problem.INVALID_UTF8, reason) from None
     except OSError as error:
-        reason = f"cannot be read: {error.strerror}"
+        reason = f"cannot be read: {error.strerror or error}"
         raise Unreadable(Place(path), Problem.NOT_A_FILE, reason) from None
+    except (EOFError, zlib.error) as error:
+        raise Unreadable(Place(path), Problem.NOT_A_FILE, f"cannot be unpacked: {error}") from None
 
 
 class _Strict:

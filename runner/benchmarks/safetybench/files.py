@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from runner.benchmarks.reading import Place, Placed, Problem, Unreadable
+from runner.benchmarks.reading import Place, Placed, Problem, Unreadable, read_json, read_text
 from runner.benchmarks.records import validated
 from runner.benchmarks.safetybench.record import Record, Tool
 from runner.core.json_values import JsonObject
@@ -22,7 +20,7 @@ def read_records(checkout: Path, which: str) -> list[Placed[Record]]:
         Unreadable: it is not there, or holds something else.
     """
     path = checkout / "data" / LISTS[which]
-    records = _json(path)
+    records = read_json(path)
     if not isinstance(records, list) or not records:
         raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list of tasks")
     return [validated(Placed(record, Place(path)), Record) for record in records]
@@ -39,22 +37,8 @@ def read_environment(checkout: Path, name: str) -> tuple[str, tuple[JsonObject, 
     if not name.isidentifier():
         raise Unreadable(Place(folder), Problem.INVALID_RECORD, f"{name!r} cannot name an environment")
     path = folder / f"{name}.json"
-    tools = _json(path)
+    tools = read_json(path)
     if not isinstance(tools, list):
         raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list of tools")
     checked = [validated(Placed(tool, Place(path)), Tool).value.model_dump() for tool in tools]
-    return _text(folder / f"{name}.py"), tuple(checked)
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(_text(path))
-    except ValueError as error:
-        raise Unreadable(Place(path), Problem.INVALID_JSON, f"is not JSON: {error}") from None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise Unreadable(Place(path), Problem.NOT_FOUND, f"cannot be read: {error}") from None
+    return read_text(folder / f"{name}.py"), tuple(checked)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from pathlib import Path
 from typing import Any
 
-from runner.benchmarks.reading import Place, Problem, Unreadable
+from runner.benchmarks.reading import Place, Problem, Unreadable, read_json, read_text
 
 SPLIT = "base"  # What is published as the benchmark, of tasks that are made in thousands.
 TASKS = ("tasks.json", "tasks.json.gz", "tasks_small.json")
@@ -22,11 +20,11 @@ def read_tasks(folder: Path) -> tuple[Path, list[Any]]:
         Unreadable: there is no such file, or it holds something else.
     """
     path = _first(folder, TASKS)
-    tasks = _json(path)
+    tasks = read_json(path)
     if not isinstance(tasks, list) or not tasks:
         raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list of tasks")
     splits = folder / "split_tasks.json"
-    chosen = _json(splits).get(SPLIT) if splits.is_file() and path.name != TASKS[-1] else None
+    chosen = read_json(splits).get(SPLIT) if splits.is_file() and path.name != TASKS[-1] else None
     return path, [task for task in tasks if chosen is None or task.get("id") in chosen]
 
 
@@ -47,11 +45,13 @@ def read_policy(folder: Path, *, solo: bool) -> str:
 
 def _searching(prompts: Path) -> str:
     parts = prompts / "components"
-    return _COMPONENT.sub(lambda part: _text(parts / f"{part[1]}.md"), _text(prompts / "grep_only.md"))
+    return _COMPONENT.sub(
+        lambda part: read_text(parts / f"{part[1]}.md"), read_text(prompts / "grep_only.md")
+    )
 
 
 def _policy(folder: Path, stem: str) -> str:
-    return _text(_first(folder, (f"{stem}.md", f"{stem}.txt")))
+    return read_text(_first(folder, (f"{stem}.md", f"{stem}.txt")))
 
 
 def _first(folder: Path, names: tuple[str, ...]) -> Path:
@@ -59,18 +59,3 @@ def _first(folder: Path, names: tuple[str, ...]) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise Unreadable(Place(folder), Problem.NOT_FOUND, f"holds none of {', '.join(names)}")
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(_text(path))
-    except ValueError as error:
-        raise Unreadable(Place(path), Problem.INVALID_JSON, f"is not JSON: {error}") from None
-
-
-def _text(path: Path) -> str:
-    try:
-        raw = path.read_bytes()
-        return (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
-    except (OSError, ValueError) as error:
-        raise Unreadable(Place(path), Problem.NOT_A_FILE, f"cannot be read: {error}") from None
