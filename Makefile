@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := menu
-PACKAGES := runner snapshots agent_sdk/python/glovebox_agent tests
+PACKAGES := runner/fumehood snapshots/fumehood_snapshots agent_sdk/python/fumehood_agent tests
 TESTS := .venv/bin/python -m pytest --numprocesses logical --dist worksteal
 
 .PHONY: menu
@@ -12,7 +12,7 @@ menu: ## print this
 WRITTEN := pyproject.toml agent_sdk/python/pyproject.toml constraints.txt scripts/setup scripts/setup-benchmarks
 
 .PHONY: setup
-setup: .venv/.made ## make .venv, with the command in .venv/bin/glovebox
+setup: .venv/.made ## make .venv, with the command in .venv/bin/fumehood
 
 .venv/.made: $(WRITTEN)
 	@scripts/setup
@@ -28,7 +28,7 @@ setup-dev: .venv/.made-dev ## the same with all that tests, checks, reports and 
 
 .PHONY: demo
 demo: setup bubblewrap ## run three agents on the sample suite and print how they did
-	@.venv/bin/glovebox run sample --agent schema_repair --agent instruction_parser --agent policy_aware
+	@.venv/bin/fumehood run sample --agent schema_repair --agent instruction_parser --agent policy_aware
 
 .PHONY: test
 test: setup-dev bubblewrap ## run every test; those that need a container engine say so where there is none
@@ -55,7 +55,7 @@ format: setup-dev ## put the code into shape
 
 .PHONY: proto
 proto: setup-dev ## generate Python and TypeScript from proto/ again
-	@scripts/proto proto
+	@scripts/proto agent_sdk/python/fumehood_agent/_proto
 	@scripts/proto-typescript agent_sdk/typescript/src/generated
 
 .PHONY: proto-check
@@ -64,19 +64,19 @@ proto-check: setup-dev ## check that generated code is fresh, protos have style 
 
 .PHONY: images
 images: setup ## build the images that boxes are started from
-	@.venv/bin/glovebox images build
+	@.venv/bin/fumehood images build
 
 .PHONY: bench-snapshots
 bench-snapshots: setup-dev ## measure what snapshots cost, as ratios; sizes up to 500,000 documents
-	@.venv/bin/python -m snapshots.bench
+	@.venv/bin/python -m fumehood_snapshots.bench
 
 .PHONY: bench
 bench: setup ## measure what the wall costs, as ratios
-	@.venv/bin/python -m runner.bench
+	@.venv/bin/python -m fumehood.bench
 
 .PHONY: containment
 containment: images ## attack every engine and write down what held
-	@.venv/bin/glovebox doctor --probe docker --probe docker/runsc --probe bubblewrap --page docs/containment.md
+	@.venv/bin/fumehood doctor --probe docker --probe docker/runsc --probe bubblewrap --page docs/containment.md
 
 .PHONY: hostile
 hostile: setup-dev images ## let every hostile agent loose on every engine, as tests
@@ -104,7 +104,7 @@ chaos: setup-dev bubblewrap ## kill and break runs for some minutes, and print w
 
 .PHONY: flatness
 flatness: setup ## play ten thousand episodes through one service, and print what it keeps
-	@.venv/bin/python -m runner.bench.flatness
+	@.venv/bin/python -m fumehood.bench.flatness
 
 .PHONY: fuzz
 fuzz: setup-dev ## look for ten minutes for bytes that break a reader
@@ -113,9 +113,9 @@ fuzz: setup-dev ## look for ten minutes for bytes that break a reader
 
 .PHONY: schemas
 schemas: setup ## write the published JSON Schemas again
-	@.venv/bin/glovebox schema run >docs/run_config.schema.json
-	@.venv/bin/glovebox schema task >docs/task.schema.json
-	@.venv/bin/glovebox schema faults >docs/faults.schema.json
+	@.venv/bin/fumehood schema run >docs/run_config.schema.json
+	@.venv/bin/fumehood schema task >docs/task.schema.json
+	@.venv/bin/fumehood schema faults >docs/faults.schema.json
 
 .PHONY: versions
 versions: setup-dev ## write down the versions that .venv holds as those to keep to

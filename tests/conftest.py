@@ -11,8 +11,8 @@ import pytest
 from hypothesis import settings
 
 # A machine that is busy is not a machine that is wrong; and what CI finds, it finds again.
-settings.register_profile("glovebox", deadline=None, derandomize=bool(os.environ.get("CI")))
-settings.load_profile("glovebox")
+settings.register_profile("fumehood", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("fumehood")
 
 ENGINE_OF_MARKER = {
     "docker": ("docker", None),
@@ -28,7 +28,7 @@ TAKES_LONG = {
 }
 """Marker of tests that are left out → what the option of its name does."""
 
-SIGNING_KEY = "GLOVEBOX_SIGNING_KEY"
+SIGNING_KEY = "FUMEHOOD_SIGNING_KEY"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,9 +53,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @cache
 def _missing(engine: str, runtime: str | None) -> str | None:
-    from runner.core.errors import InputError
-    from runner.engines.engine import EngineOptions
-    from runner.engines.table import choose_engine
+    from fumehood.core.errors import InputError
+    from fumehood.engines.engine import EngineOptions
+    from fumehood.engines.table import choose_engine
 
     try:
         choose_engine(engine, EngineOptions(runtime=runtime)).engine.close()
@@ -76,9 +76,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if report.skipped and os.environ.get("CI") and _marked(item) and item.get_closest_marker("runsc") is None:
+    if (
+        report.skipped
+        and os.environ.get("CI")
+        and _marked(item)
+        and item.get_closest_marker("runsc") is None
+    ):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
         report.outcome = "failed"
         report.longrepr = f"left out, which CI does not allow: {reason}"

@@ -169,7 +169,7 @@ int run_behind_port(int port, char **command) {
     int pipe_ends[2];
     int listener = listen_on(port);
     if (listener < 0 || pipe(pipe_ends) < 0 || leave_behind(listener, pipe_ends) < 0) {
-        fprintf(stderr, "glovebox: 127.0.0.1:%d: %s\n", port, strerror(errno));
+        fprintf(stderr, "fumehood: 127.0.0.1:%d: %s\n", port, strerror(errno));
         return NOT_REACHABLE;
     }
     /* The other end stays open in the agent and its children, which is how the forwarder knows of them. */
@@ -177,6 +177,6 @@ int run_behind_port(int port, char **command) {
     close(listener);
     tell_clients(port);
     execvp(command[0], command);
-    fprintf(stderr, "glovebox: %s: %s\n", command[0], strerror(errno));
+    fprintf(stderr, "fumehood: %s: %s\n", command[0], strerror(errno));
     return errno == ENOENT ? 127 : 126;
 }

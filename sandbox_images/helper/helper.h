@@ -15,7 +15,7 @@ struct answer {
     size_t body_bytes;
 };
 
-/* Where the seat's HTTP socket is: beside GLOVEBOX_SOCKET, else /glovebox/http.sock. */
+/* Where the seat's HTTP socket is: beside FUMEHOOD_SOCKET, else /fumehood/http.sock. */
 const char *socket_path(void);
 
 /* Connects to the seat; -1 and errno when nobody answers. */

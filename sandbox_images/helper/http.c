@@ -14,10 +14,10 @@ static const char NAME[] = "http.sock";
 
 const char *socket_path(void) {
     static char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
-    const char *beside = getenv("GLOVEBOX_SOCKET");
+    const char *beside = getenv("FUMEHOOD_SOCKET");
     const char *end = beside ? strrchr(beside, '/') : NULL;
-    int folder = end ? (int)(end - beside) : (int)strlen("/glovebox");
-    int written = snprintf(path, sizeof path, "%.*s/%s", folder, end ? beside : "/glovebox", NAME);
+    int folder = end ? (int)(end - beside) : (int)strlen("/fumehood");
+    int written = snprintf(path, sizeof path, "%.*s/%s", folder, end ? beside : "/fumehood", NAME);
     return written < (int)sizeof path ? path : "";
 }
 
@@ -91,7 +91,7 @@ static int take_apart(char *text, size_t bytes, struct answer *answer) {
     end[2] = 0;
     read_header(text, "mcp-session-id", answer->session, sizeof answer->session);
     char ended[8];
-    read_header(text, "glovebox-ended", ended, sizeof ended);
+    read_header(text, "fumehood-ended", ended, sizeof ended);
     answer->ended = !strcmp(ended, "true");
     answer->body_bytes = bytes - (size_t)(end + 4 - text);
     answer->body = malloc(answer->body_bytes + 1);

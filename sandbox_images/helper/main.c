@@ -1,4 +1,4 @@
-/* The command `glovebox` inside a box: a seat for shell agents, and a port or a pipe for all the others. */
+/* The command `fumehood` inside a box: a seat for shell agents, and a port or a pipe for all the others. */
 #include "helper.h"
 
 #include <stdio.h>
@@ -7,16 +7,16 @@
 #include <unistd.h>
 
 static const char HELP[] =
-    "glovebox task                       print what to do\n"
-    "glovebox tools                      print the tools, as JSON\n"
-    "glovebox left                       print what is left to spend, as JSON\n"
-    "glovebox call [--id ID] NAME [JSON | -]\n"
+    "fumehood task                       print what to do\n"
+    "fumehood tools                      print the tools, as JSON\n"
+    "fumehood left                       print what is left to spend, as JSON\n"
+    "fumehood call [--id ID] NAME [JSON | -]\n"
     "                                    call a tool; - reads its arguments from standard input;\n"
     "                                    called again with the same ID it is carried out once\n"
-    "glovebox submit [TEXT | -]          end the work with an answer\n"
-    "glovebox give-up [TEXT | -]         end the work because it cannot or must not be done\n"
-    "glovebox run --port N -- COMMAND    run COMMAND with 127.0.0.1:N leading to models and tools\n"
-    "glovebox mcp                        speak MCP over standard input and output\n"
+    "fumehood submit [TEXT | -]          end the work with an answer\n"
+    "fumehood give-up [TEXT | -]         end the work because it cannot or must not be done\n"
+    "fumehood run --port N -- COMMAND    run COMMAND with 127.0.0.1:N leading to models and tools\n"
+    "fumehood mcp                        speak MCP over standard input and output\n"
     "\n"
     "Exit status: 0 done; 1 the tool said no (its answer is printed); 2 the wall said no (also printed);\n"
     "3 nobody answers; 64 wrong usage. `run` ends as COMMAND does.\n";
@@ -33,7 +33,7 @@ static int ask(const char *method, const char *path, const char *headers, const 
     int status = answer.status;
     free(answer.body);
     if (written < 0) return NOT_REACHABLE;
-    if (answer.ended) fputs("glovebox: the work has ended\n", stderr);
+    if (answer.ended) fputs("fumehood: the work has ended\n", stderr);
     return status == 200 ? DONE : status == 422 ? TOOL_SAID_NO : REFUSED;
 }
 
@@ -63,7 +63,7 @@ static int call(const char *tool, const char *arguments, const char *id) {
     path[at] = 0;
     /* A line's end in it would begin another header. */
     if (strpbrk(id, "\r\n")) return -1;
-    if (*id && snprintf(named, sizeof named, "glovebox-call-id: %s\r\n", id) >= (int)sizeof named) return -1;
+    if (*id && snprintf(named, sizeof named, "fumehood-call-id: %s\r\n", id) >= (int)sizeof named) return -1;
     return post(path, named, arguments);
 }
 

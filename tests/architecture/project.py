@@ -10,7 +10,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("runner", "snapshots", "glovebox_agent")
+PACKAGES = ("fumehood", "fumehood_snapshots", "fumehood_agent")
 
 
 @cache

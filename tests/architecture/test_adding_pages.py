@@ -7,48 +7,48 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glovebox_agent.adapter import Agent, Ending, GiveUp, work
+from fumehood.benchmarks.benchmark import Benchmark
+from fumehood.benchmarks.table import BENCHMARKS
+from fumehood.core.clock import StoppedClock
+from fumehood.core.conversation import Moderator
+from fumehood.core.dice import NamedDice
+from fumehood.core.episode import Episode
+from fumehood.core.errors import SpecError
+from fumehood.core.evidence import read_evidence
+from fumehood.core.fault_plan import FaultRule
+from fumehood.core.gold import Gold
+from fumehood.core.outcome import Finished
+from fumehood.core.registry import Registry
+from fumehood.core.score import UNGRADED
+from fumehood.core.task import Case
+from fumehood.core.tools import Failure, Layer, ToolCall, Toolset, Value
+from fumehood.engines.engine import Engine, Isolation
+from fumehood.engines.table import ENGINES
+from fumehood.harness_modes.profile import Profile
+from fumehood.harness_modes.table import PROFILES
+from fumehood.layers.faults.table import FAMILIES
+from fumehood.layers.faults.trigger import Armed, Trigger
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.scorers.scorer import Scorer
+from fumehood.scorers.table import SCORERS
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.testing.memory_seat import MemorySeat
+from fumehood.turn_policies.table import MODERATORS
+from fumehood.worlds.table import WORLDS
+from fumehood_agent.adapter import Agent, Ending, GiveUp, work
 
-from runner.benchmarks.benchmark import Benchmark
-from runner.benchmarks.table import BENCHMARKS
-from runner.core.clock import StoppedClock
-from runner.core.conversation import Moderator
-from runner.core.dice import NamedDice
-from runner.core.episode import Episode
-from runner.core.errors import SpecError
-from runner.core.evidence import read_evidence
-from runner.core.fault_plan import FaultRule
-from runner.core.gold import Gold
-from runner.core.outcome import Finished
-from runner.core.registry import Registry
-from runner.core.score import UNGRADED
-from runner.core.task import Case
-from runner.core.tools import Failure, Layer, ToolCall, Toolset, Value
-from runner.engines.engine import Engine, Isolation
-from runner.engines.table import ENGINES
-from runner.faults.table import FAMILIES
-from runner.faults.trigger import Armed, Trigger
-from runner.moderators.table import MODERATORS
-from runner.orchestrator.plan import PlannedEpisode
-from runner.profiles.profile import Profile
-from runner.profiles.table import PROFILES
-from runner.scorers.scorer import Scorer
-from runner.scorers.table import SCORERS
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.testing.memory_seat import MemorySeat
-from runner.worlds.table import WORLDS
 from tests.architecture.project import ROOT
 
 ADDING = ROOT / "docs" / "adding"
 POINTS: dict[str, tuple[type, str]] = {
-    "agent": (Agent, "agent_sdk/python/glovebox_agent/builtin/__init__.py"),
-    "benchmark": (Benchmark, "runner/benchmarks/table.py"),
-    "engine": (Engine, "runner/engines/table.py"),
-    "fault_family": (Layer, "runner/faults/table.py"),
-    "moderator": (Moderator, "runner/moderators/table.py"),
-    "profile": (Profile, "runner/profiles/table.py"),
-    "scorer": (Scorer, "runner/scorers/table.py"),
-    "world": (Toolset, "runner/worlds/table.py"),
+    "agent": (Agent, "agent_sdk/python/fumehood_agent/builtin/__init__.py"),
+    "benchmark": (Benchmark, "runner/fumehood/benchmarks/table.py"),
+    "engine": (Engine, "runner/fumehood/engines/table.py"),
+    "fault_family": (Layer, "runner/fumehood/layers/faults/table.py"),
+    "moderator": (Moderator, "runner/fumehood/turn_policies/table.py"),
+    "profile": (Profile, "runner/fumehood/harness_modes/table.py"),
+    "scorer": (Scorer, "runner/fumehood/scorers/table.py"),
+    "world": (Toolset, "runner/fumehood/worlds/table.py"),
 }
 each_point = pytest.mark.parametrize("point", POINTS)
 REGISTRIES: list[Registry[Any]] = [
@@ -76,7 +76,9 @@ def _example(point: str) -> Any:
 
 def _line(point: str) -> tuple[str, str, str]:
     """Return name, module and class of the line that the page adds to the table."""
-    (found,) = re.findall(r"\*\*Line\*\* in `[^`]+`: `\"(\w+)\": \"([\w.]+):(\w+)\",`", _page(point))
+    (found,) = re.findall(
+        r"\*\*Line\*\* in `[^`]+`: `\"(\w+)\": \"([\w.]+):(\w+)\",`", _page(point)
+    )
     name, module, attribute = found
     return name, module, attribute
 
@@ -91,7 +93,13 @@ def test_a_page_names_one_protocol_one_file_one_line_and_one_suite(point: str) -
     bullets = re.findall(r"^\* \*\*(\w+)\*\*", page, re.MULTILINE)
     assert bullets == ["Protocol", "File", "Line", "Suite"]
     (file,) = re.findall(r"\*\*File\*\*: `([^`]+)`", page)
-    assert file.removesuffix(".py").removeprefix("agent_sdk/python/").replace("/", ".") == _line(point)[1]
+    assert (
+        file.removesuffix(".py")
+        .removeprefix("agent_sdk/python/")
+        .removeprefix("runner/")
+        .replace("/", ".")
+        == _line(point)[1]
+    )
     assert f"**Line** in `{table}`" in page
     assert re.search(r"\*\*Suite\*\*: `tests/conformance/[\w/]+\.py`", page)
 
@@ -99,14 +107,20 @@ def test_a_page_names_one_protocol_one_file_one_line_and_one_suite(point: str) -
 @each_point
 def test_an_example_keeps_its_protocol(point: str) -> None:
     protocol, _ = POINTS[point]
-    methods = {name for name, member in vars(protocol).items() if callable(member) and name[0] != "_"}
+    methods = {
+        name for name, member in vars(protocol).items() if callable(member) and name[0] != "_"
+    }
     assert methods
-    assert [method for method in methods if not callable(getattr(_example(point), method, None))] == []
+    assert [
+        method for method in methods if not callable(getattr(_example(point), method, None))
+    ] == []
 
 
 def test_the_entry_point_groups_are_those_of_the_registries() -> None:
     text = (ADDING / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"`glovebox\.(\w+)`", text)) == {f"{registry.kind}s" for registry in REGISTRIES}
+    assert set(re.findall(r"`fumehood\.(\w+)`", text)) == {
+        f"{registry.kind}s" for registry in REGISTRIES
+    }
 
 
 def _open(case: Case, profile: Profile) -> tuple[Episode, MemoryRecorder]:

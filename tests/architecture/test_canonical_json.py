@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+from fumehood.core.json_values import canonical_json, digest_json
 
-from runner.core.json_values import canonical_json, digest_json
 from tests.architecture.project import ROOT
 
 PAGE = (ROOT / "docs" / "canonical_json.md").read_text(encoding="utf-8")
@@ -24,7 +24,11 @@ def test_there_are_vectors() -> None:
 def test_a_vector_holds(vector: dict[str, Any]) -> None:
     value = json.loads(vector["json"])
     assert canonical_json(value) == vector["canonical"]
-    assert digest_json(value) == vector["sha256"] == sha256(vector["canonical"].encode("ascii")).hexdigest()
+    assert (
+        digest_json(value)
+        == vector["sha256"]
+        == sha256(vector["canonical"].encode("ascii")).hexdigest()
+    )
 
 
 def test_numbers_that_are_written_apart_are_apart() -> None:

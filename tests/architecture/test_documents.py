@@ -12,14 +12,14 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from fumehood.cli.main import COMMANDS
+from fumehood.cli.schema import schema
+from fumehood.orchestrator.config import BoxLimits, RunConfig
+from fumehood.service.arguments import SeatLimits
+from fumehood.wire.http.listener import HttpLimits
+from fumehood.wire.tool_server import ToolServerLimits
 from pydantic_core import PydanticUndefined
 
-from runner.cli.main import COMMANDS
-from runner.cli.schema import schema
-from runner.orchestrator.config import BoxLimits, RunConfig
-from runner.service.arguments import SeatLimits
-from runner.wire.http.listener import HttpLimits
-from runner.wire.tool_server import ToolServerLimits
 from tests.architecture.project import ROOT, committed_files
 
 PAGES = [path for path in committed_files() if path.suffix == ".md"]
@@ -49,10 +49,10 @@ def test_files_that_are_named_exist(page: Path) -> None:
 def test_the_rooms_are_those_of_the_contracts() -> None:
     contracts = configparser.ConfigParser()
     contracts.read(ROOT / ".importlinter")
-    layers = contracts["importlinter:contract:rooms"]["layers"].split("\n")
+    layers = contracts["importlinter:contract:packages"]["layers"].split("\n")
     lines = [[room.strip() for room in line.split("|")] for line in layers if line.strip()]
     page = _read("ARCHITECTURE.md")
-    drawn = re.findall(r"^ ([a-z]+(?: · [a-z]+)*)$", page, re.MULTILINE)
+    drawn = re.findall(r"^ ([a-z_]+(?: · [a-z_]+)*)$", page, re.MULTILINE)
     not_rooms = {"__main__", "version"}
     expected = [[room for room in line if room not in not_rooms] for line in lines]
     assert [line.split(" · ") for line in drawn] == [line for line in expected if line]
@@ -85,9 +85,11 @@ def test_a_command_and_its_options_are_described(command: str) -> None:
     page = _read("docs/commands.md")
     more = page + _read("docs/configuration.md")
     for words, leaf in _leaves(_load(command), command):
-        assert f"| `glovebox {words}" in page
+        assert f"| `fumehood {words}" in page
         assert [
-            option for option in _options(leaf) if f"`{option}" not in more and f" {option} " not in more
+            option
+            for option in _options(leaf)
+            if f"`{option}" not in more and f" {option} " not in more
         ] == []
 
 
@@ -100,7 +102,9 @@ def _settings() -> Iterator[tuple[str, object]]:
 
 @pytest.mark.parametrize(("name", "default"), list(_settings()))
 def test_a_setting_is_described_with_its_default(name: str, default: object) -> None:
-    (row,) = re.findall(rf"^\| `{re.escape(name)}` \|(.*)\|$", _read("docs/configuration.md"), re.MULTILINE)
+    (row,) = re.findall(
+        rf"^\| `{re.escape(name)}` \|(.*)\|$", _read("docs/configuration.md"), re.MULTILINE
+    )
     _, _, stated, meaning = (cell.strip() for cell in row.replace("\\|", "").split(" | "))
     expected = "–" if default in (None, PydanticUndefined) else f"`{str(default).lower()}`"
     assert stated == expected
@@ -128,7 +132,9 @@ def test_the_menu_has_what_the_documents_call() -> None:
     called = {
         (page.name, target)
         for page in PAGES
-        for target in re.findall(r"(?:`|^\$ )make ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for target in re.findall(
+            r"(?:`|^\$ )make ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE
+        )
     }
     assert ("README.md", "demo") in called
     assert ("README.md", "test") in called
@@ -137,9 +143,13 @@ def test_the_menu_has_what_the_documents_call() -> None:
 
 def test_commands_in_consoles_are_commands() -> None:
     for page in PAGES:
-        lines = re.findall(r"^\$ \S*glovebox ([a-z-]+)(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        lines = re.findall(
+            r"^\$ \S*fumehood ([a-z-]+)(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE
+        )
         for command, rest in lines:
-            known = {option for _, leaf in _leaves(_load(command), command) for option in _options(leaf)}
+            known = {
+                option for _, leaf in _leaves(_load(command), command) for option in _options(leaf)
+            }
             assert set(re.findall(r"(?<= )--[a-z-]+", rest)) <= known
 
 
@@ -148,4 +158,8 @@ def test_every_decision_is_listed() -> None:
     assert set(re.findall(r"\]\((0[^)]+)\)", _read("docs/decisions/README.md"))) == records
     for name in records:
         text = _read(f"docs/decisions/{name}")
-        assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE) == ["Context", "Decision", "Consequence"]
+        assert re.findall(r"^\*\*(\w+)\.\*\*", text, re.MULTILINE) == [
+            "Context",
+            "Decision",
+            "Consequence",
+        ]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from glovebox_agent.adapter import Ending, work
+from fumehood.benchmarks.table import load_suite
+from fumehood.cli.table import agent_table
+from fumehood.core.clock import StoppedClock
+from fumehood.harness_modes.table import PROFILES
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.testing.memory_seat import MemorySeat
+from fumehood_agent.adapter import Ending, work
 
-from runner.benchmarks.table import load_suite
-from runner.cli.table import agent_table
-from runner.core.clock import StoppedClock
-from runner.orchestrator.plan import PlannedEpisode
-from runner.profiles.table import PROFILES
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.testing.memory_seat import MemorySeat
 from tests.architecture.project import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -45,11 +45,13 @@ def test_the_example_is_short() -> None:
 
 def test_the_table_that_is_shown_has_the_columns_of_the_table_that_is_printed() -> None:
     (header,) = re.findall(r"^agent  .*$", README, re.MULTILINE)
-    assert re.split(r"  +", header.strip()) == [str(column.header) for column in agent_table([]).columns]
+    assert re.split(r"  +", header.strip()) == [
+        str(column.header) for column in agent_table([]).columns
+    ]
 
 
 def test_the_episode_that_is_shown_is_one_of_the_sample() -> None:
     tasks = {case.task.task_id for case in SAMPLE.cases}
     assert len(tasks) == 40
     assert "forty tasks" in README
-    assert set(re.findall(r"glovebox show \S+ \w+/(\w+)", README)) <= tasks
+    assert set(re.findall(r"fumehood show \S+ \w+/(\w+)", README)) <= tasks

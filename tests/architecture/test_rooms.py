@@ -14,31 +14,30 @@ from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 from tests.architecture.project import PACKAGES, ROOT
 
 LIBRARIES = {
-    "glovebox_agent": {"glovebox", "grpc"},
-    "runner.__main__": set(),
-    "runner.agents": set(),
-    "runner.bench": {"docker", "glovebox", "grpc", "rich"},
-    "runner.benchmarks": {"pydantic", "yaml"},
-    "runner.cli": {"click", "rich", "structlog"},
-    "runner.core": set(),
-    "runner.engines": {"docker", "requests", "tenacity", "urllib3"},
-    "runner.faults": set(),
-    "runner.gateway": {"httpx2", "starlette", "tenacity"},
-    "runner.hostile": {"structlog"},
-    "runner.layers": {"jsonschema_rs"},
-    "runner.moderators": set(),
-    "runner.orchestrator": {"pydantic", "structlog", "yaml"},
-    "runner.profiles": set(),
-    "runner.records": {"cryptography"},
-    "runner.report": {"jinja2", "markupsafe", "numpy", "pyarrow", "scipy", "vl_convert"},
-    "runner.scorers": set(),
-    "runner.service": set(),
-    "runner.testing": set(),
-    "runner.upstream": set(),
-    "runner.vectors": {"pydantic"},
-    "runner.version": set(),
-    "runner.wire": {"glovebox", "google", "grpc", "mcp", "mcp_types", "starlette", "uvicorn"},
-    "runner.worlds": {"pydantic", "pymysql"},
+    "fumehood_agent": {"google", "grpc"},
+    "fumehood.__main__": set(),
+    "fumehood.agent_check": set(),
+    "fumehood.bench": {"docker", "grpc", "rich"},
+    "fumehood.benchmarks": {"pydantic", "pymysql", "yaml"},
+    "fumehood.cli": {"click", "rich", "structlog"},
+    "fumehood.core": set(),
+    "fumehood.engines": {"docker", "requests", "tenacity", "urllib3"},
+    "fumehood.gateway": {"httpx2", "starlette", "tenacity"},
+    "fumehood.redteam": {"structlog"},
+    "fumehood.layers": {"jsonschema_rs"},
+    "fumehood.turn_policies": set(),
+    "fumehood.orchestrator": {"pydantic", "structlog", "yaml"},
+    "fumehood.harness_modes": set(),
+    "fumehood.records": {"cryptography"},
+    "fumehood.report": {"jinja2", "markupsafe", "numpy", "pyarrow", "scipy", "vl_convert"},
+    "fumehood.scorers": set(),
+    "fumehood.service": set(),
+    "fumehood.testing": set(),
+    "fumehood.third_party": set(),
+    "fumehood.vectors": {"pydantic"},
+    "fumehood.version": set(),
+    "fumehood.wire": {"google", "grpc", "mcp", "mcp_types", "starlette", "uvicorn"},
+    "fumehood.worlds": set(),
 }
 """Room → what it imports that is neither ours nor Python's own. The snapshots have libraries of their own."""
 
@@ -47,11 +46,11 @@ LIBRARIES = {
 def _libraries_in_use() -> dict[str, set[str]]:
     graph = grimp.build_graph(*PACKAGES, include_external_packages=True, cache_dir=None)
     used: dict[str, set[str]] = defaultdict(set)
-    for module in graph.modules - {"runner", "snapshots"}:
+    for module in graph.modules - {"fumehood", "fumehood_snapshots"}:
         top, *inner = module.split(".")
         if top not in PACKAGES:
             continue
-        room = f"{top}.{inner[0]}" if top == "runner" else top
+        room = f"{top}.{inner[0]}" if top == "fumehood" else top
         for imported in graph.find_modules_directly_imported_by(module):
             library = imported.split(".")[0]
             if library not in PACKAGES and library not in sys.stdlib_module_names:
@@ -72,7 +71,7 @@ def test_a_room_imports_no_library_but_its_own(room: str) -> None:
 
 
 def test_every_room_says_which_libraries_it_imports() -> None:
-    assert _libraries_in_use().keys() - {"snapshots"} <= LIBRARIES.keys()
+    assert _libraries_in_use().keys() - {"fumehood_snapshots"} <= LIBRARIES.keys()
 
 
 @pytest.mark.parametrize("room", ["agent_sdk", "proto", "runner", "snapshots", "tests"])
@@ -94,5 +93,7 @@ def test_git_ignores_no_source_of_ours(room: str) -> None:
         check=True,
     ).stdout.split()
     assert [
-        name for name in ignored if name.endswith((".py", ".pyi", ".proto")) and "node_modules" not in name
+        name
+        for name in ignored
+        if name.endswith((".py", ".pyi", ".proto")) and "node_modules" not in name
     ] == []

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.core.outcome import InfraKind
+from fumehood.core.refusal import RefusalKind
 
-from runner.core.outcome import InfraKind
-from runner.core.refusal import RefusalKind
 from tests.architecture.project import ROOT
 
 PAGE = (ROOT / "docs" / "run_folder.md").read_text(encoding="utf-8")
-TASKS = ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+TASKS = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 
 OWN_WORDS = frozenset(
     {"config", "initial_state", "final_state", "criteria", "oracle", "tags", "payload", "trigger"}
@@ -35,9 +35,9 @@ OWN_WORDS |= {
 """Fields whose inside belongs to a task, an agent or another page."""
 
 
-def _glovebox(*words: str) -> str:
+def _fumehood(*words: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "runner", *words],
+        [sys.executable, "-m", "fumehood", *words],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -55,7 +55,15 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = TASKS.read_text(encoding="utf-8").splitlines(keepends=True)
     (folder / "two.jsonl").write_text("".join(lines[:2]), encoding="utf-8")
     agents = ("--agent", "policy_aware", "--agent", "schema_repair")
-    _glovebox("run", str(folder / "two.jsonl"), *agents, "--engine", "process", "--out", str(folder / "run"))
+    _fumehood(
+        "run",
+        str(folder / "two.jsonl"),
+        *agents,
+        "--engine",
+        "process",
+        "--out",
+        str(folder / "run"),
+    )
     return folder / "run"
 
 
@@ -78,7 +86,8 @@ def test_every_file_of_a_run_is_described(run_dir: Path) -> None:
     rows = [json.loads(line) for line in (run_dir / "episodes.jsonl").read_text().splitlines()]
     tasks = [json.loads(line) for line in (run_dir / "suite.jsonl").read_text().splitlines()]
     traces = [
-        [json.loads(line) for line in path.read_text().splitlines()] for path in run_dir.rglob("traces/*/*")
+        [json.loads(line) for line in path.read_text().splitlines()]
+        for path in run_dir.rglob("traces/*/*")
     ]
     assert len(rows) == len(traces) == 4
     assert _undescribed(json.loads((run_dir / "run.json").read_text()), rows, tasks, traces) == []
@@ -90,12 +99,12 @@ def test_every_file_of_a_run_is_described(run_dir: Path) -> None:
 )
 def test_what_a_command_says_of_a_run_is_described(run_dir: Path, words: tuple[str, ...]) -> None:
     command, *rest = words
-    assert _undescribed(json.loads(_glovebox(command, str(run_dir), *rest, "--json"))) == []
+    assert _undescribed(json.loads(_fumehood(command, str(run_dir), *rest, "--json"))) == []
 
 
 @pytest.mark.parametrize("command", ["list", "doctor"])
 def test_what_a_command_says_of_this_machine_is_described(command: str) -> None:
-    assert _undescribed(json.loads(_glovebox(command, "--json"))) == []
+    assert _undescribed(json.loads(_fumehood(command, "--json"))) == []
 
 
 def test_every_word_of_a_closed_set_is_described() -> None:

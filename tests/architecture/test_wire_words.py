@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from glovebox.v1 import episode_pb2, tool_pb2
-from glovebox_agent.errors import RefusalKind as RefusalKindOfTheSdk
-from glovebox_agent.seat import Remaining
-
-from runner.core.ledger import Budget, BudgetKind
-from runner.core.refusal import RefusalKind
+from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.refusal import RefusalKind
+from fumehood_agent._proto.v1 import episode_pb2, tool_pb2
+from fumehood_agent.errors import RefusalKind as RefusalKindOfTheSdk
+from fumehood_agent.seat import Remaining
 
 BUDGET_KINDS = {kind.value for kind in BudgetKind}
 

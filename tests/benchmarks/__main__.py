@@ -12,16 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runner.benchmarks.table import load_suite
-from runner.core.errors import InputError
-from runner.core.json_values import JsonObject
-from runner.core.task import Suite
-from runner.orchestrator.config import run_config
-from runner.orchestrator.launch import Progress, resume_run
-from runner.records.run_folder import RunFolder
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
+from fumehood.core.task import Suite
+from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.launch import Progress, resume_run
+from fumehood.records.run_folder import RunFolder
+
 from tests.parts.benchmark_data import data_folder
 from tests.parts.bfcl_gold import written_out
-from tests.parts.commands import glovebox_json
+from tests.parts.commands import fumehood_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def main() -> int:
 def _play(suite: str) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
         words = ("run", suite, "-a", "oracle", "-a", "noop", "--engine", "process", "--json")
-        told = glovebox_json(*words, "--out", str(Path(folder, "run")))
+        told = fumehood_json(*words, "--out", str(Path(folder, "run")))
     return {agent["agent"]: agent["successes"] for agent in told["agents"]}
 
 
@@ -130,7 +131,11 @@ def _play_variants(proof: Proof, suite: str) -> dict[str, tuple[int, int]]:
 def _play_varied(suite: str, varied: Callable[[Suite], Suite]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         config = run_config({"suite": suite, "agents": ["oracle"], "engine": "process"})
-        manifest: JsonObject = {"run": "0", "suite": suite, "config": config.model_dump(mode="json")}
+        manifest: JsonObject = {
+            "run": "0",
+            "suite": suite,
+            "config": config.model_dump(mode="json"),
+        }
         run = RunFolder.create(Path(folder, "run"), manifest, varied(load_suite(suite)))
         resume_run(run, Progress(lambda *_: None, lambda _: None, lambda _: None))
         return sum(row.score.success is True for row in run.rows())

@@ -11,16 +11,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from runner.benchmarks.dbbench.record import MODIFYING
-from runner.benchmarks.rehearsal import rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.errors import InputError
-from runner.core.json_values import Json, JsonObject, copy_object
-from runner.core.task import Case
-from runner.core.tools import ToolCall, Value
-from runner.scorers.table import score_evidence
-from runner.worlds.sql import Sql
-from runner.worlds.sql_mariadb import MariaDbSql
+from fumehood.benchmarks.dbbench.record import MODIFYING
+from fumehood.benchmarks.dbbench.world import Sql
+from fumehood.benchmarks.dbbench.world_mariadb import MariaDbSql
+from fumehood.benchmarks.rehearsal import rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import Json, JsonObject, copy_object
+from fumehood.core.task import Case
+from fumehood.core.tools import ToolCall, Value
+from fumehood.scorers.table import score_evidence
+
 from tests.parts.benchmark_data import data_folder
 
 WORDS: JsonObject = {
@@ -78,7 +79,11 @@ def _compare(path: str) -> int:
     here, there = (load_suite(f"dbbench:{server}{path}").cases for server in ("", "mariadb:"))
     verdicts = [(_verdict(one), _verdict(other)) for one, other in zip(here, there, strict=True)]
     for what, changes in (("changes", True), ("answers", False)):
-        told = [verdict for case, verdict in zip(here, verdicts, strict=True) if _changes(case) is changes]
+        told = [
+            verdict
+            for case, verdict in zip(here, verdicts, strict=True)
+            if _changes(case) is changes
+        ]
         right = [sum(verdict[side] is True for verdict in told) for side in (0, 1)]
         print(f"{path}: gold {what}: SQLite {right[0]}/{len(told)}, MariaDB {right[1]}/{len(told)}")
     queries = list(_queries(Path(path), here))
@@ -113,7 +118,11 @@ def _verdict(case: Case) -> bool | None:
 
 def _said(world: Sql, query: str) -> str:
     result = world.call(ToolCall("execute_sql", {"query": query}))
-    return str(result.output["response"]) if isinstance(result, Value) else f"{REFUSED} {result.message}"
+    return (
+        str(result.output["response"])
+        if isinstance(result, Value)
+        else f"{REFUSED} {result.message}"
+    )
 
 
 if __name__ == "__main__":

@@ -66,7 +66,9 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 def watched(context: BrowserContext) -> Watched:
     found = Watched(context.new_page())
     found.page.on("request", lambda request: found.requests.append(request.url))
-    found.page.on("console", lambda message: found.complaints.append(f"{message.type}: {message.text}"))
+    found.page.on(
+        "console", lambda message: found.complaints.append(f"{message.type}: {message.text}")
+    )
     found.page.on("pageerror", lambda error: found.complaints.append(f"error: {error}"))
     found.page.on("dialog", lambda dialog: found.complaints.append(f"dialog: {dialog.message}"))
     return found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.orchestrator.rescore import rescore
-from runner.records.run_folder import RunFolder
-from runner.report.findings import find
-from runner.report.runs import join_run, subjects_of
-from runner.report.write import write_report
+from fumehood.orchestrator.rescore import rescore
+from fumehood.records.run_folder import RunFolder
+from fumehood.report.findings import find
+from fumehood.report.runs import join_run, subjects_of
+from fumehood.report.write import write_report
 
 
 def report_of(*folders: RunFolder, out: Path) -> Path:

@@ -7,14 +7,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from fumehood.bench.played_run import play_run
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.gold import Gold
+from fumehood.core.ledger import Budget
+from fumehood.core.task import Case, Suite, Task
+from fumehood.testing.memory_seat import MemorySeat
 from playwright.sync_api import expect
 
-from runner.bench.played_run import play_run
-from runner.core.episode_spec import SeatSpec
-from runner.core.gold import Gold
-from runner.core.ledger import Budget
-from runner.core.task import Case, Suite, Task
-from runner.testing.memory_seat import MemorySeat
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
 
@@ -51,7 +51,9 @@ def _case(name: str) -> Case:
 def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     suite = Suite(HOSTILE, (_case(HOSTILE), _case(FORMULA)))
-    run = play_run(folder / "run", suite, {AGENT: _player, "other": lambda seat: seat.give_up(HOSTILE)})
+    run = play_run(
+        folder / "run", suite, {AGENT: _player, "other": lambda seat: seat.give_up(HOSTILE)}
+    )
     return report_of(run, out=folder / "report")
 
 
@@ -79,11 +81,15 @@ def test_what_would_turn_or_hide_text_is_written_out(watched: Watched, page_path
     expect(page.locator("#episode blockquote")).to_contain_text("\\x1b[31mred")
     text = page.evaluate("document.documentElement.textContent")
     assert [
-        hex(ord(character)) for character in "\x1b\x07\u202e\u202c\u2066\u2069\u200b" if character in text
+        hex(ord(character))
+        for character in "\x1b\x07\u202e\u202c\u2066\u2069\u200b"
+        if character in text
     ] == []
 
 
-def test_an_address_with_anything_in_it_leads_to_its_episode(watched: Watched, page_path: Path) -> None:
+def test_an_address_with_anything_in_it_leads_to_its_episode(
+    watched: Watched, page_path: Path
+) -> None:
     watched.open(page_path)
     page = watched.page
     page.locator("#list tbody a").first.click()
@@ -92,7 +98,13 @@ def test_an_address_with_anything_in_it_leads_to_its_episode(watched: Watched, p
 
 
 def test_addresses_that_lead_nowhere_show_the_overview(watched: Watched, page_path: Path) -> None:
-    for address in ("#/no/such/0", "#/%E0%A4%A/x/0", "#<img src=x>", "#episodes?agent=nobody", "#/"):
+    for address in (
+        "#/no/such/0",
+        "#/%E0%A4%A/x/0",
+        "#<img src=x>",
+        "#episodes?agent=nobody",
+        "#/",
+    ):
         watched.open(page_path, address)
         expect(watched.page.locator("#overview")).to_be_visible()
     assert watched.complaints == []
@@ -109,7 +121,9 @@ def test_pictures_hold_shapes_and_text_alone(page_path: Path) -> None:
                 "text",
                 "rect",
             }
-            assert not any(name.startswith("on") or name in ("style", "href") for name in element.attrib)
+            assert not any(
+                name.startswith("on") or name in ("style", "href") for name in element.attrib
+            )
 
 
 def test_markdown_shows_the_text_and_spreadsheets_carry_nothing_out(page_path: Path) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fumehood.bench.played_run import builtin, play_run
+from fumehood.benchmarks.table import load_suite
+from fumehood.records.run_folder import RunFolder
 from playwright.sync_api import expect
 
-from runner.bench.played_run import builtin, play_run
-from runner.benchmarks.table import load_suite
-from runner.records.run_folder import RunFolder
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
 
@@ -29,7 +29,9 @@ def run_path() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=memory) as place:
         suite = load_suite("sample")
         trials = EPISODES // (len(suite.cases) * len(AGENTS))
-        play_run(Path(place) / "run", suite, {name: builtin(name) for name in AGENTS}, trials=trials)
+        play_run(
+            Path(place) / "run", suite, {name: builtin(name) for name in AGENTS}, trials=trials
+        )
         yield Path(place) / "run"
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fumehood.bench.played_run import builtin, play_run
+from fumehood.benchmarks.table import load_suite
+from fumehood.report.page import contents, render
 from playwright.sync_api import expect
 
-from runner.bench.played_run import builtin, play_run
-from runner.benchmarks.table import load_suite
-from runner.report.page import contents, render
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
 
@@ -23,7 +23,9 @@ def page_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return report_of(run, out=tmp_path / "report")
 
 
-def test_an_episode_beside_is_a_click_away_and_so_is_the_way_back(watched: Watched, page_path: Path) -> None:
+def test_an_episode_beside_is_a_click_away_and_so_is_the_way_back(
+    watched: Watched, page_path: Path
+) -> None:
     beside = list((page_path.parent / "report_episodes").glob("*.html"))
     assert len(beside) > 1
     assert page_path.read_text(encoding="utf-8").count('id="chunk-') == 0

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from fumehood.bench.played_run import builtin, play_run
+from fumehood.benchmarks.table import load_suite
 from playwright.sync_api import Browser, expect
 
-from runner.bench.played_run import builtin, play_run
-from runner.benchmarks.table import load_suite
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
 
@@ -52,11 +52,15 @@ def test_the_policy_forbids_everything_else(watched: Watched, page_path: Path) -
     )
     assert ran is False
     assert any("Content Security Policy" in complaint for complaint in watched.complaints)
-    fetched = watched.page.evaluate("fetch('https://example.org/').then(() => 'sent', () => 'refused')")
+    fetched = watched.page.evaluate(
+        "fetch('https://example.org/').then(() => 'sent', () => 'refused')"
+    )
     assert fetched == "refused"
 
 
-def test_filters_narrow_the_list_and_stand_in_the_address(watched: Watched, page_path: Path) -> None:
+def test_filters_narrow_the_list_and_stand_in_the_address(
+    watched: Watched, page_path: Path
+) -> None:
     watched.open(page_path)
     page = watched.page
     page.get_by_label("every agent").select_option("schema_repair")
@@ -99,7 +103,9 @@ def test_a_link_opens_an_episode_and_back_returns(watched: Watched, page_path: P
     expect(page.locator("#list tbody tr")).to_have_count(6)
 
 
-def test_an_episode_shows_calls_faults_budgets_changes_and_checks(watched: Watched, page_path: Path) -> None:
+def test_an_episode_shows_calls_faults_budgets_changes_and_checks(
+    watched: Watched, page_path: Path
+) -> None:
     watched.open(page_path, f"#/instruction_parser/{TASK}/0")
     episode = watched.page.locator("#episode")
     expect(episode.locator(".call")).to_have_count(2)
@@ -119,7 +125,9 @@ def test_a_fault_that_was_not_reached_is_shown_as_such(watched: Watched, page_pa
 
 def test_the_other_episodes_of_a_task_are_a_click_away(watched: Watched, page_path: Path) -> None:
     watched.open(page_path, f"#/instruction_parser/{TASK}/0")
-    others = watched.page.get_by_role("navigation", name="Episodes of this task").get_by_role("link")
+    others = watched.page.get_by_role("navigation", name="Episodes of this task").get_by_role(
+        "link"
+    )
     expect(others).to_have_count(2 * len(AGENTS))
     others.nth(0).click()
     expect(watched.page.locator("#episode p:has(.badge)")).to_contain_text("policy_aware")
@@ -151,7 +159,9 @@ def test_a_mark_in_a_picture_says_what_it_is(watched: Watched, page_path: Path) 
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_and_can_be_read(browser: Browser, page_path: Path, width: int, scheme: str) -> None:
+def test_it_fits_and_can_be_read(
+    browser: Browser, page_path: Path, width: int, scheme: str
+) -> None:
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
     page = context.new_page()
     for address in ("", f"#/instruction_parser/{TASK}/0"):
@@ -162,8 +172,16 @@ def test_it_fits_and_can_be_read(browser: Browser, page_path: Path, width: int, 
     page.goto("about:blank")
     page.goto(page_path.as_uri())
     assert page.locator(f".picture.{shown}").first.is_visible()
-    for ink, paper in (("--ink", "--page"), ("--soft", "--page"), ("--ink", "--card"), ("--link", "--page")):
-        assert _contrast(page.evaluate(_COLOUR, ink), page.evaluate(_COLOUR, paper)) >= 4.5, (ink, paper)
+    for ink, paper in (
+        ("--ink", "--page"),
+        ("--soft", "--page"),
+        ("--ink", "--card"),
+        ("--link", "--page"),
+    ):
+        assert _contrast(page.evaluate(_COLOUR, ink), page.evaluate(_COLOUR, paper)) >= 4.5, (
+            ink,
+            paper,
+        )
     context.close()
 
 
@@ -193,5 +211,7 @@ def _contrast(one: list[int], other: list[int]) -> float:
 
 def _luminance(colour: list[int]) -> float:
     parts = [value / 255 for value in colour]
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    linear = [
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -19,7 +19,9 @@ def main() -> int:
     """Do it and return the exit status."""
     parser = ArgumentParser(prog="make chaos")
     parser.add_argument("--kills", type=int, default=100, help="of orchestrators, over all engines")
-    parser.add_argument("--episodes", type=int, default=1000, help="while parts break, with each engine")
+    parser.add_argument(
+        "--episodes", type=int, default=1000, help="while parts break, with each engine"
+    )
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     for engine in ENGINES:
@@ -31,7 +33,9 @@ def main() -> int:
         with arena() as corner:
             endurance = endure(corner, engine, given.episodes, given.seed)
         print(endurance, flush=True)
-        failed |= bool(endurance.lost or endurance.changed or endurance.damage or endurance.leftovers)
+        failed |= bool(
+            endurance.lost or endurance.changed or endurance.damage or endurance.leftovers
+        )
     return int(failed)
 
 

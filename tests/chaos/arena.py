@@ -9,10 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from runner.records.verify import verify
+from fumehood.records.verify import verify
+
 from tests.chaos.victims import Victim
 
-SAMPLE = Path(__file__).parents[2] / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+SAMPLE = Path(__file__).parents[2] / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 OF_THE_ATTEMPT = frozenset({"attempts", "wall_ms", "stdout_bytes", "stderr_bytes", "seal"})
 """Fields of a row that may differ between two runs of the same plan."""
 
@@ -37,11 +38,13 @@ class Arena:
         own = {
             "XDG_RUNTIME_DIR": str(self.notes),
             "TMPDIR": str(self.temporary),
-            "GLOVEBOX_SIGNING_KEY": str(self.root / "key.pem"),
+            "FUMEHOOD_SIGNING_KEY": str(self.root / "key.pem"),
         }
         return Victim(words, environment=own | dict(environment or {}))
 
-    def finish(self, *words: str, environment: Mapping[str, str] | None = None, status: int = 0) -> str:
+    def finish(
+        self, *words: str, environment: Mapping[str, str] | None = None, status: int = 0
+    ) -> str:
         """Run a command to its end, which must have this status, and return what it said."""
         with self.start(*words, environment=environment) as command:
             assert command.wait(1800) == status, command.said()
@@ -82,7 +85,9 @@ def story_of(run: Path) -> Story:
             assert row["success"] is None, "a failure of ours was scored"
             continue
         assert row["episode"] not in told, f"{row['episode']} was done twice"
-        told[row["episode"]] = {name: value for name, value in row.items() if name not in OF_THE_ATTEMPT}
+        told[row["episode"]] = {
+            name: value for name, value in row.items() if name not in OF_THE_ATTEMPT
+        }
     return told
 
 

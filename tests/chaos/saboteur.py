@@ -33,9 +33,13 @@ def kill_box(victim: Victim, chance: Random) -> bool:
 
 def kill_container(victim: Victim, chance: Random) -> bool:
     """Have the Docker daemon kill a container of the run."""
-    label = f"label=glovebox.owner.pid={victim.pid}"
+    label = f"label=fumehood.owner.pid={victim.pid}"
     listed = subprocess.run(
-        ["docker", "ps", "-q", "--filter", label], capture_output=True, text=True, timeout=60, check=False
+        ["docker", "ps", "-q", "--filter", label],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     names = sorted(listed.stdout.split())
     if not names:
@@ -94,4 +98,6 @@ def _kill_one(beings: list[Being], chance: Random) -> bool:
 
 def _is_box(one: Being) -> bool:
     command = one.command()
-    return b"--json-status-fd" in command or b"\0--args\0" in command or b"glovebox_agent" in command
+    return (
+        b"--json-status-fd" in command or b"\0--args\0" in command or b"fumehood_agent" in command
+    )

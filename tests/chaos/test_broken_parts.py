@@ -29,7 +29,10 @@ def test_what_dies_is_made_good(engine: str, deed: Deed) -> None:
         words = _words(corner, engine, 6 if engine == "docker" else 12)
         quiet, noisy = corner.root / "quiet", corner.root / "noisy"
         corner.finish(*words, str(quiet))
-        with corner.start(*words, str(noisy)) as victim, Saboteur(victim, (deed,), 5, (0.3, 0.6)) as saboteur:
+        with (
+            corner.start(*words, str(noisy)) as victim,
+            Saboteur(victim, (deed,), 5, (0.3, 0.6)) as saboteur,
+        ):
             assert victim.wait(300) in (0, 3), victim.said()
         while len(story_of(noisy)) < len(story_of(quiet)):
             corner.finish("resume", str(noisy))
@@ -45,4 +48,9 @@ def test_a_run_endures_breakage_everywhere() -> None:
     with arena() as corner:
         endurance = endure(corner, "bubblewrap", EPISODES, seed=7)
     assert endurance.broken.total() > 0
-    assert (endurance.lost, endurance.changed, endurance.damage, endurance.leftovers) == (0, 0, 0, 0)
+    assert (endurance.lost, endurance.changed, endurance.damage, endurance.leftovers) == (
+        0,
+        0,
+        0,
+        0,
+    )

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fumehood.engines.docker import DockerEngine
+from fumehood.engines.engine import AgentKind, AgentSource
+from fumehood.engines.leftovers import Leftover, LeftoverKind, Machine
+from fumehood.engines.ownership import OWNER_START, owner_is_alive, owner_labels
 
-from runner.engines.docker import DockerEngine
-from runner.engines.engine import AgentKind, AgentSource
-from runner.engines.leftovers import Leftover, LeftoverKind, Machine
-from runner.engines.ownership import OWNER_START, owner_is_alive, owner_labels
 from tests.chaos.victims import Victim, services_of
 from tests.parts.listening import wait_until
 
@@ -34,7 +34,7 @@ def victim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Victim]:
 
 
 def clean(*words: str) -> list[dict[str, object]]:
-    command = [sys.executable, "-m", "runner", "clean", "--json", *words]
+    command = [sys.executable, "-m", "fumehood", "clean", "--json", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     found: list[dict[str, object]] = json.loads(done.stdout)["leftovers"]
     # Whoever else uses this machine may have lost a container just now.
@@ -69,8 +69,21 @@ def test_a_killed_run_whose_service_hangs_is_cleaned_up(victim: Victim) -> None:
 
 def test_the_next_run_cleans_up_by_itself(victim: Victim, tmp_path: Path) -> None:
     victim.kill()
-    words = ("run", "sample", "-a", "noop", "--engine", "process", "--out", str(tmp_path / "next"), "-j", "4")
-    subprocess.run([sys.executable, "-m", "runner", *words], capture_output=True, timeout=120, check=True)
+    words = (
+        "run",
+        "sample",
+        "-a",
+        "noop",
+        "--engine",
+        "process",
+        "--out",
+        str(tmp_path / "next"),
+        "-j",
+        "4",
+    )
+    subprocess.run(
+        [sys.executable, "-m", "fumehood", *words], capture_output=True, timeout=120, check=True
+    )
     assert clean("--dry-run") == []
 
 
@@ -87,7 +100,7 @@ def test_a_container_of_the_dead_is_listed_and_one_of_the_living_is_not() -> Non
             ("dead", {**owner_labels("r"), OWNER_START: "1"}),
             ("living", owner_labels("r")),
         ):
-            made = daemon.create_container("glovebox/agent-python:latest", "true", labels=labels)
+            made = daemon.create_container("fumehood/agent-python:latest", "true", labels=labels)
             names[state] = made["Id"]
         try:
             found = [one.name for one in machine.leftovers(images=False)]
@@ -106,7 +119,9 @@ def test_a_container_of_the_dead_is_listed_and_one_of_the_living_is_not() -> Non
 def test_an_image_of_a_folder_that_has_changed_is_old(tmp_path: Path) -> None:
     agent = tmp_path / "agent"
     agent.mkdir()
-    (agent / "Dockerfile").write_text(f"FROM glovebox/agent-python\nENV SEED={os.urandom(4).hex()}\n")
+    (agent / "Dockerfile").write_text(
+        f"FROM fumehood/agent-python\nENV SEED={os.urandom(4).hex()}\n"
+    )
     engine = DockerEngine()
     with Machine(owner_is_alive) as machine:
         image = engine.prepare(AgentSource(AgentKind.FOLDER, str(agent)))

@@ -39,7 +39,7 @@ def _by_way_of(proxy: DockerProxy) -> dict[str, str]:
 
 def containers_of(run: Path) -> str:
     """Return the containers of a run that are still there."""
-    label = f"label=glovebox.run={json.loads((run / 'run.json').read_text())['run']}"
+    label = f"label=fumehood.run={json.loads((run / 'run.json').read_text())['run']}"
     asked = ["docker", "ps", "-aq", "--filter", label]
     return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from runner.bench.flatness import AT_ONCE, LOOKS, watch
-from runner.bench.workload import workload
-from runner.orchestrator.service_pool import ServicePool
+from fumehood.bench.flatness import AT_ONCE, LOOKS, watch
+from fumehood.bench.workload import workload
+from fumehood.orchestrator.service_pool import ServicePool
 
 EPISODES = 100
 """Ten thousand are played by: make flatness."""

@@ -29,7 +29,15 @@ def _small_disk(at: Path) -> Iterator[None]:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a disk")
 def test_a_run_on_a_full_disk_is_finished_when_there_is_room() -> None:
     with arena() as corner, _small_disk(corner.root / "disk"):
-        words = ("run", str(corner.suite("s", 20)), "-a", "policy_aware", "--engine", "process", "--out")
+        words = (
+            "run",
+            str(corner.suite("s", 20)),
+            "-a",
+            "policy_aware",
+            "--engine",
+            "process",
+            "--out",
+        )
         quiet, full = corner.root / "quiet", corner.root / "disk" / "run"
         corner.finish(*words, str(quiet))
         said = corner.finish(*words, str(full), status=INFRA)

@@ -6,18 +6,18 @@ import json
 from collections.abc import Iterable, Iterator
 from threading import Lock
 
+from fumehood.core.clock import Clock, StoppedClock
+from fumehood.core.ledger import BudgetKind
+from fumehood.core.outcome import Finished
+from fumehood.core.refusal import Refusal, RefusalKind
+from fumehood.harness_modes.table import PROFILES
+from fumehood.service.arguments import SeatLimits
+from fumehood.service.seat_desk import SeatDesk
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.wire.ports import Answered
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.clock import Clock, StoppedClock
-from runner.core.ledger import BudgetKind
-from runner.core.outcome import Finished
-from runner.core.refusal import Refusal, RefusalKind
-from runner.profiles.table import PROFILES
-from runner.service.arguments import SeatLimits
-from runner.service.seat_desk import SeatDesk
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.wire.ports import Answered
 from tests.parts.specs import episode_spec
 from tests.property.rooms.values import bounded
 

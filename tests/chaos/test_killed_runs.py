@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from fumehood.records.only_one import only_one
 
-from runner.records.only_one import only_one
 from tests.chaos.arena import arena
 from tests.chaos.kills import survive_kills
 
@@ -12,7 +12,9 @@ KILLS = 3
 """A hundred are made by: make chaos."""
 
 
-@pytest.mark.parametrize("engine", ["process", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
+@pytest.mark.parametrize(
+    "engine", ["process", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)]
+)
 def test_killed_and_resumed_is_never_killed(engine: str) -> None:
     with arena() as corner:
         survival = survive_kills(corner, engine, KILLS, seed=1, tasks=8)

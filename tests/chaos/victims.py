@@ -12,18 +12,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from runner.engines.ownership import start_time
+from fumehood.engines.ownership import start_time
 
 
 class Victim:
     """A command of ours at the head of a session of its own."""
 
     def __init__(
-        self, words: Sequence[str], cwd: Path | None = None, environment: Mapping[str, str] | None = None
+        self,
+        words: Sequence[str],
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the context ends
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "runner", *words],
+            [sys.executable, "-m", "fumehood", *words],
             cwd=cwd,
             env=os.environ | {"PYTHONPATH": _search_path()} | dict(environment or {}),
             stdout=self._said,
@@ -119,7 +122,7 @@ class Being(tuple[int, int | None]):
 
 def services_of(victim: Victim) -> list[Being]:
     """Return the sandbox services of a run."""
-    return [one for one in victim.family() if b"runner.service" in one.command()]
+    return [one for one in victim.family() if b"fumehood.service" in one.command()]
 
 
 def _parents() -> dict[int, list[int]]:

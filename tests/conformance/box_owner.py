@@ -8,9 +8,10 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from runner.engines.engine import AgentKind, AgentSource, EngineOptions
-from runner.engines.ownership import owner_labels
-from runner.engines.table import ENGINES
+from fumehood.engines.engine import AgentKind, AgentSource, EngineOptions
+from fumehood.engines.ownership import owner_labels
+from fumehood.engines.table import ENGINES
+
 from tests.conformance.boxes import SOCKET, Boxes
 
 STUBBORN = (

@@ -9,7 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from runner.engines.engine import GLOVES, Box, BoxOutput, BoxSpec, Engine, Exit, Image, Limits, Mount
+from fumehood.engines.engine import (
+    GLOVES,
+    Box,
+    BoxOutput,
+    BoxSpec,
+    Engine,
+    Exit,
+    Image,
+    Limits,
+    Mount,
+)
 
 PATIENCE_MS = 60_000
 """For whatever should take a second on a machine with nothing else to do."""
@@ -27,7 +37,11 @@ class Boxes:
     cleaning: ExitStack
 
     def start(
-        self, code: str, *arguments: str, limits: Limits | None = None, mounts: tuple[Mount, ...] = ()
+        self,
+        code: str,
+        *arguments: str,
+        limits: Limits | None = None,
+        mounts: tuple[Mount, ...] = (),
     ) -> Box:
         """Start a box that runs ``code``; the arguments are its ``sys.argv[1:]``."""
         box = self.engine.start(self.spec(code, *arguments, limits=limits, mounts=mounts))
@@ -35,7 +49,11 @@ class Boxes:
         return box
 
     def spec(
-        self, code: str, *arguments: str, limits: Limits | None = None, mounts: tuple[Mount, ...] = ()
+        self,
+        code: str,
+        *arguments: str,
+        limits: Limits | None = None,
+        mounts: tuple[Mount, ...] = (),
     ) -> BoxSpec:
         image = replace(self.image, command=(self.image.command[0], "-c", code))
         return BoxSpec(
@@ -48,7 +66,11 @@ class Boxes:
         )
 
     def run(
-        self, code: str, *arguments: str, limits: Limits | None = None, mounts: tuple[Mount, ...] = ()
+        self,
+        code: str,
+        *arguments: str,
+        limits: Limits | None = None,
+        mounts: tuple[Mount, ...] = (),
     ) -> tuple[Exit, BoxOutput]:
         """Run ``code`` to its end."""
         box = self.start(code, *arguments, limits=limits, mounts=mounts)

@@ -9,17 +9,20 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from fumehood.engines.engine import AgentKind, AgentSource, Engine, EngineOptions
+from fumehood.engines.ownership import owner_labels
+from fumehood.engines.table import choose_engine
 
-from runner.engines.engine import AgentKind, AgentSource, Engine, EngineOptions
-from runner.engines.ownership import owner_labels
-from runner.engines.table import choose_engine
 from tests.conformance.boxes import Boxes, Listener
 
 CONTAINERS = [
     pytest.param(("docker", None), id="docker", marks=[pytest.mark.docker, pytest.mark.image]),
     pytest.param(("docker", "runsc"), id="runsc", marks=[pytest.mark.image, pytest.mark.runsc]),
 ]
-CONTAINED = [*CONTAINERS, pytest.param(("bubblewrap", None), id="bubblewrap", marks=pytest.mark.bubblewrap)]
+CONTAINED = [
+    *CONTAINERS,
+    pytest.param(("bubblewrap", None), id="bubblewrap", marks=pytest.mark.bubblewrap),
+]
 ALL = [*CONTAINED, pytest.param(("process", None), id="process")]
 
 

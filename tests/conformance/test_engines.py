@@ -12,9 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from runner.core.errors import InfraError, InputError
-from runner.engines.engine import (
+from fumehood.core.errors import InfraError, InputError
+from fumehood.engines.engine import (
     AgentKind,
     AgentSource,
     BoxSpec,
@@ -24,7 +23,8 @@ from runner.engines.engine import (
     Limits,
     Mount,
 )
-from runner.engines.ownership import owner_is_alive
+from fumehood.engines.ownership import owner_is_alive
+
 from tests.conformance.boxes import PATIENCE_MS, SOCKET, Boxes, Listener, hangs_up
 
 SLEEP = "import time; time.sleep(600)"
@@ -162,7 +162,7 @@ def test_arguments_follow_the_command(boxes: Boxes) -> None:
 
 
 def test_a_box_can_import_what_an_agent_needs(boxes: Boxes) -> None:
-    imports = "import glovebox_agent, grpc; from glovebox.v1 import tool_pb2_grpc"
+    imports = "import fumehood_agent, grpc; from fumehood_agent._proto.v1 import tool_pb2_grpc"
     assert boxes.says(f"{imports}; print('ready')") == "ready"
 
 
@@ -175,13 +175,17 @@ def test_a_missing_command_is_the_users_to_mend(boxes: Boxes) -> None:
 
 def test_eight_boxes_start_at_once(boxes: Boxes) -> None:
     with ThreadPoolExecutor(8) as threads:
-        said = list(threads.map(lambda n: boxes.says("import sys; print(sys.argv[1])", str(n)), range(8)))
+        said = list(
+            threads.map(lambda n: boxes.says("import sys; print(sys.argv[1])", str(n)), range(8))
+        )
     assert said == [str(n) for n in range(8)]
 
 
 def test_a_box_outlives_the_thread_that_started_it(boxes: Boxes) -> None:
     with ThreadPoolExecutor(1) as threads:
-        box = threads.submit(boxes.start, "import time; time.sleep(1); print('still here')").result()
+        box = threads.submit(
+            boxes.start, "import time; time.sleep(1); print('still here')"
+        ).result()
     assert box.wait(PATIENCE_MS) is not None
     assert box.close().stdout == b"still here\n"
 
@@ -217,7 +221,7 @@ def test_a_module_of_the_user_is_found_in_the_folder_where_the_command_runs(
             boxes.engine.prepare(AgentSource(AgentKind.MODULE, "mine:Agent"))
         return
     image = boxes.engine.prepare(AgentSource(AgentKind.MODULE, "mine:Agent"))
-    assert image.command[1:] == ("-m", "glovebox_agent", "run", "mine:Agent")
+    assert image.command[1:] == ("-m", "fumehood_agent", "run", "mine:Agent")
     looking = (image.command[0], "-c", "import mine; print(mine.__file__)")
     box = boxes.engine.start(BoxSpec(image=replace(image, command=looking), gloves=boxes.gloves))
     assert box.wait(PATIENCE_MS) is not None

@@ -11,19 +11,19 @@ from pathlib import Path
 from tarfile import TarFile
 
 import pytest
+from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.engine import AgentKind, AgentSource, BoxOutput, BoxSpec, Engine, Image
+from fumehood.engines.images.build import import_image
+from fumehood.engines.images.helper import build_helper
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.wire.control_client import ControlClient
 
-from runner.engines.docker_daemon import Daemon
-from runner.engines.engine import AgentKind, AgentSource, BoxOutput, BoxSpec, Engine, Image
-from runner.engines.images.build import import_image
-from runner.engines.images.helper import build_helper
-from runner.orchestrator.service_pool import HttpOffer, ServicePool
-from runner.wire.control_client import ControlClient
 from tests.conformance.boxes import PATIENCE_MS
 from tests.parts.listening import Listened, listening
 from tests.parts.specs import episode_spec
 
-HELPER = "/glovebox/bin/glovebox"
-NOTHING = "glovebox/test-nothing:latest"
+HELPER = "/fumehood/bin/fumehood"
+NOTHING = "fumehood/test-nothing:latest"
 
 ASK_OVER_PORT = """
 import http.client, json, os
@@ -41,7 +41,7 @@ raise SystemExit(7)
 
 SPEAK_MCP = """
 import json, subprocess
-server = subprocess.Popen(["/glovebox/bin/glovebox", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+server = subprocess.Popen(["/fumehood/bin/fumehood", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 def say(message):
     server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\\n")
     server.stdin.flush()
@@ -126,7 +126,7 @@ def test_a_call_with_a_name_is_carried_out_once_and_the_last_one_is_told(
         assert seat.run(HELPER, *make) == seat.run(HELPER, *make)
         assert seat.run_whole(HELPER, *make)[1].stderr == b""
         code, output = seat.run_whole(HELPER, "call", "get_account", '{"id": "ax1"}')
-        assert (code, output.stderr) == (0, b"glovebox: the work has ended\n")
+        assert (code, output.stderr) == (0, b"fumehood: the work has ended\n")
 
 
 def test_a_client_with_nothing_but_a_base_address_gets_through(seat: Seat) -> None:
@@ -137,7 +137,14 @@ def test_a_client_with_nothing_but_a_base_address_gets_through(seat: Seat) -> No
 
 def test_it_speaks_mcp_over_a_pipe(seat: Seat) -> None:
     code, text = seat.run("python3", "-c", SPEAK_MCP)
-    tools = ["get_account", "update_account", "create_account", "close_account", "submit", "give_up"]
+    tools = [
+        "get_account",
+        "update_account",
+        "create_account",
+        "close_account",
+        "submit",
+        "give_up",
+    ]
     assert (code, text.splitlines()) == (0, ["Do it.", str(tools), "True", "0"])
 
 
@@ -152,10 +159,13 @@ def test_it_says_how_it_is_used(seat: Seat) -> None:
     ):
         code, output = seat.run_whole(HELPER, *wrong)
         assert (code, output.stdout) == (64, b"")
-        assert b"glovebox call [--id ID] NAME" in output.stderr
+        assert b"fumehood call [--id ID] NAME" in output.stderr
     assert seat.run(HELPER, "--help")[0] == 0
     code, output = seat.run_whole(HELPER, "run", "--port", "4141", "--", "/no/such/program")
-    assert (code, output.stderr) == (127, b"glovebox: /no/such/program: No such file or directory\n")
+    assert (code, output.stderr) == (
+        127,
+        b"fumehood: /no/such/program: No such file or directory\n",
+    )
 
 
 def test_it_cannot_be_changed_from_inside(containing_engine: Engine, episode: Listened) -> None:

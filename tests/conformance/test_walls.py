@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from runner.engines.engine import BOX_UID, ENVIRONMENT_NAMES, ExitReason, Isolation, Limits
+from fumehood.engines.engine import BOX_UID, ENVIRONMENT_NAMES, ExitReason, Isolation, Limits
+
 from tests.conformance.boxes import Boxes
 
 MIB = 1024 * 1024
 OFFICIAL_BASE_NAMES = {"GPG_KEY", "PYTHON_VERSION", "PYTHON_SHA256"}
 """What the official image of Python brings, where it is the base."""
-HARNESS_WORDS = ("episode", "harness", "bench", "orchestrat", "runner", "seat", "glovebox")
+HARNESS_WORDS = ("episode", "harness", "bench", "orchestrat", "runner", "seat", "fumehood")
 
 
 def tell(boxes: Boxes, expression: str, imports: str = "os") -> Any:
@@ -25,9 +26,13 @@ def test_the_user_is_nobody(sealed: Boxes) -> None:
 
 def test_there_is_no_capability_and_no_way_to_one(sealed: Boxes) -> None:
     status = dict(
-        line.split(":", 1) for line in tell(sealed, "open('/proc/self/status').read()").splitlines() if line
+        line.split(":", 1)
+        for line in tell(sealed, "open('/proc/self/status').read()").splitlines()
+        if line
     )
-    capabilities = {name: int(value, 16) for name, value in status.items() if name.startswith("Cap")}
+    capabilities = {
+        name: int(value, 16) for name, value in status.items() if name.startswith("Cap")
+    }
     assert {"CapEff", "CapPrm", "CapBnd", "CapInh"} <= set(capabilities)
     assert not any(capabilities.values())
     if sealed.engine.isolation is not Isolation.SANDBOXED_KERNEL:  # gVisor does not say.
@@ -86,8 +91,8 @@ def test_the_gloves_cannot_be_changed(sealed: Boxes) -> None:
     sealed.gloves.chmod(0o777)
     code = """
 import os
-there = '/glovebox/there'
-for change in (lambda: open(there, 'w'), lambda: os.remove(there), lambda: os.mkdir('/glovebox/new')):
+there = '/fumehood/there'
+for change in (lambda: open(there, 'w'), lambda: os.remove(there), lambda: os.mkdir('/fumehood/new')):
     try: change(); print('changed')
     except OSError as error: print(error.strerror)
 """
@@ -127,8 +132,12 @@ print(socket.gethostname(), dict(os.environ), os.listdir('/'))
 print(text('/proc/1/environ'), text('/proc/self/cgroup'))
 print(*(text(p).replace(text('/proc/self/cmdline'), '') for p in glob.glob('/proc/[0-9]*/cmdline')))
 """
-    heard = sealed.says(look).lower().replace("'glovebox'", "")
-    told = [word for word in (*HARNESS_WORDS, *sealed.labels.values()) if word in heard and len(word) > 3]
+    heard = sealed.says(look).lower().replace("'fumehood'", "")
+    told = [
+        word
+        for word in (*HARNESS_WORDS, *sealed.labels.values())
+        if word in heard and len(word) > 3
+    ]
     assert told == []
 
 

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 from docker import APIClient
-
-from runner.engines.docker import DockerEngine
-from runner.engines.engine import EngineOptions
-from runner.engines.ownership import owner_labels
+from fumehood.engines.docker import DockerEngine
+from fumehood.engines.engine import EngineOptions
+from fumehood.engines.ownership import owner_labels
 
 
 @pytest.fixture

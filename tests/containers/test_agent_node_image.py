@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from docker import APIClient
+from fumehood.core.errors import InputError
+from fumehood.engines.docker import DockerEngine
+from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec
+from fumehood.engines.images.agent_node import NAME, build_agent_node
 
-from runner.core.errors import InputError
-from runner.engines.docker import DockerEngine
-from runner.engines.docker_daemon import Daemon
-from runner.engines.engine import AgentKind, AgentSource, BoxSpec
-from runner.engines.images.agent_node import NAME, build_agent_node
 from tests.parts.folder_images import remove_images_from
 from tests.parts.npm import require_npm
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.docker
 
 MIB = 1024 * 1024
 AGENT = """\
-import { RawJson } from "glovebox-agent";
+import { RawJson } from "@fumehood/sdk";
 const one: RawJson = new RawJson("1.0");
 console.log(one.text);
 """
@@ -43,7 +43,9 @@ def reference() -> str:
         daemon.close()
 
 
-def test_it_is_not_built_twice_and_has_a_name_for_dockerfiles(reference: str, daemon: APIClient) -> None:
+def test_it_is_not_built_twice_and_has_a_name_for_dockerfiles(
+    reference: str, daemon: APIClient
+) -> None:
     said: list[str] = []
     connection = Daemon()
     daemon.remove_image(f"{NAME}:latest")
@@ -86,5 +88,7 @@ def test_a_wrong_type_is_said_with_its_line(
     with pytest.raises(InputError, match=r"docker build: .*agent.ts\(2,34\): error TS2345: "):
         docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(folder)))
     (folder / "agent.ts").unlink()
-    with pytest.raises(InputError, match=r"^docker build: COPY failed: .*agent\.ts: file does not exist$"):
+    with pytest.raises(
+        InputError, match=r"^docker build: COPY failed: .*agent\.ts: file does not exist$"
+    ):
         docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(folder)))

@@ -11,10 +11,9 @@ from tempfile import TemporaryFile
 
 import pytest
 from docker import APIClient
-
-from runner.engines.docker import DockerEngine
-from runner.engines.engine import AgentKind, AgentSource, BoxSpec, Image
-from runner.engines.images.agent_python import NAME, build_agent_python
+from fumehood.engines.docker import DockerEngine
+from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Image
+from fumehood.engines.images.agent_python import NAME, build_agent_python
 
 pytestmark = [pytest.mark.docker, pytest.mark.image]
 
@@ -58,7 +57,7 @@ def test_the_image_in_use_has_a_name_for_dockerfiles(
 
 
 def test_its_command_says_what_it_is(image: Image) -> None:
-    assert image.command == ("python3", "-m", "glovebox_agent", "run", "builtin:noop")
+    assert image.command == ("python3", "-m", "fumehood_agent", "run", "builtin:noop")
 
 
 def test_it_is_small(daemon: APIClient, image: Image) -> None:
@@ -71,18 +70,26 @@ def test_no_path_tells_of_the_harness(names: list[str]) -> None:
 
 
 def test_everything_python_imports_is_compiled(names: list[str]) -> None:
-    sources = [Path(name) for name in names if name.endswith(".py") and "/python3.11/" in f"/{name}"]
-    imported = [one for one in sources if not {"test", "tests", "site-packages", "config"} & set(one.parts)]
+    sources = [
+        Path(name) for name in names if name.endswith(".py") and "/python3.11/" in f"/{name}"
+    ]
+    imported = [
+        one for one in sources if not {"test", "tests", "site-packages", "config"} & set(one.parts)
+    ]
     compiled = {name for name in names if name.endswith(".cpython-311.pyc")}
     missing = [
-        one for one in imported if f"{one.parent}/__pycache__/{one.stem}.cpython-311.pyc" not in compiled
+        one
+        for one in imported
+        if f"{one.parent}/__pycache__/{one.stem}.cpython-311.pyc" not in compiled
     ]
     assert len(imported) > 500
     assert missing == []
 
 
-def test_importing_compiles_nothing(docker_engine: DockerEngine, image: Image, gloves: Path) -> None:
-    code = "import sys; import glovebox_agent; print(sys.version_info[:2], flush=True)"
+def test_importing_compiles_nothing(
+    docker_engine: DockerEngine, image: Image, gloves: Path
+) -> None:
+    code = "import sys; import fumehood_agent; print(sys.version_info[:2], flush=True)"
     command = ("python3", "-v", "-c", code)
     box = docker_engine.start(BoxSpec(image=replace(image, command=command), gloves=gloves))
     assert box.wait(60_000) is not None

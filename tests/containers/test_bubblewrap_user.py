@@ -15,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fumehood.core.errors import InfraError
+from fumehood.engines.bubblewrap import BubblewrapEngine
+from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Image
 
-from runner.core.errors import InfraError
-from runner.engines.bubblewrap import BubblewrapEngine
-from runner.engines.engine import AgentKind, AgentSource, BoxSpec, Image
 from tests.conformance.boxes import Listener
 
 pytestmark = pytest.mark.bubblewrap
@@ -31,8 +31,8 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 AS_ORDINARY_USER = """
 import json, sys
 from pathlib import Path
-from runner.engines.bubblewrap import BubblewrapEngine
-from runner.engines.engine import BoxSpec, Image
+from fumehood.engines.bubblewrap import BubblewrapEngine
+from fumehood.engines.engine import BoxSpec, Image
 engine = BubblewrapEngine()
 readiness = engine.check()
 assert readiness.ready, readiness.detail
@@ -53,9 +53,9 @@ try:
             import time; time.sleep(60)
         forks += 1
 except OSError: pass
-writable = [place for place in ('/', '/dev', '/usr', '/glovebox', '/tmp') if os.access(place, os.W_OK)]
+writable = [place for place in ('/', '/dev', '/usr', '/fumehood', '/tmp') if os.access(place, os.W_OK)]
 print(json.dumps({'uid': os.getuid(), 'caps': status.split('CapEff:')[1].split()[0], 'forks': forks,
-                  'gloves': os.listdir('/glovebox'), 'writable': writable}))
+                  'gloves': os.listdir('/fumehood'), 'writable': writable}))
 """
 
 
@@ -74,10 +74,17 @@ def python(engine: BubblewrapEngine) -> Image:
 def test_an_ordinary_user_gets_the_same_box(gloves: Path) -> None:
     (gloves / "there").write_text("")
     os.chown(gloves, ORDINARY_UID, ORDINARY_UID)
-    become = ["setpriv", "--reuid", str(ORDINARY_UID), "--regid", str(ORDINARY_UID), "--clear-groups"]
+    become = [
+        "setpriv",
+        "--reuid",
+        str(ORDINARY_UID),
+        "--regid",
+        str(ORDINARY_UID),
+        "--clear-groups",
+    ]
     with tempfile.TemporaryDirectory() as copy:  # The checkout may lie where only root can read.
         Path(copy).chmod(0o755)
-        shutil.copytree(ROOT / "runner", Path(copy, "runner"))
+        shutil.copytree(ROOT / "runner" / "fumehood", Path(copy, "fumehood"))
         done = subprocess.run(
             [*become, SYSTEM_PYTHON, "-B", "-c", AS_ORDINARY_USER, str(gloves), LOOK],
             check=False,
@@ -100,7 +107,7 @@ def test_an_ordinary_user_gets_the_same_box(gloves: Path) -> None:
 def test_a_box_started_by_root_is_nobody_to_the_host_too(
     engine: BubblewrapEngine, python: Image, gloves: Path
 ) -> None:
-    connect = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/glovebox/grpc.sock'); s.recv(1)"
+    connect = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/fumehood/grpc.sock'); s.recv(1)"
     with Listener(gloves) as listener:
         image = replace(python, command=("python3", "-c", connect))
         box = engine.start(BoxSpec(image=image, gloves=gloves))
@@ -112,9 +119,13 @@ def test_a_box_started_by_root_is_nobody_to_the_host_too(
     assert int.from_bytes(peer[4:8], sys.byteorder) == 65534
 
 
-def test_no_user_namespace_can_be_made_inside(engine: BubblewrapEngine, python: Image, gloves: Path) -> None:
+def test_no_user_namespace_can_be_made_inside(
+    engine: BubblewrapEngine, python: Image, gloves: Path
+) -> None:
     code = "import ctypes; print(ctypes.CDLL(None).unshare(0x10000000))"
-    box = engine.start(BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves))
+    box = engine.start(
+        BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves)
+    )
     assert box.wait(PATIENCE_MS) is not None
     assert box.close().stdout == b"-1\n"
 
@@ -122,18 +133,22 @@ def test_no_user_namespace_can_be_made_inside(engine: BubblewrapEngine, python: 
 def test_other_packages_of_this_host_are_not_there(
     engine: BubblewrapEngine, python: Image, gloves: Path
 ) -> None:
-    names = ("runner", "pytest", "docker", "pip", "snapshots", "glovebox_agent")
+    names = ("fumehood", "pytest", "docker", "pip", "fumehood_snapshots", "fumehood_agent")
     code = f"import importlib.util as u; print([name for name in {names} if u.find_spec(name)])"
-    box = engine.start(BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves))
+    box = engine.start(
+        BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves)
+    )
     assert box.wait(PATIENCE_MS) is not None
-    assert box.close().stdout == b"['glovebox_agent']\n"
+    assert box.close().stdout == b"['fumehood_agent']\n"
 
 
 def test_no_folder_of_the_host_is_named_in_a_command_line(
     engine: BubblewrapEngine, python: Image, gloves: Path
 ) -> None:
     code = "import glob; print([open(p).read() for p in glob.glob('/proc/[0-9]*/cmdline')])"
-    box = engine.start(BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves))
+    box = engine.start(
+        BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves)
+    )
     assert box.wait(PATIENCE_MS) is not None
     said = box.close().stdout.decode()
     assert "bwrap" in said
@@ -144,7 +159,9 @@ def test_no_folder_of_the_host_is_named_in_a_command_line(
 def test_a_view_that_cannot_be_built_is_our_failure_and_not_the_agents(
     engine: BubblewrapEngine, python: Image, tmp_path: Path
 ) -> None:
-    box = engine.start(BoxSpec(image=replace(python, command=("true",)), gloves=tmp_path / "not-there"))
+    box = engine.start(
+        BoxSpec(image=replace(python, command=("true",)), gloves=tmp_path / "not-there")
+    )
     with pytest.raises(InfraError, match="could not make the box"):
         box.wait(PATIENCE_MS)
     box.close()

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 from docker import APIClient
-
-from runner.core.errors import InputError
-from runner.engines.docker import DockerEngine
-from runner.engines.engine import AgentKind, AgentSource, Box, BoxSpec, Image, Limits
-from runner.engines.images.agent_python import NAME as AGENT_PYTHON
-from runner.engines.ownership import RUN
-from runner.engines.seccomp import docker_profile
+from fumehood.core.errors import InputError
+from fumehood.engines.docker import DockerEngine
+from fumehood.engines.engine import AgentKind, AgentSource, Box, BoxSpec, Image, Limits
+from fumehood.engines.images.agent_python import NAME as AGENT_PYTHON
+from fumehood.engines.ownership import RUN
+from fumehood.engines.seccomp import docker_profile
 
 pytestmark = [pytest.mark.docker, pytest.mark.image]
 
@@ -38,12 +37,16 @@ def remove_images(daemon: APIClient) -> Iterator[list[str]]:
 
 
 def containers_of(daemon: APIClient, labels: dict[str, str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = daemon.containers(all=True, filters={"label": f"{RUN}={labels[RUN]}"})
+    found: list[dict[str, Any]] = daemon.containers(
+        all=True, filters={"label": f"{RUN}={labels[RUN]}"}
+    )
     return found
 
 
 def run(engine: DockerEngine, image: Image, gloves: Path, *command: str) -> tuple[int, bytes]:
-    box = engine.start(BoxSpec(image=replace(image, command=command or image.command), gloves=gloves))
+    box = engine.start(
+        BoxSpec(image=replace(image, command=command or image.command), gloves=gloves)
+    )
     ended = box.wait(PATIENCE_MS)
     output = box.close()
     assert ended is not None
@@ -57,10 +60,16 @@ def write_agent(folder: Path, *lines: str) -> AgentSource:
 
 
 def test_a_box_is_hardened_in_every_setting(
-    docker_engine: DockerEngine, daemon: APIClient, python: Image, gloves: Path, labels: dict[str, str]
+    docker_engine: DockerEngine,
+    daemon: APIClient,
+    python: Image,
+    gloves: Path,
+    labels: dict[str, str],
 ) -> None:
     image = replace(python, command=("python3", "-c", SLEEP))
-    limits = Limits(memory_bytes=64 << 20, cpus=0.5, processes=20, file_bytes=1 << 20, open_files=50)
+    limits = Limits(
+        memory_bytes=64 << 20, cpus=0.5, processes=20, file_bytes=1 << 20, open_files=50
+    )
     box = docker_engine.start(BoxSpec(image=image, gloves=gloves, limits=limits, labels=labels))
     try:
         [container] = containers_of(daemon, labels)
@@ -84,20 +93,28 @@ def test_a_box_is_hardened_in_every_setting(
         ("core", 0),
         ("msgqueue", 0),
     }
-    assert [(one["Destination"], one["RW"]) for one in seen["Mounts"]] == [("/glovebox", False)]
-    assert host["Tmpfs"] == {"/tmp": "rw,noexec,nosuid,nodev,mode=1777,size=67108864,nr_inodes=16384"}
+    assert [(one["Destination"], one["RW"]) for one in seen["Mounts"]] == [("/fumehood", False)]
+    assert host["Tmpfs"] == {
+        "/tmp": "rw,noexec,nosuid,nodev,mode=1777,size=67108864,nr_inodes=16384"
+    }
     assert host["LogConfig"]["Type"] == "none"
     assert (config["User"], config["Hostname"]) == ("65534:65534", "localhost")
 
 
-def test_an_image_that_names_nothing_to_run_is_no_agent(docker_engine: DockerEngine, tmp_path: Path) -> None:
+def test_an_image_that_names_nothing_to_run_is_no_agent(
+    docker_engine: DockerEngine, tmp_path: Path
+) -> None:
     (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
     with pytest.raises(InputError, match="names nothing to run; give it a CMD or an ENTRYPOINT"):
         docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(tmp_path)))
 
 
 def test_closing_leaves_no_container(
-    docker_engine: DockerEngine, daemon: APIClient, python: Image, gloves: Path, labels: dict[str, str]
+    docker_engine: DockerEngine,
+    daemon: APIClient,
+    python: Image,
+    gloves: Path,
+    labels: dict[str, str],
 ) -> None:
     def start() -> Box:
         image = replace(python, command=("python3", "-c", SLEEP))
@@ -111,7 +128,11 @@ def test_closing_leaves_no_container(
 
 
 def test_a_box_that_cannot_start_leaves_no_container(
-    docker_engine: DockerEngine, daemon: APIClient, python: Image, gloves: Path, labels: dict[str, str]
+    docker_engine: DockerEngine,
+    daemon: APIClient,
+    python: Image,
+    gloves: Path,
+    labels: dict[str, str],
 ) -> None:
     with pytest.raises(InputError, match="nowhere"):
         docker_engine.start(
@@ -178,13 +199,19 @@ def test_a_folder_without_a_dockerfile_is_the_users_to_mend(
 def test_an_image_without_a_command_is_the_users_to_mend(
     docker_engine: DockerEngine, tmp_path: Path, remove_images: list[str]
 ) -> None:
-    with pytest.raises(InputError, match="names nothing to run; give it a CMD or an ENTRYPOINT") as raised:
+    with pytest.raises(
+        InputError, match="names nothing to run; give it a CMD or an ENTRYPOINT"
+    ) as raised:
         docker_engine.prepare(write_agent(tmp_path, "ENTRYPOINT []", "CMD []"))
     remove_images.append(str(raised.value).split("'")[1])
 
 
 def test_what_an_image_asks_for_is_not_given(
-    docker_engine: DockerEngine, daemon: APIClient, gloves: Path, tmp_path: Path, remove_images: list[str]
+    docker_engine: DockerEngine,
+    daemon: APIClient,
+    gloves: Path,
+    tmp_path: Path,
+    remove_images: list[str],
 ) -> None:
     """A volume would be a way to fill the disk, a health check a second process, a user a way up."""
     look = (

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from docker import APIClient
+from fumehood.core.errors import InfraError, InputError
+from fumehood.engines import docker_daemon
+from fumehood.engines.docker import DockerEngine
+from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, EngineOptions
+from fumehood.engines.ownership import RUN
+from fumehood.engines.table import choose_engine
 
-from runner.core.errors import InfraError, InputError
-from runner.engines import docker_daemon
-from runner.engines.docker import DockerEngine
-from runner.engines.engine import AgentKind, AgentSource, BoxSpec, EngineOptions
-from runner.engines.ownership import RUN
-from runner.engines.table import choose_engine
 from tests.containers.docker_proxy import DockerProxy
 
 pytestmark = [pytest.mark.docker, pytest.mark.image]
@@ -35,7 +35,9 @@ def proxy(gloves: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DockerProxy
 
 def spec_of(engine: DockerEngine, gloves: Path, labels: dict[str, str], code: str) -> BoxSpec:
     image = engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
-    return BoxSpec(image=replace(image, command=("python3", "-c", code)), gloves=gloves, labels=labels)
+    return BoxSpec(
+        image=replace(image, command=("python3", "-c", code)), gloves=gloves, labels=labels
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,9 @@ def test_an_engine_that_does_not_answer_is_not_waited_for(
         assert not DockerEngine(EngineOptions()).check().ready
 
 
-def test_an_engine_on_another_machine_cannot_share_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_on_another_machine_cannot_share_a_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2375")
     readiness = DockerEngine(EngineOptions()).check()
     assert not readiness.ready
@@ -112,7 +116,9 @@ def test_an_unknown_runtime_is_named_with_those_there_are() -> None:
 def test_making_an_engine_asks_nothing_and_imports_no_client() -> None:
     """Listing engines must be quick, and work where there is none."""
     code = (
-        "import sys; import runner.engines.table; assert 'docker' not in sys.modules;"
-        "from runner.engines.bubblewrap import BubblewrapEngine; assert 'docker' not in sys.modules"
+        "import sys; import fumehood.engines.table; assert 'docker' not in sys.modules;"
+        "from fumehood.engines.bubblewrap import BubblewrapEngine; assert 'docker' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "DOCKER_HOST": "unix:///no"})
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "DOCKER_HOST": "unix:///no"}
+    )

@@ -12,15 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fumehood.engines.bubblewrap import BubblewrapEngine
+from fumehood.engines.docker import DockerEngine
+from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Image, Mount
+from fumehood.engines.images.helper import build_helper
+from fumehood.gateway.settings import GatewaySettings, Upstream
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 
-from runner.engines.bubblewrap import BubblewrapEngine
-from runner.engines.docker import DockerEngine
-from runner.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Image, Mount
-from runner.engines.images.helper import build_helper
-from runner.gateway.settings import GatewaySettings, Upstream
-from runner.orchestrator.service_pool import HttpOffer, ServicePool
-from runner.testing.scripted_models import AskedOfModel, ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply, ToolUse
 from tests.architecture.project import ROOT
 from tests.parts.listening import Listened, listening
 from tests.parts.specs import episode_spec
@@ -29,7 +29,7 @@ AGENTS = ROOT / "sandbox_images" / "agents"
 ANSWER = "The tier is basic."
 PATIENCE_MS = 120_000
 FETCH_TIMEOUT_S = 300
-IN_BOX = ("/glovebox/bin/glovebox", "run", "--port", "4141", "--")
+IN_BOX = ("/fumehood/bin/fumehood", "run", "--port", "4141", "--")
 TOOLS = ("get_account", "close_account", "submit")
 
 
@@ -40,7 +40,7 @@ def looks_once(asked: AskedOfModel) -> ScriptedReply:
     has_looked = "basic" in heard
     if offered == ["bash"]:
         ends = f"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && echo '{ANSWER}'"
-        looks = """/glovebox/bin/glovebox call get_account '{"id": "ax1"}'"""
+        looks = """/fumehood/bin/fumehood call get_account '{"id": "ax1"}'"""
         return ScriptedReply(tools=(ToolUse("bash", {"command": ends if has_looked else looks}),))
     if has_looked and "final_answer" in offered:
         return ScriptedReply(tools=(ToolUse("final_answer", {"answer": ANSWER}),))
@@ -57,7 +57,9 @@ def models() -> Iterator[ScriptedModels]:
 
 @pytest.fixture
 def episode(models: ScriptedModels) -> Iterator[Listened]:
-    upstream = Upstream(name="scripted", address=models.address, models=("some-model",), key="secret")
+    upstream = Upstream(
+        name="scripted", address=models.address, models=("some-model",), key="secret"
+    )
     offer = HttpOffer(build_helper(lambda _: None), GatewaySettings(upstreams=(upstream,)))
     with (
         ServicePool(1, offer) as pool,
@@ -74,7 +76,9 @@ def fetched(name: str) -> Path:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "packages").is_dir():
-            subprocess.run([ROOT / "scripts" / "agent-packages", name], check=True, timeout=FETCH_TIMEOUT_S)
+            subprocess.run(
+                [ROOT / "scripts" / "agent-packages", name], check=True, timeout=FETCH_TIMEOUT_S
+            )
     except subprocess.CalledProcessError:
         if os.environ.get("CI"):
             raise
@@ -118,7 +122,11 @@ def offered_first(models: ScriptedModels) -> str:
     ],
 )
 def test_it_finds_its_model_and_its_tools(
-    docker_engine: DockerEngine, models: ScriptedModels, episode: Listened, name: str, words: tuple[str, ...]
+    docker_engine: DockerEngine,
+    models: ScriptedModels,
+    episode: Listened,
+    name: str,
+    words: tuple[str, ...],
 ) -> None:
     image = docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(fetched(name))))
     command = (*image.command[: len(image.command) - len(words)], *words)
@@ -134,7 +142,7 @@ def test_an_agent_with_nothing_but_a_shell_finds_them_too(
 ) -> None:
     image = docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(fetched("mini-swe-agent"))))
     works(docker_engine, image, episode)
-    assert "glovebox tools" in json.dumps(models.asked[0].request["messages"])
+    assert "fumehood tools" in json.dumps(models.asked[0].request["messages"])
 
 
 def mcp_client(transport: str) -> Image:
@@ -152,7 +160,12 @@ def continue_cli(dialect: str) -> Image:
         Mount(packages, "/continue/node_modules"),
         Mount(folder / "agent.mjs", "/continue/agent.mjs"),
     )
-    command = (*IN_BOX, f"/continue/node_modules/{node.name}/bin/node", "/continue/agent.mjs", dialect)
+    command = (
+        *IN_BOX,
+        f"/continue/node_modules/{node.name}/bin/node",
+        "/continue/agent.mjs",
+        dialect,
+    )
     settings = {"CONTINUE_GLOBAL_DIR": "/tmp/continue", "CONTINUE_CLI_ENABLE_TELEMETRY": "0"}
     return Image("", "", command, mounts, settings)
 
@@ -160,7 +173,12 @@ def continue_cli(dialect: str) -> Image:
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize(
     ("made_of", "word"),
-    [(mcp_client, "stdio"), (mcp_client, "http"), (continue_cli, "openai"), (continue_cli, "anthropic")],
+    [
+        (mcp_client, "stdio"),
+        (mcp_client, "http"),
+        (continue_cli, "openai"),
+        (continue_cli, "anthropic"),
+    ],
 )
 def test_it_needs_no_image(
     models: ScriptedModels, episode: Listened, made_of: Callable[[str], Image], word: str

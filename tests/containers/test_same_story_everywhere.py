@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SAMPLE = Path(__file__).parents[2] / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+SAMPLE = Path(__file__).parents[2] / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 EVERY = 5
 
 ENGINES = [
@@ -31,10 +31,22 @@ def some_tasks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _run(tasks: Path, out: Path, engine: str, workers: int) -> dict[str, object]:
     agents = ["-a", "policy_aware", "-a", "instruction_parser"]
     name, _, runtime = engine.partition("/")
-    command = [sys.executable, "-m", "runner", "run", str(tasks), *agents, "--engine", name]
+    command = [sys.executable, "-m", "fumehood", "run", str(tasks), *agents, "--engine", name]
     command += ["--runtime", runtime] if runtime else []
-    options = ["--service-workers", str(workers), "-j", "4", "--seed", "7", "--out", str(out), "--json"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=300, check=False)
+    options = [
+        "--service-workers",
+        str(workers),
+        "-j",
+        "4",
+        "--seed",
+        "7",
+        "--out",
+        str(out),
+        "--json",
+    ]
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr
     report: dict[str, object] = json.loads(done.stdout)
     return report
@@ -59,7 +71,9 @@ def test_two_runs_of_one_seed_tell_the_same_story(
 
 
 def test_another_seed_is_another_run(some_tasks: Path, story: object, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "runner", "run", str(some_tasks), "-a", "policy_aware"]
+    command = [sys.executable, "-m", "fumehood", "run", str(some_tasks), "-a", "policy_aware"]
     options = ["--engine", "process", "--seed", "8", "--out", str(tmp_path / "run"), "--json"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, timeout=300, check=True
+    )
     assert json.loads(done.stdout)["trace_digest"] != story

@@ -9,20 +9,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from glovebox_agent.seat import Value
-from glovebox_agent.session import Session
+from fumehood.service.confinement import SERVICE_UID
+from fumehood.wire.control_client import ControlClient
+from fumehood.wire.ports import Opened
+from fumehood_agent.seat import Value
+from fumehood_agent.session import Session
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
-from runner.service.confinement import SERVICE_UID
-from runner.wire.control_client import ControlClient
-from runner.wire.ports import Opened
 from tests.architecture.project import ROOT
 from tests.parts.specs import episode_spec
 
 pytestmark = [pytest.mark.docker, pytest.mark.image]
 
-IMAGE = "glovebox/service:tested"
+IMAGE = "fumehood/service:tested"
 BUILD_TIMEOUT_S = 120
 ANSWER_TIMEOUT_S = 30.0
 
@@ -69,7 +69,9 @@ def client(container: DockerContainer, sockets: Path) -> Iterator[ControlClient]
 
 
 def test_an_episode_is_played_in_it(client: ControlClient) -> None:
-    spec = episode_spec({"fault_type": "timeout", "trigger": {"on_nth_call": 1}}, episode_id="in-a-container")
+    spec = episode_spec(
+        {"fault_type": "timeout", "trigger": {"on_nth_call": 1}}, episode_id="in-a-container"
+    )
     messages = client.open_episode(spec)
     opened = next(messages)
     assert isinstance(opened, Opened)
@@ -80,8 +82,10 @@ def test_an_episode_is_played_in_it(client: ControlClient) -> None:
 
 
 def test_it_holds_nothing_that_knows_a_right_answer(container: DockerContainer) -> None:
-    looks = "print(os.getuid(), os.listdir('/service/runner'), os.listdir('/service/runner/core'))"
+    looks = "print(os.getuid(), os.listdir('/service/runner'), os.listdir('/service/runner/fumehood/core'))"
     said = container.exec(["python3", "-c", f"import os; {looks}"]).output.decode()
     assert said.startswith(f"{SERVICE_UID} ")
     assert "gold.py" not in said
-    assert not {"scorers", "benchmarks", "engines", "orchestrator"} & set(said.replace("'", " ").split())
+    assert not {"scorers", "benchmarks", "engines", "orchestrator"} & set(
+        said.replace("'", " ").split()
+    )

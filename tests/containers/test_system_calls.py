@@ -14,11 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from runner.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Limits
-from runner.engines.seccomp import docker_profile, filter_program
-from runner.engines.system_calls import ALLOWED, CONDITIONS, REFUSED
-from runner.engines.table import choose_engine
+from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Limits
+from fumehood.engines.seccomp import docker_profile, filter_program
+from fumehood.engines.system_calls import ALLOWED, CONDITIONS, REFUSED
+from fumehood.engines.table import choose_engine
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """AUDIT_ARCH_* of linux/audit.h."""
@@ -26,7 +25,14 @@ ENGINES = [
     pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
     pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
 ]
-PTRACE, KEYCTL, UNSHARE, USERFAULTFD, IO_URING_SETUP, CLONE3 = NUMBERS = 101, 250, 272, 323, 425, 435
+PTRACE, KEYCTL, UNSHARE, USERFAULTFD, IO_URING_SETUP, CLONE3 = NUMBERS = (
+    101,
+    250,
+    272,
+    323,
+    425,
+    435,
+)
 """On x86-64."""
 PATIENCE_MS = 60_000
 
@@ -79,7 +85,9 @@ def gloves() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _run(engine: Engine, gloves: Path, *command: str, limits: Limits | None = None) -> tuple[int, str]:
+def _run(
+    engine: Engine, gloves: Path, *command: str, limits: Limits | None = None
+) -> tuple[int, str]:
     image = replace(engine.prepare(AgentSource(AgentKind.BUILTIN, "noop")), command=command)
     box = engine.start(BoxSpec(image=image, gloves=gloves, limits=limits or Limits()))
     ended = box.wait(PATIENCE_MS)

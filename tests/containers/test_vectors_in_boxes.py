@@ -18,9 +18,20 @@ ENGINES = [
 
 
 def _replay(files: list[Path], engine: str, every: int) -> dict[str, object]:
-    command = [sys.executable, "-m", "runner", "vectors", *map(str, files), "--via", "box", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "fumehood",
+        "vectors",
+        *map(str, files),
+        "--via",
+        "box",
+        "--json",
+    ]
     options = ["--engine", engine, "--every", str(every), "--concurrency", "4"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        [*command, *options], capture_output=True, text=True, timeout=600, check=False
+    )
     assert done.returncode in (0, 1), done.stderr
     report: dict[str, object] = json.loads(done.stdout)
     return report

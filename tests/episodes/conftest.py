@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
-from runner.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.service_pool import ServicePool
 
 
 @pytest.fixture(scope="session")

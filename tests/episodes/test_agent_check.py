@@ -1,4 +1,4 @@
-"""`glovebox agent`: what it writes works, and what it checks is seen from outside."""
+"""`fumehood agent`: what it writes works, and what it checks is seen from outside."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from fumehood.agent_check.check import Check, Finding, Verdict
+from fumehood.agent_check.condition import load_conditions
+from fumehood.agent_check.init import languages, lay_out, next_commands
+from fumehood.core.errors import InputError
+from fumehood.engines.engine import EngineOptions
+from fumehood.engines.process import ProcessEngine
+from fumehood.orchestrator.agents import name_agents
+from fumehood.orchestrator.service_pool import ServicePool
 
-from runner.agents.check import Check, Finding, Verdict
-from runner.agents.condition import load_conditions
-from runner.agents.init import languages, lay_out, next_commands
-from runner.core.errors import InputError
-from runner.engines.engine import EngineOptions
-from runner.engines.process import ProcessEngine
-from runner.orchestrator.agents import name_agents
-from runner.orchestrator.service_pool import ServicePool
-from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.commands import fumehood, fumehood_json
 
 AGENTS = Path(__file__).parent / "agents"
 INTERPRETER = Path(__file__).parents[1] / "conformance" / "agents" / "python"
@@ -49,12 +49,16 @@ def look(pool: ServicePool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
 @pytest.mark.parametrize(
     ("agent", "condition", "detail"),
     [
-        ("clumsy_agents:FallsOverFailures", "denied", "it ended with exit status 1: AttributeError"),
+        (
+            "clumsy_agents:FallsOverFailures",
+            "denied",
+            "it ended with exit status 1: AttributeError",
+        ),
         ("clumsy_agents:AnswersAtLength", "big_result", "refused, too_large: "),
         (
             "clumsy_agents:MissesTheEnd",
             "budget_end",
-            "it ended with exit status 1: glovebox_agent.errors.Ended",
+            "it ended with exit status 1: fumehood_agent.errors.Ended",
         ),
         ("clumsy_agents:SendsRubbish", "plain", "1 of its messages were refused (malformed)"),
         ("bad_agents:ExitsEarly", "plain", "it ended without submitting or giving up"),
@@ -62,7 +66,9 @@ def look(pool: ServicePool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
         ("bad_agents:PrintsOneGigabyte", "plain", "it printed 1048576000 bytes on standard output"),
     ],
 )
-def test_what_an_agent_should_not_do_is_named(look: Look, agent: str, condition: str, detail: str) -> None:
+def test_what_an_agent_should_not_do_is_named(
+    look: Look, agent: str, condition: str, detail: str
+) -> None:
     (finding,) = look(agent, condition)
     assert finding.verdict is Verdict.FAILS
     assert detail in finding.detail
@@ -95,18 +101,20 @@ def test_what_an_agent_did_not_bring_about_is_not_called_proven(look: Look) -> N
 
 
 def test_a_name_that_there_is_not_is_answered_with_those_that_there_are(look: Look) -> None:
-    with pytest.raises(InputError, match="nothing to check is called 'plane'; there are: plain, timeout"):
+    with pytest.raises(
+        InputError, match="nothing to check is called 'plane'; there are: plain, timeout"
+    ):
         look("noop", "plane")
 
 
 @pytest.mark.parametrize("wall_time_s", ["nan", "-1"])
 def test_a_time_that_is_none_is_refused(wall_time_s: str) -> None:
-    assert glovebox("agent", "check", "noop", f"--wall-time-s={wall_time_s}", status=2) == ""
+    assert fumehood("agent", "check", "noop", f"--wall-time-s={wall_time_s}", status=2) == ""
 
 
 def test_an_agent_that_asks_a_model_is_answered_by_a_stand_in() -> None:
     words = ("--engine", "process", "--only", "turns", "--only", "budget_end", "--json")
-    told = glovebox_json("agent", "check", "react", *words)
+    told = fumehood_json("agent", "check", "react", *words)
     assert [finding["detail"] for finding in told["findings"]] == [
         "finished, 6 calls",
         "out_of_budget(calls), 2 calls",
@@ -117,20 +125,22 @@ def test_an_agent_that_asks_a_model_is_answered_by_a_stand_in() -> None:
 def test_the_python_template_comes_through_everything_in_a_box(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    glovebox("agent", "init", "--language", "python", str(tmp_path / "mine"))
+    fumehood("agent", "init", "--language", "python", str(tmp_path / "mine"))
     monkeypatch.chdir(tmp_path / "mine")
     for folder in (tmp_path, tmp_path / "mine"):
         folder.chmod(0o755)
-    printed = glovebox("agent", "check", "agent:Agent", "--engine", "bubblewrap")
+    printed = fumehood("agent", "check", "agent:Agent", "--engine", "bubblewrap")
     lines = printed.splitlines()
-    assert [line.split()[:2] for line in lines[:-1]] == [["ok", one.name] for one in load_conditions()]
+    assert [line.split()[:2] for line in lines[:-1]] == [
+        ["ok", one.name] for one in load_conditions()
+    ]
     assert lines[-1] == f"{len(load_conditions())} of {len(load_conditions())} held, 0 failed"
 
 
 def test_a_failure_is_told_as_json_and_by_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(AGENTS)
     words = ("--engine", "process", "--i-trust-this-agent", "--only", "denied", "--json")
-    told = glovebox_json("agent", "check", "clumsy_agents:FallsOverFailures", *words, status=1)
+    told = fumehood_json("agent", "check", "clumsy_agents:FallsOverFailures", *words, status=1)
     (finding,) = told["findings"]
     assert (told["failed"], finding["name"], finding["verdict"]) == (1, "denied", "failed")
 
@@ -140,10 +150,10 @@ def test_an_agent_that_carries_scripts_out_is_held_to_every_observation(
 ) -> None:
     monkeypatch.chdir(AGENTS)
     words = ("--scripts", "--engine", "process", "--i-trust-this-agent", "--only", "values")
-    told = glovebox_json("agent", "check", "clumsy_agents:Lingers", *words, "--json", status=1)
+    told = fumehood_json("agent", "check", "clumsy_agents:Lingers", *words, "--json", status=1)
     assert "it did not print one line with a JSON list" in told["findings"][0]["detail"]
     monkeypatch.chdir(INTERPRETER)
-    assert glovebox("agent", "check", "agent:Scripted", *words).endswith("1 of 1 held, 0 failed\n")
+    assert fumehood("agent", "check", "agent:Scripted", *words).endswith("1 of 1 held, 0 failed\n")
 
 
 @pytest.mark.parametrize("language", languages())
@@ -152,8 +162,8 @@ def test_every_template_says_how_to_go_on(language: str, tmp_path: Path) -> None
     assert {"Dockerfile", "README.md", "tasks.jsonl", ".dockerignore"} <= set(files)
     assert any(file.startswith("test") and file != "tasks.jsonl" for file in files)
     commands = next_commands(language)
-    assert any(command.startswith("glovebox agent check") for command in commands)
-    assert any(command.startswith("glovebox run tasks.jsonl") for command in commands)
+    assert any(command.startswith("fumehood agent check") for command in commands)
+    assert any(command.startswith("fumehood run tasks.jsonl") for command in commands)
 
 
 def test_nothing_that_is_there_is_overwritten(tmp_path: Path) -> None:
@@ -165,5 +175,5 @@ def test_nothing_that_is_there_is_overwritten(tmp_path: Path) -> None:
 
 def test_the_task_that_comes_along_is_proven(tmp_path: Path) -> None:
     lay_out("python", tmp_path)
-    told = json.loads(glovebox("suite", "validate", str(tmp_path / "tasks.jsonl"), "--json"))
+    told = json.loads(fumehood("suite", "validate", str(tmp_path / "tasks.jsonl"), "--json"))
     assert (told["tasks"], told["oracles_proven"]) == (1, 1)

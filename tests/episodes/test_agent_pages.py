@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fumehood.agent_check.condition import load_conditions
+from fumehood.agent_check.init import languages
 
-from runner.agents.condition import load_conditions
-from runner.agents.init import languages
 from tests.architecture.project import ROOT
 from tests.parts.folder_images import remove_images_from
 
@@ -87,7 +87,7 @@ def test_a_newcomer_gets_to_a_judged_agent(page: Path, desk: Path) -> None:
 def test_a_page_leads_from_nothing_to_a_result(page: Path) -> None:
     commands = script(page.read_text(encoding="utf-8"))
     steps = ["agent init", "agent check", "run tasks.jsonl", "show runs/first"]
-    places = [commands.find(f"glovebox {step}") for step in steps]
+    places = [commands.find(f"fumehood {step}") for step in steps]
     assert -1 not in places
     assert places == sorted(places)
 

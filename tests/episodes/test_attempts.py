@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.core.errors import InputError
+from fumehood.core.gold import Gold
+from fumehood.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome, TimedOut
+from fumehood.core.task import Case
+from fumehood.engines.engine import ExitReason, Image, Limits
+from fumehood.engines.process import ProcessEngine
+from fumehood.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
+from fumehood.orchestrator.judge import judge
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.orchestrator.service_pool import ServicePool
 
-from runner.core.errors import InputError
-from runner.core.gold import Gold
-from runner.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome, TimedOut
-from runner.core.task import Case
-from runner.engines.engine import ExitReason, Image, Limits
-from runner.engines.process import ProcessEngine
-from runner.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
-from runner.orchestrator.judge import judge
-from runner.orchestrator.plan import PlannedEpisode
-from runner.orchestrator.service_pool import ServicePool
 from tests.parts.listening import wait_until
 from tests.parts.specs import episode_spec
 from tests.parts.tasks import crud_task
 
 CONNECTED = """
 import os, pathlib, time
-from glovebox_agent import Session
+from fumehood_agent import Session
 session = Session()
 print(os.getpid(), flush=True)
 """
@@ -41,7 +41,7 @@ HANGS = CONNECTED + "time.sleep(600)"
 SUBMITS_AND_STAYS = CONNECTED + "session.submit('done'); time.sleep(600)"
 NEVER_STOPS = CONNECTED + "[session.call('get_account', {'id': 'ax1'}) for _ in range(10**9)]"
 CREATES_A_JOB = """
-from glovebox_agent import Session
+from fumehood_agent import Session
 session = Session()
 try:
     session.call('create_job', {'name': 'a', 'cron': '* * * * *', 'command': 'c'})
@@ -71,7 +71,9 @@ def planned(*, wall_ms: int = 20_000, **change: Any) -> PlannedEpisode:
     return PlannedEpisode("agent", Case(task, gold), 0, 1)
 
 
-def attempted(episode: PlannedEpisode, code: str, engine: ProcessEngine, pool: ServicePool) -> Attempt:
+def attempted(
+    episode: PlannedEpisode, code: str, engine: ProcessEngine, pool: ServicePool
+) -> Attempt:
     plan = BoxPlan(image=Image("", "", (sys.executable, "-c", code)), limits=Limits())
     return attempt_episode(episode.to_spec(1000), engine, plan, pool)
 
@@ -122,14 +124,18 @@ def test_an_agent_that_hangs_is_stopped_when_its_time_is_over(
     assert nothing_is_open(pool)
 
 
-def test_an_agent_that_never_stops_calling_is_stopped_too(engine: ProcessEngine, pool: ServicePool) -> None:
+def test_an_agent_that_never_stops_calling_is_stopped_too(
+    engine: ProcessEngine, pool: ServicePool
+) -> None:
     episode = planned(wall_ms=1500)
     attempt = attempted(episode, NEVER_STOPS, engine, pool)
     assert outcome_of(episode, attempt) == TimedOut(1500)
     assert nothing_is_open(pool)
 
 
-def test_an_agent_that_stays_after_its_work_is_sent_away(engine: ProcessEngine, pool: ServicePool) -> None:
+def test_an_agent_that_stays_after_its_work_is_sent_away(
+    engine: ProcessEngine, pool: ServicePool
+) -> None:
     episode = planned(wall_ms=60_000)
     attempt = attempted(episode, SUBMITS_AND_STAYS, engine, pool)
     assert outcome_of(episode, attempt) == Finished("done")

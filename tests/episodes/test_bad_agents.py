@@ -9,9 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from runner.engines.engine import EngineOptions
-from runner.engines.table import ENGINES
+from fumehood.engines.engine import EngineOptions
+from fumehood.engines.table import ENGINES
 
 AGENTS = Path(__file__).parent / "agents"
 
@@ -27,9 +26,11 @@ BAD_AGENTS = {
 }
 
 
-def _glovebox(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "runner", *arguments]
-    return subprocess.run(command, cwd=AGENTS, capture_output=True, text=True, timeout=120, check=False)
+def _fumehood(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "fumehood", *arguments]
+    return subprocess.run(
+        command, cwd=AGENTS, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,9 @@ def engine() -> str:
 
 @pytest.fixture(scope="module")
 def one_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    sample = Path(__file__).parents[2] / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+    sample = (
+        Path(__file__).parents[2] / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
+    )
     path = tmp_path_factory.mktemp("suite") / "one.jsonl"
     path.write_text(sample.read_text(encoding="utf-8").split("\n", 1)[0] + "\n", encoding="utf-8")
     return path
@@ -59,10 +62,19 @@ def test_a_bad_agent_costs_one_clear_line_and_status_2(
 ) -> None:
     out = tmp_path / "run"
     wall_s = "6" if agent == "bad_agents:Hangs" else "60"
-    done = _glovebox(
-        "run", str(one_task), "-a", agent, "--engine", engine, "--wall-time-s", wall_s, "--out", str(out)
+    done = _fumehood(
+        "run",
+        str(one_task),
+        "-a",
+        agent,
+        "--engine",
+        engine,
+        "--wall-time-s",
+        wall_s,
+        "--out",
+        str(out),
     )
-    lines = [line for line in done.stderr.splitlines() if line.startswith("glovebox:")]
+    lines = [line for line in done.stderr.splitlines() if line.startswith("fumehood:")]
     assert done.returncode == 2, done.stderr
     assert len(lines) == 1, done.stderr
     assert BAD_AGENTS[agent] in lines[0]
@@ -92,9 +104,11 @@ BAD_INPUT = {
 
 
 @pytest.mark.parametrize("arguments", BAD_INPUT, ids=" ".join)
-def test_bad_input_costs_one_clear_line_and_status_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_bad_input_costs_one_clear_line_and_status_2(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
     out = ("--out", str(tmp_path / "run")) if arguments[0] == "run" else ()
-    done = _glovebox(*arguments, *out)
+    done = _fumehood(*arguments, *out)
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert BAD_INPUT[arguments] in done.stderr
@@ -103,7 +117,7 @@ def test_bad_input_costs_one_clear_line_and_status_2(arguments: tuple[str, ...],
 
 
 def test_a_missing_image_is_named(tmp_path: Path) -> None:
-    done = _glovebox("run", "sample", "-a", "no-such-image:1", "--out", str(tmp_path / "run"))
+    done = _fumehood("run", "sample", "-a", "no-such-image:1", "--out", str(tmp_path / "run"))
     assert done.returncode == 2, done.stderr
     assert "no-such-image:1" in done.stderr
 
@@ -119,22 +133,26 @@ def test_a_missing_image_is_named(tmp_path: Path) -> None:
         "suite: sample\nagents: [noop]\nlimits: {memory: 3}\n": "unknown key limits.memory; did you mean",
     }.items(),
 )
-def test_bad_yaml_is_named_with_file_and_line_or_key(text: str, complaint: str, tmp_path: Path) -> None:
+def test_bad_yaml_is_named_with_file_and_line_or_key(
+    text: str, complaint: str, tmp_path: Path
+) -> None:
     config = tmp_path / "run.yaml"
     config.write_text(text, encoding="utf-8")
-    done = _glovebox("run", "--config", str(config), "--out", str(tmp_path / "run"))
+    done = _fumehood("run", "--config", str(config), "--out", str(tmp_path / "run"))
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert complaint in done.stderr
 
 
-def test_a_bad_task_record_is_named_with_file_line_and_field(one_task: Path, tmp_path: Path) -> None:
+def test_a_bad_task_record_is_named_with_file_line_and_field(
+    one_task: Path, tmp_path: Path
+) -> None:
     good = one_task.read_text(encoding="utf-8")
     record = json.loads(good)
     record["task_id"], record["budget"]["steps"] = "another", "many"
     path = tmp_path / "tasks.jsonl"
     path.write_text(good + json.dumps(record) + "\n", encoding="utf-8")
-    done = _glovebox("run", str(path), "-a", "noop", "--out", str(tmp_path / "run"))
+    done = _fumehood("run", str(path), "-a", "noop", "--out", str(tmp_path / "run"))
     assert done.returncode == 2, done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
     assert f"{path}:2" in done.stderr

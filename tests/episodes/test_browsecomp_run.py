@@ -6,19 +6,19 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from fumehood.benchmarks.table import load_suite
+from fumehood.cli.report import report
+from fumehood.core.outcome import Finished
+from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.rescore import rescore
+from fumehood.records.run_folder import RunFolder
 
-from runner.benchmarks.table import load_suite
-from runner.cli.report import report
-from runner.core.outcome import Finished
-from runner.orchestrator.config import run_config
-from runner.orchestrator.rescore import rescore
-from runner.records.run_folder import RunFolder
 from tests.parts.browsecomp import QUESTIONS, write_plus
 from tests.parts.folders import short_folder
 from tests.parts.libraries import play
 
 CHATTY = '''"""Prints what it is asked, and answers with it."""
-from glovebox_agent import Answer
+from fumehood_agent import Answer
 
 class Chatty:
     def reset(self): pass

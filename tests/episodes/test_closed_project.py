@@ -11,32 +11,52 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from glovebox_agent.seat import Failure
-from glovebox_agent.session import Session
+from fumehood.harness_modes.table import PROFILES
+from fumehood.orchestrator.service_pool import START_TIMEOUT_S
+from fumehood.wire.control_client import ControlClient
+from fumehood.wire.ports import Opened
+from fumehood_agent.seat import Failure
+from fumehood_agent.session import Session
 
-from runner.orchestrator.service_pool import START_TIMEOUT_S
-from runner.profiles.table import PROFILES
-from runner.wire.control_client import ControlClient
-from runner.wire.ports import Opened
 from tests.architecture.project import ROOT
 from tests.conformance.worlds.examples import EXAMPLES
 from tests.parts.folders import short_folder
 from tests.parts.specs import episode_spec
 
 EVERY_FAULT = [
-    {"fault_type": name} for name in ("adversarial_error", "authz", "rate_limit", "schema_drift", "timeout")
+    {"fault_type": name}
+    for name in ("adversarial_error", "authz", "rate_limit", "schema_drift", "timeout")
 ]
 
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[ControlClient]:
     with tempfile.TemporaryDirectory() as closed, short_folder() as sockets:
-        for name in ("runner", "snapshots", "proto"):
-            shutil.copytree(ROOT / name, f"{closed}/{name}", ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("runner", "snapshots", "agent_sdk/python"):
+            shutil.copytree(
+                ROOT / name, f"{closed}/{name}", ignore=shutil.ignore_patterns("__pycache__")
+            )
         process = subprocess.Popen(
             # -S, so that nothing is found by the links of an editable installation.
-            [sys.executable, "-S", "-m", "runner.service", f"{sockets}/s", "--worlds", ",".join(EXAMPLES)],
-            env={"PYTHONPATH": f"{closed}:{closed}/proto:{sysconfig.get_path('purelib')}"},
+            [
+                sys.executable,
+                "-S",
+                "-m",
+                "fumehood.service",
+                f"{sockets}/s",
+                "--worlds",
+                ",".join(EXAMPLES),
+            ],
+            env={
+                "PYTHONPATH": ":".join(
+                    [
+                        f"{closed}/runner",
+                        f"{closed}/snapshots",
+                        f"{closed}/agent_sdk/python",
+                        sysconfig.get_path("purelib"),
+                    ]
+                )
+            },
             cwd="/",
             stdin=subprocess.PIPE,
         )

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from fumehood.cli.compare_env import compare_env
+from fumehood.core.errors import InputError
 
-from runner.cli.compare_env import compare_env
-from runner.core.errors import InputError
 from tests.parts.folders import short_folder
 from tests.parts.libraries import article, config_for, play, publish, seal, write_tasks
 from tests.unit.snapshots.sites import Site, page, redirect, serving
@@ -97,7 +97,9 @@ def test_latency_is_told_by_tool(compared: tuple[Path, Site, Result]) -> None:
     assert latency["live"]["open_page"]["p95"] > latency["offline"]["open_page"]["p95"]
 
 
-def test_what_is_done_is_not_run_again_and_is_told_in_tables(compared: tuple[Path, Site, Result]) -> None:
+def test_what_is_done_is_not_run_again_and_is_told_in_tables(
+    compared: tuple[Path, Site, Result],
+) -> None:
     place, site, _ = compared
     asked = len(site.requests)
     shown = invoke(place).output
@@ -115,6 +117,12 @@ def test_without_hosts_to_ask_there_is_no_live_side(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--config with fetch\.hosts"):
         CliRunner().invoke(
             compare_env,
-            [str(write_tasks(tmp_path / "t.jsonl")), "--agents", "noop", "--out", str(tmp_path / "out")],
+            [
+                str(write_tasks(tmp_path / "t.jsonl")),
+                "--agents",
+                "noop",
+                "--out",
+                str(tmp_path / "out"),
+            ],
             catch_exceptions=False,
         )

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from fumehood.benchmarks.table import load_suite
+from fumehood.cli.compare_scaffolds import compare_scaffolds
+from fumehood.core.errors import InputError
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 
-from runner.benchmarks.table import load_suite
-from runner.cli.compare_scaffolds import compare_scaffolds
-from runner.core.errors import InputError
-from runner.testing.scripted_models import AskedOfModel, ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply, ToolUse
 from tests.architecture.project import ROOT
 
 TASKS = ("crud_close_relocation", "crud_gold_after_silence", "crud_same_tier_as")
@@ -31,7 +31,9 @@ def knowing(asked: AskedOfModel) -> ScriptedReply:
     if "Do not call any yet" in said:
         return ScriptedReply(text="1. Look. 2. Say.", usage=USAGE)
     case = next(
-        case for case in CASES if case.task.seats[0].instruction in json.dumps(messages, ensure_ascii=False)
+        case
+        for case in CASES
+        if case.task.seats[0].instruction in json.dumps(messages, ensure_ascii=False)
     )
     *calls, end = case.gold.oracle or ()
     turn = sum(message["role"] == "assistant" for message in messages)
@@ -57,13 +59,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def compare(folder: Path) -> Iterator[Compare]:
     with ScriptedModels(knowing) as provider:
-        prices, config, tasks = folder / "prices.yaml", folder / "models.yaml", folder / "tasks.jsonl"
-        prices.write_text(yaml.safe_dump({"m*": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}}))
+        prices, config, tasks = (
+            folder / "prices.yaml",
+            folder / "models.yaml",
+            folder / "tasks.jsonl",
+        )
+        prices.write_text(
+            yaml.safe_dump({"m*": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}})
+        )
         upstream = {"name": "scripted", "address": provider.address}
         settings = {"upstreams": [upstream], "prices": str(prices)}
         config.write_text(yaml.safe_dump({"engine": "process", "models": settings}))
-        lines = (ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl").read_text().splitlines()
-        tasks.write_text("".join(f"{line}\n" for line in lines if json.loads(line)["task_id"] in TASKS))
+        lines = (
+            (ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl")
+            .read_text()
+            .splitlines()
+        )
+        tasks.write_text(
+            "".join(f"{line}\n" for line in lines if json.loads(line)["task_id"] in TASKS)
+        )
 
         def compare(*words: str) -> str:
             return CliRunner().invoke(compare_scaffolds, words, catch_exceptions=False).stdout
@@ -75,7 +89,13 @@ def compare(folder: Path) -> Iterator[Compare]:
 def found(folder: Path, compare: Compare) -> Any:
     return json.loads(
         compare(
-            *(str(folder / "tasks.jsonl"), "--config", str(folder / "models.yaml"), "--model", "m1"),
+            *(
+                str(folder / "tasks.jsonl"),
+                "--config",
+                str(folder / "models.yaml"),
+                "--model",
+                "m1",
+            ),
             *("--out", str(folder / "run"), "--report", str(folder / "report"), "--json"),
         )
     )
@@ -120,9 +140,17 @@ def test_what_a_scaffold_costs_is_told_task_by_task(found: Any) -> None:
     assert each["single_shot"]["tokens_per_success"] == pytest.approx(3 * sum(USAGE))
 
 
-def test_finished_runs_are_read_and_not_run_again(folder: Path, compare: Compare, found: Any) -> None:
+def test_finished_runs_are_read_and_not_run_again(
+    folder: Path, compare: Compare, found: Any
+) -> None:
     shown = compare(str(folder / "run"), "-s", "plan_act", "-s", "single_shot")
-    for words in ("Scaffolds around m1", "react → single_shot", "-66.7 pp", "Tokens a success", "$0.00014"):
+    for words in (
+        "Scaffolds around m1",
+        "react → single_shot",
+        "-66.7 pp",
+        "Tokens a success",
+        "$0.00014",
+    ):
         assert words in shown
     assert "react_text" not in shown
 
@@ -138,8 +166,14 @@ def test_the_page_has_a_picture_of_the_differences(folder: Path, found: Any) -> 
     [
         (("{run}", "{run}"), "react is there twice, in run and run: name runs that hold it once"),
         (("{run}", "sample"), "name one suite, or run folders; without a run.json are: sample"),
-        (("{run}", "--against", "code", "-s", "code"), "nothing to compare: code and another scaffold"),
-        (("sample", "--model", "m1", "--out", "{run}"), "holds another run (suite): name another --out"),
+        (
+            ("{run}", "--against", "code", "-s", "code"),
+            "nothing to compare: code and another scaffold",
+        ),
+        (
+            ("sample", "--model", "m1", "--out", "{run}"),
+            "holds another run (suite): name another --out",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_said(

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from fumehood.cli.run import run
 
-from runner.cli.run import run
-from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.commands import fumehood, fumehood_json
 
 BUDGET = {"steps": 9, "calls": 9, "retries": 2}
 
 HELPED: dict[str, Any] = {
-    "format": "glovebox.task/1",
+    "format": "fumehood.task/1",
     "task_id": "helped",
     "world": "files",
     "instruction": "Do what the user asks for.",
@@ -36,7 +36,12 @@ HELPED: dict[str, Any] = {
     ],
     "conversation": {
         "rule": "dialogue",
-        "settings": {"first": "user", "opening": "Hello!", "stop": {"user": ["ENOUGH"]}, "turns_max": 8},
+        "settings": {
+            "first": "user",
+            "opening": "Hello!",
+            "stop": {"user": ["ENOUGH"]},
+            "turns_max": 8,
+        },
     },
     "initial_state": {"files": {}},
     "budget": BUDGET,
@@ -85,38 +90,70 @@ def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_its_oracle_is_proven(suite: Path) -> None:
-    told = glovebox_json("suite", "validate", str(suite), "--json")
+    told = fumehood_json("suite", "validate", str(suite), "--json")
     assert (told["tasks"], told["oracles_proven"]) == (1, 1)
 
 
-@pytest.mark.parametrize("engine", ["process", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)])
+@pytest.mark.parametrize(
+    "engine", ["process", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)]
+)
 def test_an_oracle_plays_all_seats_and_a_replay_says_the_same(
     suite: Path, tmp_path: Path, engine: str
 ) -> None:
     out = str(tmp_path / "run")
-    words = ("run", str(suite), "-a", "oracle", "-a", "noop", "--engine", engine, "--json", "--out", out)
-    successes = {agent["agent"]: agent["successes"] for agent in glovebox_json(*words)["agents"]}
+    words = (
+        "run",
+        str(suite),
+        "-a",
+        "oracle",
+        "-a",
+        "noop",
+        "--engine",
+        engine,
+        "--json",
+        "--out",
+        out,
+    )
+    successes = {agent["agent"]: agent["successes"] for agent in fumehood_json(*words)["agents"]}
     assert successes == {"oracle": 1, "noop": 0}
-    shown = glovebox("show", out, "oracle/helped")
+    shown = fumehood("show", out, "oracle/helped")
     assert "user" in shown
     assert "It is written." in shown
-    assert glovebox_json("replay", out, "--json")["identical"] == 2
+    assert fumehood_json("replay", out, "--json")["identical"] == 2
 
 
 def test_an_agent_answers_a_user_who_answers_it(suite: Path, agents: Path) -> None:
     (agents / "writer.py").write_text(LISTENER, encoding="utf-8")
-    words = ("run", str(suite), "-a", "writer:Writer", "--engine", "process", "--i-trust-this-agent")
-    told = glovebox_json(*words, "--json", "--out", str(agents / "run"))
+    words = (
+        "run",
+        str(suite),
+        "-a",
+        "writer:Writer",
+        "--engine",
+        "process",
+        "--i-trust-this-agent",
+    )
+    told = fumehood_json(*words, "--json", "--out", str(agents / "run"))
     assert [agent["successes"] for agent in told["agents"]] == [1]
 
 
 def test_somebody_else_may_be_the_user(suite: Path, agents: Path) -> None:
     (agents / "writer.py").write_text(LISTENER, encoding="utf-8")
     (agents / "rude.py").write_text(
-        "class User:\n    def run(self, session):\n        session.submit('ENOUGH')\n", encoding="utf-8"
+        "class User:\n    def run(self, session):\n        session.submit('ENOUGH')\n",
+        encoding="utf-8",
     )
-    words = ("run", str(suite), "-a", "writer:Writer", "--seat", "user=rude:User", "--engine", "process")
-    told = glovebox_json(*words, "--i-trust-this-agent", "--json", "--out", str(agents / "run"))
+    words = (
+        "run",
+        str(suite),
+        "-a",
+        "writer:Writer",
+        "--seat",
+        "user=rude:User",
+        "--engine",
+        "process",
+    )
+    told = fumehood_json(*words, "--i-trust-this-agent", "--json", "--out", str(agents / "run"))
     assert [agent["successes"] for agent in told["agents"]] == [0]
 
 
@@ -126,7 +163,7 @@ def test_a_user_who_breaks_off_is_our_failure(suite: Path, agents: Path) -> None
     )
     words = ("run", str(suite), "-a", "noop", "--seat", "user=gone:User", "--engine", "process")
     out = agents / "run"
-    glovebox(*words, "--i-trust-this-agent", "--out", str(out), status=3)
+    fumehood(*words, "--i-trust-this-agent", "--out", str(out), status=3)
     (row,) = [json.loads(line) for line in (out / "episodes.jsonl").read_text().splitlines()]
     assert (row["end"]["outcome"], row["end"]["kind"]) == ("infra", "player")
     assert "seat user" in row["end"]["detail"]
@@ -137,7 +174,7 @@ def test_an_agent_that_breaks_off_has_crashed_though_others_wait(suite: Path, ag
         "class Agent:\n    def run(self, session):\n        raise SystemExit(7)\n", encoding="utf-8"
     )
     words = ("run", str(suite), "-a", "gone:Agent", "--engine", "process", "--i-trust-this-agent")
-    told = glovebox_json(*words, "--json", "--out", str(agents / "run"), status=2)
+    told = fumehood_json(*words, "--json", "--out", str(agents / "run"), status=2)
     assert [agent["outcomes"] for agent in told["agents"]] == [{"agent_crashed": 1}]
 
 
@@ -153,19 +190,33 @@ class Peer:
 
 def test_peers_speak_in_turn_and_one_agent_plays_them_all(agents: Path) -> None:
     (agents / "peer.py").write_text(PEER, encoding="utf-8")
-    record = {key: value for key, value in HELPED.items() if key not in ("tools", "oracle", "seats")}
-    seats = [{"name": name, "instruction": "Say a word.", "budget": BUDGET} for name in ("second", "third")]
+    record = {
+        key: value for key, value in HELPED.items() if key not in ("tools", "oracle", "seats")
+    }
+    seats = [
+        {"name": name, "instruction": "Say a word.", "budget": BUDGET}
+        for name in ("second", "third")
+    ]
     talk = {"rule": "round", "settings": {"rounds": 2, "opening": "Begin."}}
     oracle = [{"submit": ""}]
     criteria = [{"op": "exists", "path": "files"}]
     suite = written(
-        agents, {**record, "seats": seats, "conversation": talk, "oracle": oracle, "criteria": criteria}
+        agents,
+        {**record, "seats": seats, "conversation": talk, "oracle": oracle, "criteria": criteria},
     )
     digests = set()
     for number in range(2):
         out = agents / f"run{number}"
-        words = ("run", str(suite), "-a", "peer:Peer", "--engine", "process", "--i-trust-this-agent")
-        glovebox(*words, "--out", str(out))
+        words = (
+            "run",
+            str(suite),
+            "-a",
+            "peer:Peer",
+            "--engine",
+            "process",
+            "--i-trust-this-agent",
+        )
+        fumehood(*words, "--out", str(out))
         (row,) = [json.loads(line) for line in (out / "episodes.jsonl").read_text().splitlines()]
         digests.add(row["trace_digest"])
     assert len(digests) == 1

@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from tests.parts.benchmark_data import SAMPLES
-from tests.parts.commands import glovebox_json
+from tests.parts.commands import fumehood_json
 
 SUITE = f"dbbench:{SAMPLES / 'dbbench.jsonl'}"
-TIMEOUT = "format: glovebox.faults/1\nfaults: [{fault_type: timeout, trigger: {on_tool: execute_sql}}]\n"
+TIMEOUT = (
+    "format: fumehood.faults/1\nfaults: [{fault_type: timeout, trigger: {on_tool: execute_sql}}]\n"
+)
 
 
 def _run(out: Path, *words: str) -> Any:
-    return glovebox_json("run", SUITE, "--engine", "process", "--out", str(out), "--json", *words)
+    return fumehood_json("run", SUITE, "--engine", "process", "--out", str(out), "--json", *words)
 
 
 def _solved(told: Any) -> dict[str, int]:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.core.errors import InputError
+from fumehood.orchestrator.launch import Progress, resume_run
+from fumehood.orchestrator.rescore import rescore
 
-from runner.core.errors import InputError
-from runner.orchestrator.launch import Progress, resume_run
-from runner.orchestrator.rescore import rescore
-from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.cut_short import cut_short
 from tests.parts.folders import short_folder
 from tests.parts.libraries import article, calls_of, config_for, play, publish, seal, write_tasks
@@ -41,7 +41,9 @@ def successes(folder: Any) -> dict[str, bool | None]:
     return {row.name.task: row.score.success for row in folder.rows()}
 
 
-def test_what_was_recorded_is_replayed_and_sealed_without_a_request(site: Site, place: Path) -> None:
+def test_what_was_recorded_is_replayed_and_sealed_without_a_request(
+    site: Site, place: Path
+) -> None:
     tasks, recording = place / "tasks.jsonl", place / "recording"
     recorded = play(config_for(site, tasks, "record", recording=recording), place / "recorded")
     assert set(successes(recorded).values()) == {True}
@@ -63,7 +65,7 @@ def test_replaying_a_recorded_run_asks_nobody_and_leaves_the_recording_as_it_is(
     play(config_for(site, place / "tasks.jsonl", "record", recording=recording), place / "recorded")
     asked = len(site.requests)
     kept = {path: path.read_bytes() for path in recording.rglob("*") if path.is_file()}
-    report = glovebox_json("replay", str(place / "recorded"), "--json")
+    report = fumehood_json("replay", str(place / "recorded"), "--json")
     assert (report["replayed"], report["differences"], report["missing"]) == (3, [], [])
     assert len(site.requests) == asked
     assert {path: path.read_bytes() for path in recording.rglob("*") if path.is_file()} == kept
@@ -72,7 +74,7 @@ def test_replaying_a_recorded_run_asks_nobody_and_leaves_the_recording_as_it_is(
 def test_a_live_run_is_not_replayed(site: Site, place: Path) -> None:
     play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
     asked = len(site.requests)
-    glovebox("replay", str(place / "live"), status=2)
+    fumehood("replay", str(place / "live"), status=2)
     assert len(site.requests) == asked
 
 
@@ -109,7 +111,8 @@ def test_a_page_that_was_not_recorded_is_refused_and_never_fetched(site: Site, p
     play(config_for(site, tasks, "record", recording=recording, seed=0), place / "recorded")
     site.routes["/owls"] = moved
     again = play(
-        config_for(site, tasks, "replay", recording=recording, agents=("other=searcher",)), place / "replayed"
+        config_for(site, tasks, "replay", recording=recording, agents=("other=searcher",)),
+        place / "replayed",
     )
     failures = [call[3]["code"] for calls in calls_of(again).values() for call in calls if call[3]]
     assert set(failures) == {"not_recorded"}
@@ -128,7 +131,9 @@ def test_live_pages_that_change_or_fail_are_answers_and_not_ours(site: Site, pla
 def test_a_host_that_is_not_allowed_is_refused_by_the_service(site: Site, place: Path) -> None:
     fetch = {**site.policy().model_dump(), "hosts": ("other.example",)}
     folder = play(config_for(site, place / "tasks.jsonl", "live", fetch=fetch), place / "live")
-    failures = {call[3]["message"] for calls in calls_of(folder).values() for call in calls if call[3]}
+    failures = {
+        call[3]["message"] for calls in calls_of(folder).values() for call in calls if call[3]
+    }
     assert failures
     assert all("host_not_allowed" in message for message in failures)
     assert [path for path in site.paths if path not in ("/index.json", "/robots.txt")] == []
@@ -142,7 +147,9 @@ def test_a_run_is_resumed_in_the_environment_it_began_in(site: Site, place: Path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only a service that root starts is another user")
-def test_a_snapshot_where_the_service_could_not_enter_is_refused_first(site: Site, place: Path) -> None:
+def test_a_snapshot_where_the_service_could_not_enter_is_refused_first(
+    site: Site, place: Path
+) -> None:
     closed = place / "closed"
     build(closed / "snapshot")
     closed.chmod(0o700)

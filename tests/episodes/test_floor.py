@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glovebox.v1 import tool_pb2 as pb
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.conversation import ConversationSpec
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.ledger import Budget
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.service.http_doors import THREADS
+from fumehood.wire.control_client import ControlClient
+from fumehood.wire.ports import SeatCalled
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
-from runner.benchmarks.table import load_suite
-from runner.core.conversation import ConversationSpec
-from runner.core.episode_spec import SeatSpec
-from runner.core.ledger import Budget
-from runner.orchestrator.plan import PlannedEpisode
-from runner.orchestrator.service_pool import HttpOffer, ServicePool
-from runner.service.http_doors import THREADS
-from runner.wire.control_client import ControlClient
-from runner.wire.ports import SeatCalled
 from tests.parts.gloves import gloves
 from tests.parts.http import HttpGloves
 from tests.parts.listening import Listened, listening, wait_until
@@ -36,7 +36,10 @@ Submit = Callable[[str], str | None]
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[ControlClient]:
-    with ServicePool(1, HttpOffer(Path(shutil.which("true") or "/bin/true"))) as pool, pool.lease() as lent:
+    with (
+        ServicePool(1, HttpOffer(Path(shutil.which("true") or "/bin/true"))) as pool,
+        pool.lease() as lent,
+    ):
         yield lent
 
 
@@ -44,9 +47,13 @@ def talk(client: ControlClient, **agent: int) -> Any:
     """Open a dialogue that the user begins."""
     seats = (
         SeatSpec(instruction="Help.", budget=Budget(**agent), tools=("update_account",)),
-        SeatSpec(name="user", instruction="Ask.", budget=Budget(wall_ms=30_000), tools=("get_account",)),
+        SeatSpec(
+            name="user", instruction="Ask.", budget=Budget(wall_ms=30_000), tools=("get_account",)
+        ),
     )
-    rule = ConversationSpec("dialogue", {"first": "user", "opening": "Hello!", "stop": {"user": ["BYE"]}})
+    rule = ConversationSpec(
+        "dialogue", {"first": "user", "opening": "Hello!", "stop": {"user": ["BYE"]}}
+    )
     return listening(client, replace(episode_spec(seats=seats), conversation=rule))
 
 
@@ -112,7 +119,9 @@ def test_to_answer_is_to_wait_for_what_the_other_says(
     assert wait_until(lambda: sorted(episode.ended_seats) == ["agent", "user"])
 
 
-def test_a_seat_is_called_when_it_first_has_the_floor(episode: Listened, threads: ThreadPoolExecutor) -> None:
+def test_a_seat_is_called_when_it_first_has_the_floor(
+    episode: Listened, threads: ThreadPoolExecutor
+) -> None:
     def called() -> list[str]:
         return [one.name for one in episode.messages if isinstance(one, SeatCalled)]
 
@@ -127,7 +136,9 @@ def test_a_call_out_of_turn_is_carried_out_when_it_is_its_turn(
     episode: Listened, threads: ThreadPoolExecutor
 ) -> None:
     with gloves(episode.directory) as agent, gloves(episode.directories["user"]) as user:
-        early = threads.submit(lambda: agent.call("update_account", id="ax1", patch={"tier": "gold"}))
+        early = threads.submit(
+            lambda: agent.call("update_account", id="ax1", patch={"tier": "gold"})
+        )
         assert waits(early)
         assert "basic" in user.call("get_account", id="ax1").value_json
         users = threads.submit(user.submit, "Go on.")
@@ -145,7 +156,9 @@ def test_a_tool_of_another_seat_is_none(episode: Listened) -> None:
         assert user.call("update_account", id="ax1", patch={}).failure.code == "unknown_tool"
 
 
-def test_time_stands_still_for_who_waits(client: ControlClient, threads: ThreadPoolExecutor) -> None:
+def test_time_stands_still_for_who_waits(
+    client: ControlClient, threads: ThreadPoolExecutor
+) -> None:
     with (
         talk(client, wall_ms=1000) as episode,
         gloves(episode.directory) as agent,
@@ -190,7 +203,11 @@ def test_however_many_wait_over_http_who_has_the_floor_is_answered(client: Contr
     names = [f"seat{number}" for number in range(THREADS + 1)]
     seats = tuple(SeatSpec(name=name, instruction="Speak.", budget=Budget()) for name in names)
     spec = replace(episode_spec(seats=seats), conversation=ConversationSpec("round", {}))
-    with listening(client, spec) as episode, ThreadPoolExecutor(THREADS) as threads, ExitStack() as doors:
+    with (
+        listening(client, spec) as episode,
+        ThreadPoolExecutor(THREADS) as threads,
+        ExitStack() as doors,
+    ):
         first, *others = (
             doors.enter_context(closing(HttpGloves(episode.directories[name]))) for name in names
         )
@@ -200,7 +217,9 @@ def test_however_many_wait_over_http_who_has_the_floor_is_answered(client: Contr
         assert [one.result()[1]["accepted"] for one in waiting] == [True] * THREADS
 
 
-def test_closing_lets_everybody_go_who_waits(episode: Listened, threads: ThreadPoolExecutor) -> None:
+def test_closing_lets_everybody_go_who_waits(
+    episode: Listened, threads: ThreadPoolExecutor
+) -> None:
     with gloves(episode.directories["user"]) as user:
         users = threads.submit(user.submit, "Is anybody there?")
         assert waits(users)
@@ -209,7 +228,9 @@ def test_closing_lets_everybody_go_who_waits(episode: Listened, threads: ThreadP
         assert users.exception(timeout=5) is None or "UNAVAILABLE" in str(users.exception())
 
 
-def test_evidence_tells_who_said_what_in_order(episode: Listened, threads: ThreadPoolExecutor) -> None:
+def test_evidence_tells_who_said_what_in_order(
+    episode: Listened, threads: ThreadPoolExecutor
+) -> None:
     with gloves(episode.directory) as agent, gloves(episode.directories["user"]) as user:
         users = threads.submit(user.submit, "Raise ax1.")
         agent.call("update_account", id="ax1", patch={"tier": "gold"})

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.wire.control_client import ControlClient
+from fumehood.wire.http.listener import HttpLimits
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from runner.orchestrator.service_pool import HttpOffer, ServicePool
-from runner.wire.control_client import ControlClient
-from runner.wire.http.listener import HttpLimits
 from tests.parts.gloves import gloves
 from tests.parts.http import HttpGloves
 from tests.parts.listening import Listened, listening, wait_until
@@ -31,7 +31,10 @@ LIMITS = HttpLimits()
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[ControlClient]:
-    with ServicePool(1, HttpOffer(Path(shutil.which("true") or "/bin/true"))) as pool, pool.lease() as lent:
+    with (
+        ServicePool(1, HttpOffer(Path(shutil.which("true") or "/bin/true"))) as pool,
+        pool.lease() as lent,
+    ):
         yield lent
 
 
@@ -55,7 +58,7 @@ def test_without_being_asked_for_there_is_no_second_socket() -> None:
 def test_the_helper_lies_beside_the_sockets_and_cannot_be_changed(episode: Listened) -> None:
     room = Path(episode.directory)
     assert {path.name for path in room.iterdir()} == {"grpc.sock", "http.sock", "bin"}
-    helper = room / "bin" / "glovebox"
+    helper = room / "bin" / "fumehood"
     assert helper.stat().st_mode & 0o777 == 0o555
     assert subprocess.run([helper], check=False).returncode == 0
 
@@ -75,7 +78,7 @@ def test_a_request_that_never_ends_is_hung_up_on(episode: Listened, begin: bytes
 @pytest.mark.parametrize(
     "path",
     [
-        *("/", "/nothing", "/call/", "/mcp", "/glovebox.v1.ToolService/Nothing"),
+        *("/", "/nothing", "/call/", "/mcp", "/fumehood.v1.ToolService/Nothing"),
         *("/task/", "/task/?x", "/tools/", "/submit/", "/mcp/", "/mcp/line/", "/v1"),
     ],
 )
@@ -122,8 +125,10 @@ def _send(agent: socket.socket, piece: bytes, times: int) -> None:
 
 def test_curl_is_enough(episode: Listened) -> None:
     command = ["curl", "--silent", "--unix-socket", f"{episode.directory}/http.sock"]
-    address = "http://box/glovebox.v1.ToolService/CallTool"
-    done = subprocess.run([*command, address, "-d", json.dumps(GET)], capture_output=True, check=True)
+    address = "http://box/fumehood.v1.ToolService/CallTool"
+    done = subprocess.run(
+        [*command, address, "-d", json.dumps(GET)], capture_output=True, check=True
+    )
     answer = json.loads(done.stdout)
     assert json.loads(answer["valueJson"]) == {"account": {"id": "ax1", "tier": "basic"}}
     assert answer["remaining"] == {"calls": "99"}
@@ -149,7 +154,7 @@ def test_one_call_is_admitted_where_the_budget_has_one(client: ControlClient) ->
     async def storm(path: str) -> list[dict[str, object]]:
         transport = httpx2.AsyncHTTPTransport(uds=path)
         async with httpx2.AsyncClient(transport=transport, base_url="http://box") as http:
-            sent = (http.post("/glovebox.v1.ToolService/CallTool", json=GET) for _ in range(50))
+            sent = (http.post("/fumehood.v1.ToolService/CallTool", json=GET) for _ in range(50))
             return [answer.json() for answer in await asyncio.gather(*sent)]
 
     with listening(client, episode_spec(episode_id="one", calls=1)) as narrow:
@@ -157,7 +162,9 @@ def test_one_call_is_admitted_where_the_budget_has_one(client: ControlClient) ->
         assert sum("valueJson" in answer for answer in answers) == 1
 
 
-def test_the_library_that_others_use_finds_every_tool_in_its_first_answer(episode: Listened) -> None:
+def test_the_library_that_others_use_finds_every_tool_in_its_first_answer(
+    episode: Listened,
+) -> None:
     async def visit() -> tuple[str | None, list[str], str]:
         transport = httpx2.AsyncHTTPTransport(uds=f"{episode.directory}/http.sock")
         async with httpx2.AsyncClient(transport=transport) as http:
@@ -171,23 +178,30 @@ def test_the_library_that_others_use_finds_every_tool_in_its_first_answer(episod
 
     instructions, tools, text = asyncio.run(visit())
     assert instructions == "Do it."
-    assert tools == ["get_account", "update_account", "create_account", "close_account", "submit", "give_up"]
+    assert tools == [
+        "get_account",
+        "update_account",
+        "create_account",
+        "close_account",
+        "submit",
+        "give_up",
+    ]
     assert json.loads(text)["code"] == "not_found"
 
 
 def test_a_message_that_is_too_long_is_turned_away_before_it_is_read(http: HttpGloves) -> None:
-    status, body = http.send("/glovebox.v1.ToolService/CallTool", b" " * (LIMITS.body_bytes + 1))
+    status, body = http.send("/fumehood.v1.ToolService/CallTool", b" " * (LIMITS.body_bytes + 1))
     assert (status, json.loads(body)["code"]) == (429, "resource_exhausted")
 
 
 @pytest.mark.parametrize(
     ("path", "body", "code"),
     [
-        ("/glovebox.v1.ToolService/CallTool", "[" * 100_000, "invalid_argument"),
-        ("/glovebox.v1.ToolService/CallTool", '{"toolName": 1}', "invalid_argument"),
-        ("/glovebox.v1.ToolService/CallTool", '{"nothing": 1}', "invalid_argument"),
-        ("/glovebox.v1.ToolService/CallTool", b"\xff\xfe", "invalid_argument"),
-        ("/glovebox.v1.ToolService/Interact", "{}", "unimplemented"),
+        ("/fumehood.v1.ToolService/CallTool", "[" * 100_000, "invalid_argument"),
+        ("/fumehood.v1.ToolService/CallTool", '{"toolName": 1}', "invalid_argument"),
+        ("/fumehood.v1.ToolService/CallTool", '{"nothing": 1}', "invalid_argument"),
+        ("/fumehood.v1.ToolService/CallTool", b"\xff\xfe", "invalid_argument"),
+        ("/fumehood.v1.ToolService/Interact", "{}", "unimplemented"),
         ("/etc/passwd", "", "not_found"),
     ],
 )

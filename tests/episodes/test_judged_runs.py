@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 import yaml
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply
 
-from runner.testing.scripted_models import AskedOfModel, ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply
 from tests.architecture.project import ROOT
-from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.commands import fumehood, fumehood_json
 
-TASKS = ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+TASKS = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 CRITERIA = [{"op": "judged", "asks": "Does the answer say that something is closed?"}]
 
 Says = Callable[[int, str], ScriptedReply]
@@ -51,7 +51,7 @@ class Judged:
             (folder / "run.yaml").write_text(yaml.safe_dump(config))
             play = ("run", str(folder / "task.jsonl"), "-a", "oracle", "--engine", "process")
             config_words = ("--config", str(folder / "run.yaml"), "--out", str(self.path))
-            self.told = glovebox_json(*play, *config_words, "--json", *words)
+            self.told = fumehood_json(*play, *config_words, "--json", *words)
 
     @property
     def row(self) -> Any:
@@ -74,32 +74,43 @@ def test_three_samples_decide_and_are_counted_apart(judged: Callable[..., Judged
     row = run.row
     assert row["success"] is True
     assert row["checks"]["check_0:judged"] is True
-    wanted = {"calls": 3, "tokens": 330, "microusd": 360, "agreement": 1 / 3, "undecided": 0, "questions": 1}
+    wanted = {
+        "calls": 3,
+        "tokens": 330,
+        "microusd": 360,
+        "agreement": 1 / 3,
+        "undecided": 0,
+        "questions": 1,
+    }
     assert {name: row["metrics"][f"judge_{name}"] for name in wanted} == wanted
-    assert len({number_of(asked) for asked in run.asked}) == 3, "every sample has a fence of its own"
+    assert len({number_of(asked) for asked in run.asked}) == 3, (
+        "every sample has a fence of its own"
+    )
     assert "model_call" not in (run.path / row["trace"]).read_text(), "nothing of it is the agent's"
 
 
 def test_a_run_is_judged_again_offline_byte_for_byte(judged: Callable[..., Judged]) -> None:
     run = judged(one_doubts, "--judge", "j1")
     # The provider is gone by now.
-    assert glovebox_json("score", str(run.path), "--json")["agents"] == run.told["agents"]
-    assert glovebox_json("verify", str(run.path), "--json")["sound"] is True
+    assert fumehood_json("score", str(run.path), "--json")["agents"] == run.told["agents"]
+    assert fumehood_json("verify", str(run.path), "--json")["sound"] is True
     (exchanges,) = (run.path / "judge" / "episodes").iterdir()
     exchanges.write_text("")
-    again = glovebox_json("score", str(run.path), "--json")
+    again = fumehood_json("score", str(run.path), "--json")
     assert again["agents"][0]["ungraded"] == 1, "what was not recorded is ungraded"
-    assert glovebox_json("verify", str(run.path), "--json", status=1)["sound"] is False
+    assert fumehood_json("verify", str(run.path), "--json", status=1)["sound"] is False
 
 
 def test_a_judge_that_babbles_leaves_the_task_ungraded(judged: Callable[..., Judged]) -> None:
-    run = judged(lambda time, number: ScriptedReply(text="yes, it surely is\n[0123] yes"), "--judge", "j1")
+    run = judged(
+        lambda time, number: ScriptedReply(text="yes, it surely is\n[0123] yes"), "--judge", "j1"
+    )
     row = run.row
     assert row["success"] is None
     assert "check_0:judged" not in row["checks"]
     assert row["metrics"]["judge_failed_votes"] == 3
     assert run.told["agents"][0]["graded"] == 0
-    again = glovebox_json("score", str(run.path), "--json")
+    again = fumehood_json("score", str(run.path), "--json")
     assert again["agents"] == run.told["agents"]
 
 
@@ -109,7 +120,10 @@ def test_without_a_judge_it_is_ungraded_and_nobody_is_asked(judged: Callable[...
     assert run.asked == []
     assert not (run.path / "judge").exists()
     done = subprocess.run(
-        [sys.executable, "-m", "runner", "score", str(run.path)], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "fumehood", "score", str(run.path)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "1 ungraded" in done.stderr
     assert "needs a --judge" in done.stderr
@@ -121,21 +135,32 @@ def test_another_judge_may_be_asked_later_and_leaves_the_run_as_it_was(
     run = judged(None)
     before = sorted(path.name for path in run.path.rglob("*"))
     rules = tmp_path / "rules.yaml"
-    rules.write_text(yaml.safe_dump({"judging": {"rules": [{"contains": "is closed", "answer": "yes"}]}}))
+    rules.write_text(
+        yaml.safe_dump({"judging": {"rules": [{"contains": "is closed", "answer": "yes"}]}})
+    )
     words = ("score", str(run.path), "--json", "--judge", "rules", "--config", str(rules))
-    assert glovebox_json(*words)["agents"][0]["successes"] == 1
+    assert fumehood_json(*words)["agents"][0]["successes"] == 1
     assert sorted(path.name for path in run.path.rglob("*")) == before
-    glovebox("score", str(run.path), "--judge", "nobodys-model", status=2)
+    fumehood("score", str(run.path), "--judge", "nobodys-model", status=2)
 
 
 def test_rules_judge_without_a_model(judged: Callable[..., Judged]) -> None:
     run = judged(None, "--judge", "rules", rules=[{"contains": "is closed", "answer": "yes"}])
     assert run.row["success"] is True
     assert run.row["metrics"]["judge_agreement"] is None
-    assert glovebox_json("score", str(run.path), "--json")["agents"] == run.told["agents"]
+    assert fumehood_json("score", str(run.path), "--json")["agents"] == run.told["agents"]
 
 
 def test_a_judge_that_nobody_has_is_named_before_anything_is_run(tmp_path: Path) -> None:
-    words = ("run", str(TASKS), "-a", "oracle", "--out", str(tmp_path / "run"), "--judge", "nobodys-model")
-    glovebox(*words, status=2)
+    words = (
+        "run",
+        str(TASKS),
+        "-a",
+        "oracle",
+        "--out",
+        str(tmp_path / "run"),
+        "--judge",
+        "nobodys-model",
+    )
+    fumehood(*words, status=2)
     assert not (tmp_path / "run").exists()

@@ -10,25 +10,33 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.gold import Gold
+from fumehood.core.outcome import (
+    AgentCrashed,
+    Finished,
+    Infra,
+    InfraKind,
+    Outcome,
+    OutOfBudget,
+    TimedOut,
+)
+from fumehood.core.task import Case
+from fumehood.engines.child import ChildBox
+from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Image, Limits
+from fumehood.engines.process import ProcessEngine
+from fumehood.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
+from fumehood.orchestrator.judge import judge
+from fumehood.orchestrator.lane import Lanes
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.orchestrator.service_pool import ServicePool
 
-from runner.benchmarks.table import load_suite
-from runner.core.gold import Gold
-from runner.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome, OutOfBudget, TimedOut
-from runner.core.task import Case
-from runner.engines.child import ChildBox
-from runner.engines.engine import AgentKind, AgentSource, BoxSpec, Image, Limits
-from runner.engines.process import ProcessEngine
-from runner.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
-from runner.orchestrator.judge import judge
-from runner.orchestrator.lane import Lanes
-from runner.orchestrator.plan import PlannedEpisode
-from runner.orchestrator.service_pool import ServicePool
 from tests.parts.specs import episode_spec
 from tests.parts.tasks import crud_task
 
 ON_A_LANE = """
 import os, sys, time
-from glovebox_agent.lane import play_lane
+from fumehood_agent.lane import play_lane
 episodes = 0
 def play(seat):
     global episodes
@@ -97,25 +105,37 @@ def test_every_sample_task_has_the_same_trace_as_with_a_process_of_its_own(
     agent: str, engine: CountingEngine, pool: ServicePool
 ) -> None:
     image = engine.prepare(AgentSource(AgentKind.BUILTIN, agent))
-    boxed, on_lane = (BoxPlan(image=image, limits=Limits(), on_lane=on_lane) for on_lane in (False, True))
+    boxed, on_lane = (
+        BoxPlan(image=image, limits=Limits(), on_lane=on_lane) for on_lane in (False, True)
+    )
     lanes = Lanes(engine, pool)
     for case in load_suite("sample").cases[::8]:
         spec = PlannedEpisode(agent, case, 0, case.task.seed).to_spec(60_000)
         alone = attempt_episode(spec, engine, boxed, pool)
         beside = lanes.attempt(spec, on_lane)
-        assert [record.hash for record in beside.records] == [record.hash for record in alone.records]
-        assert judge(case, beside.records, beside.exit, None) == judge(case, alone.records, alone.exit, None)
+        assert [record.hash for record in beside.records] == [
+            record.hash for record in alone.records
+        ]
+        assert judge(case, beside.records, beside.exit, None) == judge(
+            case, alone.records, alone.exit, None
+        )
     lanes.close()
 
 
-def test_one_process_plays_many_episodes(lanes: Lanes, engine: CountingEngine, own_pool: ServicePool) -> None:
+def test_one_process_plays_many_episodes(
+    lanes: Lanes, engine: CountingEngine, own_pool: ServicePool
+) -> None:
     work = "seat.call('get_account', {'id': 'ax1'}); seat.submit(str(episodes))"
-    assert [played(lanes, work) for _ in range(5)] == [Finished(str(number)) for number in range(1, 6)]
+    assert [played(lanes, work) for _ in range(5)] == [
+        Finished(str(number)) for number in range(1, 6)
+    ]
     assert engine.started == 1
     assert own_pool.workers()[0].client.health().episodes_closed == 5
 
 
-def test_an_agent_that_returns_without_a_word_has_not_submitted(lanes: Lanes, engine: CountingEngine) -> None:
+def test_an_agent_that_returns_without_a_word_has_not_submitted(
+    lanes: Lanes, engine: CountingEngine
+) -> None:
     assert played(lanes, "pass") == AgentCrashed("exited without submitting")
     assert played(lanes, "pass") == AgentCrashed("exited without submitting")
     assert engine.started == 1
@@ -128,7 +148,9 @@ def test_an_agent_may_use_its_budget_up_and_play_on(lanes: Lanes, engine: Counti
     assert engine.started == 1
 
 
-def test_an_agent_that_crashes_spoils_its_own_episode_alone(lanes: Lanes, engine: CountingEngine) -> None:
+def test_an_agent_that_crashes_spoils_its_own_episode_alone(
+    lanes: Lanes, engine: CountingEngine
+) -> None:
     work = "seat.call('get_account', {'id': 'ax1'})\nif episodes == 2: sys.exit(41)\nseat.submit()"
     outcomes = [played(lanes, work) for _ in range(3)]
     assert outcomes == [Finished(""), AgentCrashed("exit status 41"), Finished("")]
@@ -143,18 +165,22 @@ def test_what_a_crashing_agent_printed_is_kept(lanes: Lanes) -> None:
 
 def test_an_agent_that_hangs_is_stopped_when_its_time_is_over(lanes: Lanes) -> None:
     started = time.monotonic()
-    assert played(lanes, "time.sleep(600 if episodes == 1 else 0); seat.submit()", wall_ms=400) == TimedOut(
-        400
-    )
+    assert played(
+        lanes, "time.sleep(600 if episodes == 1 else 0); seat.submit()", wall_ms=400
+    ) == TimedOut(400)
     assert time.monotonic() - started < 10
     assert played(lanes, "seat.submit()") == Finished("")
 
 
 def test_an_agent_that_never_comes_is_not_waited_for(engine: CountingEngine, lanes: Lanes) -> None:
-    gone = BoxPlan(image=Image("", "", (sys.executable, "-c", "raise SystemExit(7)")), limits=Limits())
+    gone = BoxPlan(
+        image=Image("", "", (sys.executable, "-c", "raise SystemExit(7)")), limits=Limits()
+    )
     episode = planned()
     started = time.monotonic()
-    assert outcome_of(episode, lanes.attempt(episode.to_spec(1000), gone)) == AgentCrashed("exit status 7")
+    assert outcome_of(episode, lanes.attempt(episode.to_spec(1000), gone)) == AgentCrashed(
+        "exit status 7"
+    )
     assert time.monotonic() - started < 10
 
 

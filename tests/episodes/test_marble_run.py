@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.parts.commands import glovebox_json
+from tests.parts.commands import fumehood_json
 from tests.unit.benchmarks.test_marble import BARGAINED, DIAGNOSED
 
 
 def played(suite: str, out: Path, *words: str) -> Any:
     agents = ("-a", "oracle", "-a", "noop", "--engine", "process", "--json")
-    return glovebox_json("run", suite, *agents, "--out", str(out), *words)
+    return fumehood_json("run", suite, *agents, "--out", str(out), *words)
 
 
 def successes(told: Any) -> dict[str, int]:
@@ -22,9 +22,11 @@ def successes(told: Any) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("record", [DIAGNOSED, BARGAINED], ids=["database", "bargaining"])
-def test_an_oracle_solves_what_doing_nothing_does_not(tmp_path: Path, record: dict[str, Any]) -> None:
+def test_an_oracle_solves_what_doing_nothing_does_not(
+    tmp_path: Path, record: dict[str, Any]
+) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text(json.dumps(record) + "\n")
     told = played(f"marble:{record['scenario']}:{path}", tmp_path / "run")
     assert successes(told) == {"oracle": 1, "noop": 0}
-    assert glovebox_json("score", str(tmp_path / "run"), "--json")["agents"] == told["agents"]
+    assert fumehood_json("score", str(tmp_path / "run"), "--json")["agents"] == told["agents"]

@@ -8,8 +8,8 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 
-from runner.orchestrator.service_pool import HttpOffer, ServicePool
 from tests.parts.http import HttpGloves
 from tests.parts.listening import listening
 from tests.parts.specs import episode_spec
@@ -36,7 +36,9 @@ class Pipe:
         return json.loads(body) if body else None
 
     def ask(self, number: int, method: str, **params: Any) -> Any:
-        return self.say(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}))
+        return self.say(
+            json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        )
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +60,16 @@ def pipe(room: str) -> Iterator[Pipe]:
 def test_a_client_of_the_newest_revision_needs_no_session(pipe: Pipe) -> None:
     assert pipe.ask(1, "server/discover", _meta=NEWEST)["result"]["instructions"] == "Do it."
     called = pipe.ask(2, "tools/call", name="get_account", arguments={"id": "ax1"}, _meta=NEWEST)
-    assert json.loads(called["result"]["content"][0]["text"]) == {"account": {"id": "ax1", "tier": "basic"}}
+    assert json.loads(called["result"]["content"][0]["text"]) == {
+        "account": {"id": "ax1", "tier": "basic"}
+    }
 
 
 def test_a_client_of_an_older_revision_keeps_its_session(pipe: Pipe) -> None:
     client = {"name": "test", "version": "0"}
-    hello = pipe.ask(7, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+    hello = pipe.ask(
+        7, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client
+    )
     assert (hello["id"], hello["result"]["protocolVersion"]) == (7, "2025-06-18")
     assert pipe.say('{"jsonrpc": "2.0", "method": "notifications/initialized"}') is None
     tools = pipe.ask(8, "tools/list")["result"]["tools"]
@@ -71,7 +77,9 @@ def test_a_client_of_an_older_revision_keeps_its_session(pipe: Pipe) -> None:
 
 
 @pytest.mark.parametrize("revision", ["2099-01-01", "né", "a\nb"])
-def test_a_revision_that_nobody_knows_is_refused_under_its_number(pipe: Pipe, revision: str) -> None:
+def test_a_revision_that_nobody_knows_is_refused_under_its_number(
+    pipe: Pipe, revision: str
+) -> None:
     meta = {**NEWEST, "io.modelcontextprotocol/protocolVersion": revision}
     answer = pipe.ask(3, "server/discover", _meta=meta)
     assert (answer["id"], "error" in answer) == (3, True)

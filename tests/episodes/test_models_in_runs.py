@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 import yaml
+from fumehood.testing.scripted_models import ScriptedModels
 
-from runner.testing.scripted_models import ScriptedModels
 from tests.architecture.project import ROOT
 from tests.parts.clumsy_model import clumsy
-from tests.parts.commands import glovebox_json
+from tests.parts.commands import fumehood_json
 from tests.parts.models import KEY
 
-TASKS = ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+TASKS = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 MODEL = "m-cheap"
 MODEL_CALLS = {"react": 3, "react_text": 3, "plan_act": 4, "code": 3, "single_shot": 1}
 """Scaffold → how often it asks the clumsy model."""
@@ -44,14 +44,25 @@ class Runs:
 
     def run(self, name: str, *words: str, key: str = KEY, **models: Any) -> Any:
         prices = self.folder / "prices.yaml"
-        prices.write_text(yaml.safe_dump({"m-*": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}}))
+        prices.write_text(
+            yaml.safe_dump({"m-*": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}})
+        )
         upstream = {"name": "scripted", "address": self._address, "key_env": "SCRIPTED_KEY"}
         config = {"models": {"upstreams": [upstream], "prices": str(prices), **models}}
         path = self.folder / f"{name}.yaml"
         path.write_text(yaml.safe_dump(config))
         tasks = self.folder / "tasks.jsonl"
         tasks.write_text("".join(TASKS.read_text().splitlines(keepends=True)[:2]))
-        command = [sys.executable, "-m", "runner", "run", str(tasks), "--config", str(path), "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "fumehood",
+            "run",
+            str(tasks),
+            "--config",
+            str(path),
+            "--json",
+        ]
         done = subprocess.run(
             [*command, "--model", MODEL, "--out", str(self.folder / name), *words],
             cwd=ROOT,
@@ -65,7 +76,9 @@ class Runs:
 
     def events(self, name: str, kind: str, agent: str = "*") -> list[dict[str, Any]]:
         paths = sorted((self.folder / name).glob(f"traces/{agent}/*"))
-        events = [json.loads(line)["event"] for path in paths for line in path.read_text().splitlines()]
+        events = [
+            json.loads(line)["event"] for path in paths for line in path.read_text().splitlines()
+        ]
         return [event for event in events if event["kind"] == kind]
 
     def outcomes(self, name: str) -> list[str]:
@@ -108,7 +121,9 @@ def test_a_recorded_run_is_played_again_byte_for_byte_without_a_provider(runs: R
 
 def test_what_was_not_recorded_is_a_failure_of_ours(runs: Runs) -> None:
     cassette = str(runs.folder / "first" / "cassette")
-    runs.run("other", "-a", "react=plan_act", "--engine", "process", mode="replay", cassette=cassette)
+    runs.run(
+        "other", "-a", "react=plan_act", "--engine", "process", mode="replay", cassette=cassette
+    )
     assert set(runs.outcomes("other")) == {"infra(models)"}
 
 
@@ -122,12 +137,12 @@ def test_a_budget_ends_the_work(runs: Runs) -> None:
 def test_a_run_with_bounds_on_models_goes_the_same_way_again(runs: Runs, agent: str) -> None:
     name = f"bounded-{agent}"
     runs.run(name, "-a", agent, "--engine", "process", budget={"calls": 2, "tokens": 10**6})
-    report = glovebox_json("replay", str(runs.folder / name), "--json")
+    report = fumehood_json("replay", str(runs.folder / name), "--json")
     assert (report["replayed"], report["differences"]) == (2, [])
     assert report["identical"] == (2 if agent == "policy_aware" else 0)
 
 
 def test_a_key_that_is_not_set_is_said_before_anything_runs(runs: Runs) -> None:
     said = runs.run("none", "-a", "react", "--engine", "process", key="")
-    assert said == "glovebox: set SCRIPTED_KEY in the environment: it is the key of scripted\n"
+    assert said == "fumehood: set SCRIPTED_KEY in the environment: it is the key of scripted\n"
     assert not (runs.folder / "none").exists()

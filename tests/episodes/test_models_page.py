@@ -8,22 +8,22 @@ import sys
 from pathlib import Path
 
 import pytest
+from fumehood.testing.scripted_models import ScriptedModels
 
-from runner.testing.scripted_models import ScriptedModels
 from tests.architecture.project import ROOT
 from tests.parts.clumsy_model import clumsy
 
 PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
 SECTION = PAGE[PAGE.index("## A first run") : PAGE.index("## Who answers")]
 FILES = re.findall(r"```yaml\n# (\S+)\n(.*?)```", SECTION, re.DOTALL)
-COMMANDS = re.findall(r"^\$ glovebox (.*)$", SECTION, re.MULTILINE)
+COMMANDS = re.findall(r"^\$ fumehood (.*)$", SECTION, re.MULTILINE)
 TIMEOUT_S = 120
 
 
 def write_files(folder: Path, address: str) -> None:
     for name, text in FILES:
         (folder / name).write_text(text.replace("http://localhost:8000", address))
-    sample = ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+    sample = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
     (folder / "tasks.jsonl").write_text("".join(sample.read_text().splitlines(keepends=True)[:2]))
 
 
@@ -31,7 +31,7 @@ def run(folder: Path, command: str) -> str:
     """Run a line of the page, on two tasks of the suite and without boxes."""
     line = command.replace("run sample", "run tasks.jsonl --engine process")
     done = subprocess.run(
-        [sys.executable, "-m", "runner", *line.split()],
+        [sys.executable, "-m", "fumehood", *line.split()],
         cwd=folder,
         capture_output=True,
         text=True,

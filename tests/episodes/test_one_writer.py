@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from fumehood.records.run_folder import RunFolder
+from fumehood.records.verify import verify
 
-from runner.records.run_folder import RunFolder
-from runner.records.verify import verify
 from tests.architecture.project import ROOT
-from tests.parts.commands import glovebox
+from tests.parts.commands import fumehood
 from tests.parts.cut_short import cut_short
 
-SAMPLE = ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+SAMPLE = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 
 
 @pytest.fixture
@@ -29,8 +29,10 @@ def words(tasks: Path, out: Path) -> list[str]:
 
 
 def started(*arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "runner", *arguments]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "fumehood", *arguments]
+    return subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_of_two_commands_with_one_folder_one_runs_and_the_other_says_why_not(
@@ -44,10 +46,12 @@ def test_of_two_commands_with_one_folder_one_runs_and_the_other_says_why_not(
     assert verify(tmp_path / "run").damage == ()
 
 
-def test_a_run_that_was_edited_is_not_sealed_anew_by_resuming_it(tasks: Path, tmp_path: Path) -> None:
+def test_a_run_that_was_edited_is_not_sealed_anew_by_resuming_it(
+    tasks: Path, tmp_path: Path
+) -> None:
     run = tmp_path / "run"
-    glovebox(*words(tasks, run))
-    glovebox("resume", str(run))
+    fumehood(*words(tasks, run))
+    fumehood("resume", str(run))
     assert verify(run).damage == ()
     seal = (run / "seal.json").read_bytes()
     rows = run / "episodes.jsonl"
@@ -57,13 +61,13 @@ def test_a_run_that_was_edited_is_not_sealed_anew_by_resuming_it(tasks: Path, tm
         assert resumed.stderr is not None
         (line,) = resumed.stderr.read().splitlines()
     assert resumed.returncode == 2
-    assert line.endswith(f"see: glovebox verify {run}")
+    assert line.endswith(f"see: fumehood verify {run}")
     assert (run / "seal.json").read_bytes() == seal
 
 
 def test_what_is_run_again_for_a_lost_trace_is_said(tasks: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    glovebox(*words(tasks, run))
+    fumehood(*words(tasks, run))
     lost = RunFolder.open(run).rows()[0]
     cut_short(run, 1)
     (run / lost.trace).write_bytes(b"")

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glovebox_agent.session import Session
+from fumehood.core.chain import Chain
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.json_values import canonical_json
+from fumehood.core.ledger import Budget
+from fumehood.core.turns import Turn
+from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.vectors.recorded_episode import Replayed, replay_episode
+from fumehood_agent.session import Session
 
-from runner.core.chain import Chain
-from runner.core.episode_spec import SeatSpec
-from runner.core.json_values import canonical_json
-from runner.core.ledger import Budget
-from runner.core.turns import Turn
-from runner.orchestrator.service_pool import ServicePool
-from runner.vectors.recorded_episode import Replayed, replay_episode
-from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.listening import listening
 from tests.parts.specs import episode_spec
 
@@ -31,7 +31,7 @@ TOOLMISUSE_AGENTS = ("-a", "schema_repair", "-a", "instruction_parser")
 @pytest.fixture(scope="module")
 def native_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("native") / "run"
-    glovebox("run", "sample", *NATIVE_AGENTS, "--engine", "process", "--out", str(out))
+    fumehood("run", "sample", *NATIVE_AGENTS, "--engine", "process", "--out", str(out))
     return out
 
 
@@ -39,10 +39,12 @@ def native_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def toolmisuse_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("toolmisuse")
     sizes = ("--train", "0", "--dev", "0", "--test", "16")
-    glovebox("suite", "generate", "toolmisuse", *sizes, "--out", str(folder / "tasks"))
+    fumehood("suite", "generate", "toolmisuse", *sizes, "--out", str(folder / "tasks"))
     suite = f"toolmisuse:{folder / 'tasks'}:test_public"
     out = folder / "run"
-    glovebox("run", suite, *TOOLMISUSE_AGENTS, "--seed", "3", "--engine", "process", "--out", str(out))
+    fumehood(
+        "run", suite, *TOOLMISUSE_AGENTS, "--seed", "3", "--engine", "process", "--out", str(out)
+    )
     return out
 
 
@@ -51,7 +53,7 @@ def test_every_episode_of_a_run_goes_the_same_way_again(
     run: str, episodes: int, request: pytest.FixtureRequest
 ) -> None:
     folder = request.getfixturevalue(run)
-    report = glovebox_json("replay", str(folder), "--service-workers", "2", "--json")
+    report = fumehood_json("replay", str(folder), "--service-workers", "2", "--json")
     assert report["differences"] == []
     assert (report["replayed"], report["identical"]) == (episodes, episodes)
 
@@ -94,7 +96,7 @@ def test_the_first_call_that_goes_otherwise_is_named(
     run = _copy(native_run, tmp_path / "run")
     row = _episode_with_calls(run, 2)
     _rewrite(run / row["trace"], change)
-    report = glovebox_json("replay", str(run), "--episode", row["episode"], "--json", status=1)
+    report = fumehood_json("replay", str(run), "--episode", row["episode"], "--json", status=1)
     (difference,) = report["differences"]
     assert (difference["episode"], difference["call"]) == (row["episode"], 2)
     assert difference["tool"]
@@ -102,21 +104,25 @@ def test_the_first_call_that_goes_otherwise_is_named(
     assert report["identical"] == 0
 
 
-def test_another_world_shows_in_the_first_call_that_meets_it(native_run: Path, tmp_path: Path) -> None:
+def test_another_world_shows_in_the_first_call_that_meets_it(
+    native_run: Path, tmp_path: Path
+) -> None:
     run = _copy(native_run, tmp_path / "run")
     row = _episode_with_calls(run, 1)
     tasks = [json.loads(line) for line in (run / "suite.jsonl").read_text().splitlines()]
     for task in tasks:
         task["initial_state"]["grown_since"] = {}
     (run / "suite.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
-    done = glovebox("replay", str(run), "--episode", row["episode"], status=1)
+    done = fumehood("replay", str(run), "--episode", row["episode"], status=1)
     assert done.splitlines()[0].startswith(f"{row['episode']}: call 1 (")
     assert done.splitlines()[-1] == "1 replayed, 0 byte by byte the same, 1 not"
 
 
 def test_every_turn_of_a_talk_is_taken_again(pool: ServicePool) -> None:
     further = (Turn("Raise it.", ("update_account",)), Turn("Say what you did."))
-    spec = episode_spec(seats=(SeatSpec(instruction="Look.", budget=Budget(calls=9), further_turns=further),))
+    spec = episode_spec(
+        seats=(SeatSpec(instruction="Look.", budget=Budget(calls=9), further_turns=further),)
+    )
     with pool.lease() as client, listening(client, spec) as episode:
         with Session(f"{episode.directory}/grpc.sock") as session:
             session.submit("It is basic.")
@@ -133,13 +139,21 @@ def test_a_trace_that_was_cut_is_not_replayed_but_named(native_run: Path, tmp_pa
     row = _episode_with_calls(run, 1)
     lines = (run / row["trace"]).read_text().splitlines(keepends=True)
     (run / row["trace"]).write_text("".join(lines[:-1]))
-    done = glovebox("replay", str(run), "--episode", row["episode"], status=1)
+    done = fumehood("replay", str(run), "--episode", row["episode"], status=1)
     assert "the recorded trace is broken: the seal is missing" in done
 
 
 def test_an_episode_that_is_not_there_is_bad_input(native_run: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "runner", "replay", str(native_run), "--episode", "no_such_episode"],
+        [
+            sys.executable,
+            "-m",
+            "fumehood",
+            "replay",
+            str(native_run),
+            "--episode",
+            "no_such_episode",
+        ],
         capture_output=True,
         text=True,
         timeout=60,
@@ -156,7 +170,7 @@ def test_the_trace_of_another_is_not_taken_for_the_one_of_the_row(
     rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
     first, other = _two_that_went_otherwise(rows)
     shutil.copy(run / other["trace"], run / first["trace"])
-    report = glovebox_json("replay", str(run), "--episode", first["episode"], "--json", status=1)
+    report = fumehood_json("replay", str(run), "--episode", first["episode"], "--json", status=1)
     assert report["identical"] == 0
     (difference,) = report["differences"]
     assert difference["difference"] == "the recorded trace is another than its row names"
@@ -171,7 +185,7 @@ def test_an_episode_without_a_row_is_named(native_run: Path, tmp_path: Path) -> 
     run = _copy(native_run, tmp_path / "run")
     first, second, *_ = (run / "episodes.jsonl").read_text().splitlines(keepends=True)
     (run / "episodes.jsonl").write_text(first)
-    done = glovebox("replay", str(run), status=1).splitlines()
+    done = fumehood("replay", str(run), status=1).splitlines()
     assert f"{json.loads(second)['episode']}: planned, and there is no row of it" in done
     assert done[-1] == "1 replayed, 1 byte by byte the same, 0 not"
     assert len(done) == 40

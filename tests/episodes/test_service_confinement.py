@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from glovebox_agent.session import Session
+from fumehood.core.errors import InputError
+from fumehood.orchestrator.service_pool import START_TIMEOUT_S, ServicePool
+from fumehood.service.confinement import SERVICE_UID
+from fumehood.wire.ports import Opened
+from fumehood_agent.session import Session
 
-from runner.core.errors import InputError
-from runner.orchestrator.service_pool import START_TIMEOUT_S, ServicePool
-from runner.service.confinement import SERVICE_UID
-from runner.wire.ports import Opened
 from tests.parts.specs import episode_spec
 
 AS_ROOT = os.geteuid() == 0
@@ -65,7 +65,9 @@ def test_it_leaves_no_core_and_may_open_many_files(pool: ServicePool) -> None:
 
 def test_nobody_else_finds_its_sockets(pool: ServicePool) -> None:
     client = pool.workers()[0].client
-    messages = client.open_episode(episode_spec(episode_id="confined", world="files", state={"files": {}}))
+    messages = client.open_episode(
+        episode_spec(episode_id="confined", world="files", state={"files": {}})
+    )
     opened = next(messages)
     assert isinstance(opened, Opened)
     folder = Path(opened.seats[0].directory)
@@ -80,7 +82,7 @@ def test_nobody_else_finds_its_sockets(pool: ServicePool) -> None:
 def test_a_folder_that_its_user_could_not_reach_is_refused() -> None:
     with tempfile.TemporaryDirectory() as closed:
         started = subprocess.run(
-            [sys.executable, "-m", "runner", "serve", f"{closed}/sockets"],
+            [sys.executable, "-m", "fumehood", "serve", f"{closed}/sockets"],
             capture_output=True,
             text=True,
             check=False,

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+from fumehood.cli.run import run
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 
-from runner.cli.run import run
-from runner.testing.scripted_models import AskedOfModel, ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply, ToolUse
 from tests.episodes.test_conversations import HELPED
-from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.models import KEY
 
 WISH = "Please write the word one into /a.txt."
@@ -56,7 +56,12 @@ def provider() -> Iterator[ScriptedModels]:
 def folder(provider: ScriptedModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with the task and a configuration that names the provider."""
     monkeypatch.setenv("PROVIDER_KEY", KEY)
-    upstream = {"name": "scripted", "address": provider.address, "models": ["m-*"], "key_env": "PROVIDER_KEY"}
+    upstream = {
+        "name": "scripted",
+        "address": provider.address,
+        "models": ["m-*"],
+        "key_env": "PROVIDER_KEY",
+    }
     (tmp_path / "talk.jsonl").write_text(json.dumps(HELPED) + "\n", encoding="utf-8")
     for mode in ("record", "replay"):
         models = {"mode": mode, "upstreams": [upstream], "cassette": str(tmp_path / "cassette")}
@@ -67,8 +72,17 @@ def folder(provider: ScriptedModels, tmp_path: Path, monkeypatch: pytest.MonkeyP
 def played(folder: Path, mode: str) -> Any:
     """Run the task once and return its row, with the digest of all."""
     out = folder / mode
-    told = glovebox_json(
-        *("run", str(folder / "talk.jsonl"), "-a", "react", "--model", "m-agent", "--engine", "process"),
+    told = fumehood_json(
+        *(
+            "run",
+            str(folder / "talk.jsonl"),
+            "-a",
+            "react",
+            "--model",
+            "m-agent",
+            "--engine",
+            "process",
+        ),
         *("--seat", "user=simulated_user,m-user", "--config", str(folder / f"{mode}.yaml")),
         *("--json", "--out", str(out)),
     )
@@ -89,12 +103,16 @@ def test_what_a_users_model_refuses_to_answer_ends_the_talk_and_voids_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def squeamish(asked: AskedOfModel) -> ScriptedReply:
-        too_much = asked.request["model"] == "m-user" and "written" in str(asked.request["messages"][-1])
+        too_much = asked.request["model"] == "m-user" and "written" in str(
+            asked.request["messages"][-1]
+        )
         return ScriptedReply(status=400) if too_much else both(asked)
 
     with ScriptedModels(squeamish) as models:
         upstream = {"name": "s", "address": models.address, "models": ["m-*"]}
-        (folder / "squeamish.yaml").write_text(yaml.safe_dump({"models": {"upstreams": [upstream]}}))
+        (folder / "squeamish.yaml").write_text(
+            yaml.safe_dump({"models": {"upstreams": [upstream]}})
+        )
         row = played(folder, "squeamish")
     assert row["outcome"] == "finished"
 
@@ -134,5 +152,7 @@ def test_what_could_not_be_answered_is_refused_before_anything_is_run(
 
 def test_a_user_who_asks_an_unnamed_model_is_refused_at_once(folder: Path) -> None:
     words = ("run", str(folder / "talk.jsonl"), "-a", "noop", "--seat", "user=simulated_user")
-    glovebox(*words, "--config", str(folder / "record.yaml"), "--out", str(folder / "none"), status=2)
+    fumehood(
+        *words, "--config", str(folder / "record.yaml"), "--out", str(folder / "none"), status=2
+    )
     assert not (folder / "none").exists()

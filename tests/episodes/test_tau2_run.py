@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.parts.benchmark_data import benchmark_data
-from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.installed import installed
 
 installed("inspect_evals")
@@ -28,26 +28,45 @@ class Agent:
 
 def test_oracle_and_no_op_score_what_the_benchmark_says_of_them(tmp_path: Path) -> None:
     words = ("run", "tau2:mock", "-a", "oracle", "-a", "noop", "--engine", "process", "--json")
-    told = glovebox_json(*words, "--out", str(tmp_path / "run"))
-    assert {agent["agent"]: agent["successes"] for agent in told["agents"]} == {"oracle": 8, "noop": 1}
+    told = fumehood_json(*words, "--out", str(tmp_path / "run"))
+    assert {agent["agent"]: agent["successes"] for agent in told["agents"]} == {
+        "oracle": 8,
+        "noop": 1,
+    }
     assert told["noop"]["solved"] == 1
-    assert glovebox_json("score", str(tmp_path / "run"), "--json")["agents"] == told["agents"]
-    assert glovebox_json("replay", str(tmp_path / "run"), "--json")["identical"] == 18
-    about = glovebox_json("suite", "info", "tau2:mock", "--json")
+    assert fumehood_json("score", str(tmp_path / "run"), "--json")["agents"] == told["agents"]
+    assert fumehood_json("replay", str(tmp_path / "run"), "--json")["identical"] == 18
+    about = fumehood_json("suite", "info", "tau2:mock", "--json")
     assert (about["noop"]["solved"], about["oracle"]["solved"]) == (1, 8)
 
 
-def test_an_agent_helps_a_user_who_follows_a_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_helps_a_user_who_follows_a_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "helpful.py").write_text(HELPFUL)
-    words = ("run", "tau2:mock", "-a", "helpful:Agent", "--engine", "process", "--i-trust-this-agent")
-    glovebox(*words, "--out", str(tmp_path / "run"))
-    rows = [json.loads(line) for line in (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()]
+    words = (
+        "run",
+        "tau2:mock",
+        "-a",
+        "helpful:Agent",
+        "--engine",
+        "process",
+        "--i-trust-this-agent",
+    )
+    fumehood(*words, "--out", str(tmp_path / "run"))
+    rows = [
+        json.loads(line) for line in (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()
+    ]
     solved = {row["task"] for row in rows if row["success"]}
     assert solved == {"create_task_1", "create_task_1_with_env_assertions", "create_task_1_nl_eval"}
     (trace,) = (tmp_path / "run" / "traces").glob("*/create_task_1.0.jsonl")
     events = [json.loads(line)["event"] for line in trace.read_text().splitlines()]
-    heard = [event["text"] for event in events if event["kind"] == "turn_began" and event["seat"] == "user"]
+    heard = [
+        event["text"]
+        for event in events
+        if event["kind"] == "turn_began" and event["seat"] == "user"
+    ]
     assert heard == ["Hi! How can I help you today?", *["It is done."] * 4]
 
 
@@ -60,12 +79,14 @@ def test_assertions_in_words_are_judged_in_a_run_by_whom_it_names(tmp_path: Path
     (folder / "tasks.json").write_text(json.dumps(asserting))
     (folder / "policy.md").write_text("Be kind.")
     config = tmp_path / "judged.yaml"
-    config.write_text(yaml.safe_dump({"judging": {"rules": [{"criterion": "*:opinion", "answer": "yes"}]}}))
+    config.write_text(
+        yaml.safe_dump({"judging": {"rules": [{"criterion": "*:opinion", "answer": "yes"}]}})
+    )
     words = ("run", f"tau2:retail:{folder}", "-a", "oracle", "--engine", "process", "--json")
     verdicts = []
     for judged in ((), ("--judge", "rules", "--config", str(config))):
         out = tmp_path / f"run{len(judged)}"
-        glovebox_json(*words, *judged, "--out", str(out))
+        fumehood_json(*words, *judged, "--out", str(out))
         rows = [json.loads(line) for line in (out / "episodes.jsonl").read_text().splitlines()]
         verdicts.append(Counter(row["success"] for row in rows))
         assert all(row["checks"]["check_1:database"] for row in rows)

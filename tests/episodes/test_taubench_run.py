@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 
-from runner.testing.scripted_models import AskedOfModel, ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply, ToolUse
-from tests.parts.commands import glovebox_json
+from tests.parts.commands import fumehood_json
 from tests.parts.folders import short_folder
 from tests.parts.taubench import write_checkout
 
@@ -35,10 +35,10 @@ def test_oracle_and_no_op_score_what_they_must(tmp_path: Path) -> None:
     with short_folder() as place:
         suite = f"taubench:retail:{write_checkout(Path(place) / 'checkout')}"
         words = ("run", suite, "-a", "oracle", "-a", "noop", "--engine", "process", "--json")
-        told = glovebox_json(*words, "--out", str(tmp_path / "run"))
+        told = fumehood_json(*words, "--out", str(tmp_path / "run"))
         assert successes(told) == {"oracle": 2, "noop": 1}
         assert told["noop"]["solved"] == 1
-        assert glovebox_json("score", str(tmp_path / "run"), "--json")["agents"] == told["agents"]
+        assert fumehood_json("score", str(tmp_path / "run"), "--json")["agents"] == told["agents"]
 
 
 def test_an_agent_talks_to_a_user_who_follows_a_script(
@@ -48,12 +48,25 @@ def test_an_agent_talks_to_a_user_who_follows_a_script(
     (tmp_path / "helpful.py").write_text(HELPFUL)
     with short_folder() as place:
         suite = f"taubench:retail:{write_checkout(Path(place) / 'checkout')}"
-        words = ("run", suite, "-a", "helpful:Agent", "--engine", "process", "--i-trust-this-agent", "--json")
-        told = glovebox_json(*words, "--out", str(tmp_path / "run"))
+        words = (
+            "run",
+            suite,
+            "-a",
+            "helpful:Agent",
+            "--engine",
+            "process",
+            "--i-trust-this-agent",
+            "--json",
+        )
+        told = fumehood_json(*words, "--out", str(tmp_path / "run"))
     assert successes(told) == {"helpful:Agent": 1}
     (trace,) = (tmp_path / "run" / "traces").glob("*/retail_test_0.0.jsonl")
     events = [json.loads(line)["event"] for line in trace.read_text().splitlines()]
-    heard = [event["text"] for event in events if event["kind"] == "turn_began" and event["seat"] == "agent"]
+    heard = [
+        event["text"]
+        for event in events
+        if event["kind"] == "turn_began" and event["seat"] == "agent"
+    ]
     assert heard == ["You want o1 cancelled.", "Yes, please go ahead.", "Yes, please go ahead."]
 
 
@@ -72,8 +85,18 @@ def test_a_model_talks_to_a_model(tmp_path: Path) -> None:
         suite = f"taubench:retail:{write_checkout(Path(place) / 'checkout')}"
         config = {"models": {"upstreams": [{"name": "scripted", "address": models.address}]}}
         (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
-        words = ("run", suite, "-a", "react", "--model", "m-agent", "--seat", "user=react,m-user", "--json")
-        told = glovebox_json(
+        words = (
+            "run",
+            suite,
+            "-a",
+            "react",
+            "--model",
+            "m-agent",
+            "--seat",
+            "user=react,m-user",
+            "--json",
+        )
+        told = fumehood_json(
             *words,
             "--engine",
             "process",
@@ -83,6 +106,8 @@ def test_a_model_talks_to_a_model(tmp_path: Path) -> None:
             str(tmp_path / "run"),
         )
     assert successes(told) == {"react": 1}, "the other task wants nothing cancelled"
-    told_to_user = [asked.body.decode() for asked in models.asked if asked.request["model"] == "m-user"]
+    told_to_user = [
+        asked.body.decode() for asked in models.asked if asked.request["model"] == "m-user"
+    ]
     assert all("You want o1 cancelled." in body for body in told_to_user)
     assert not any("Cancel nothing twice." in body for body in told_to_user)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply
 
-from runner.testing.scripted_models import AskedOfModel, ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply
 from tests.architecture.project import ROOT
 
 KEY = f"sk-never-to-be-seen-{secrets.token_hex(16)}"
@@ -35,7 +35,7 @@ def look(path):
     except OSError:
         return
     read += 1
-    sees = sees or b"glovebox" in content
+    sees = sees or b"fumehood" in content
     if needle in content:
         found.append(path)
 
@@ -96,8 +96,12 @@ def _holders() -> Iterator[int]:
 
 
 def _containers() -> str:
-    names = subprocess.run(["docker", "ps", "-q"], capture_output=True, text=True, check=True).stdout.split()
-    told = subprocess.run(["docker", "inspect", *names], capture_output=True, text=True, check=False)
+    names = subprocess.run(
+        ["docker", "ps", "-q"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    told = subprocess.run(
+        ["docker", "inspect", *names], capture_output=True, text=True, check=False
+    )
     return told.stdout
 
 
@@ -112,15 +116,25 @@ def _containers() -> str:
 def test_the_key_is_nowhere(tmp_path: Path, engine: str) -> None:
     spy, run = Spy(engine), tmp_path / "run"
     tasks = tmp_path / "tasks.jsonl"
-    sample = ROOT / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+    sample = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
     tasks.write_text(sample.read_text().splitlines(keepends=True)[0])
     with ScriptedModels(spy) as provider:
         upstream = {"name": "scripted", "address": provider.address, "key_env": "SCRIPTED_KEY"}
         config = tmp_path / "models.yaml"
         config.write_text(yaml.safe_dump({"models": {"mode": "record", "upstreams": [upstream]}}))
-        words = [str(tasks), "-a", "code", "--model", "m1", "--config", str(config), "--engine", engine]
+        words = [
+            str(tasks),
+            "-a",
+            "code",
+            "--model",
+            "m1",
+            "--config",
+            str(config),
+            "--engine",
+            engine,
+        ]
         command = subprocess.Popen(
-            [sys.executable, "-m", "runner", "run", *words, "--out", str(run)],
+            [sys.executable, "-m", "fumehood", "run", *words, "--out", str(run)],
             cwd=ROOT,
             env={**os.environ, "SCRIPTED_KEY": KEY},
             stdout=subprocess.PIPE,
@@ -129,7 +143,9 @@ def test_the_key_is_nowhere(tmp_path: Path, engine: str) -> None:
         printed, _ = command.communicate(timeout=TIMEOUT_S)
         asked = list(provider.asked)
     assert command.returncode == 0, printed.decode()
-    assert {each.headers["authorization"] for each in asked} == {f"Bearer {KEY}"}, "the provider has it"
+    assert {each.headers["authorization"] for each in asked} == {f"Bearer {KEY}"}, (
+        "the provider has it"
+    )
 
     (told,) = spy.told
     (read, sees, found) = re.findall(r"read (\d+) sees (\w+) found \[(.*)\]", told)[0]
@@ -143,5 +159,7 @@ def test_the_key_is_nowhere(tmp_path: Path, engine: str) -> None:
     assert (engine == "docker") == bool(spy.boxes)
     assert KEY.encode() not in printed
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert {path.parent.name for path in written} >= {"bodies", "episodes", "run"}, "a cassette, too"
+    assert {path.parent.name for path in written} >= {"bodies", "episodes", "run"}, (
+        "a cassette, too"
+    )
     assert [path for path in written if KEY.encode() in path.read_bytes()] == []

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.parts.commands import glovebox, glovebox_json
+from tests.parts.commands import fumehood, fumehood_json
 
 TALK: dict[str, Any] = {
-    "format": "glovebox.task/1",
+    "format": "fumehood.task/1",
     "task_id": "talk",
     "world": "files",
     "instruction": "Write the word one into /a.txt.",
@@ -69,17 +69,29 @@ def suite(tmp_path: Path) -> Path:
 
 
 def test_its_oracle_is_proven(suite: Path) -> None:
-    told = glovebox_json("suite", "validate", str(suite), "--json")
+    told = fumehood_json("suite", "validate", str(suite), "--json")
     assert (told["tasks"], told["oracles_proven"]) == (1, 1)
 
 
 def test_an_oracle_plays_it_and_a_replay_says_the_same(suite: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "run")
-    words = ("run", str(suite), "-a", "oracle", "-a", "noop", "--engine", "process", "--json", "--out", out)
-    successes = {agent["agent"]: agent["successes"] for agent in glovebox_json(*words)["agents"]}
+    words = (
+        "run",
+        str(suite),
+        "-a",
+        "oracle",
+        "-a",
+        "noop",
+        "--engine",
+        "process",
+        "--json",
+        "--out",
+        out,
+    )
+    successes = {agent["agent"]: agent["successes"] for agent in fumehood_json(*words)["agents"]}
     assert successes == {"oracle": 1, "noop": 0}
-    assert "turn 1: " in glovebox("show", out, "oracle/talk")
-    assert glovebox_json("replay", out, "--json")["identical"] == 2
+    assert "turn 1: " in fumehood("show", out, "oracle/talk")
+    assert fumehood_json("replay", out, "--json")["identical"] == 2
 
 
 @pytest.mark.parametrize("code", [ONE_AT_A_TIME, LISTENER], ids=["run", "act"])
@@ -89,6 +101,14 @@ def test_an_agent_of_either_kind_is_asked_once_a_message(
     (tmp_path / "writer.py").write_text(code, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
-    words = ("run", str(suite), "-a", "writer:Writer", "--engine", "process", "--i-trust-this-agent")
-    told = glovebox_json(*words, "--json", "--out", str(tmp_path / "run"))
+    words = (
+        "run",
+        str(suite),
+        "-a",
+        "writer:Writer",
+        "--engine",
+        "process",
+        "--i-trust-this-agent",
+    )
+    told = fumehood_json(*words, "--json", "--out", str(tmp_path / "run"))
     assert [agent["successes"] for agent in told["agents"]] == [1]

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fumehood.orchestrator.service_pool import ServicePool
 
-from runner.orchestrator.service_pool import ServicePool
 from tests.parts.listening import Listened, listening
 from tests.parts.npm import run, typescript_sdk
 from tests.parts.specs import episode_spec
 
 WRONG = """\
-import { connect } from "glovebox-agent";
+import { connect } from "@fumehood/sdk";
 const answer: number = (await connect()).task.instruction;
 """
 STRICT = ("--strict", "--module", "nodenext", "--target", "es2022")
@@ -36,7 +36,9 @@ def test_its_own_tests_pass() -> None:
     run("npm", "test", folder=typescript_sdk())
 
 
-def test_a_stranger_installs_it_and_runs_what_the_readme_shows(tmp_path: Path, episode: Listened) -> None:
+def test_a_stranger_installs_it_and_runs_what_the_readme_shows(
+    tmp_path: Path, episode: Listened
+) -> None:
     sdk = typescript_sdk()
     run("npm", "pack", "--pack-destination", tmp_path, folder=sdk)
     (packed,) = tmp_path.glob("*.tgz")
@@ -51,7 +53,12 @@ def test_a_stranger_installs_it_and_runs_what_the_readme_shows(tmp_path: Path, e
     (tmp_path / "agent.ts").write_text(_example(sdk / "README.md"))
     tsc = sdk / "node_modules" / ".bin" / "tsc"
     run(tsc, *STRICT, "agent.ts", folder=tmp_path)
-    run("node", "agent.js", folder=tmp_path, env={"GLOVEBOX_SOCKET": f"{episode.directory}/grpc.sock"})
+    run(
+        "node",
+        "agent.js",
+        folder=tmp_path,
+        env={"FUMEHOOD_SOCKET": f"{episode.directory}/grpc.sock"},
+    )
     episode.close()
     ends = [event["end"] for event in episode.events if event["kind"] == "seat_ended"]
     assert ends == [{"outcome": "finished", "answer": "the tier is basic"}]

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from glovebox_agent.errors import NotAnAction, Refused
+from fumehood.core.errors import SpecError
+from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.vectors.record import Vector, read_vectors
+from fumehood.vectors.replay import Replay, check
+from fumehood.vectors.via_core import ViaCore
+from fumehood.vectors.via_wire import ViaWire
+from fumehood_agent.errors import NotAnAction, Refused
 
-from runner.core.errors import SpecError
-from runner.orchestrator.service_pool import ServicePool
-from runner.vectors.record import Vector, read_vectors
-from runner.vectors.replay import Replay, check
-from runner.vectors.via_core import ViaCore
-from runner.vectors.via_wire import ViaWire
 from tests.golden import golden_file, golden_sample
 
 SESSIONS_AT_ONCE = 4
@@ -77,7 +77,9 @@ def test_every_part_of_a_recording_is_compared(replay: Replay) -> None:
     vector = next(read_vectors(path))
     assert vector.expect is not None
     assert check(vector, replay).difference is None
-    unnoticed = [part for part in vector.expect if check(_altered(vector, part), replay).difference is None]
+    unnoticed = [
+        part for part in vector.expect if check(_altered(vector, part), replay).difference is None
+    ]
     assert unnoticed == []
 
 
@@ -92,7 +94,11 @@ def differences(vectors: list[Vector], replay: Replay) -> list[str]:
     """Return where any vector differs."""
     with ThreadPoolExecutor(SESSIONS_AT_ONCE) as threads:
         verdicts = threads.map(lambda vector: check(vector, replay), vectors)
-        return [f"{verdict.vector_id}: {verdict.difference}" for verdict in verdicts if verdict.difference]
+        return [
+            f"{verdict.vector_id}: {verdict.difference}"
+            for verdict in verdicts
+            if verdict.difference
+        ]
 
 
 def untyped_answers(vectors: list[Vector], replay: Replay) -> list[str]:

@@ -27,7 +27,9 @@ def main() -> int:
     parser.add_argument(
         "--one", nargs=2, metavar=("TARGET", "CORPUS"), help="what this command starts itself"
     )
-    parser.add_argument("--findings", type=Path, default=Path("fuzz-findings"), help="where they are written")
+    parser.add_argument(
+        "--findings", type=Path, default=Path("fuzz-findings"), help="where they are written"
+    )
     given, rest = parser.parse_known_args()
     if given.one:
         _fuzz_one(given.one[0], [given.one[1], *rest])
@@ -61,7 +63,10 @@ def _fuzz(name: str, seconds: int, findings: Path) -> bool:
         kept = len(list(corpus.iterdir()))
     told = [line for line in done.stderr.splitlines() if "number_of_executed_units" in line]
     runs = told[0].split()[-1] if told else "?"
-    print(f"{name}: {runs} inputs, {kept} of them worth keeping, exit status {done.returncode}", flush=True)
+    print(
+        f"{name}: {runs} inputs, {kept} of them worth keeping, exit status {done.returncode}",
+        flush=True,
+    )
     if done.returncode != 0:
         print(done.stdout[-3000:], done.stderr[-3000:], file=sys.stderr)
     return done.returncode == 0
@@ -70,7 +75,7 @@ def _fuzz(name: str, seconds: int, findings: Path) -> bool:
 def _fuzz_one(name: str, words: list[str]) -> None:
     import atheris  # type: ignore[import-untyped]
 
-    with atheris.instrument_imports(include=["runner", "glovebox_agent", "json", "yaml"]):
+    with atheris.instrument_imports(include=["fumehood", "fumehood_agent", "json", "yaml"]):
         from tests.fuzz.targets import TARGETS
     atheris.Setup([sys.argv[0], *words], TARGETS[name])
     atheris.Fuzz()

@@ -17,29 +17,29 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
-from glovebox.v1 import control_pb2, tool_pb2
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.chain import BrokenTrace, verify_chain
+from fumehood.core.clock import StoppedClock
+from fumehood.core.errors import InputError, SpecError
+from fumehood.core.evidence import read_evidence
+from fumehood.core.json_values import canonical_json, digest_json, ordered_json
+from fumehood.core.outcome import Finished, GaveUp
+from fumehood.core.refusal import Refusal
+from fumehood.engines.output import FrameReader
+from fumehood.harness_modes.table import PROFILES
+from fumehood.orchestrator.config import read_yaml
+from fumehood.records.frozen_suite import freeze_suite, thaw_suite
+from fumehood.records.row import EpisodeRow
+from fumehood.records.run_folder import RunFolder
+from fumehood.records.verify import verify
+from fumehood.report.safe_text import safe
+from fumehood.service.arguments import SeatLimits, read_arguments
+from fumehood.service.seat_desk import SeatDesk
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.wire.convert import answer_to_pb, spec_from_pb, submission_to_pb
+from fumehood_agent._proto.v1 import control_pb2, tool_pb2
 from google.protobuf.message import DecodeError
 
-from runner.benchmarks.table import load_suite
-from runner.core.chain import BrokenTrace, verify_chain
-from runner.core.clock import StoppedClock
-from runner.core.errors import InputError, SpecError
-from runner.core.evidence import read_evidence
-from runner.core.json_values import canonical_json, digest_json, ordered_json
-from runner.core.outcome import Finished, GaveUp
-from runner.core.refusal import Refusal
-from runner.engines.output import FrameReader
-from runner.orchestrator.config import read_yaml
-from runner.profiles.table import PROFILES
-from runner.records.frozen_suite import freeze_suite, thaw_suite
-from runner.records.row import EpisodeRow
-from runner.records.run_folder import RunFolder
-from runner.records.verify import verify
-from runner.report.safe_text import safe
-from runner.service.arguments import SeatLimits, read_arguments
-from runner.service.seat_desk import SeatDesk
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.wire.convert import answer_to_pb, spec_from_pb, submission_to_pb
 from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run
 from tests.parts.specs import episode_spec
 
@@ -146,12 +146,14 @@ def fault_plan(data: bytes) -> None:
         for profile in PROFILES:
             with suppress(SpecError):
                 spec = episode_spec(*well_formed, profile=profile)
-                episode = PROFILES.load(profile)().open_episode(spec, MemoryRecorder(), StoppedClock())
+                episode = PROFILES.load(profile)().open_episode(
+                    spec, MemoryRecorder(), StoppedClock()
+                )
                 episode.seats[0].call("get_account", {"id": "ax1"})
 
 
 def config(data: bytes) -> None:
-    """The YAML file of ``glovebox run --config``."""
+    """The YAML file of ``fumehood run --config``."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "config.yaml"
         path.write_bytes(data)
@@ -173,7 +175,9 @@ def frames(data: bytes) -> None:
 def shown_text(data: bytes) -> None:
     """Whatever an agent wrote, shown on a terminal."""
     shown = safe(data.decode("utf-8", "replace"))
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", shown)
+    assert not re.search(
+        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", shown
+    )
     io.StringIO().write(shown)
 
 
@@ -198,10 +202,17 @@ TARGETS: Mapping[str, Target] = {
 }
 
 _FAULTS = (
-    {"fault_type": "adversarial_error", "trigger": {"prob": 0.5}, "payload": {"map": {"timeout": "x"}}},
+    {
+        "fault_type": "adversarial_error",
+        "trigger": {"prob": 0.5},
+        "payload": {"map": {"timeout": "x"}},
+    },
     {"fault_type": "rate_limit", "trigger": {"on_nth_call": 3}},
     {"fault_type": "timeout", "trigger": {"prob": 0.3}},
-    {"fault_type": "schema_drift", "payload": {"rename_args": {"id": "identifier", "path": "place"}}},
+    {
+        "fault_type": "schema_drift",
+        "payload": {"rename_args": {"id": "identifier", "path": "place"}},
+    },
 )
 
 
@@ -229,10 +240,14 @@ def _take(desk: SeatDesk, request: tool_pb2.InteractRequest) -> None:
     if request.WhichOneof("request") == "submit":
         given_up = request.submit.WhichOneof("end") == "give_up_reason"
         text = request.submit.give_up_reason if given_up else request.submit.answer
-        submission_to_pb(desk.submit(GaveUp(text) if given_up else Finished(text))).SerializeToString()
+        submission_to_pb(
+            desk.submit(GaveUp(text) if given_up else Finished(text))
+        ).SerializeToString()
     else:
         call = request.call
-        answer_to_pb(desk.call(call.tool_name, call.arguments_json, call.call_id)).SerializeToString()
+        answer_to_pb(
+            desk.call(call.tool_name, call.arguments_json, call.call_id)
+        ).SerializeToString()
 
 
 def _suite(data: bytes, name: str) -> None:
@@ -245,9 +260,9 @@ def _suite(data: bytes, name: str) -> None:
 
 
 def _is_rule(rule: Mapping[str, object]) -> bool:
-    return all(isinstance(rule.get(key, {}), dict) for key in ("trigger", "payload")) and isinstance(
-        rule.get("severity", ""), str
-    )
+    return all(
+        isinstance(rule.get(key, {}), dict) for key in ("trigger", "payload")
+    ) and isinstance(rule.get("severity", ""), str)
 
 
 def _row(trace_path: str) -> EpisodeRow:

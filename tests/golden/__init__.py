@@ -9,7 +9,7 @@ import pytest
 
 _INSIDE_THE_PROJECT = Path(__file__).resolve().parent
 
-FOLDER_VARIABLE = "GLOVEBOX_GOLDEN"
+FOLDER_VARIABLE = "FUMEHOOD_GOLDEN"
 _BESIDE_THE_PROJECT = _INSIDE_THE_PROJECT.parent.parent.parent / "shared" / "golden"
 
 

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 
 import pytest
+from fumehood.engines.engine import EngineOptions
+from fumehood.engines.table import choose_engine
+from fumehood.redteam.probe import Probe
 
-from runner.engines.engine import EngineOptions
-from runner.engines.table import choose_engine
-from runner.hostile.probe import Probe
-
-ENGINES = {"docker": ("docker", None), "runsc": ("docker", "runsc"), "bubblewrap": ("bubblewrap", None)}
+ENGINES = {
+    "docker": ("docker", None),
+    "runsc": ("docker", "runsc"),
+    "bubblewrap": ("bubblewrap", None),
+}
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,9 @@ from threading import Thread
 from typing import Any
 
 import grpc
-from glovebox.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
-PREFIX = "/glovebox.v1.ToolService/"
+PREFIX = "/fumehood.v1.ToolService/"
 ANSWERS: dict[str, Any] = {
     f"{PREFIX}CallTool": pb.CallToolResponse(value_json='"done"'),
     f"{PREFIX}Submit": pb.SubmitResponse(accepted=True),
@@ -26,7 +26,9 @@ class _Everything(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
         answer = ANSWERS[details.method].SerializeToString() if details.method in ANSWERS else b""
         if details.method == f"{PREFIX}Interact":
-            return grpc.stream_stream_rpc_method_handler(lambda requests, _: (b"" for _ in (*requests, 0)))
+            return grpc.stream_stream_rpc_method_handler(
+                lambda requests, _: (b"" for _ in (*requests, 0))
+            )
         return grpc.unary_unary_rpc_method_handler(lambda request, _: answer)
 
 

@@ -11,9 +11,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from runner.engines.child import ChildBox
-from runner.engines.engine import AGENT_FOLDER, BoxSpec, EngineOptions
-from runner.engines.process import ProcessEngine
+from fumehood.engines.child import ChildBox
+from fumehood.engines.engine import AGENT_FOLDER, BoxSpec, EngineOptions
+from fumehood.engines.process import ProcessEngine
 
 PYTHON = "/usr/bin/python3"
 """Python where everybody may enter, which that of a project under root's home is not."""
@@ -44,8 +44,28 @@ def _as_nobody() -> tuple[str, ...]:
 
 def _doors(kit: Path, baits: Path) -> tuple[str, ...]:
     return (
-        *("bwrap", "--unshare-all", "--die-with-parent", "--uid", "0", "--gid", "0", "--cap-add", "ALL"),
+        *(
+            "bwrap",
+            "--unshare-all",
+            "--die-with-parent",
+            "--uid",
+            "0",
+            "--gid",
+            "0",
+            "--cap-add",
+            "ALL",
+        ),
         *("--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/dev/shm"),
         *("--proc", "/proc", "--tmpfs", "/run"),
-        *("--tmpfs", "/tmp", "--ro-bind", str(kit), str(kit), "--bind", str(baits), str(baits), "--"),
+        *(
+            "--tmpfs",
+            "/tmp",
+            "--ro-bind",
+            str(kit),
+            str(kit),
+            "--bind",
+            str(baits),
+            str(baits),
+            "--",
+        ),
     )

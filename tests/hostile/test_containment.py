@@ -9,18 +9,31 @@ from collections.abc import Callable
 
 import pytest
 from _pytest.mark import ParameterSet
-
-from runner.hostile.attack import Attack, Result
-from runner.hostile.probe import Probe
-from runner.hostile.table import ATTACKS
+from fumehood.redteam.attack import Attack, Result
+from fumehood.redteam.probe import Probe
+from fumehood.redteam.table import ATTACKS
 
 ENGINES = [
-    pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image, pytest.mark.xdist_group("docker")]),
-    pytest.param("runsc", marks=[pytest.mark.image, pytest.mark.runsc, pytest.mark.xdist_group("runsc")]),
-    pytest.param("bubblewrap", marks=[pytest.mark.bubblewrap, pytest.mark.xdist_group("bubblewrap")]),
+    pytest.param(
+        "docker", marks=[pytest.mark.docker, pytest.mark.image, pytest.mark.xdist_group("docker")]
+    ),
+    pytest.param(
+        "runsc", marks=[pytest.mark.image, pytest.mark.runsc, pytest.mark.xdist_group("runsc")]
+    ),
+    pytest.param(
+        "bubblewrap", marks=[pytest.mark.bubblewrap, pytest.mark.xdist_group("bubblewrap")]
+    ),
 ]
 ALWAYS = {
-    *("egress", "abstract-sockets", "host-processes", "host-files", "neighbours", "gold", "special-files"),
+    *(
+        "egress",
+        "abstract-sockets",
+        "host-processes",
+        "host-files",
+        "neighbours",
+        "gold",
+        "special-files",
+    ),
     *("fork-bomb", "memory-bomb", "deaf", "mounts", "kernel-surface", "endless-line"),
     *("forged-messages", "replays", "second-client", "json-bombs", "terminal", "look-around"),
 }

@@ -12,12 +12,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from fumehood.engines.engine import EngineOptions
+from fumehood.engines.process import ProcessEngine
+from fumehood.redteam.attack import Result
+from fumehood.redteam.probe import Probe
+from fumehood.redteam.table import ATTACKS
 
-from runner.engines.engine import EngineOptions
-from runner.engines.process import ProcessEngine
-from runner.hostile.attack import Result
-from runner.hostile.probe import Probe
-from runner.hostile.table import ATTACKS
 from tests.hostile.open_box import PYTHON, OpenBoxes
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
@@ -72,7 +72,15 @@ SEEN_BY_WITNESSES = {
         "http-floods",
         "refusals",
     ),
-    *("flood", "flood-sh", "endless-line", "terminal", "forged-trace", "look-around", "provoke-errors"),
+    *(
+        "flood",
+        "flood-sh",
+        "endless-line",
+        "terminal",
+        "forged-trace",
+        "look-around",
+        "provoke-errors",
+    ),
 }
 """What they would do to those outside says nobody but a witness; see test_witnesses.py."""
 SECRETS = {"host-processes": "process", "host-files": "file"}
@@ -91,7 +99,8 @@ TAKES_LONG = {
 
 def _names(table: dict[str, str]) -> list[object]:
     return [
-        pytest.param(name, marks=[pytest.mark.every_attack] if name in TAKES_LONG else []) for name in table
+        pytest.param(name, marks=[pytest.mark.every_attack] if name in TAKES_LONG else [])
+        for name in table
     ]
 
 

@@ -14,32 +14,36 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+from fumehood.engines.engine import EngineOptions
+from fumehood.engines.process import ProcessEngine
+from fumehood.redteam import bystanders
+from fumehood.redteam.attack import Attack, Result, Wall
+from fumehood.redteam.kit import AGENTS
+from fumehood.redteam.probe import Probe
 
-from runner.engines.engine import EngineOptions
-from runner.engines.process import ProcessEngine
-from runner.hostile import bystanders
-from runner.hostile.attack import Attack, Result, Wall
-from runner.hostile.kit import AGENTS
-from runner.hostile.probe import Probe
 from tests.hostile.naive_service import naive_http, naive_service
 from tests.parts.folders import short_folder
 
 FALLS_FOR = {
-    "forged_messages.py": "got the method /glovebox.v1.ControlService/OpenEpisode",
+    "forged_messages.py": "got the method /fumehood.v1.ControlService/OpenEpisode",
     "replays.py": "got six times the budget at once",
     "json_bombs.py": "got not a number",
     "oversized.py": "got arguments of 16 MiB",
-    "http_nonsense.py": "got the path /glovebox.v1.ControlService/OpenEpisode",
+    "http_nonsense.py": "got the path /fumehood.v1.ControlService/OpenEpisode",
 }
 """Agent → what it then says it got."""
 
 
 @pytest.mark.parametrize("agent", FALLS_FOR)
 def test_an_attack_succeeds_where_the_service_believes_everything(agent: str) -> None:
-    with short_folder() as folder, naive_service(f"{folder}/grpc.sock"), naive_http(f"{folder}/http.sock"):
+    with (
+        short_folder() as folder,
+        naive_service(f"{folder}/grpc.sock"),
+        naive_http(f"{folder}/http.sock"),
+    ):
         said = subprocess.run(
             [sys.executable, str(AGENTS / agent)],
-            env={**os.environ, "GLOVEBOX_SOCKET": f"{folder}/grpc.sock"},
+            env={**os.environ, "FUMEHOOD_SOCKET": f"{folder}/grpc.sock"},
             capture_output=True,
             text=True,
             timeout=60,

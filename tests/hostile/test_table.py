@@ -6,12 +6,12 @@ import ast
 import re
 
 import pytest
+from fumehood.core.errors import InputError
+from fumehood.redteam.attack import Attack, Result, Verdict, Wall
+from fumehood.redteam.kit import AGENTS
+from fumehood.redteam.page import BEGIN, END, attack_cells, attack_table, replace_table
+from fumehood.redteam.table import ATTACKS
 
-from runner.core.errors import InputError
-from runner.hostile.attack import Attack, Result, Verdict, Wall
-from runner.hostile.kit import AGENTS
-from runner.hostile.page import BEGIN, END, attack_cells, attack_table, replace_table
-from runner.hostile.table import ATTACKS
 from tests.architecture.project import ROOT
 
 HELPERS = {"attempts.py", "calls.py", "frames.py", "speak_http.py", "try.h", "ruff.toml"}
@@ -54,7 +54,9 @@ def test_the_page_has_a_row_for_every_attack_and_no_other() -> None:
     page = (ROOT / "docs/containment.md").read_text(encoding="utf-8")
     table = page.partition(BEGIN)[2].partition(END)[0]
     rows = [
-        tuple(re.split(r" \| ", line.strip("| "))) for line in table.splitlines() if line.startswith("| [")
+        tuple(re.split(r" \| ", line.strip("| ")))
+        for line in table.splitlines()
+        if line.startswith("| [")
     ]
     assert [row[:4] for row in rows] == [attack_cells(attack) for attack in ATTACKS]
     assert all(len(row) == 4 + 3 for row in rows), "docker, docker/runsc and bubblewrap"

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from runner.core.chain import Chain, Record
-from runner.core.outcome import Infra, InfraKind
-from runner.engines.engine import BoxOutput, Image, Limits
-from runner.hostile.attack import Attack, Wall
-from runner.hostile.box_usage import alive, measure
-from runner.hostile.breaches import (
+from fumehood.core.chain import Chain, Record
+from fumehood.core.outcome import Infra, InfraKind
+from fumehood.engines.engine import BoxOutput, Image, Limits
+from fumehood.orchestrator.attempt import Attempt
+from fumehood.redteam.attack import Attack, Wall
+from fumehood.redteam.box_usage import alive, measure
+from fumehood.redteam.breaches import (
     OVERTIME_MS,
     REFUSALS_MAX,
     excess,
@@ -25,12 +25,13 @@ from runner.hostile.breaches import (
     prizes,
     telling_words,
 )
-from runner.hostile.kit import AGENTS, lay_out_kit
-from runner.hostile.readers import obeyed_by_pages, obeyed_by_terminals
-from runner.hostile.watched_engine import Watch
-from runner.orchestrator.attempt import Attempt
+from fumehood.redteam.kit import AGENTS, lay_out_kit
+from fumehood.redteam.readers import obeyed_by_pages, obeyed_by_terminals
+from fumehood.redteam.watched_engine import Watch
 
-ATTACK = Attack("an-attack", "file.py", Wall.BOX, "something", "do something", calls=2, wall_ms=1000)
+ATTACK = Attack(
+    "an-attack", "file.py", Wall.BOX, "something", "do something", calls=2, wall_ms=1000
+)
 KEPT_BYTES = 1000
 
 
@@ -58,7 +59,9 @@ def _trouble(attempt: Attempt) -> Sequence[str]:
 
 
 def test_an_attempt_without_trouble_is_not_objected_to() -> None:
-    quiet = _attempt(_call(), _call(failure={"kind": "world"}), REFUSED_BY_BUDGET, stdout=b"x" * KEPT_BYTES)
+    quiet = _attempt(
+        _call(), _call(failure={"kind": "world"}), REFUSED_BY_BUDGET, stdout=b"x" * KEPT_BYTES
+    )
     assert _trouble(quiet) == []
 
 
@@ -84,14 +87,22 @@ def test_an_agent_is_believed_when_it_got_something() -> None:
 
 @pytest.mark.parametrize(
     "word",
-    ["harness", "a benchmark", "episode-7", "gb-owner", "fault plan", "gold", "Traceback (most recent"],
+    [
+        "harness",
+        "a benchmark",
+        "episode-7",
+        "gb-owner",
+        "fault plan",
+        "gold",
+        "Traceback (most recent",
+    ],
 )
 def test_words_that_tell_of_a_harness_are_found(word: str) -> None:
     assert list(telling_words(_attempt(stdout=f"PATH=/bin\nX={word}\n".encode())))
 
 
 def test_a_neutral_box_tells_nothing() -> None:
-    said = b"GLOVEBOX_SOCKET=/glovebox/grpc.sock\n/agent/look_around.py\nPATH=/usr/bin\n"
+    said = b"FUMEHOOD_SOCKET=/fumehood/grpc.sock\n/agent/look_around.py\nPATH=/usr/bin\n"
     assert list(telling_words(_attempt(stdout=said))) == []
 
 
@@ -126,7 +137,9 @@ LIMITS = Limits(processes=8, memory_bytes=64 << 20, cpus=0.5)
         ("cpus", "cpu_ms", 5_000, "processors, of 0.5"),
     ],
 )
-def test_use_beyond_a_limit_is_told(watch: Watch, limit: str, field: str, used: int, told: str) -> None:
+def test_use_beyond_a_limit_is_told(
+    watch: Watch, limit: str, field: str, used: int, told: str
+) -> None:
     attack = replace(ATTACK, limit=limit)
     assert list(excess(attack, watch, LIMITS, 0)) == []
     setattr(watch, field, used)

@@ -10,7 +10,7 @@ import pytest
 _PROJECT = Path(__file__).resolve().parent.parent.parent
 SAMPLES = _PROJECT / "tests" / "samples"
 """Records of our own in the formats of others."""
-FOLDER_VARIABLE = "GLOVEBOX_BENCHMARK_DATA"
+FOLDER_VARIABLE = "FUMEHOOD_BENCHMARK_DATA"
 _BESIDE_THE_PROJECT = _PROJECT.parent / "shared" / "data"
 
 

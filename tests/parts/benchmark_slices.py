@@ -8,20 +8,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from runner.benchmarks.generator import GENERATORS
-from runner.benchmarks.table import load_suite
-from runner.core.json_values import JsonObject
-from runner.core.task import Case, Suite
-from runner.orchestrator.config import run_config
-from runner.orchestrator.launch import Progress, resume_run
-from runner.records.row import EpisodeRow
-from runner.records.run_folder import RunFolder
-from snapshots.almanac.benchmark import build_almanac
+from fumehood.benchmarks.generator import GENERATORS
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.json_values import JsonObject
+from fumehood.core.task import Case, Suite
+from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.launch import Progress, resume_run
+from fumehood.records.row import EpisodeRow
+from fumehood.records.run_folder import RunFolder
+from fumehood_snapshots.almanac.benchmark import build_almanac
+
 from tests.parts.benchmark_data import SAMPLES
 from tests.parts.mariadb import has_mariadb
 from tests.parts.taubench import write_checkout
 
-_SAMPLE = Path(__file__).parents[2] / "runner" / "benchmarks" / "sample" / "tasks.jsonl"
+_SAMPLE = (
+    Path(__file__).parents[2] / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
+)
 _BFCL = ("bfcl_eval", "mpmath", "overrides", "rank_bm25")
 
 SLICES: Mapping[str, tuple[str, ...]] = {
@@ -74,7 +77,9 @@ def slices(
     """
     for name in names:
         missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
-        assert not (missing and os.environ.get("CI")), f"{missing} not installed: scripts/setup-benchmarks"
+        assert not (missing and os.environ.get("CI")), (
+            f"{missing} not installed: scripts/setup-benchmarks"
+        )
         for argument in () if missing else SLICES[name]:
             if argument.startswith("dbbench:mariadb:") and not has_mariadb():
                 continue
@@ -110,7 +115,11 @@ def play(out: Path, suite: Suite, agents: tuple[str, ...], **settings: object) -
     config = run_config({"suite": suite.name, "agents": agents, "engine": "process", **settings})
     if suite.snapshot is not None:
         config = config.model_copy(update={"snapshot": suite.snapshot})
-    manifest: JsonObject = {"run": "0", "suite": suite.name, "config": config.model_dump(mode="json")}
+    manifest: JsonObject = {
+        "run": "0",
+        "suite": suite.name,
+        "config": config.model_dump(mode="json"),
+    }
     folder = RunFolder.create(out, manifest, suite)
     resume_run(folder, SILENT)
     return folder.rows()

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from runner.benchmarks.bfcl.single_turn import first_allowed
-from runner.core.task import Case, Suite
+from fumehood.benchmarks.bfcl.single_turn import first_allowed
+from fumehood.core.task import Case, Suite
 
 FAULTY = frozenset(
     {

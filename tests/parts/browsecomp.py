@@ -6,21 +6,30 @@ import csv
 import json
 from pathlib import Path
 
-from runner.core.veil import encipher
-from snapshots.build.options import BuildOptions
-from snapshots.build.pipeline import build_snapshot
-from snapshots.sources.jsonl import JsonLines
+from fumehood.core.veil import encipher
+from fumehood_snapshots.build.options import BuildOptions
+from fumehood_snapshots.build.pipeline import build_snapshot
+from fumehood_snapshots.sources.jsonl import JsonLines
 
 CANARY = "made-up:canary:1234"
 QUESTIONS = (
-    ("Which zebrafinch painter was born in the year the harbour of Quillmouth froze?", "Ottoline Brask"),
-    ("How many steps has the spiral stair of the observatory at Farrowdale?", "two hundred and nine"),
+    (
+        "Which zebrafinch painter was born in the year the harbour of Quillmouth froze?",
+        "Ottoline Brask",
+    ),
+    (
+        "How many steps has the spiral stair of the observatory at Farrowdale?",
+        "two hundred and nine",
+    ),
 )
 CORPUS = (
     ("101", "Ottoline Brask painted zebrafinches and was born in the winter of 1709."),
     ("102", "The harbour of Quillmouth froze in the winter of 1709."),
     ("103", "The observatory at Farrowdale has a spiral stair of two hundred and nine steps."),
-    *((str(number), f"Nothing of note was ever seen at milestone {number}.") for number in range(104, 111)),
+    *(
+        (str(number), f"Nothing of note was ever seen at milestone {number}.")
+        for number in range(104, 111)
+    ),
 )
 EVIDENCE = "0 Q0 101 1\n0 Q0 102 1\n1 Q0 103 1\n"
 GOLDS = "0 Q0 101 1\n1 Q0 103 1\n"
@@ -54,7 +63,9 @@ def write_plus(folder: Path, *, enciphered: bool = True) -> Path:
     (folder / "qrel_evidence.txt").write_text(EVIDENCE, encoding="ascii")
     (folder / "qrel_golds.txt").write_text(GOLDS, encoding="ascii")
     corpus = folder / "corpus.jsonl"
-    corpus.write_text("".join(json.dumps({"docid": name, "text": text}) + "\n" for name, text in CORPUS))
+    corpus.write_text(
+        "".join(json.dumps({"docid": name, "text": text}) + "\n" for name, text in CORPUS)
+    )
     build_snapshot([JsonLines(corpus, {"id": "docid"})], folder / "snapshot", BuildOptions())
     corpus.unlink()
     return folder

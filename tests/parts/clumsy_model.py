@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from runner.testing.scripted_models import AskedOfModel
-from runner.testing.scripted_replies import ScriptedReply, ToolUse
+from fumehood.testing.scripted_models import AskedOfModel
+from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 
 CALLS = [
     ToolUse("get_account", {"id": "nobody"}, "call_1"),

@@ -10,10 +10,10 @@ from typing import Any
 TIMEOUT_S = 300
 
 
-def glovebox(*words: str, status: int = 0) -> str:
+def fumehood(*words: str, status: int = 0) -> str:
     """Run the command and return what it printed; it must end with ``status``."""
     done = subprocess.run(
-        [sys.executable, "-m", "runner", *words],
+        [sys.executable, "-m", "fumehood", *words],
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,
@@ -23,6 +23,6 @@ def glovebox(*words: str, status: int = 0) -> str:
     return done.stdout
 
 
-def glovebox_json(*words: str, status: int = 0) -> Any:
+def fumehood_json(*words: str, status: int = 0) -> Any:
     """Run the command and return the JSON that it printed."""
-    return json.loads(glovebox(*words, status=status))
+    return json.loads(fumehood(*words, status=status))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.orchestrator.launch import planned_of
-from runner.records.run_folder import RunFolder
-from runner.records.sealing import Signing
-from runner.records.signing_key import user_key
+from fumehood.orchestrator.launch import planned_of
+from fumehood.records.run_folder import RunFolder
+from fumehood.records.sealing import Signing
+from fumehood.records.signing_key import user_key
 
 
 def cut_short(run: Path, rows: int) -> None:

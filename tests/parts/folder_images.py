@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.engines.docker_daemon import Daemon
-from runner.engines.images import folder
+from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.images import folder
 
 
 def remove_images_from(below: Path) -> None:

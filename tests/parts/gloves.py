@@ -9,10 +9,10 @@ from typing import Any
 
 import grpc
 import pytest
-from glovebox.v1 import tool_pb2 as pb
-from glovebox.v1.tool_pb2_grpc import ToolServiceStub
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 
-SERVICE = "/glovebox.v1.ToolService"
+SERVICE = "/fumehood.v1.ToolService"
 TIMEOUT_S = 20.0
 
 _OPTIONS = [

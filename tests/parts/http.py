@@ -35,21 +35,31 @@ class HttpGloves:
         self.connection.close()
 
     def send(
-        self, path: str, body: bytes | str, headers: Mapping[str, str] | None = None, method: str = "POST"
+        self,
+        path: str,
+        body: bytes | str,
+        headers: Mapping[str, str] | None = None,
+        method: str = "POST",
     ) -> tuple[int, bytes]:
         """Send one request and return status and body of the answer."""
         return read(self.open(path, body, headers, method))
 
     def open(
-        self, path: str, body: bytes | str, headers: Mapping[str, str] | None = None, method: str = "POST"
+        self,
+        path: str,
+        body: bytes | str,
+        headers: Mapping[str, str] | None = None,
+        method: str = "POST",
     ) -> HTTPResponse:
         """Send one request and return the answer, of which only the head was read."""
-        self.connection.request(method, path, body, {"content-type": "application/json", **(headers or {})})
+        self.connection.request(
+            method, path, body, {"content-type": "application/json", **(headers or {})}
+        )
         return self.connection.getresponse()
 
     def rpc(self, method: str, message: Mapping[str, Any]) -> tuple[int, Any]:
         """Call one method of the contract."""
-        status, body = self.send(f"/glovebox.v1.ToolService/{method}", json.dumps(message))
+        status, body = self.send(f"/fumehood.v1.ToolService/{method}", json.dumps(message))
         return status, json.loads(body)
 
 

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.orchestrator.config import RunConfig, run_config
-from runner.orchestrator.launch import Progress, start_run
-from runner.orchestrator.rescore import rescore
-from runner.records.run_folder import RunFolder
-from runner.report.runs import Run, join_run
-from snapshots.build.options import BuildOptions
-from snapshots.build.pipeline import build_snapshot
-from snapshots.sources.recording import RecordingFolder
+from fumehood.orchestrator.config import RunConfig, run_config
+from fumehood.orchestrator.launch import Progress, start_run
+from fumehood.orchestrator.rescore import rescore
+from fumehood.records.run_folder import RunFolder
+from fumehood.report.runs import Run, join_run
+from fumehood_snapshots.build.options import BuildOptions
+from fumehood_snapshots.build.pipeline import build_snapshot
+from fumehood_snapshots.sources.recording import RecordingFolder
+
 from tests.unit.snapshots.sites import Site, page
 
 TOPICS: Mapping[str, str] = {
@@ -50,7 +51,7 @@ def write_tasks(path: Path) -> Path:
     """Write one native task a topic."""
     records = [
         {
-            "format": "glovebox.task/1",
+            "format": "fumehood.task/1",
             "task_id": topic,
             "world": "search",
             "instruction": f"Answer with ids in brackets. Question: {question}",

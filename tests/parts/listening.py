@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
-from runner.core.chain import Record
-from runner.core.episode_spec import EpisodeSpec
-from runner.core.errors import InfraError
-from runner.core.evidence import Evidence, read_evidence
-from runner.wire.control_client import ControlClient
-from runner.wire.ports import EpisodeMessage, Opened, Records, SeatWorkEnded, Unhostable
+from fumehood.core.chain import Record
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.errors import InfraError
+from fumehood.core.evidence import Evidence, read_evidence
+from fumehood.wire.control_client import ControlClient
+from fumehood.wire.ports import EpisodeMessage, Opened, Records, SeatWorkEnded, Unhostable
 
 PATIENCE_S = 20.0
 
@@ -50,7 +50,10 @@ class Listened:
     def records(self) -> list[Record]:
         """Every record heard."""
         return [
-            record for message in self.messages if isinstance(message, Records) for record in message.records
+            record
+            for message in self.messages
+            if isinstance(message, Records)
+            for record in message.records
         ]
 
     @property

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-
-from runner.core.errors import InputError
-from runner.worlds.mariadb_server import mariadbd
+from fumehood.benchmarks.dbbench.mariadb_server import mariadbd
+from fumehood.core.errors import InputError
 
 
 def has_mariadb() -> bool:

@@ -44,7 +44,7 @@ class McpGloves:
         """Call one tool and return its result."""
         params: dict[str, Any] = {"name": name, "arguments": dict(arguments)}
         if call_id:
-            params["_meta"] = {"glovebox.v1/call_id": call_id}
+            params["_meta"] = {"fumehood.v1/call_id": call_id}
         result: dict[str, Any] = self.request("tools/call", params)["result"]
         return result
 

@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
+from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Upstream
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply
 
-from runner.gateway.settings import GatewaySettings, ModelsMode, Price, Upstream
-from runner.testing.scripted_models import AskedOfModel, ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply
 from tests.parts.http import HttpGloves
 from tests.parts.listening import Listened
 
@@ -34,7 +34,12 @@ def gateway_settings(models: ScriptedModels, **change: Any) -> GatewaySettings:
 
 def chat(model: str = "m1", text: str = "hello", **more: Any) -> dict[str, Any]:
     """Return a request for a chat completion."""
-    return {"model": model, "messages": [{"role": "user", "content": text}], "max_tokens": 100, **more}
+    return {
+        "model": model,
+        "messages": [{"role": "user", "content": text}],
+        "max_tokens": 100,
+        **more,
+    }
 
 
 def question(path: str, model: str = "m1", **more: Any) -> dict[str, Any]:
@@ -65,7 +70,9 @@ class Asker:
         self.http = HttpGloves(episode.directory)
 
     def ask(self, path: str, request: Any) -> tuple[int, Any]:
-        status, body = self.http.send(path, request if isinstance(request, str) else json.dumps(request))
+        status, body = self.http.send(
+            path, request if isinstance(request, str) else json.dumps(request)
+        )
         return status, json.loads(body)
 
     def left(self) -> dict[str, int]:

@@ -55,7 +55,9 @@ class Clock(BaseEnv):
 
 
 def _tool(name: str, required: tuple[str, ...] = (), **kinds: str) -> dict[str, Any]:
-    properties = {each: {"type": kind, "description": f"The {each}."} for each, kind in kinds.items()}
+    properties = {
+        each: {"type": kind, "description": f"The {each}."} for each, kind in kinds.items()
+    }
     parameters = {"type": "object", "properties": properties, "required": list(required)}
     return {"name": name, "description": f"Do {name}.", "parameters": parameters}
 
@@ -114,7 +116,10 @@ def write_checkout(path: Path, *, records: list[dict[str, Any]] | None = None) -
     told = RECORDS if records is None else records
     (path / "data" / "released_data.json").write_text(json.dumps(told))
     (path / "data" / "sampled_data.json").write_text(json.dumps(told[:1]))
-    for name, source, tools in (("Mail", MAIL, MAIL_TOOLS), ("Clock", CLOCK, [_tool("read"), _tool("tell")])):
+    for name, source, tools in (
+        ("Mail", MAIL, MAIL_TOOLS),
+        ("Clock", CLOCK, [_tool("read"), _tool("tell")]),
+    ):
         (path / "environments" / f"{name}.py").write_text(source)
         (path / "environments" / f"{name}.json").write_text(json.dumps(tools))
     return path

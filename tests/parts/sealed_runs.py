@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from fumehood.core.chain import Chain, Record
+from fumehood.core.gold import Gold
+from fumehood.core.json_values import canonical_json
+from fumehood.core.outcome import Finished
+from fumehood.core.score import Score
+from fumehood.core.task import Case, Suite
+from fumehood.records.episode_name import EpisodeName
+from fumehood.records.row import EpisodeRow
+from fumehood.records.run_folder import RunFolder
+from fumehood.records.sealing import Signing
+from fumehood.records.signing_key import SigningKey
 
-from runner.core.chain import Chain, Record
-from runner.core.gold import Gold
-from runner.core.json_values import canonical_json
-from runner.core.outcome import Finished
-from runner.core.score import Score
-from runner.core.task import Case, Suite
-from runner.records.episode_name import EpisodeName
-from runner.records.row import EpisodeRow
-from runner.records.run_folder import RunFolder
-from runner.records.sealing import Signing
-from runner.records.signing_key import SigningKey
 from tests.parts.tasks import crud_task
 
 TASKS = ("t1", "t2", "t3")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner.core.episode_spec import EpisodeSpec, SeatSpec
-from runner.core.fault_plan import FaultPlan, FaultRule
-from runner.core.ledger import Budget
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.fault_plan import FaultPlan, FaultRule
+from fumehood.core.ledger import Budget
 
 ACCOUNTS: dict[str, Any] = {"accounts": {"ax1": {"id": "ax1", "tier": "basic"}}}
 """A state of the crud world."""

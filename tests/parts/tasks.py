@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.core.task import Task
+from fumehood.core.task import Task
+
 from tests.parts.specs import ACCOUNTS, episode_spec
 
 

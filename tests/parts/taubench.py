@@ -157,5 +157,7 @@ def write_checkout(path: Path) -> Path:
     (path / "tau_bench" / "types.py").write_text(TYPES)
     (retail.parent / "base.py").write_text(BASE)
     (retail / "env.py").write_text(ENV)
-    (retail / "orders.json").write_text(json.dumps({"o1": {"status": "open"}, "o2": {"status": "open"}}))
+    (retail / "orders.json").write_text(
+        json.dumps({"o1": {"status": "open"}, "o2": {"status": "open"}})
+    )
     return path

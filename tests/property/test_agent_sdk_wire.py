@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from glovebox.v1 import tool_pb2 as pb
-from glovebox_agent import Failure, JsonObject, Remaining, Reply, Value, wire
+from fumehood_agent import Failure, JsonObject, Remaining, Reply, Value, wire
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,7 +35,9 @@ def test_arguments_keep_their_values_types_and_order(name: str, arguments: JsonO
 @settings(deadline=None)
 @given(
     result=st.builds(Value, _objects) | st.builds(Failure, _text, _text, _objects),
-    remaining=st.builds(Remaining, steps=_amounts, calls=_amounts, retries=_amounts, wall_ms=_amounts),
+    remaining=st.builds(
+        Remaining, steps=_amounts, calls=_amounts, retries=_amounts, wall_ms=_amounts
+    ),
     ended=st.booleans(),
     recorded=st.none() | _objects,
 )
@@ -62,5 +64,7 @@ def _to_pb(reply: Reply) -> pb.CallToolResponse:
         case Value(output):
             message.value_json = json.dumps(output)
         case Failure(code, text, details):
-            message.failure.CopyFrom(pb.Failure(code=code, message=text, details_json=json.dumps(details)))
+            message.failure.CopyFrom(
+                pb.Failure(code=code, message=text, details_json=json.dumps(details))
+            )
     return message

@@ -1,7 +1,7 @@
 /**
  * What goes wrong around the tools, by who must mend it.
  *
- *     GloveboxError
+ *     FumehoodError
  *     ├── Refused              you: the message was not let through; nothing happened, nothing was charged
  *     │   └── Ended            … because your work has ended
  *     ├── DeadlinePassed       you: no answer within the time you gave; the call may have been carried out
@@ -16,7 +16,7 @@
  */
 
 /** Anything this package throws on purpose. */
-export class GloveboxError extends Error {
+export class FumehoodError extends Error {
   constructor(message: string) {
     super(message);
     this.name = new.target.name;
@@ -42,7 +42,7 @@ export type RefusalKind =
   | "too_many_refusals";
 
 /** The message was not let through: no tool saw it and nothing was charged. */
-export class Refused extends GloveboxError {
+export class Refused extends FumehoodError {
   /**
    * @param kind - why.
    * @param limit - what would have been let through, in the unit of the kind; 0 where it has none.
@@ -68,7 +68,7 @@ export class Ended extends Refused {
 }
 
 /** There was no answer in time; sent again under the same `callId`, the call is carried out once. */
-export class DeadlinePassed extends GloveboxError {
+export class DeadlinePassed extends FumehoodError {
   constructor(
     readonly path: string,
     readonly deadlineMs: number,
@@ -78,14 +78,14 @@ export class DeadlinePassed extends GloveboxError {
 }
 
 /** What `act` returned is none of the things that can be carried out. */
-export class NotAnAction extends GloveboxError {
+export class NotAnAction extends FumehoodError {
   constructor(readonly returned: unknown) {
     super(`act() returned ${typeof returned}; expected tool_name and args, Answer, GiveUp or nothing`);
   }
 }
 
 /** The other side of the socket cannot be used; the agent has done nothing wrong. */
-export class ServiceUnavailable extends GloveboxError {}
+export class ServiceUnavailable extends FumehoodError {}
 
 /** Nobody answers at the socket. */
 export class NotReachable extends ServiceUnavailable {

@@ -1,5 +1,5 @@
 /**
- * What an agent needs to work through a glovebox.
+ * What an agent needs to work through a fumehood.
  *
  * A `Session` is the whole of it: the task, its tools, calls, and the end of the work. `work()` runs an object
  * with `reset()` and `act(observation)` in one.
@@ -10,7 +10,7 @@ export {
   ConnectionLost,
   DeadlinePassed,
   Ended,
-  GloveboxError,
+  FumehoodError,
   NotAnAction,
   NotReachable,
   type RefusalKind,

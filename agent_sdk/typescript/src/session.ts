@@ -14,14 +14,14 @@ import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { ConnectionLost, DeadlinePassed, Ended, NotReachable, ServiceFailed } from "./errors.js";
-import * as pb from "./generated/glovebox/v1/tool.js";
+import * as pb from "./generated/fumehood/v1/tool.js";
 import type { JsonObject, RawJson } from "./json.js";
 import type { CallOptions, Reply, Seat, Task } from "./seat.js";
 import { Stream } from "./stream.js";
 import * as wire from "./wire.js";
 
-export const SOCKET_VARIABLE = "GLOVEBOX_SOCKET";
-export const SOCKET_PATH = "/glovebox/grpc.sock";
+export const SOCKET_VARIABLE = "FUMEHOOD_SOCKET";
+export const SOCKET_PATH = "/fumehood/grpc.sock";
 
 /** What a Unix socket address holds. */
 const PATH_BYTES_MAX = 107;
@@ -40,7 +40,7 @@ const CHANNEL_OPTIONS = {
 
 /** How a session is made. */
 export interface ConnectOptions {
-  /** Of the socket; by default the environment's `GLOVEBOX_SOCKET`, else `/glovebox/grpc.sock`. */
+  /** Of the socket; by default the environment's `FUMEHOOD_SOCKET`, else `/fumehood/grpc.sock`. */
   readonly path?: string;
   /** Send calls over one open stream rather than each on its own; true by default. */
   readonly stream?: boolean;

@@ -6,7 +6,7 @@ import type {
   InteractRequest,
   InteractResponse,
   ToolServiceClient,
-} from "./generated/glovebox/v1/tool.js";
+} from "./generated/fumehood/v1/tool.js";
 
 type Settle = (error?: Error, response?: InteractResponse) => void;
 

@@ -6,8 +6,8 @@
 
 import { status } from "@grpc/grpc-js";
 
-import { ConnectionLost, Ended, type GloveboxError, Refused, type RefusalKind, ServiceFailed } from "./errors.js";
-import * as pb from "./generated/glovebox/v1/tool.js";
+import { ConnectionLost, Ended, type FumehoodError, Refused, type RefusalKind, ServiceFailed } from "./errors.js";
+import * as pb from "./generated/fumehood/v1/tool.js";
 import { encode, type JsonObject, RawJson, wellFormed } from "./json.js";
 import type { Failure, Remaining, Reply, Task, Value } from "./seat.js";
 
@@ -104,7 +104,7 @@ export function isLate(error: unknown): boolean {
  * @param answered - calls of this session that were answered before.
  * @param sentBytes - size of the message that was sent.
  */
-export function errorFromRpc(error: unknown, path: string, answered: number, sentBytes: number): GloveboxError {
+export function errorFromRpc(error: unknown, path: string, answered: number, sentBytes: number): FumehoodError {
   const { code, details = "" } = error as { code?: status; details?: string };
   if (code === undefined || LOST.has(code)) return new ConnectionLost(path, answered);
   // gRPC itself turns away a message above the receiver's limit, before anyone could answer it.

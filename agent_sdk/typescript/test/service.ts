@@ -24,13 +24,13 @@ export class Service {
   static async start(): Promise<Service> {
     // Short: a socket's path has at most 107 bytes.
     const folder = mkdtempSync(join(tmpdir(), "g"));
-    const process = spawn(join(ROOT, ".venv/bin/python"), ["-m", "runner", "serve", folder, "--until-stdin-closes"], {
+    const process = spawn(join(ROOT, ".venv/bin/python"), ["-m", "fumehood", "serve", folder, "--until-stdin-closes"], {
       cwd: ROOT,
       stdio: ["pipe", "inherit", "inherit"],
     });
-    const definition = loadSync("glovebox/v1/control.proto", { includeDirs: [join(ROOT, "proto")], oneofs: true });
-    const { glovebox } = loadPackageDefinition(definition) as any;
-    const control = new glovebox.v1.ControlService(`unix:${folder}/control.sock`, credentials.createInsecure(), {
+    const definition = loadSync("fumehood/v1/control.proto", { includeDirs: [join(ROOT, "proto")], oneofs: true });
+    const { fumehood } = loadPackageDefinition(definition) as any;
+    const control = new fumehood.v1.ControlService(`unix:${folder}/control.sock`, credentials.createInsecure(), {
       "grpc.initial_reconnect_backoff_ms": 50,
       "grpc.max_reconnect_backoff_ms": 100,
     });

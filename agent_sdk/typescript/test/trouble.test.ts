@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 
 import { connect, ConnectionLost, type ConnectOptions, DeadlinePassed, NotReachable, ServiceFailed, type Session } from "../src/index.js";
-import * as pb from "../src/generated/glovebox/v1/tool.js";
+import * as pb from "../src/generated/fumehood/v1/tool.js";
 
 type Answering = (call: pb.CallToolRequest) => pb.CallToolResponse | "hang up" | "stay silent";
 
@@ -97,12 +97,12 @@ describe("finding the socket", () => {
 
   test("the environment names it, and a path that is given wins", async () => {
     const { path } = await scripted(() => value());
-    process.env["GLOVEBOX_SOCKET"] = path;
+    process.env["FUMEHOOD_SOCKET"] = path;
     const session = await connected();
     assert.equal(session.path, path);
-    process.env["GLOVEBOX_SOCKET"] = "/nowhere";
+    process.env["FUMEHOOD_SOCKET"] = "/nowhere";
     await connected({ path });
-    delete process.env["GLOVEBOX_SOCKET"];
+    delete process.env["FUMEHOOD_SOCKET"];
   });
 
   test("one that is not there yet is waited for", async () => {

@@ -3,7 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 
-const HELPER = "/glovebox/bin/glovebox";
+const HELPER = "/fumehood/bin/fumehood";
 const CN = "/continue/node_modules/@continuedev/cli/dist/cn.js";
 const CONFIG = "/tmp/config.yaml";
 

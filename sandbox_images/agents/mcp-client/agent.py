@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 from mcp import Client, StdioServerParameters
 
 SEATS = {
-    "stdio": StdioServerParameters(command="/glovebox/bin/glovebox", args=["mcp"]),
+    "stdio": StdioServerParameters(command="/fumehood/bin/fumehood", args=["mcp"]),
     "http": "http://127.0.0.1:4141/mcp",
 }
 TURNS_MAX = 30
@@ -28,7 +28,11 @@ async def main() -> None:
     model = ask("/models")["data"][0]["id"]
     async with Client(SEATS[sys.argv[1]]) as seat:
         tools = [
-            {"name": tool.name, "description": tool.description or "", "parameters": tool.input_schema}
+            {
+                "name": tool.name,
+                "description": tool.description or "",
+                "parameters": tool.input_schema,
+            }
             for tool in (await seat.list_tools()).tools
         ]
         offered = [{"type": "function", "function": tool} for tool in tools]
@@ -43,7 +47,11 @@ async def main() -> None:
             for call in said["tool_calls"]:
                 asked = call["function"]
                 result = await seat.call_tool(asked["name"], json.loads(asked["arguments"]))
-                told = {"role": "tool", "tool_call_id": call["id"], "content": result.content[0].text}
+                told = {
+                    "role": "tool",
+                    "tool_call_id": call["id"],
+                    "content": result.content[0].text,
+                }
                 messages.append(told)
         await seat.call_tool("give_up", {"reason": f"no end after {TURNS_MAX} turns"})
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from urllib.request import urlopen
 
-HELPER = "/glovebox/bin/glovebox"
+HELPER = "/fumehood/bin/fumehood"
 LAST_RUN = Path("/tmp/last_run.json")
 HOW = f"""
 This is not about files. Everything that you can do is behind one command: `{HELPER} tools` lists tools,

@@ -7,7 +7,7 @@ from agents import Agent, Runner, set_tracing_disabled
 from agents.mcp import MCPServerStdio
 from openai import OpenAI
 
-HELPER = "/glovebox/bin/glovebox"
+HELPER = "/fumehood/bin/fumehood"
 
 
 async def main() -> None:
@@ -16,7 +16,9 @@ async def main() -> None:
     task = subprocess.run([HELPER, "task"], capture_output=True, text=True, check=True).stdout
     async with MCPServerStdio({"command": HELPER, "args": ["mcp"]}) as seat:
         model = OpenAI().models.list().data[0].id
-        agent = Agent(name="agent", instructions="Do what you are asked.", mcp_servers=[seat], model=model)
+        agent = Agent(
+            name="agent", instructions="Do what you are asked.", mcp_servers=[seat], model=model
+        )
         result = await Runner.run(agent, task, max_turns=30)
     subprocess.run([HELPER, "submit", str(result.final_output)], check=True)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from runner.agents.vector import Vector, load_vectors
-from runner.core.errors import InfraError, InputError
-from runner.engines.engine import EngineOptions
-from runner.engines.table import choose_engine
+from fumehood.agent_check.vector import Vector, load_vectors
+from fumehood.core.errors import InfraError, InputError
+from fumehood.engines.engine import EngineOptions
+from fumehood.engines.table import choose_engine
+
 from tests.conformance.agents.languages import LANGUAGES, Language
 from tests.conformance.agents.page import PAGE, table, written
 from tests.conformance.agents.playing import Stage, stage, words_of
@@ -27,7 +28,9 @@ def main() -> int:
     for (vector, language), what in failed.items():
         print(f"{language}, {vector}: {what}")
     tried = len(engines) * sum(len(load_vectors()) - len(language.lacks) for language in LANGUAGES)
-    print(f"{tried - len(failed)} of {tried} held, on {', '.join(engines)}; the table is in {PAGE.name}")
+    print(
+        f"{tried - len(failed)} of {tried} held, on {', '.join(engines)}; the table is in {PAGE.name}"
+    )
     return 1 if failed else 0
 
 

@@ -8,7 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from runner.engines.images.node_modules import SDK, lay_out_node_modules
+from fumehood.engines.images.node_modules import SDK, lay_out_node_modules
+
 from tests.architecture.project import ROOT
 
 FOLDER = Path(__file__).parent
@@ -36,6 +37,11 @@ def lay_out_cpp(target: Path) -> None:
 
 def _run(*words: str | Path, folder: Path) -> None:
     done = subprocess.run(
-        list(map(str, words)), cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        list(map(str, words)),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from runner.agents.vector import Vector
+from fumehood.agent_check.vector import Vector
+
 from tests.architecture.project import ROOT
 from tests.conformance.agents.languages import Language
 
@@ -31,7 +32,11 @@ def table(
         engines: on which every cell was tried.
         failed: by vector and language, what went wrong.
     """
-    head = ["vector", "behaviour", *(f"{language.name}<br>{language.way}" for language in languages)]
+    head = [
+        "vector",
+        "behaviour",
+        *(f"{language.name}<br>{language.way}" for language in languages),
+    ]
     rows = [[f"`{vector.name}`", vector.behaviour] for vector in vectors]
     for row, vector in zip(rows, vectors, strict=True):
         row += [_cell(language, vector, failed) for language in languages]
@@ -65,7 +70,9 @@ def shape_written(page: str) -> Shape:
     behaviours = {row[0]: row[1] for row in body}
     lacking = {(row[0], head[at]) for row in body for at, cell in enumerate(row) if cell == LACKS}
     proven = {HOLDS, LACKS}
-    unproven = {(row[0], f"not proven: {cell}") for row in body for cell in row[2:] if cell not in proven}
+    unproven = {
+        (row[0], f"not proven: {cell}") for row in body for cell in row[2:] if cell not in proven
+    }
     return tuple(head[2:]), behaviours, frozenset(lacking | unproven)
 
 

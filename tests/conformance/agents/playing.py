@@ -8,10 +8,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from runner.agents.check import Check, Verdict
-from runner.agents.vector import Vector
-from runner.engines.docker_daemon import Daemon
-from runner.engines.engine import (
+from fumehood.agent_check.check import Check, Verdict
+from fumehood.agent_check.vector import Vector
+from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.engine import (
     AGENT_FOLDER,
     AgentKind,
     AgentSource,
@@ -20,10 +20,11 @@ from runner.engines.engine import (
     Image,
     Mount,
 )
-from runner.engines.images.agent_python import build_agent_python
-from runner.engines.images.helper import build_helper
-from runner.engines.table import choose_engine
-from runner.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.engines.images.agent_python import build_agent_python
+from fumehood.engines.images.helper import build_helper
+from fumehood.engines.table import choose_engine
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+
 from tests.conformance.agents.languages import Language
 
 WALL_MS = 60_000
@@ -43,7 +44,11 @@ class Stage:
         if language.name not in self._images:
             self._images[language.name] = self._image(language)
         check = Check(self._engine, self._images[language.name], self._pool, WALL_MS)
-        return [one.detail for one in check.by_scripts([vector.name]) if one.verdict is not Verdict.HOLDS]
+        return [
+            one.detail
+            for one in check.by_scripts([vector.name])
+            if one.verdict is not Verdict.HOLDS
+        ]
 
     def _image(self, language: Language) -> Image:
         folder = self._folder / language.name.replace(" ", "-")

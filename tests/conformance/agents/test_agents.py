@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from glovebox_agent.adapter import Ending, work
-from glovebox_agent.builtin import BUILTIN
-from glovebox_agent.loading import REPLAYING, load_agent, load_class
-
-from runner.benchmarks.table import load_suite
-from runner.core.clock import StoppedClock
-from runner.core.json_values import JsonObject
-from runner.core.task import Case
-from runner.orchestrator.plan import PlannedEpisode
-from runner.profiles.table import PROFILES
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.testing.memory_seat import MemorySeat
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.clock import StoppedClock
+from fumehood.core.json_values import JsonObject
+from fumehood.core.task import Case
+from fumehood.harness_modes.table import PROFILES
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.testing.memory_seat import MemorySeat
+from fumehood_agent.adapter import Ending, work
+from fumehood_agent.builtin import BUILTIN
+from fumehood_agent.loading import REPLAYING, load_agent, load_class
 
 CASES = load_suite("sample").cases
 WALL_MS = 60_000

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 
 import pytest
+from fumehood.agent_check.vector import Vector, load_vectors
 
-from runner.agents.vector import Vector, load_vectors
 from tests.conformance.agents.languages import LANGUAGES, Language
 from tests.conformance.agents.page import PAGE, shape_of, shape_written
 from tests.conformance.agents.playing import Stage, stage
@@ -56,13 +56,17 @@ def require(language: Language) -> None:
 
 @pytest.mark.bubblewrap
 @each(load_vectors())
-def test_a_language_observes_what_it_has_to(bubblewrap: Stage, language: Language, vector: Vector) -> None:
+def test_a_language_observes_what_it_has_to(
+    bubblewrap: Stage, language: Language, vector: Vector
+) -> None:
     require(language)
     assert bubblewrap.play(language, vector) == []
 
 
 @each([vector for vector in load_vectors() if vector.name in FEW])
-def test_a_language_works_on_every_engine(elsewhere: Stage, language: Language, vector: Vector) -> None:
+def test_a_language_works_on_every_engine(
+    elsewhere: Stage, language: Language, vector: Vector
+) -> None:
     require(language)
     assert elsewhere.play(language, vector) == []
 
@@ -73,4 +77,6 @@ def test_the_table_has_every_language_and_every_vector() -> None:
 
 def test_what_a_language_lacks_is_a_vector_and_has_a_reason() -> None:
     names = {vector.name for vector in load_vectors()}
-    assert all(set(language.lacks) <= names and all(language.lacks.values()) for language in LANGUAGES)
+    assert all(
+        set(language.lacks) <= names and all(language.lacks.values()) for language in LANGUAGES
+    )

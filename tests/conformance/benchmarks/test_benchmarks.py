@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from runner.benchmarks.table import BENCHMARKS
-from runner.core.errors import InputError
+from fumehood.benchmarks.table import BENCHMARKS
+from fumehood.core.errors import InputError
 
 each_benchmark = pytest.mark.parametrize("name", list(BENCHMARKS))
 

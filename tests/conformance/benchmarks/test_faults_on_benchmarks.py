@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.core.score import Score
+from fumehood.core.task import Case, Suite
+from fumehood.orchestrator.added_faults import with_faults
+from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.launch import start_run
+from fumehood.records.row import EpisodeRow
+from fumehood.scorers.table import score_evidence
 
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.core.score import Score
-from runner.core.task import Case, Suite
-from runner.orchestrator.added_faults import with_faults
-from runner.orchestrator.config import run_config
-from runner.orchestrator.launch import start_run
-from runner.records.row import EpisodeRow
-from runner.scorers.table import score_evidence
 from tests.parts.benchmark_slices import NEEDS, SILENT, make, play, slices
 from tests.parts.folders import short_folder
 from tests.parts.installed import installed
@@ -55,7 +55,9 @@ class Trouble:
 TROUBLES = {
     "rate limit": Trouble("{fault_type: rate_limit, trigger: {on_nth_call: 1}}", again),
     "timeout": Trouble("{fault_type: timeout, trigger: {on_nth_call: 1}}", again),
-    "drift": Trouble("{fault_type: schema_drift, payload: {add_required: {region: eu}}}", with_region),
+    "drift": Trouble(
+        "{fault_type: schema_drift, payload: {add_required: {region: eu}}}", with_region
+    ),
     "unmet": Trouble("{fault_type: timeout, trigger: {on_nth_call: 1}}", as_before),
 }
 
@@ -101,17 +103,23 @@ def _chosen(made: Path) -> Iterator[tuple[str, Case, Case]]:
 
 def _troubled(made: Path, trouble: Trouble, case: Case) -> Case:
     file = made / "plan.yaml"
-    file.write_text(f"format: glovebox.faults/1\nfaults: [{trouble.plan}]\n", encoding="utf-8")
+    file.write_text(f"format: fumehood.faults/1\nfaults: [{trouble.plan}]\n", encoding="utf-8")
     (faulted,) = with_faults(Suite("one", (case,)), str(file)).cases
-    return replace(faulted, gold=replace(case.gold, oracle=tuple(trouble.met(case.gold.oracle or ()))))
+    return replace(
+        faulted, gold=replace(case.gold, oracle=tuple(trouble.met(case.gold.oracle or ())))
+    )
 
 
 def test_every_fault_is_delivered(played: Sequence[Played]) -> None:
     assert {each.trouble for each in played} == set(TROUBLES)
-    assert [str(each.row.name) for each in played if each.row.score.metrics["faults_delivered"] != 1] == []
+    assert [
+        str(each.row.name) for each in played if each.row.score.metrics["faults_delivered"] != 1
+    ] == []
 
 
-def test_whoever_copes_is_right_and_is_asked_the_same_as_without_faults(played: Sequence[Played]) -> None:
+def test_whoever_copes_is_right_and_is_asked_the_same_as_without_faults(
+    played: Sequence[Played],
+) -> None:
     for each in played:
         if each.trouble != "unmet":
             alone = each.alone(each.case.gold.oracle or ())
@@ -124,7 +132,10 @@ def test_a_call_that_was_struck_was_never_made(played: Sequence[Played]) -> None
             moves = [*(each.case.gold.oracle or ())]
             del moves[next(at for at, move in enumerate(moves) if "tool_name" in move)]
             alone = each.alone(moves)
-            assert (each.row.score.success, each.row.score.checks) == (alone.success, alone.checks), each
+            assert (each.row.score.success, each.row.score.checks) == (
+                alone.success,
+                alone.checks,
+            ), each
 
 
 # That of dbbench is told in tests/episodes/test_dbbench.py.
@@ -139,7 +150,9 @@ def test_no_faults_is_the_benchmark_alone(suite: str, agent: str, tmp_path: Path
         settings = {"suite": suite, "agents": (agent,), "engine": "process", "faults": faults}
         folder = start_run(run_config(settings), tmp_path / str(faults), SILENT)
         digests = {str(row.name): row.trace_digest for row in folder.rows()}
-        told.append((digests, folder.manifest()["suite_digest"], (folder.path / "suite.jsonl").read_bytes()))
+        told.append(
+            (digests, folder.manifest()["suite_digest"], (folder.path / "suite.jsonl").read_bytes())
+        )
     assert told[0] == told[1]
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from fumehood.benchmarks.table import BENCHMARKS
+from fumehood.core.json_values import JsonObject
+from fumehood.core.outcome import AgentCrashed
+from fumehood.core.score import Score
+from fumehood.core.task import Case
+from fumehood.records.row import EpisodeRow
 
-from runner.benchmarks.table import BENCHMARKS
-from runner.core.json_values import JsonObject
-from runner.core.outcome import AgentCrashed
-from runner.core.score import Score
-from runner.core.task import Case
-from runner.records.row import EpisodeRow
 from tests.parts.benchmark_slices import SLICES, WITHOUT, make, mixed, play, slices
 from tests.parts.folders import short_folder
 
@@ -65,7 +65,9 @@ def alone(made: Path, cases: Mapping[str, Sequence[Case]]) -> Story:
     """One episode at a time, in order, in one service."""
     in_order = tuple(case for kind in cases.values() for case in kind)
     agents = ("oracle", "noop")
-    return story(play(made / "alone", mixed(made, in_order), agents, concurrency=1, service_workers=1))
+    return story(
+        play(made / "alone", mixed(made, in_order), agents, concurrency=1, service_workers=1)
+    )
 
 
 def story(rows: Sequence[EpisodeRow]) -> Story:
@@ -77,7 +79,9 @@ def test_every_benchmark_is_among_them_or_says_why_not() -> None:
 
 
 def test_the_oracle_solves_what_it_plays(alone: Story) -> None:
-    by_oracle = {name: score.success for name, (_, score) in alone.items() if name.startswith("oracle/")}
+    by_oracle = {
+        name: score.success for name, (_, score) in alone.items() if name.startswith("oracle/")
+    }
     assert [name for name, success in by_oracle.items() if success is not True] == []
 
 
@@ -101,7 +105,9 @@ def test_after_an_attempt_that_was_killed_and_one_that_crashed_they_score_the_sa
     (made / "quitter.py").write_text(QUITTER.format(moves=str(moves)), encoding="utf-8")
     monkeypatch.chdir(made)
     agents = ("quitter:Quitter", "oracle")
-    rows = play(made / "killed", mixed(made, firsts), agents, concurrency=1, i_trust_this_agent=True)
+    rows = play(
+        made / "killed", mixed(made, firsts), agents, concurrency=1, i_trust_this_agent=True
+    )
     told = story([row for row in rows if row.name.agent == "oracle"])
     assert told == {name: alone[name] for name in told}
     assert len(told) == len(firsts)

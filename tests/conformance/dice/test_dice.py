@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from fumehood.core.dice import Dice, NamedDice
+from fumehood.core.tools import ToolCall
+from fumehood.layers.faults.stream_dice import StreamDice
 
-from runner.core.dice import Dice, NamedDice
-from runner.core.tools import ToolCall
-from runner.faults.stream_dice import StreamDice
 from tests.parts.specs import fault_plan
 
 PLAN = fault_plan({"fault_type": "timeout"}, {"fault_type": "authz"})

@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from runner.core.clock import StoppedClock
-from runner.core.dice import NamedDice
-from runner.core.fault_plan import FaultRule
-from runner.core.ledger import Budget, Ledger
-from runner.core.tools import Layer
-from runner.faults.table import FAMILIES
-from runner.faults.trigger import Armed, Trigger
-from runner.layers.charged import Charged
-from runner.layers.concealed import Concealed
-from runner.layers.disclosed import Disclosed
-from runner.layers.traced import Traced
-from runner.layers.validated import Validated
-from runner.layers.validated_loosely import ValidatedLoosely
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.worlds.files import Files
+from fumehood.core.clock import StoppedClock
+from fumehood.core.dice import NamedDice
+from fumehood.core.fault_plan import FaultRule
+from fumehood.core.ledger import Budget, Ledger
+from fumehood.core.tools import Layer
+from fumehood.layers.charged import Charged
+from fumehood.layers.concealed import Concealed
+from fumehood.layers.disclosed import Disclosed
+from fumehood.layers.faults.table import FAMILIES
+from fumehood.layers.faults.trigger import Armed, Trigger
+from fumehood.layers.traced import Traced
+from fumehood.layers.validated import Validated
+from fumehood.layers.validated_loosely import ValidatedLoosely
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.worlds.files import Files
 
 MakeLayer = Callable[[], Layer]
 

@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from fumehood.core.conversation import Handover, Moderator
+from fumehood.core.errors import SpecError
+from fumehood.core.json_values import JsonObject
+from fumehood.turn_policies.table import MODERATORS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.conversation import Handover, Moderator
-from runner.core.errors import SpecError
-from runner.core.json_values import JsonObject
-from runner.moderators.table import MODERATORS
-
 SEATS = ("lead", "scout")
 SETTINGS: dict[str, JsonObject] = {
-    "dialogue": {"first": "scout", "opening": "Go.", "stop": {"scout": ["ENOUGH"]}, "turns_max": 12},
+    "dialogue": {
+        "first": "scout",
+        "opening": "Go.",
+        "stop": {"scout": ["ENOUGH"]},
+        "turns_max": 12,
+    },
     "round": {"rounds": 6, "opening": "Go.", "stop": "ENOUGH"},
     "supervisor": {"head": "lead", "opening": "Go.", "turns_max": 12},
 }
 TURNS_MAX = 12
-WORDS = st.sampled_from(("yes", "", "@scout: go on", "@nobody x", "ENOUGH", "@scout")) | st.text(max_size=20)
+WORDS = st.sampled_from(("yes", "", "@scout: go on", "@nobody x", "ENOUGH", "@scout")) | st.text(
+    max_size=20
+)
 Make = Callable[[], Moderator]
 
 
@@ -58,7 +64,9 @@ def test_every_talk_comes_to_an_end(make: Make, words: list[tuple[str, bool]]) -
 
 
 @given(words=TALK_WITH_LEAVING)
-def test_only_seats_get_the_floor_and_none_that_has_left(make: Make, words: list[tuple[str, bool]]) -> None:
+def test_only_seats_get_the_floor_and_none_that_has_left(
+    make: Make, words: list[tuple[str, bool]]
+) -> None:
     gone: set[str] = set()
     for floor, (_, leaves) in zip(played(make(), words), words, strict=False):
         assert floor.seat in SEATS

@@ -9,27 +9,35 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from fumehood.core.clock import StoppedClock
+from fumehood.core.episode import Episode
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.errors import InputError, SpecError
+from fumehood.core.evidence import read_evidence
+from fumehood.core.json_values import digest_json
+from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.outcome import Finished, OutOfBudget
+from fumehood.core.tools import Failure, Value
+from fumehood.harness_modes.profile import Profile
+from fumehood.harness_modes.table import PROFILES
+from fumehood.testing.memory_recorder import MemoryRecorder
 
-from runner.core.clock import StoppedClock
-from runner.core.episode import Episode
-from runner.core.episode_spec import EpisodeSpec, SeatSpec
-from runner.core.errors import InputError, SpecError
-from runner.core.evidence import read_evidence
-from runner.core.json_values import digest_json
-from runner.core.ledger import Budget, BudgetKind
-from runner.core.outcome import Finished, OutOfBudget
-from runner.core.tools import Failure, Value
-from runner.profiles.profile import Profile
-from runner.profiles.table import PROFILES
-from runner.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import ACCOUNTS, episode_spec
 
 FAULTS: tuple[Mapping[str, Any], ...] = (
     {"fault_type": "timeout", "trigger": {"on_nth_call": 1}, "payload": {"timeout_ms": 5}},
     {"fault_type": "rate_limit", "trigger": {"on_nth_call": 2}},
     {"fault_type": "authz", "trigger": {"on_nth_call": 3}, "payload": {"required_role": "admin"}},
-    {"fault_type": "schema_drift", "trigger": {"on_nth_call": 4}, "payload": {"rename_args": {"id": "ref"}}},
-    {"fault_type": "adversarial_error", "trigger": {"prob": 0.5}, "payload": {"messages": ["a", "b"]}},
+    {
+        "fault_type": "schema_drift",
+        "trigger": {"on_nth_call": 4},
+        "payload": {"rename_args": {"id": "ref"}},
+    },
+    {
+        "fault_type": "adversarial_error",
+        "trigger": {"prob": 0.5},
+        "payload": {"messages": ["a", "b"]},
+    },
 )
 NEVER_STRIKES = {"fault_type": "timeout", "trigger": {"on_tool": "close_account"}}
 
@@ -93,7 +101,9 @@ def test_the_same_episode_tells_the_same_story(name: str) -> None:
 
 
 def test_another_seed_tells_another_story(name: str) -> None:
-    stories = {json.dumps(played(episode_spec(*FAULTS, profile=name, seed=seed))[1:]) for seed in range(8)}
+    stories = {
+        json.dumps(played(episode_spec(*FAULTS, profile=name, seed=seed))[1:]) for seed in range(8)
+    }
     assert len(stories) > 1
 
 
@@ -106,7 +116,9 @@ def test_it_counts_which_planned_faults_were_delivered(name: str) -> None:
 
 def test_the_trace_keeps_what_was_sent_beside_what_was_delivered(name: str) -> None:
     one = opened(
-        episode_spec({"fault_type": "schema_drift", "payload": {"add_required": {"x": 1}}}, profile=name)
+        episode_spec(
+            {"fault_type": "schema_drift", "payload": {"add_required": {"x": 1}}}, profile=name
+        )
     )
     one.call("get_account", id="ax1", x=1)
     call = one.events()[1]
@@ -166,7 +178,9 @@ def test_seats_share_the_world_and_the_numbering_but_not_the_budget(name: str) -
     one.call("update_account", seat=0, id="ax1", patch={"tier": "pro"})
     answer = one.call("get_account", seat=1, id="ax1")
     assert answer == Value({"account": {"id": "ax1", "tier": "pro"}})
-    assert [(event["seat"], event["number"]) for event in one.events() if event["kind"] == "call"] == [
+    assert [
+        (event["seat"], event["number"]) for event in one.events() if event["kind"] == "call"
+    ] == [
         ("a", 1),
         ("b", 2),
     ]
@@ -189,8 +203,14 @@ def test_two_episodes_have_nothing_in_common(name: str) -> None:
     ("rule", "field"),
     [
         ({"fault_type": "meteor"}, "fault_plan[0].fault_type"),
-        ({"fault_type": "timeout", "payload": {"timeout_ms": None}}, "fault_plan[0].payload.timeout_ms"),
-        ({"fault_type": "timeout", "trigger": {"on_nth_call": "x"}}, "fault_plan[0].trigger.on_nth_call"),
+        (
+            {"fault_type": "timeout", "payload": {"timeout_ms": None}},
+            "fault_plan[0].payload.timeout_ms",
+        ),
+        (
+            {"fault_type": "timeout", "trigger": {"on_nth_call": "x"}},
+            "fault_plan[0].trigger.on_nth_call",
+        ),
         ({"fault_type": "timeout", "trigger": {"prob": {}}}, "fault_plan[0].trigger.prob.p"),
         (
             {"fault_type": "rate_limit", "payload": {"after_n_calls": []}},
@@ -210,7 +230,9 @@ def test_two_episodes_have_nothing_in_common(name: str) -> None:
         ),
     ],
 )
-def test_it_says_which_field_of_a_plan_cannot_be_used(name: str, rule: dict[str, Any], field: str) -> None:
+def test_it_says_which_field_of_a_plan_cannot_be_used(
+    name: str, rule: dict[str, Any], field: str
+) -> None:
     with pytest.raises(SpecError) as raised:
         opened(episode_spec(rule, profile=name))
     assert raised.value.field == field

@@ -10,18 +10,18 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from fumehood.benchmarks.rehearsal import Notebook
+from fumehood.core.chain import Record, verify_chain
+from fumehood.core.episode import DeliveryCount
+from fumehood.core.events import CallMade, EpisodeClosed, EpisodeOpened, Event, Recorder, SeatEnded
+from fumehood.core.json_values import canonical_json
+from fumehood.core.outcome import Finished
+from fumehood.core.refusal import CallRefused
+from fumehood.core.tools import ToolCall, Value
+from fumehood.service.outbox import Outbox
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.wire.ports import Records
 
-from runner.benchmarks.rehearsal import Notebook
-from runner.core.chain import Record, verify_chain
-from runner.core.episode import DeliveryCount
-from runner.core.events import CallMade, EpisodeClosed, EpisodeOpened, Event, Recorder, SeatEnded
-from runner.core.json_values import canonical_json
-from runner.core.outcome import Finished
-from runner.core.refusal import CallRefused
-from runner.core.tools import ToolCall, Value
-from runner.service.outbox import Outbox
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.wire.ports import Records
 from tests.parts.specs import episode_spec
 
 EVENTS: tuple[Event, ...] = (
@@ -48,7 +48,9 @@ def _memory() -> Case:
 
 def _notebook() -> Case:
     notebook = Notebook()
-    return Case(notebook, lambda: [json.loads(canonical_json(event.to_json())) for event in notebook.events])
+    return Case(
+        notebook, lambda: [json.loads(canonical_json(event.to_json())) for event in notebook.events]
+    )
 
 
 def _delivery_count() -> Case:
@@ -71,11 +73,19 @@ def _outbox() -> Case:
 def streamed(outbox: Outbox) -> list[Record]:
     """Return every record of a closed outbox."""
     return [
-        record for message in outbox.stream() if isinstance(message, Records) for record in message.records
+        record
+        for message in outbox.stream()
+        if isinstance(message, Records)
+        for record in message.records
     ]
 
 
-CASES = {"memory": _memory, "notebook": _notebook, "delivery count": _delivery_count, "outbox": _outbox}
+CASES = {
+    "memory": _memory,
+    "notebook": _notebook,
+    "delivery count": _delivery_count,
+    "outbox": _outbox,
+}
 
 
 @pytest.fixture(params=CASES)
@@ -104,7 +114,9 @@ def test_it_takes_down_what_many_threads_say_at_once(case: Case) -> None:
     taken = case.read()
     assert len(taken) == threads * each
     for number in range(threads):
-        assert [event["actual"] for event in taken if event["seat"] == str(number)] == list(range(each))
+        assert [event["actual"] for event in taken if event["seat"] == str(number)] == list(
+            range(each)
+        )
 
 
 def test_it_takes_nothing_down_that_differs_from_run_to_run(case: Case) -> None:

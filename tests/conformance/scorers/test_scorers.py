@@ -5,18 +5,17 @@ from __future__ import annotations
 import copy
 
 import pytest
-
-from runner.benchmarks.table import load_suite
-from runner.core.clock import StoppedClock
-from runner.core.evidence import Evidence, read_evidence
-from runner.core.gold import Gold
-from runner.core.json_values import canonical_json
-from runner.core.outcome import Finished
-from runner.core.task import Case
-from runner.orchestrator.plan import PlannedEpisode
-from runner.profiles.table import PROFILES
-from runner.scorers.table import SCORERS
-from runner.testing.memory_recorder import MemoryRecorder
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.clock import StoppedClock
+from fumehood.core.evidence import Evidence, read_evidence
+from fumehood.core.gold import Gold
+from fumehood.core.json_values import canonical_json
+from fumehood.core.outcome import Finished
+from fumehood.core.task import Case
+from fumehood.harness_modes.table import PROFILES
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.scorers.table import SCORERS
+from fumehood.testing.memory_recorder import MemoryRecorder
 
 CASE = load_suite("sample").cases[0]
 WALL_MS = 1000
@@ -55,7 +54,9 @@ def test_a_criterion_that_holds_is_told_from_one_that_does_not(name: str) -> Non
 
 @each_scorer
 def test_nothing_is_not_success(name: str) -> None:
-    assert SCORERS.load(name)().score(CASE.task, Gold(name, ()), _evidence(CASE)).success is not True
+    assert (
+        SCORERS.load(name)().score(CASE.task, Gold(name, ()), _evidence(CASE)).success is not True
+    )
 
 
 @each_scorer

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from glovebox.v1 import tool_pb2 as pb
+from fumehood.wire.http.listener import HttpLimits, HttpListener
+from fumehood.wire.http.loop_thread import LoopThread
+from fumehood.wire.http.plain import FAILURE_STATUS, REFUSAL_STATUS, REMAINING_HEADER
+from fumehood.wire.http.seat_app import seat_app
+from fumehood.wire.ports import SeatPort
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-from runner.wire.http.listener import HttpLimits, HttpListener
-from runner.wire.http.loop_thread import LoopThread
-from runner.wire.http.plain import FAILURE_STATUS, REFUSAL_STATUS, REMAINING_HEADER
-from runner.wire.http.seat_app import seat_app
-from runner.wire.ports import SeatPort
 from tests.parts.http import HttpGloves
 from tests.parts.mcp import McpGloves
 
@@ -47,7 +47,7 @@ class Posted:
 
     def _ask(self, method: str, request: Message, kind: type[M]) -> M:
         status, body = self._gloves.send(
-            f"/glovebox.v1.ToolService/{method}", json_format.MessageToJson(request)
+            f"/fumehood.v1.ToolService/{method}", json_format.MessageToJson(request)
         )
         assert status == 200, body
         return json_format.Parse(body, kind())
@@ -80,13 +80,13 @@ class Plain:
 
     def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
         path = f"/call/{quote(request.tool_name, safe='')}"
-        headers = {"glovebox-call-id": request.call_id}
+        headers = {"fumehood-call-id": request.call_id}
         answer = self._gloves.open(path, request.arguments_json.encode(), headers)
         status, body = answer.status, answer.read().decode()
         if status == REFUSAL_STATUS:
             refusal = _refusal(json.loads(body))
             return pb.CallToolResponse(refusal=refusal, ended=refusal.kind == pb.REFUSAL_KIND_ENDED)
-        response = pb.CallToolResponse(ended=answer.headers["glovebox-ended"] == "true")
+        response = pb.CallToolResponse(ended=answer.headers["fumehood-ended"] == "true")
         json_format.Parse(answer.headers[REMAINING_HEADER], response.remaining)
         response.remaining.SetInParent()
         if status == FAILURE_STATUS:
@@ -99,7 +99,9 @@ class Plain:
 
     def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
         gives_up = request.WhichOneof("end") == "give_up_reason"
-        path, text = ("/give_up", request.give_up_reason) if gives_up else ("/submit", request.answer)
+        path, text = (
+            ("/give_up", request.give_up_reason) if gives_up else ("/submit", request.answer)
+        )
         status, body = self._gloves.send(path, text.encode())
         answer = json.loads(body)
         if status == REFUSAL_STATUS:
@@ -131,7 +133,7 @@ class ByMcp:
 
     def task(self) -> pb.GetTaskResponse:
         result = self._gloves.request("tools/list")["result"]
-        task = json_format.ParseDict(result["_meta"]["glovebox.v1"], pb.GetTaskResponse())
+        task = json_format.ParseDict(result["_meta"]["fumehood.v1"], pb.GetTaskResponse())
         task.instruction = self._gloves.initialized["instructions"]
         tools = [
             pb.ToolSpec(
@@ -148,7 +150,7 @@ class ByMcp:
     def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
         arguments = json.loads(request.arguments_json or "{}")
         result = self._gloves.call(request.tool_name, arguments, request.call_id)
-        answer = json_format.ParseDict(result["_meta"]["glovebox.v1"], pb.CallToolResponse())
+        answer = json_format.ParseDict(result["_meta"]["fumehood.v1"], pb.CallToolResponse())
         (text,) = [part["text"] for part in result["content"]]
         if answer.WhichOneof("result") == "value_json":
             answer.value_json = text
@@ -160,7 +162,7 @@ class ByMcp:
             result = self._gloves.call("give_up", {"reason": request.give_up_reason})
         else:
             result = self._gloves.call("submit", {"answer": request.answer})
-        return json_format.ParseDict(result["_meta"]["glovebox.v1"], pb.SubmitResponse())
+        return json_format.ParseDict(result["_meta"]["fumehood.v1"], pb.SubmitResponse())
 
     def hang_up(self) -> None:
         self._gloves.close()

@@ -9,13 +9,13 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from glovebox.v1 import tool_pb2 as pb
+from fumehood.core.errors import InfraError
+from fumehood.wire.lane_client import LaneClient
+from fumehood.wire.lane_server import AGENT_SOCKET, LaneServer
+from fumehood.wire.ports import Played, SeatPort
+from fumehood.wire.tool_server import ToolServerLimits
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
-from runner.core.errors import InfraError
-from runner.wire.lane_client import LaneClient
-from runner.wire.lane_server import AGENT_SOCKET, LaneServer
-from runner.wire.ports import Played, SeatPort
-from runner.wire.tool_server import ToolServerLimits
 from tests.parts.specs import episode_spec
 
 PATIENCE_S = 30.0

@@ -9,14 +9,14 @@ from threading import Lock
 from typing import Any
 
 import pytest
-from glovebox.v1 import tool_pb2 as pb
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.harness_modes.table import PROFILES
+from fumehood.service.arguments import SeatLimits
+from fumehood.service.seat_desk import SeatDesk
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.wire.ports import Unhostable
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
-from runner.core.episode_spec import EpisodeSpec
-from runner.profiles.table import PROFILES
-from runner.service.arguments import SeatLimits
-from runner.service.seat_desk import SeatDesk
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.wire.ports import Unhostable
 from tests.conformance.seats.ways import WAYS, Way
 from tests.parts.folders import short_folder
 
@@ -37,7 +37,9 @@ class HandClock:
 class Seated:
     """One agent at one seat, reached in one of the ways."""
 
-    def __init__(self, way: Way, desk: SeatDesk, recorder: MemoryRecorder, clock: HandClock) -> None:
+    def __init__(
+        self, way: Way, desk: SeatDesk, recorder: MemoryRecorder, clock: HandClock
+    ) -> None:
         self._way = way
         self._recorder = recorder
         self.desk = desk

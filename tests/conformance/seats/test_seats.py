@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from glovebox.v1 import tool_pb2 as pb
+from fumehood.service.arguments import SeatLimits
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
-from runner.service.arguments import SeatLimits
 from tests.conformance.seats.conftest import SitDown
 
 DENIED = {"fault_type": "authz", "payload": {}}
@@ -60,7 +60,17 @@ def test_it_keeps_numbers_as_they_are_written(sit_down: SitDown) -> None:
 
 def test_it_refuses_what_is_not_one_object(sit_down: SitDown) -> None:
     seat = sit_down(steps=5)
-    for text in ("[]", "1", "null", "{", '{"a":1}{}', '{"a":NaN}', '{"a":-Infinity}', '{"a":1e999}', "\0"):
+    for text in (
+        "[]",
+        "1",
+        "null",
+        "{",
+        '{"a":1}{}',
+        '{"a":NaN}',
+        '{"a":-Infinity}',
+        '{"a":1e999}',
+        "\0",
+    ):
         refusal = seat.send("get_account", text).refusal
         assert refusal.kind == pb.REFUSAL_KIND_MALFORMED, text
 
@@ -83,7 +93,11 @@ def test_it_takes_as_many_levels_as_it_says_and_no_more(sit_down: SitDown) -> No
 
 
 def test_it_refuses_any_depth(sit_down: SitDown) -> None:
-    refusal = sit_down().send("create_account", '{"fields":' + "[" * 100_000 + "]" * 100_000 + "}").refusal
+    refusal = (
+        sit_down()
+        .send("create_account", '{"fields":' + "[" * 100_000 + "]" * 100_000 + "}")
+        .refusal
+    )
     assert (refusal.kind, refusal.limit) == (pb.REFUSAL_KIND_TOO_DEEP, 64)
 
 
@@ -160,7 +174,11 @@ def test_it_ends_with_the_last_step_and_says_so(sit_down: SitDown) -> None:
     assert (after.refusal.kind, after.ended) == (pb.REFUSAL_KIND_ENDED, True)
     assert seat.calls_recorded() == 2
     assert seat.recorded("seat_ended") == [
-        {"kind": "seat_ended", "seat": "agent", "end": {"outcome": "out_of_budget", "kind": "steps"}}
+        {
+            "kind": "seat_ended",
+            "seat": "agent",
+            "end": {"outcome": "out_of_budget", "kind": "steps"},
+        }
     ]
 
 
@@ -175,7 +193,11 @@ def test_it_ends_with_a_failure_too_many(sit_down: SitDown) -> None:
 def test_it_says_ended_rather_than_anything_else_after_the_end(sit_down: SitDown) -> None:
     seat = sit_down(steps=1)
     seat.call("get_account", "a", id="ax1")
-    for answer in (seat.send("get_account", "["), seat.call("get_account", "a", id="x"), seat.send("", "")):
+    for answer in (
+        seat.send("get_account", "["),
+        seat.call("get_account", "a", id="x"),
+        seat.send("", ""),
+    ):
         assert (answer.refusal.kind, answer.ended) == (pb.REFUSAL_KIND_ENDED, True)
     assert seat.recorded("refused") == []
 
@@ -227,7 +249,9 @@ def test_a_closed_desk_lets_nothing_in_and_writes_nothing_down(sit_down: SitDown
     assert seat.recorded("seat_ended") == []
 
 
-def test_a_world_that_breaks_down_ends_the_work_and_tells_the_agent_nothing(sit_down: SitDown) -> None:
+def test_a_world_that_breaks_down_ends_the_work_and_tells_the_agent_nothing(
+    sit_down: SitDown,
+) -> None:
     unreadable = {"jobs": [{"name": "a"}, {"cron": "* * * * *"}]}
     seat = sit_down(world="scheduling", state=unreadable)
     answer = seat.call("create_job", name="b", cron="* * * * *", command="c")

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, contextmanager
 from queue import SimpleQueue
 from typing import Protocol
 
-from glovebox.v1 import tool_pb2 as pb
+from fumehood.core.outcome import Finished, GaveUp
+from fumehood.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
+from fumehood.wire.ports import SeatPort
+from fumehood.wire.tool_server import ToolServer, ToolServerLimits
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
-from runner.core.outcome import Finished, GaveUp
-from runner.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
-from runner.wire.ports import SeatPort
-from runner.wire.tool_server import ToolServer, ToolServerLimits
 from tests.conformance.seats.http_ways import by_http, by_mcp, by_paths
 from tests.conformance.seats.lane_ways import on_a_lane
 from tests.parts.gloves import Gloves, gloves
@@ -49,7 +49,9 @@ class Direct:
         return task_to_pb(self._port.view_task())
 
     def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
-        return answer_to_pb(self._port.call(request.tool_name, request.arguments_json, request.call_id))
+        return answer_to_pb(
+            self._port.call(request.tool_name, request.arguments_json, request.call_id)
+        )
 
     def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
         given_up = request.WhichOneof("end") == "give_up_reason"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runner.core.tools import ToolCall
+from fumehood.core.tools import ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

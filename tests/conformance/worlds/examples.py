@@ -80,7 +80,12 @@ EXAMPLES: Mapping[str, Example] = {
         unlivable=({"init_sql": 1}, {"init_sql": ["CREATE TABLE t (id INT)"]}),
     ),
     "retrieval": Example(
-        state={"docs": [{"id": "d1", "title": "Pump", "text": "pump noise"}, {"id": "d2", "title": None}]},
+        state={
+            "docs": [
+                {"id": "d1", "title": "Pump", "text": "pump noise"},
+                {"id": "d2", "title": None},
+            ]
+        },
         reading=(
             call("get_doc", doc_id="d1"),
             call("search_docs", query="pump", top_k=1),
@@ -110,9 +115,19 @@ EXAMPLES: Mapping[str, Example] = {
         unlivable=({"jobs": {}}, {"jobs": ["m"]}),
     ),
     "search": Example(
-        state={"snapshot": {"name": "animals"}, "k": 3, "snippet_chars": 40, "answer_bytes_max": 600},
+        state={
+            "snapshot": {"name": "animals"},
+            "k": 3,
+            "snippet_chars": 40,
+            "answer_bytes_max": 600,
+        },
         documents=(
-            {"id": "owl", "url": "https://e.example/owl", "title": "Owls", "text": "Owls hunt mice. " * 99},
+            {
+                "id": "owl",
+                "url": "https://e.example/owl",
+                "title": "Owls",
+                "text": "Owls hunt mice. " * 99,
+            },
             {"id": "cat", "title": "Cats", "text": "Cats purr and hunt mice, \0 é"},
         ),
         reading=(
@@ -134,7 +149,11 @@ EXAMPLES: Mapping[str, Example] = {
     "sql": Example(
         state={
             "tables": [
-                {"name": "Two words", "columns": ["Name", "Note"], "rows": [["Ann", None], ["Bé", "x"]]}
+                {
+                    "name": "Two words",
+                    "columns": ["Name", "Note"],
+                    "rows": [["Ann", None], ["Bé", "x"]],
+                }
             ]
         },
         reading=(
@@ -164,7 +183,11 @@ EXAMPLES: Mapping[str, Example] = {
         on_mariadb=True,
         state={
             "tables": [
-                {"name": "Two words", "columns": ["Name", "Note"], "rows": [["Ann", None], ["Bé", "x"]]}
+                {
+                    "name": "Two words",
+                    "columns": ["Name", "Note"],
+                    "rows": [["Ann", None], ["Bé", "x"]],
+                }
             ]
         },
         reading=(
@@ -197,8 +220,20 @@ EXAMPLES: Mapping[str, Example] = {
                 {"name": "c", "role": "witch"},
             ],
             "game": {
-                **{"day": 1, "phase": "witch", "queue": [], "alive": ["a", "b", "c"], "speaker": "c"},
-                **{"night": {"kill": {"a": "b"}}, "votes": {}, "used": [], "guarded": None, "deaths": []},
+                **{
+                    "day": 1,
+                    "phase": "witch",
+                    "queue": [],
+                    "alive": ["a", "b", "c"],
+                    "speaker": "c",
+                },
+                **{
+                    "night": {"kill": {"a": "b"}},
+                    "votes": {},
+                    "used": [],
+                    "guarded": None,
+                    "deaths": [],
+                },
                 **{"winner": None, "news": {"a": [], "b": [], "c": []}},
             },
         },

@@ -62,7 +62,11 @@ TAU2: Mapping[str, Example] = {
             call("update_task_status", task_id="task_9", status="completed"),
             call("dismiss_notification", notification_id="n_9"),
         ),
-        unlivable=({"agent": []}, {"agent": {"tasks": {}, "users": []}}, {"user": {"notifications": 1}}),
+        unlivable=(
+            {"agent": []},
+            {"agent": {"tasks": {}, "users": []}},
+            {"user": {"notifications": 1}},
+        ),
     ),
     "tau2_telecom": Example(
         needs=("inspect_evals",),

@@ -11,12 +11,12 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from fumehood.core.errors import SpecError
+from fumehood.core.json_values import canonical_json, digest_json
+from fumehood.core.surroundings import Environment, Surroundings
+from fumehood.core.tools import Failure, FailureKind, ToolCall, Value, World
+from fumehood.worlds.table import WORLDS, open_world
 
-from runner.core.errors import SpecError
-from runner.core.json_values import canonical_json, digest_json
-from runner.core.surroundings import Environment, Surroundings
-from runner.core.tools import Failure, FailureKind, ToolCall, Value, World
-from runner.worlds.table import WORLDS, open_world
 from tests.conformance.worlds.example import Example
 from tests.conformance.worlds.examples import EXAMPLES
 from tests.parts.installed import installed
@@ -60,7 +60,9 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Example], Surr
 
 
 @pytest.fixture
-def make_world(name: str, example: Example, around: Callable[[Example], Surroundings | None]) -> MakeWorld:
+def make_world(
+    name: str, example: Example, around: Callable[[Example], Surroundings | None]
+) -> MakeWorld:
     """Makes one that nobody has touched yet."""
     spec = episode_spec(world=name, state=example.state)
     return lambda: open_world(replace(spec, surroundings=around(example)))
@@ -120,7 +122,9 @@ def test_changing_answers_and_moves_the_revision(make_world: MakeWorld, example:
         assert world.revision > revision, call
 
 
-def test_saying_no_is_a_returned_failure_and_changes_nothing(make_world: MakeWorld, example: Example) -> None:
+def test_saying_no_is_a_returned_failure_and_changes_nothing(
+    make_world: MakeWorld, example: Example
+) -> None:
     world = make_world()
     for call in example.refused:
         before = digest_json(world.state)
@@ -141,7 +145,9 @@ def test_its_answers_and_its_state_are_json(make_world: MakeWorld, example: Exam
         assert json.loads(canonical_json(world.state)) == world.state
 
 
-def test_whoever_changes_an_answer_does_not_change_the_world(make_world: MakeWorld, example: Example) -> None:
+def test_whoever_changes_an_answer_does_not_change_the_world(
+    make_world: MakeWorld, example: Example
+) -> None:
     world = make_world()
     for call in all_calls(example):
         result = world.call(call)
@@ -187,7 +193,9 @@ def test_it_can_begin_with_nothing(name: str, example: Example) -> None:
 
 
 @pytest.mark.parametrize("position", [0, 1])
-def test_it_says_which_field_of_a_state_it_cannot_live_in(name: str, example: Example, position: int) -> None:
+def test_it_says_which_field_of_a_state_it_cannot_live_in(
+    name: str, example: Example, position: int
+) -> None:
     with pytest.raises(SpecError, match=r"^initial_state\.\w+") as raised:
         WORLDS.load(name)(deepcopy(dict(example.unlivable[position])))
     assert raised.value.field.startswith("initial_state.")

@@ -56,7 +56,9 @@ class SendsMalformedBytes:
 
         channel = grpc.insecure_channel(f"unix:{session.path}")
         for method in ("CallTool", "Submit", "GetTask"):
-            channel.unary_unary(f"/glovebox.v1.ToolService/{method}", None, None)(b"\xff\xff\xff\xff")
+            channel.unary_unary(f"/fumehood.v1.ToolService/{method}", None, None)(
+                b"\xff\xff\xff\xff"
+            )
 
 
 class OpensThousandStreams:
@@ -66,7 +68,7 @@ class OpensThousandStreams:
         import grpc
 
         channels = [grpc.insecure_channel(f"unix:{session.path}", [("n", n)]) for n in range(10)]
-        method = "/glovebox.v1.ToolService/Interact"
+        method = "/fumehood.v1.ToolService/Interact"
         streams: list[Any] = [
             channel.stream_stream(method, None, None)(iter(lambda: time.sleep(60), None))
             for channel in channels

@@ -9,10 +9,10 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from fumehood.testing.scripted_models import ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply
+from fumehood.wire.ports import TimeGranted
 
-from runner.testing.scripted_models import ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply
-from runner.wire.ports import TimeGranted
 from tests.parts.http import HttpGloves
 from tests.parts.listening import wait_until
 from tests.parts.models import (
@@ -36,7 +36,9 @@ def granted(seat: Asker) -> list[int]:
 
 @each_path
 @with_budget(model_tokens=100_000)
-def test_an_answer_is_passed_on_and_charged_as_reported(seat: Asker, script: Script, path: str) -> None:
+def test_an_answer_is_passed_on_and_charged_as_reported(
+    seat: Asker, script: Script, path: str
+) -> None:
     script.says(ScriptedReply(text="It is so.", usage=(30, 7)))
     status, answer = seat.ask(path, question(path))
     assert status == 200
@@ -158,7 +160,9 @@ def test_a_busy_provider_is_asked_again_at_our_cost(
     seat: Asker, script: Script, models: ScriptedModels
 ) -> None:
     busy = ScriptedReply(status=429, headers={"retry-after": "0.2"})
-    script.says(busy, ScriptedReply(status=503), ScriptedReply(status=529), ScriptedReply(text="at last"))
+    script.says(
+        busy, ScriptedReply(status=503), ScriptedReply(status=529), ScriptedReply(text="at last")
+    )
     before = len(models.asked)
     status, answer = seat.ask(CHAT, chat())
     assert (status, answer["choices"][0]["message"]["content"]) == (200, "at last")
@@ -169,7 +173,9 @@ def test_a_busy_provider_is_asked_again_at_our_cost(
 
 
 @with_budget(wall_ms=60_000)
-def test_time_that_parallel_calls_lose_together_is_given_back_once(seat: Asker, script: Script) -> None:
+def test_time_that_parallel_calls_lose_together_is_given_back_once(
+    seat: Asker, script: Script
+) -> None:
     busy = ScriptedReply(status=429, headers={"retry-after": "0.2"})
     script.says(*[busy] * 16, ScriptedReply(text="at last"))
     began = time.monotonic()
@@ -186,9 +192,14 @@ def test_time_that_parallel_calls_lose_together_is_given_back_once(seat: Asker, 
 
 
 @with_budget(model_tokens=100_000)
-def test_what_the_provider_calls_wrong_is_passed_on_and_costs_nothing(seat: Asker, script: Script) -> None:
+def test_what_the_provider_calls_wrong_is_passed_on_and_costs_nothing(
+    seat: Asker, script: Script
+) -> None:
     script.says(ScriptedReply(status=400))
-    assert seat.ask(CHAT, chat()) == (400, {"error": {"message": "as scripted", "type": "scripted"}})
+    assert seat.ask(CHAT, chat()) == (
+        400,
+        {"error": {"message": "as scripted", "type": "scripted"}},
+    )
     assert seat.left()["modelTokens"] == 100_000
 
 
@@ -206,7 +217,9 @@ def test_a_stream_that_is_hung_up_on_costs_what_was_reserved(seat: Asker, script
 @with_budget(model_tokens=100_000)
 @pytest.mark.parametrize("value", [0, -1, 100.0, 1e5, True, "9", [9], 10**30])
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "n"])
-def test_a_bound_that_is_no_number_of_tokens_is_not_passed_on(seat: Asker, name: str, value: Any) -> None:
+def test_a_bound_that_is_no_number_of_tokens_is_not_passed_on(
+    seat: Asker, name: str, value: Any
+) -> None:
     status, answer = seat.ask(CHAT, chat(**{name: value}))
     assert (status, answer["error"]["code"]) == (400, "malformed")
     assert answer["error"]["message"].startswith(name)
@@ -214,7 +227,9 @@ def test_a_bound_that_is_no_number_of_tokens_is_not_passed_on(seat: Asker, name:
 
 
 @with_budget(model_tokens=100_000)
-@pytest.mark.parametrize("bound", [{"max_tokens": 1_000}, {"max_tokens": None}], ids=["own", "ours"])
+@pytest.mark.parametrize(
+    "bound", [{"max_tokens": 1_000}, {"max_tokens": None}], ids=["own", "ours"]
+)
 def test_a_hundred_answers_are_reserved_a_hundred_times(
     seat: Asker, script: Script, models: ScriptedModels, bound: dict[str, Any]
 ) -> None:

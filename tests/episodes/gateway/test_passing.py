@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.testing.scripted_models import ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
+from fumehood.wire.control_client import ControlClient
 
-from runner.orchestrator.service_pool import HttpOffer, ServicePool
-from runner.testing.scripted_models import ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply, ToolUse
-from runner.wire.control_client import ControlClient
 from tests.parts.http import HttpGloves
 from tests.parts.listening import listening, wait_until
 from tests.parts.models import (
@@ -47,7 +47,7 @@ def test_a_request_reaches_the_provider_as_it_was_written(
     assert (asked.path, asked.body) == (path, text.encode())
     carried = asked.headers.get("x-api-key") or asked.headers["authorization"]
     assert carried in (KEY, f"Bearer {KEY}")
-    assert "glovebox" not in str(asked.headers)
+    assert "fumehood" not in str(asked.headers)
 
 
 @each_path
@@ -68,7 +68,9 @@ def test_a_stream_is_passed_on_word_by_word(seat: Asker, script: Script, path: s
 
 
 @with_budget(model_tokens=100_000)
-def test_malformed_parts_of_a_stream_are_not_the_gateways_business(seat: Asker, script: Script) -> None:
+def test_malformed_parts_of_a_stream_are_not_the_gateways_business(
+    seat: Asker, script: Script
+) -> None:
     rubbish = b"data: {usage: [\n\n\xff\xfe\n"
     script.says(ScriptedReply(text="a b", usage=(11, 2), malformed=rubbish))
     request = chat(stream=True, stream_options={"include_usage": True})
@@ -160,7 +162,11 @@ def test_the_key_is_nowhere_but_in_the_service(
     assert KEY not in str(seat.episode.messages)
     pid = pool.workers()[0].pid
     assert KEY.encode() not in Path(f"/proc/{pid}/environ").read_bytes()
-    every = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
+    every = [
+        path.read_bytes()
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if os.access(path, os.R_OK)
+    ]
     assert not any(KEY.encode() in line for line in every)
     assert KEY not in "".join(capfd.readouterr())
     assert KEY not in repr(HttpOffer(None, gateway_settings(models)))

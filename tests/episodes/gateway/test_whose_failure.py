@@ -7,12 +7,12 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
+from fumehood.gateway.settings import ModelsMode
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.testing.scripted_models import ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply
+from fumehood.wire.ports import TimeGranted
 
-from runner.gateway.settings import ModelsMode
-from runner.orchestrator.service_pool import HttpOffer, ServicePool
-from runner.testing.scripted_models import ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply
-from runner.wire.ports import TimeGranted
 from tests.parts.listening import listening, wait_until
 from tests.parts.models import CHAT, Asker, Script, chat, gateway_settings, with_budget
 from tests.parts.specs import episode_spec
@@ -24,7 +24,11 @@ SAID = {"error": {"message": "as scripted", "type": "scripted"}}
 def new_service(models: ScriptedModels, **change: Any) -> Iterator[Asker]:
     """Give a seat in a service that nobody has asked anything."""
     offer = HttpOffer(None, gateway_settings(models, **change))
-    with ServicePool(1, offer) as pool, pool.lease() as client, listening(client, episode_spec()) as episode:
+    with (
+        ServicePool(1, offer) as pool,
+        pool.lease() as client,
+        listening(client, episode_spec()) as episode,
+    ):
         asker = Asker(episode)
         with closing(asker.http):
             yield asker
@@ -87,7 +91,9 @@ def test_a_key_that_cannot_even_list_models_is_our_failure_for_any_model(
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_key_that_has_worked_is_not_what_is_refused(seat: Asker, script: Script, status: int) -> None:
+def test_a_key_that_has_worked_is_not_what_is_refused(
+    seat: Asker, script: Script, status: int
+) -> None:
     script.says(ScriptedReply(text="ok"), ScriptedReply(status=status))
     assert seat.ask(CHAT, chat())[0] == 200
     assert seat.ask(CHAT, chat()) == (status, SAID)

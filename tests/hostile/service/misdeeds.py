@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import grpc
-from glovebox.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
 from tests.parts.gloves import Gloves
 
 NOT_A_MESSAGE = b"\xff\xff\xff\x0f"
 NOT_UTF8 = b"\x0a\x02\xff\xfe"
-GOOD_MESSAGE = pb.InteractRequest(call=pb.CallToolRequest(tool_name="get_account")).SerializeToString()
+GOOD_MESSAGE = pb.InteractRequest(
+    call=pb.CallToolRequest(tool_name="get_account")
+).SerializeToString()
 
 Misdeed = Callable[[Gloves], object]
 
@@ -46,14 +48,16 @@ MISDEEDS: Mapping[str, Misdeed] = {
     "no submission": lambda each: each.raw("Submit", NOT_A_MESSAGE),
     "a call that is not UTF-8": lambda each: each.raw("CallTool", NOT_UTF8),
     "no stream message": lambda each: each.raw_stream(iter([NOT_A_MESSAGE])),
-    "no stream message after a good one": lambda each: each.raw_stream(iter([GOOD_MESSAGE, NOT_A_MESSAGE])),
+    "no stream message after a good one": lambda each: each.raw_stream(
+        iter([GOOD_MESSAGE, NOT_A_MESSAGE])
+    ),
     "too large a call": _large,
     "too large a call once it is unpacked": _inflated,
     "too large a stream message": lambda each: each.raw_stream(iter([b"\x0a" + b"x" * (5 << 20)])),
     "too much metadata": _metadata(20_000),
-    "an unknown method": _method("/glovebox.v1.ToolService/Dump"),
+    "an unknown method": _method("/fumehood.v1.ToolService/Dump"),
     "an unknown service": _method("/x/y"),
-    "the orchestrator's methods": _method("/glovebox.v1.ControlService/Health"),
+    "the orchestrator's methods": _method("/fumehood.v1.ControlService/Health"),
     "an empty path": _method("/"),
 }
 """Each is turned away by gRPC's own status."""

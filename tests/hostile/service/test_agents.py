@@ -16,12 +16,12 @@ from typing import Any
 
 import grpc
 import pytest
-from glovebox.v1 import tool_pb2 as pb
+from fumehood.core.chain import verify_chain
+from fumehood.orchestrator.service_pool import ServiceWorker
+from fumehood.wire.control_client import ControlClient
+from fumehood.wire.ports import Records
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
-from runner.core.chain import verify_chain
-from runner.orchestrator.service_pool import ServiceWorker
-from runner.wire.control_client import ControlClient
-from runner.wire.ports import Records
 from tests.hostile.service.misdeeds import GOOD_MESSAGE, MISDEEDS, STATUS_TEXTS
 from tests.parts.gloves import Gloves, gloves, refused_with
 from tests.parts.listening import Listened, listening, wait_until
@@ -52,7 +52,9 @@ def is_answered(connection: Gloves) -> bool:
 
 
 @pytest.mark.parametrize("misdeed", MISDEEDS)
-def test_a_message_that_is_none_is_turned_away_and_changes_nothing(episode: Listened, misdeed: str) -> None:
+def test_a_message_that_is_none_is_turned_away_and_changes_nothing(
+    episode: Listened, misdeed: str
+) -> None:
     with gloves(episode.directory) as connection:
         _, text = refused_with(lambda: MISDEEDS[misdeed](connection))
         assert any(known in text for known in STATUS_TEXTS), text
@@ -78,13 +80,16 @@ def test_all_of_it_together_many_times_over_costs_the_episode_nothing(
     assert wait_until(lambda: threads_of(lasting_worker) <= before + 8)
 
 
-def test_a_thousand_streams_are_not_served_at_once(episode: Listened, lasting_worker: ServiceWorker) -> None:
+def test_a_thousand_streams_are_not_served_at_once(
+    episode: Listened, lasting_worker: ServiceWorker
+) -> None:
     open_ended: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
     before = threads_of(lasting_worker)
     with ExitStack() as stack:
         connections = [stack.enter_context(gloves(episode.directory)) for _ in range(40)]
         streams: list[Any] = [
-            connections[number % 40].stub.Interact(iter(open_ended.get, None)) for number in range(1000)
+            connections[number % 40].stub.Interact(iter(open_ended.get, None))
+            for number in range(1000)
         ]
         assert wait_until(lambda: sum(stream.done() for stream in streams) > 300)
         codes = {stream.code() for stream in streams if stream.done()}
@@ -116,7 +121,9 @@ def test_whoever_never_reads_his_answers_holds_up_nobody(
             list(never_read)
 
 
-def test_whoever_sends_large_calls_cannot_break_his_own_trace(client: ControlClient, episode_id: str) -> None:
+def test_whoever_sends_large_calls_cannot_break_his_own_trace(
+    client: ControlClient, episode_id: str
+) -> None:
     """All of this would be far more than one message can hold."""
     spec = episode_spec(episode_id=episode_id, world="files", state={})
     with listening(client, spec) as episode:
@@ -137,7 +144,7 @@ def test_whoever_sends_large_calls_cannot_break_his_own_trace(client: ControlCli
 
 VANISHING = """
 import sys
-from glovebox_agent import Session
+from fumehood_agent import Session
 session = Session(sys.argv[1] + "/grpc.sock")
 session.call("update_account", {"id": "ax1", "patch": {"tier": "pro"}})
 print("called", flush=True)

@@ -6,7 +6,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
-from runner.orchestrator.service_pool import ServiceWorker
+from fumehood.orchestrator.service_pool import ServiceWorker
+
 from tests.parts.gloves import gloves
 from tests.parts.listening import Listened, listening, wait_until
 from tests.parts.specs import episode_spec
@@ -22,7 +23,9 @@ def test_two_hundred_episodes_can_be_open_and_at_work_at_once(mortal_worker: Ser
     before = client.health().resident_bytes
     with ExitStack() as stack:
         episodes = [
-            stack.enter_context(listening(client, episode_spec(episode_id=str(number), seed=number)))
+            stack.enter_context(
+                listening(client, episode_spec(episode_id=str(number), seed=number))
+            )
             for number in range(EPISODES)
         ]
         with ThreadPoolExecutor(4) as agents:

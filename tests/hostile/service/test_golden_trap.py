@@ -9,13 +9,13 @@ from typing import Any
 
 import grpc
 import pytest
-from glovebox.v1 import tool_pb2 as pb
+from fumehood.core.gold import Gold
+from fumehood.core.task import Case
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.wire.control_client import ControlClient
+from fumehood.wire.convert import spec_to_pb
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
-from runner.core.gold import Gold
-from runner.core.task import Case
-from runner.orchestrator.plan import PlannedEpisode
-from runner.wire.control_client import ControlClient
-from runner.wire.convert import spec_to_pb
 from tests.hostile.service.misdeeds import MISDEEDS
 from tests.parts.gloves import Gloves, gloves
 from tests.parts.listening import Listened, listening
@@ -23,14 +23,22 @@ from tests.parts.specs import episode_spec, fault_plan
 from tests.parts.tasks import crud_task
 
 SEED = 918273645
-SECRETS = ("TASK-MARK", "AGENT-MARK", "GOLD-MARK", "TRIGGER-MARK", "PAYLOAD-MARK", "TOKEN-MARK", str(SEED))
+SECRETS = (
+    "TASK-MARK",
+    "AGENT-MARK",
+    "GOLD-MARK",
+    "TRIGGER-MARK",
+    "PAYLOAD-MARK",
+    "TOKEN-MARK",
+    str(SEED),
+)
 PLAN_WORDS = re.compile(
     r"trigger|severity|fault|payload|\bprob\b|nth_call|recoverab|original"
     r"|\b(rate_limit|schema_drift|interface_drift|access_gate|adversarial\w*)\b",
     re.IGNORECASE,
 )
 OUR_CODE = re.compile(
-    r"Traceback|\.py\b|File \"|line \d+|\b(runner|glovebox_agent|grpc_tools)\.|\w(Error|Exception)\b"
+    r"Traceback|\.py\b|File \"|line \d+|\b(fumehood|fumehood_agent|grpc_tools)\.|\w(Error|Exception)\b"
     r"|Exception (calling|iterating)|<class|object at 0x"
 )
 HIDDEN = {"note": "PAYLOAD-MARK", "recoverability": "PAYLOAD-MARK"}
@@ -38,11 +46,20 @@ HIDDEN = {"note": "PAYLOAD-MARK", "recoverability": "PAYLOAD-MARK"}
 FAULTS: tuple[dict[str, Any], ...] = (
     {"fault_type": "timeout", "payload": {"timeout_ms": 50, **HIDDEN}},
     {"fault_type": "rate_limit", "payload": {"retry_after_ms": 40, **HIDDEN}},
-    {"fault_type": "authz", "payload": {"required_role": "admin", "required_token": "TOKEN-MARK", **HIDDEN}},
+    {
+        "fault_type": "authz",
+        "payload": {"required_role": "admin", "required_token": "TOKEN-MARK", **HIDDEN},
+    },
     {"fault_type": "authz", "payload": {"required_role": "admin", **HIDDEN}},
     {"fault_type": "schema_drift", "payload": {"rename_args": {"id": "account_ref"}, **HIDDEN}},
-    {"fault_type": "schema_drift", "payload": {"add_required": {"region": "PAYLOAD-MARK"}, **HIDDEN}},
-    {"fault_type": "adversarial_error", "payload": {"message": "Disk is full.", "code": "E_DISK", **HIDDEN}},
+    {
+        "fault_type": "schema_drift",
+        "payload": {"add_required": {"region": "PAYLOAD-MARK"}, **HIDDEN},
+    },
+    {
+        "fault_type": "adversarial_error",
+        "payload": {"message": "Disk is full.", "code": "E_DISK", **HIDDEN},
+    },
 )
 
 
@@ -60,7 +77,10 @@ def case_with(*faults: dict[str, Any]) -> PlannedEpisode:
         tags={"difficulty": "GOLD-MARK"},
     )
     gold = Gold(
-        "native", ({"op": "equals", "path": "x", "value": "GOLD-MARK"},), True, ({"submit": "GOLD-MARK"},)
+        "native",
+        ({"op": "equals", "path": "x", "value": "GOLD-MARK"},),
+        True,
+        ({"submit": "GOLD-MARK"},),
     )
     return PlannedEpisode("AGENT-MARK", Case(task, gold), 0, SEED)
 
@@ -94,7 +114,9 @@ def test_all_of_those_faults_were_really_delivered(episode: Listened) -> None:
 def test_the_trap_would_snap(client: ControlClient, episode_id: str) -> None:
     """The compatible profile tells of its faults, as the original does; the same search finds it there."""
     fault = {"fault_type": "timeout", "payload": {"timeout_ms": 50, **HIDDEN}}
-    with listening(client, episode_spec(fault, episode_id=episode_id, profile="toolmisuse")) as episode:
+    with listening(
+        client, episode_spec(fault, episode_id=episode_id, profile="toolmisuse")
+    ) as episode:
         with gloves(episode.directory) as connection:
             heard = "".join(ordinary_answers(connection))
         assert "PAYLOAD-MARK" in heard
@@ -109,7 +131,9 @@ def test_a_world_of_ours_that_breaks_down_says_nothing_of_itself(
         answer, call = connection.stub.CallTool.with_call(
             pb.CallToolRequest(tool_name="close_account", arguments_json='{"id":"ax1","reason":""}')
         )
-        assert answer == pb.CallToolResponse(refusal=pb.Refusal(kind=pb.REFUSAL_KIND_ENDED), ended=True)
+        assert answer == pb.CallToolResponse(
+            refusal=pb.Refusal(kind=pb.REFUSAL_KIND_ENDED), ended=True
+        )
         assert (call.details(), list(call.trailing_metadata())) == ("", [])
         assert episode.unhostable is None or "TASK-MARK" not in str(answer)
 

@@ -11,27 +11,29 @@ from typing import NoReturn
 
 import grpc
 import pytest
-from glovebox_agent.errors import ConnectionLost
-from glovebox_agent.session import Session
+from fumehood.core.chain import BrokenTrace, verify_chain
+from fumehood.core.errors import InfraError
+from fumehood.core.outcome import TimedOut
+from fumehood.orchestrator.service_pool import ServiceWorker
+from fumehood.service.arguments import SeatLimits
+from fumehood.service.host import Host
+from fumehood.service.monotonic_clock import MonotonicClock
+from fumehood.wire.control_client import ControlClient
+from fumehood.wire.control_server import ControlServer
+from fumehood.wire.ports import Opened, Records, Unhostable
+from fumehood.wire.tool_server import ToolServerLimits
+from fumehood_agent.errors import ConnectionLost
+from fumehood_agent.session import Session
 
-from runner.core.chain import BrokenTrace, verify_chain
-from runner.core.errors import InfraError
-from runner.core.outcome import TimedOut
-from runner.orchestrator.service_pool import ServiceWorker
-from runner.service.arguments import SeatLimits
-from runner.service.host import Host
-from runner.service.monotonic_clock import MonotonicClock
-from runner.wire.control_client import ControlClient
-from runner.wire.control_server import ControlServer
-from runner.wire.ports import Opened, Records, Unhostable
-from runner.wire.tool_server import ToolServerLimits
 from tests.parts.folders import short_folder
 from tests.parts.gloves import Gloves, gloves, refused_with
 from tests.parts.listening import Listened, listening, wait_until
 from tests.parts.specs import episode_spec
 
 
-def test_an_episode_nobody_listens_to_any_more_is_gone(client: ControlClient, episode_id: str) -> None:
+def test_an_episode_nobody_listens_to_any_more_is_gone(
+    client: ControlClient, episode_id: str
+) -> None:
     stream = client.open_episode(episode_spec(episode_id=episode_id))
     opened = next(stream)
     assert isinstance(opened, Opened)
@@ -92,7 +94,9 @@ def test_the_end_of_one_episode_is_not_the_end_of_its_namesake(
             assert connection.task().instruction == "Do it."
 
 
-def test_closing_twice_or_what_never_was_is_no_error(client: ControlClient, episode_id: str) -> None:
+def test_closing_twice_or_what_never_was_is_no_error(
+    client: ControlClient, episode_id: str
+) -> None:
     with listening(client, episode_spec(episode_id=episode_id)) as episode:
         assert episode.close()
         assert not episode.close()
@@ -109,17 +113,26 @@ def test_wall_time_ends_a_seat_that_still_calls(client: ControlClient, episode_i
         assert episode.evidence.ends == {"agent": TimedOut(300)}
 
 
-def test_closing_for_want_of_time_ends_a_seat_that_is_silent(client: ControlClient, episode_id: str) -> None:
+def test_closing_for_want_of_time_ends_a_seat_that_is_silent(
+    client: ControlClient, episode_id: str
+) -> None:
     with listening(client, episode_spec(episode_id=episode_id, wall_ms=60_000)) as episode:
         episode.close(timed_out=True)
         assert episode.evidence.ends == {"agent": TimedOut(60_000)}
-        assert [event["kind"] for event in episode.events] == ["opened", "seat_ended", "closed", "sealed"]
+        assert [event["kind"] for event in episode.events] == [
+            "opened",
+            "seat_ended",
+            "closed",
+            "sealed",
+        ]
 
 
 def test_a_world_that_cannot_go_on_ends_the_episode_without_a_seal(
     client: ControlClient, episode_id: str
 ) -> None:
-    spec = episode_spec(episode_id=episode_id, world="scheduling", state={"jobs": [{"cron": "* * * * *"}]})
+    spec = episode_spec(
+        episode_id=episode_id, world="scheduling", state={"jobs": [{"cron": "* * * * *"}]}
+    )
     episode = Listened(client, spec)
     with gloves(episode.directory) as connection:
         answer = connection.call("create_job", name="a", cron="* * * * *", command="c")
@@ -173,7 +186,8 @@ def test_a_full_service_turns_one_more_away_and_still_closes() -> None:
         server = ControlServer(host, f"{directory}/control.sock", open_episodes=2)
         client = ControlClient(f"{directory}/control.sock")
         one, _ = (
-            stack.enter_context(listening(client, episode_spec(episode_id=name))) for name in ("one", "two")
+            stack.enter_context(listening(client, episode_spec(episode_id=name)))
+            for name in ("one", "two")
         )
         with pytest.raises(InfraError, match="RESOURCE_EXHAUSTED"):
             next(client.open_episode(episode_spec(episode_id="three")))
@@ -203,7 +217,7 @@ def test_an_agent_cannot_reach_the_orchestrators_methods(
 ) -> None:
     spec = episode_spec(episode_id=episode_id)
     with listening(client, spec) as episode, gloves(episode.directory) as connection:
-        send = connection.channel.unary_unary(f"/glovebox.v1.ControlService/{method}", None, None)
+        send = connection.channel.unary_unary(f"/fumehood.v1.ControlService/{method}", None, None)
         assert refused_with(lambda: send(b""))[0] is grpc.StatusCode.UNIMPLEMENTED
 
 

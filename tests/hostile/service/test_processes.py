@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from glovebox_agent.session import Session
+from fumehood.orchestrator.service_pool import ServiceWorker
+from fumehood.wire.control_client import ControlClient
+from fumehood_agent.session import Session
 
-from runner.orchestrator.service_pool import ServiceWorker
-from runner.wire.control_client import ControlClient
 from tests.parts.folders import short_folder
 from tests.parts.listening import Listened, listening
 from tests.parts.specs import episode_spec
@@ -79,8 +79,15 @@ class Served:
 def served(directory: str, *options: str, umask: str = "022") -> Iterator[Served]:
     """Start a service by the command, in a folder that is named as seen from where it is started."""
     with short_folder() as parent, ExitStack() as stack:
-        command = ["/bin/sh", "-c", f'umask {umask}; exec "$0" -m runner serve "$@"', sys.executable]
-        process = subprocess.Popen([*command, directory, *options], stdin=subprocess.PIPE, cwd=parent)
+        command = [
+            "/bin/sh",
+            "-c",
+            f'umask {umask}; exec "$0" -m fumehood serve "$@"',
+            sys.executable,
+        ]
+        process = subprocess.Popen(
+            [*command, directory, *options], stdin=subprocess.PIPE, cwd=parent
+        )
         stack.enter_context(process)
         stack.callback(process.kill)
         client = ControlClient(f"{parent}/{directory}/control.sock")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from fumehood.core.outcome import Finished, Infra, InfraKind
+from fumehood.core.score import UNGRADED, Score
+from fumehood.records.episode_name import EpisodeName
+from fumehood.records.row import EpisodeRow
+from fumehood.report.results import Result, TaskFacts
 from hypothesis import strategies as st
-
-from runner.core.outcome import Finished, Infra, InfraKind
-from runner.core.score import UNGRADED, Score
-from runner.records.episode_name import EpisodeName
-from runner.records.row import EpisodeRow
-from runner.report.results import Result, TaskFacts
 
 FAMILIES = ("timeout", "rate_limit", "schema_drift", "authz", "adversarial_error")
 DOMAINS = ("crud", "retrieval", "files", "scheduling")

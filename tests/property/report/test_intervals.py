@@ -6,16 +6,16 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from fumehood.core.score import Score
+from fumehood.report.results import Result
+from fumehood.report.statistics.intervals import estimates, mean_intervals
+from fumehood.report.statistics.metrics import METRICS
+from fumehood.report.statistics.pairs import compare
+from fumehood.report.statistics.trials import pass_all, pass_at, trial_rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap
 
-from runner.core.score import Score
-from runner.report.results import Result
-from runner.report.statistics.intervals import estimates, mean_intervals
-from runner.report.statistics.metrics import METRICS
-from runner.report.statistics.pairs import compare
-from runner.report.statistics.trials import pass_all, pass_at, trial_rates
 from tests.property.report.rows import facts, result, result_lists
 
 
@@ -38,7 +38,9 @@ def test_an_interval_cuts_off_as_much_of_the_distribution_that_scipy_draws(
 
 @settings(max_examples=15, deadline=None)
 @given(result_lists())
-def test_an_interval_holds_its_mean_and_the_same_results_give_the_same(results: list[Result]) -> None:
+def test_an_interval_holds_its_mean_and_the_same_results_give_the_same(
+    results: list[Result],
+) -> None:
     found = estimates(results)
     assert found == estimates(results)
     for metric in METRICS:
@@ -76,7 +78,9 @@ def test_pass_at_k_and_pass_to_the_k_are_shares_of_all_choices_of_k(
 
 @settings(max_examples=10, deadline=None)
 @given(result_lists(trials=5))
-def test_with_one_trial_both_rates_are_the_mean_over_tasks_of_the_success_rate(results: list[Result]) -> None:
+def test_with_one_trial_both_rates_are_the_mean_over_tasks_of_the_success_rate(
+    results: list[Result],
+) -> None:
     tasks: dict[str, list[bool]] = {}
     for each in results:
         if each.success is not None:
@@ -93,10 +97,20 @@ def test_with_one_trial_both_rates_are_the_mean_over_tasks_of_the_success_rate(r
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from([(True, True), (True, False), (False, True), (False, False)]), max_size=11))
-def test_mcnemar_is_the_share_of_coin_tosses_that_are_as_lopsided(outcomes: list[tuple[bool, bool]]) -> None:
-    first = [result(facts(f"t{n}"), Score(a, {}, {"tool_calls": 1})) for n, (a, _) in enumerate(outcomes)]
-    second = [result(facts(f"t{n}"), Score(b, {}, {"tool_calls": 1})) for n, (_, b) in enumerate(outcomes)]
+@given(
+    st.lists(
+        st.sampled_from([(True, True), (True, False), (False, True), (False, False)]), max_size=11
+    )
+)
+def test_mcnemar_is_the_share_of_coin_tosses_that_are_as_lopsided(
+    outcomes: list[tuple[bool, bool]],
+) -> None:
+    first = [
+        result(facts(f"t{n}"), Score(a, {}, {"tool_calls": 1})) for n, (a, _) in enumerate(outcomes)
+    ]
+    second = [
+        result(facts(f"t{n}"), Score(b, {}, {"tool_calls": 1})) for n, (_, b) in enumerate(outcomes)
+    ]
     compared = compare(first, second)
     flips = [int(b) - int(a) for a, b in outcomes if a != b]
     tosses = [sum(toss) for toss in product((-1, 1), repeat=len(flips))]
@@ -106,7 +120,9 @@ def test_mcnemar_is_the_share_of_coin_tosses_that_are_as_lopsided(outcomes: list
 
 @settings(max_examples=20, deadline=None)
 @given(st.data())
-def test_every_pair_is_counted_once_and_every_other_episode_is_accounted_for(data: st.DataObject) -> None:
+def test_every_pair_is_counted_once_and_every_other_episode_is_accounted_for(
+    data: st.DataObject,
+) -> None:
     first = data.draw(result_lists(agent="one"))
     second = data.draw(result_lists(agent="other"))
     compared = compare(first, second)
@@ -115,7 +131,9 @@ def test_every_pair_is_counted_once_and_every_other_episode_is_accounted_for(dat
     in_pairs = 2 * (len(pairing.pairs) + pairing.undecided + pairing.differing)
     assert in_pairs + pairing.unmatched == len(first) + len(second)
     if pairing.pairs:
-        gained = sum((pair.second.success is True) - (pair.first.success is True) for pair in pairing.pairs)
+        gained = sum(
+            (pair.second.success is True) - (pair.first.success is True) for pair in pairing.pairs
+        )
         assert compared.success.value == pytest.approx(gained / len(pairing.pairs))
 
 

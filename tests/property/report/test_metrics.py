@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from fumehood.core.json_values import Json
+from fumehood.report.results import Result, by_domain, by_family, count
+from fumehood.report.statistics.metrics import BUDGETS, METRICS, THE_EIGHT, means
 from hypothesis import given
 from scipy.integrate import trapezoid
 
-from runner.core.json_values import Json
-from runner.report.results import Result, by_domain, by_family, count
-from runner.report.statistics.metrics import BUDGETS, METRICS, THE_EIGHT, means
 from tests.property.report.rows import result_lists
 
 Number = Fraction | None
@@ -41,7 +41,9 @@ def _obvious(results: list[Result]) -> dict[str, Number]:
 
     found = {
         "task_success": _obvious_mean([_exact(score.success) for score in scores]),
-        "invalid_call_rate": _obvious_mean(list(map(_share, column("invalid_calls"), column("tool_calls")))),
+        "invalid_call_rate": _obvious_mean(
+            list(map(_share, column("invalid_calls"), column("tool_calls")))
+        ),
         "policy_violations": _obvious_mean(column("policy_violations")),
         "recovery_success": _obvious_mean(column("recovery_success")),
         "time_to_recovery": _obvious_mean(column("time_to_recovery")),

@@ -8,22 +8,22 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from fumehood.bench.played_run import play_run
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.fault_plan import FaultRule
+from fumehood.core.gold import Gold
+from fumehood.core.ledger import Budget
+from fumehood.core.task import Case, Suite, Task
+from fumehood.orchestrator.rescore import rescore
+from fumehood.records.run_folder import RunFolder
+from fumehood.report.results import join_results
+from fumehood.report.statistics.metrics import means
+from fumehood.report.statistics.resources import WHOLE_EPISODE, spent, spreads
+from fumehood.report.traces import read_traces
+from fumehood.testing.memory_seat import MemorySeat
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.bench.played_run import play_run
-from runner.core.episode_spec import SeatSpec
-from runner.core.fault_plan import FaultRule
-from runner.core.gold import Gold
-from runner.core.ledger import Budget
-from runner.core.task import Case, Suite, Task
-from runner.orchestrator.rescore import rescore
-from runner.records.run_folder import RunFolder
-from runner.report.results import join_results
-from runner.report.statistics.metrics import means
-from runner.report.statistics.resources import WHOLE_EPISODE, spent, spreads
-from runner.report.traces import read_traces
-from runner.testing.memory_seat import MemorySeat
 from tests.property.report.rows import FAMILIES
 
 INVALID = {"unknown_tool", "missing_required_arg", "unknown_argument", "invalid_argument_type"}
@@ -35,7 +35,8 @@ calls = st.tuples(
     ),
 )
 rules = st.tuples(
-    st.sampled_from(FAMILIES), st.fixed_dictionaries({}, optional={"on_nth_call": st.integers(1, 4)})
+    st.sampled_from(FAMILIES),
+    st.fixed_dictionaries({}, optional={"on_nth_call": st.integers(1, 4)}),
 )
 
 
@@ -43,14 +44,18 @@ rules = st.tuples(
 def tasks(draw: st.DrawFn, number: int) -> Case:
     plan = draw(st.lists(rules, max_size=3))
     budget = Budget(
-        steps=draw(st.integers(1, 9)), calls=draw(st.integers(1, 9)), retries=draw(st.integers(0, 3))
+        steps=draw(st.integers(1, 9)),
+        calls=draw(st.integers(1, 9)),
+        retries=draw(st.integers(0, 3)),
     )
     task = Task(
         task_id=f"task{number}",
         world="crud",
         profile="toolmisuse",
         initial_state={"accounts": {"a1": {"id": "a1", "tier": "basic"}}},
-        fault_plan=tuple(FaultRule(at, family, trigger) for at, (family, trigger) in enumerate(plan)),
+        fault_plan=tuple(
+            FaultRule(at, family, trigger) for at, (family, trigger) in enumerate(plan)
+        ),
         seed=number,
         seats=(SeatSpec(instruction="Make a1 gold.", budget=budget),),
         tags={},
@@ -62,7 +67,9 @@ def tasks(draw: st.DrawFn, number: int) -> Case:
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_means_are_what_the_lines_of_the_traces_add_up_to(data: st.DataObject) -> None:
-    suite = Suite("random", tuple(data.draw(tasks(number)) for number in range(data.draw(st.integers(1, 4)))))
+    suite = Suite(
+        "random", tuple(data.draw(tasks(number)) for number in range(data.draw(st.integers(1, 4))))
+    )
 
     def player(seat: MemorySeat) -> None:
         for tool, arguments in data.draw(st.lists(calls, max_size=8)):
@@ -72,7 +79,9 @@ def test_means_are_what_the_lines_of_the_traces_add_up_to(data: st.DataObject) -
 
     with TemporaryDirectory() as place:
         folder = play_run(Path(place) / "run", suite, {"player": player})
-        found = {name: mean.value for name, mean in means(join_results(rescore(folder), suite)).items()}
+        found = {
+            name: mean.value for name, mean in means(join_results(rescore(folder), suite)).items()
+        }
         for name, expected in _obvious(folder).items():
             assert found[name] == (None if expected is None else pytest.approx(expected)), name
         _assert_resources_add_up(folder, suite)
@@ -90,9 +99,13 @@ def _obvious(folder: RunFolder) -> dict[str, float | None]:
 def _of_one(events: list[dict[str, Any]]) -> dict[str, float | None]:
     made = [event for event in events if event["kind"] == "call"]
     codes = [event["failure"]["code"] if "failure" in event else None for event in made]
-    shown = [event["failure"]["details"] if "failure" in event else event["output"] for event in made]
+    shown = [
+        event["failure"]["details"] if "failure" in event else event["output"] for event in made
+    ]
     faulty = [at for at, what in enumerate(shown) if what.get("faults")]
-    answered_after = [at for at, code in enumerate(codes) if faulty and at >= faulty[0] and code is None]
+    answered_after = [
+        at for at, code in enumerate(codes) if faulty and at >= faulty[0] and code is None
+    ]
     (closed,) = [event for event in events if event["kind"] == "closed"]
     success = closed["final_state"]["accounts"]["a1"]["tier"] == "gold"
     invalid = sum(code in INVALID for code in codes)
@@ -113,12 +126,16 @@ def _of_one(events: list[dict[str, Any]]) -> dict[str, float | None]:
 
 def _assert_resources_add_up(folder: RunFolder, suite: Suite) -> None:
     results = join_results(folder.rows(), suite)
-    entries = [entry for result, trace in read_traces(folder, results) for entry in spent(result, trace)]
+    entries = [
+        entry for result, trace in read_traces(folder, results) for entry in spent(result, trace)
+    ]
     found = spreads(entries)
     lines = [_events(folder.path / row.trace) for row in folder.rows()]
     made = sorted(sum(event["kind"] == "call" for event in events) for events in lines)
     failed = [
-        sum("failure" in event and event["failure"]["code"] != "budget_exceeded" for event in events)
+        sum(
+            "failure" in event and event["failure"]["code"] != "budget_exceeded" for event in events
+        )
         for events in lines
     ]
     assert found["agent", "calls"].mean == pytest.approx(sum(made) / len(made))

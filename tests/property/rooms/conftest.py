@@ -3,9 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
-from runner.orchestrator.service_pool import ServicePool
-from runner.wire.control_client import ControlClient
+from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.wire.control_client import ControlClient
 
 
 @pytest.fixture(scope="session")

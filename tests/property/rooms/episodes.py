@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-
-from runner.core.episode_spec import EpisodeSpec, SeatSpec
-from runner.core.fault_plan import FaultPlan, FaultRule
-from runner.core.gold import Gold
-from runner.core.ledger import Budget, BudgetKind
-from runner.core.outcome import (
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.fault_plan import FaultPlan, FaultRule
+from fumehood.core.gold import Gold
+from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.outcome import (
     AgentCrashed,
     Finished,
     GaveUp,
@@ -18,10 +16,12 @@ from runner.core.outcome import (
     OutOfBudget,
     TimedOut,
 )
-from runner.core.score import Score
-from runner.core.task import Case, Suite, Task
-from runner.records.episode_name import EpisodeName
-from runner.records.row import EpisodeRow
+from fumehood.core.score import Score
+from fumehood.core.task import Case, Suite, Task
+from fumehood.records.episode_name import EpisodeName
+from fumehood.records.row import EpisodeRow
+from hypothesis import strategies as st
+
 from tests.property.rooms.values import COUNTS, FLAT_OBJECTS, OBJECTS, TEXT, VALUES, WIRE_TEXT
 
 BUDGETS = st.builds(

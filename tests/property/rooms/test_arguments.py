@@ -6,11 +6,11 @@ import json
 import math
 from typing import Any
 
+from fumehood.core.refusal import Refusal, RefusalKind
+from fumehood.service.arguments import SeatLimits, read_arguments, refuse_large
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runner.core.refusal import Refusal, RefusalKind
-from runner.service.arguments import SeatLimits, read_arguments, refuse_large
 from tests.property.rooms.values import OBJECTS, TEXT, bounded, same
 
 LIMITS = SeatLimits(argument_bytes=2000, argument_depth=6)
@@ -19,7 +19,18 @@ FORMS = {RefusalKind.MALFORMED, RefusalKind.TOO_LARGE, RefusalKind.TOO_DEEP}
 _PIECES = st.sampled_from(
     [
         *'{}[]:,"\\',
-        *("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "9" * 400 + ".0", "9" * 4400, "1", "1.5", "-0"),
+        *(
+            "NaN",
+            "Infinity",
+            "-Infinity",
+            "1e999",
+            "-1e999",
+            "9" * 400 + ".0",
+            "9" * 4400,
+            "1",
+            "1.5",
+            "-0",
+        ),
         *(
             "null",
             "true",
@@ -72,10 +83,14 @@ def test_what_can_be_written_down_gets_through_unchanged(value: dict[str, Any]) 
 
 
 @bounded
-@given(st.integers(min_value=1, max_value=40), st.integers(min_value=1, max_value=40), st.booleans())
+@given(
+    st.integers(min_value=1, max_value=40), st.integers(min_value=1, max_value=40), st.booleans()
+)
 def test_depth_is_counted_in_levels(depth: int, limit: int, lists: bool) -> None:
     inner = (
-        "[" * (depth - 1) + "]" * (depth - 1) if lists else '{"b":' * (depth - 1) + "1" + "}" * (depth - 1)
+        "[" * (depth - 1) + "]" * (depth - 1)
+        if lists
+        else '{"b":' * (depth - 1) + "1" + "}" * (depth - 1)
     )
     got = read_arguments(f'{{"a":{inner or 1}}}', SeatLimits(argument_depth=limit))
     if depth <= limit:
@@ -113,5 +128,7 @@ def is_writable(value: Any) -> bool:
 
 def depth_of(value: Any) -> int:
     """Return the levels of a value."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    inner = (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    )
     return 0 if inner is None else 1 + max(map(depth_of, inner), default=0)

@@ -6,10 +6,16 @@ import json
 from random import Random
 from typing import Any
 
+from fumehood.core.json_values import (
+    canonical_json,
+    copy_json,
+    digest_json,
+    ordered_json,
+    type_word,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.json_values import canonical_json, copy_json, digest_json, ordered_json, type_word
 from tests.property.rooms.values import OBJECTS, VALUES, bounded, same
 
 
@@ -59,7 +65,14 @@ def test_a_copy_is_the_same_and_shares_nothing(value: Any) -> None:
 @bounded
 @given(VALUES)
 def test_every_value_has_a_type_word(value: Any) -> None:
-    words = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+    words = {
+        dict: "object",
+        list: "array",
+        str: "string",
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+    }
     assert type_word(value) == words.get(type(value), "null")
 
 
@@ -74,7 +87,9 @@ def _shuffled(value: Any, chance: Random) -> Any:
 
 
 def _containers(value: Any) -> set[int]:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    inner = (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    )
     if inner is None:
         return set()
     return {id(value)}.union(*(_containers(item) for item in inner))

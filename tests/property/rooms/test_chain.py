@@ -7,11 +7,11 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
+from fumehood.core.chain import GENESIS, BrokenTrace, Chain, Record, verify_chain
+from fumehood.core.json_values import canonical_json
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from runner.core.chain import GENESIS, BrokenTrace, Chain, Record, verify_chain
-from runner.core.json_values import canonical_json
 from tests.property.rooms.values import FLAT_OBJECTS, bounded
 
 EVENTS = st.lists(FLAT_OBJECTS, max_size=6)
@@ -43,7 +43,9 @@ def test_a_whole_trace_is_whole(events: list[dict[str, Any]]) -> None:
 
 @bounded
 @given(EVENTS, EVENTS)
-def test_the_digest_stands_for_the_events(one: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
+def test_the_digest_stands_for_the_events(
+    one: list[dict[str, Any]], other: list[dict[str, Any]]
+) -> None:
     same = [canonical_json(event) for event in one] == [canonical_json(event) for event in other]
     assert (verify_chain(sealed(one)) == verify_chain(sealed(other))) == same
 
@@ -60,7 +62,9 @@ def test_cutting_is_found(events: list[dict[str, Any]], data: st.DataObject) -> 
 
 @bounded
 @given(EVENTS, FLAT_OBJECTS, st.data())
-def test_editing_is_found(events: list[dict[str, Any]], text: dict[str, Any], data: st.DataObject) -> None:
+def test_editing_is_found(
+    events: list[dict[str, Any]], text: dict[str, Any], data: st.DataObject
+) -> None:
     records = sealed(events)
     place = data.draw(st.integers(min_value=0, max_value=len(records) - 1))
     edited = canonical_json(text)

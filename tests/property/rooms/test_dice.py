@@ -7,12 +7,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from fumehood.core.dice import NamedDice
+from fumehood.core.tools import ToolCall
+from fumehood.layers.faults.stream_dice import StreamDice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.dice import NamedDice
-from runner.core.tools import ToolCall
-from runner.faults.stream_dice import StreamDice
 from tests.parts.specs import fault_plan
 from tests.property.rooms.values import OBJECTS, TEXT, bounded
 
@@ -43,7 +43,9 @@ def draw(dice: NamedDice, named: tuple[int, str, dict[str, Any], str], number: i
 @bounded
 @given(st.integers(), DRAWS, st.lists(DRAWS, max_size=6))
 def test_no_other_draw_moves_a_draw(
-    seed: int, named: tuple[int, str, dict[str, Any], str], others: list[tuple[int, str, dict[str, Any], str]]
+    seed: int,
+    named: tuple[int, str, dict[str, Any], str],
+    others: list[tuple[int, str, dict[str, Any], str]],
 ) -> None:
     alone, beside = NamedDice(seed), NamedDice(seed)
     for other in others:
@@ -59,12 +61,16 @@ def test_the_number_of_the_call_and_the_order_of_arguments_do_not_matter(
 ) -> None:
     rule, tool, arguments, purpose = named
     turned = dict(reversed(arguments.items()))
-    assert draw(NamedDice(seed), named, 1) == draw(NamedDice(seed), (rule, tool, turned, purpose), 9)
+    assert draw(NamedDice(seed), named, 1) == draw(
+        NamedDice(seed), (rule, tool, turned, purpose), 9
+    )
 
 
 @bounded
 @given(st.integers(), DRAWS)
-def test_each_part_of_the_name_matters(seed: int, named: tuple[int, str, dict[str, Any], str]) -> None:
+def test_each_part_of_the_name_matters(
+    seed: int, named: tuple[int, str, dict[str, Any], str]
+) -> None:
     rule, tool, arguments, purpose = named
     others = [
         (rule + 1, tool, arguments, purpose),
@@ -107,9 +113,12 @@ def test_streams_give_the_references_numbers(seed: int, rule: int, numbers: list
     st.integers(),
     st.lists(st.tuples(st.integers(min_value=0, max_value=2), TEXT), max_size=12),
 )
-def test_a_rules_own_seed_comes_before_the_tasks(seed: int, own: int, draws: list[tuple[int, str]]) -> None:
+def test_a_rules_own_seed_comes_before_the_tasks(
+    seed: int, own: int, draws: list[tuple[int, str]]
+) -> None:
     rules = [
-        {"fault_type": "timeout", "trigger": {"prob": prob}} for prob in ({"seed": own}, 0.5, {"seed": None})
+        {"fault_type": "timeout", "trigger": {"prob": prob}}
+        for prob in ({"seed": own}, 0.5, {"seed": None})
     ]
     dice = StreamDice(seed, fault_plan(*rules))
     streams = [Random(base * 9973 + index) for index, base in enumerate((own, seed, seed))]

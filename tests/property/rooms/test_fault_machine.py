@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from fumehood.core.clock import StoppedClock
+from fumehood.core.episode import Episode
+from fumehood.core.json_values import digest_json
+from fumehood.core.ledger import BudgetKind
+from fumehood.core.tools import Failure, FailureKind
+from fumehood.harness_modes.table import PROFILES
+from fumehood.testing.memory_recorder import MemoryRecorder
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from runner.core.clock import StoppedClock
-from runner.core.episode import Episode
-from runner.core.json_values import digest_json
-from runner.core.ledger import BudgetKind
-from runner.core.tools import Failure, FailureKind
-from runner.profiles.table import PROFILES
-from runner.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import episode_spec
 
 TOOLS = ("get_account", "update_account", "no_such_tool")
@@ -34,12 +34,22 @@ RULES = st.fixed_dictionaries(
             },
         ),
         "payload": st.fixed_dictionaries(
-            {}, optional={"after_n_calls": st.integers(0, 4), "rename_args": st.just({"id": "identifier"})}
+            {},
+            optional={
+                "after_n_calls": st.integers(0, 4),
+                "rename_args": st.just({"id": "identifier"}),
+            },
         ),
     }
 )
 ARGUMENTS = st.sampled_from(
-    [{"id": "ax1"}, {"id": "nobody"}, {"identifier": "ax1"}, {}, {"id": "ax1", "patch": {"tier": "gold"}}]
+    [
+        {"id": "ax1"},
+        {"id": "nobody"},
+        {"identifier": "ax1"},
+        {},
+        {"id": "ax1", "patch": {"tier": "gold"}},
+    ]
 )
 
 
@@ -47,7 +57,9 @@ class Struck(RuleBasedStateMachine):
     """Calls tools under a plan and keeps the books of what struck."""
 
     @initialize(
-        plan=st.lists(RULES, max_size=4), seed=st.integers(0, 9), profile=st.sampled_from(list(PROFILES))
+        plan=st.lists(RULES, max_size=4),
+        seed=st.integers(0, 9),
+        profile=st.sampled_from(list(PROFILES)),
     )
     def open(self, plan: list[dict[str, Any]], seed: int, profile: str) -> None:
         self.spec = episode_spec(*plan, seed=seed, profile=profile, calls=CALLS, retries=RETRIES)
@@ -70,7 +82,9 @@ class Struck(RuleBasedStateMachine):
         if isinstance(result, Failure):
             self.failures += 1
             if result.kind is not FailureKind.OUT_OF_BUDGET:
-                assert digest_json(self.episode.world.state) == before, "what failed has changed the world"
+                assert digest_json(self.episode.world.state) == before, (
+                    "what failed has changed the world"
+                )
             assert result.story or result.kind is not FailureKind.FAULT, "a fault without a story"
         assert reply.ended == (self.episode.seats[0].end is not None)
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+from fumehood.core.ledger import Budget, BudgetKind, Exhausted, Ledger, Reservation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from runner.core.ledger import Budget, BudgetKind, Exhausted, Ledger, Reservation
 from tests.property.rooms.values import bounded
 
 COUNTED = (BudgetKind.STEPS, BudgetKind.CALLS, BudgetKind.RETRIES)
@@ -53,11 +53,16 @@ class Spending(RuleBasedStateMachine):
         return self.ledger, answer
 
     @rule(claim=consumes(granted), share=AMOUNTS)
-    def settle(self, claim: tuple[Ledger, Reservation | None], share: Mapping[BudgetKind, int]) -> None:
+    def settle(
+        self, claim: tuple[Ledger, Reservation | None], share: Mapping[BudgetKind, int]
+    ) -> None:
         ledger, reservation = claim
         if ledger is not self.ledger or reservation is None:
             return
-        actual = {kind: min(share.get(kind, amount), amount) for kind, amount in reservation.amounts.items()}
+        actual = {
+            kind: min(share.get(kind, amount), amount)
+            for kind, amount in reservation.amounts.items()
+        }
         ledger.settle(reservation, actual)
         self._book(reservation.amounts, -1)
         self._book(actual, 1)
@@ -91,7 +96,9 @@ TestSpending = Spending.TestCase
 
 @settings(max_examples=25, deadline=None)
 @given(limit=st.integers(min_value=0, max_value=6), threads=st.integers(min_value=2, max_value=8))
-def test_parallel_claims_are_granted_as_often_as_the_budget_allows(limit: int, threads: int) -> None:
+def test_parallel_claims_are_granted_as_often_as_the_budget_allows(
+    limit: int, threads: int
+) -> None:
     ledger, together = Ledger(Budget(calls=limit)), Barrier(threads)
 
     def claim(_: int) -> bool:
@@ -104,8 +111,13 @@ def test_parallel_claims_are_granted_as_often_as_the_budget_allows(limit: int, t
 
 
 @bounded
-@given(limit=st.integers(min_value=1, max_value=6), used=st.lists(st.integers(min_value=0, max_value=4)))
-def test_whoever_claims_the_rest_gets_what_is_left_until_nothing_is(limit: int, used: list[int]) -> None:
+@given(
+    limit=st.integers(min_value=1, max_value=6),
+    used=st.lists(st.integers(min_value=0, max_value=4)),
+)
+def test_whoever_claims_the_rest_gets_what_is_left_until_nothing_is(
+    limit: int, used: list[int]
+) -> None:
     kind, left = BudgetKind.ANSWER_BYTES, limit
     ledger = Ledger(Budget(answer_bytes=limit))
     for amount in used:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from fumehood.gateway.lost_time import LostTime
 from hypothesis import given
 from hypothesis import strategies as st
-
-from runner.gateway.lost_time import LostTime
 
 MOMENTS = st.integers(0, 60)
 INTERVALS = st.tuples(MOMENTS, MOMENTS).map(lambda pair: (min(pair), max(pair)))
@@ -16,4 +15,6 @@ def test_what_is_given_back_is_the_union(intervals: list[tuple[int, int]]) -> No
     lost = LostTime()
     given_back = [lost.add(began, ended) for began, ended in intervals]
     assert min(given_back, default=0) >= 0
-    assert sum(given_back) == len({moment for began, ended in intervals for moment in range(began, ended)})
+    assert sum(given_back) == len(
+        {moment for began, ended in intervals for moment in range(began, ended)}
+    )

@@ -9,11 +9,11 @@ from itertools import count
 from threading import Barrier
 
 import pytest
-from glovebox.v1 import tool_pb2 as pb
+from fumehood.wire.control_client import ControlClient
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.wire.control_client import ControlClient
 from tests.parts.gloves import Gloves, gloves
 from tests.parts.listening import listening
 from tests.parts.specs import episode_spec
@@ -28,7 +28,9 @@ bounded = settings(
 _numbers = count()
 
 
-def all_at_once(directory: str, callers: int, call: Callable[[Gloves, int], object]) -> list[object]:
+def all_at_once(
+    directory: str, callers: int, call: Callable[[Gloves, int], object]
+) -> list[object]:
     """Let every caller call at the same moment, each over a connection of its own."""
     together = Barrier(callers)
 
@@ -73,9 +75,13 @@ def test_a_budget_of_one_admits_exactly_one_of_all_who_call_at_once(
     callers=st.integers(min_value=2, max_value=AT_ONCE_MAX),
     steps=st.integers(min_value=1, max_value=AT_ONCE_MAX),
 )
-def test_any_budget_admits_as_many_as_it_says(service: ControlClient, callers: int, steps: int) -> None:
+def test_any_budget_admits_as_many_as_it_says(
+    service: ControlClient, callers: int, steps: int
+) -> None:
     with listening(service, episode_spec(episode_id=f"p{next(_numbers)}", steps=steps)) as episode:
-        answers = all_at_once(episode.directory, callers, lambda each, _: each.call("get_account", id="ax1"))
+        answers = all_at_once(
+            episode.directory, callers, lambda each, _: each.call("get_account", id="ax1")
+        )
         episode.close()
         numbers = [event["number"] for event in episode.events if event["kind"] == "call"]
     assert sum(map(is_admitted, answers)) == min(callers, steps)
@@ -84,10 +90,14 @@ def test_any_budget_admits_as_many_as_it_says(service: ControlClient, callers: i
 
 @bounded
 @given(callers=st.integers(min_value=2, max_value=AT_ONCE_MAX))
-def test_one_named_call_is_carried_out_once_for_all_who_send_it(service: ControlClient, callers: int) -> None:
+def test_one_named_call_is_carried_out_once_for_all_who_send_it(
+    service: ControlClient, callers: int
+) -> None:
     with listening(service, episode_spec(episode_id=f"p{next(_numbers)}", steps=9)) as episode:
         answers = all_at_once(
-            episode.directory, callers, lambda each, _: each.call("create_account", "the call", fields={})
+            episode.directory,
+            callers,
+            lambda each, _: each.call("create_account", "the call", fields={}),
         )
         episode.close()
         calls = [event for event in episode.events if event["kind"] == "call"]
@@ -97,13 +107,19 @@ def test_one_named_call_is_carried_out_once_for_all_who_send_it(service: Control
 
 @bounded
 @given(callers=st.integers(min_value=2, max_value=AT_ONCE_MAX))
-def test_one_submission_counts_of_all_that_are_made_at_once(service: ControlClient, callers: int) -> None:
+def test_one_submission_counts_of_all_that_are_made_at_once(
+    service: ControlClient, callers: int
+) -> None:
     with listening(service, episode_spec(episode_id=f"p{next(_numbers)}")) as episode:
-        answers = all_at_once(episode.directory, callers, lambda each, caller: each.submit(str(caller)))
+        answers = all_at_once(
+            episode.directory, callers, lambda each, caller: each.submit(str(caller))
+        )
         episode.close()
         ends = [event["end"]["answer"] for event in episode.events if event["kind"] == "seat_ended"]
     accepted = [
-        str(caller) for caller, answer in enumerate(answers) if answer == pb.SubmitResponse(accepted=True)
+        str(caller)
+        for caller, answer in enumerate(answers)
+        if answer == pb.SubmitResponse(accepted=True)
     ]
     assert ends == accepted
     assert len(accepted) == 1

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
+from fumehood.core.canonical_names import file_name
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import canonical_json
+from fumehood.core.outcome import Outcome, outcome_from_json, outcome_name, outcome_to_json
+from fumehood.core.task import Suite
+from fumehood.records.episode_name import EpisodeName
+from fumehood.records.frozen_suite import freeze_suite, thaw_suite
+from fumehood.records.row import EpisodeRow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.canonical_names import file_name
-from runner.core.errors import InputError
-from runner.core.json_values import canonical_json
-from runner.core.outcome import Outcome, outcome_from_json, outcome_name, outcome_to_json
-from runner.core.task import Suite
-from runner.records.episode_name import EpisodeName
-from runner.records.frozen_suite import freeze_suite, thaw_suite
-from runner.records.row import EpisodeRow
 from tests.property.rooms.episodes import NAMES, OUTCOMES, ROWS, SUITES
 from tests.property.rooms.values import TEXT, bounded
 
@@ -68,7 +68,10 @@ def test_a_file_name_is_safe_anywhere(name: str) -> None:
 
 @bounded
 @given(
-    st.lists(TEXT | st.sampled_from(["a", "A", "a.", "a~", "a/b", "a-b", "..", "", ".x", "é"]), unique=True)
+    st.lists(
+        TEXT | st.sampled_from(["a", "A", "a.", "a~", "a/b", "a-b", "..", "", ".x", "é"]),
+        unique=True,
+    )
 )
 def test_two_names_never_share_a_file(names: list[str]) -> None:
     assert len({file_name(name) for name in names}) == len(names)
@@ -86,7 +89,11 @@ SLASHES = st.text(alphabet="ab/.~", max_size=4)
 
 @bounded
 @given(
-    st.lists(NAMES | st.builds(EpisodeName, SLASHES, SLASHES, st.integers(0, 3)), unique=True, max_size=12)
+    st.lists(
+        NAMES | st.builds(EpisodeName, SLASHES, SLASHES, st.integers(0, 3)),
+        unique=True,
+        max_size=12,
+    )
 )
 def test_two_episodes_never_share_an_identifier_or_a_file(names: list[EpisodeName]) -> None:
     for said in ("identifier", "trace_path", "output_path"):

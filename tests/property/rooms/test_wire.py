@@ -6,18 +6,14 @@ import json
 from typing import Any
 
 import pytest
-from glovebox.v1 import control_pb2, episode_pb2, tool_pb2
-from hypothesis import given
-from hypothesis import strategies as st
-
-from runner.core.chain import Record
-from runner.core.episode_spec import EpisodeSpec, SeatSpec
-from runner.core.errors import SpecError
-from runner.core.ledger import Budget, BudgetKind
-from runner.core.refusal import Refusal, RefusalKind
-from runner.core.seat import Reply
-from runner.core.tools import Failure, FailureKind, ToolCall, ToolSpec, Value
-from runner.wire.convert import (
+from fumehood.core.chain import Record
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.errors import SpecError
+from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.refusal import Refusal, RefusalKind
+from fumehood.core.seat import Reply
+from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolSpec, Value
+from fumehood.wire.convert import (
     answer_to_pb,
     message_from_pb,
     message_to_pb,
@@ -29,7 +25,19 @@ from runner.wire.convert import (
     submission_to_pb,
     task_to_pb,
 )
-from runner.wire.ports import Answered, Opened, Records, SeatSockets, SeatWorkEnded, TaskView, Unhostable
+from fumehood.wire.ports import (
+    Answered,
+    Opened,
+    Records,
+    SeatSockets,
+    SeatWorkEnded,
+    TaskView,
+    Unhostable,
+)
+from fumehood_agent._proto.v1 import control_pb2, episode_pb2, tool_pb2
+from hypothesis import given
+from hypothesis import strategies as st
+
 from tests.parts.specs import episode_spec
 from tests.property.rooms.episodes import SPECS
 from tests.property.rooms.values import COUNTS, OBJECTS, WIRE_TEXT, bounded, same
@@ -40,7 +48,9 @@ RESULTS = st.builds(Value, OBJECTS) | st.builds(
 )
 RECORDS = st.builds(Record, WIRE_TEXT, WIRE_TEXT, COUNTS, COUNTS)
 MESSAGES = st.one_of(
-    st.builds(Opened, st.lists(st.builds(SeatSockets, WIRE_TEXT, WIRE_TEXT), max_size=3).map(tuple)),
+    st.builds(
+        Opened, st.lists(st.builds(SeatSockets, WIRE_TEXT, WIRE_TEXT), max_size=3).map(tuple)
+    ),
     st.builds(Records, st.lists(RECORDS, max_size=3).map(tuple)),
     st.builds(SeatWorkEnded, WIRE_TEXT),
     st.builds(Unhostable, WIRE_TEXT, WIRE_TEXT),
@@ -75,7 +85,10 @@ def test_a_record_comes_out_as_it_went_in(record: Record) -> None:
 @bounded
 @given(result=RESULTS, remaining=REMAINING, ended=st.booleans(), recorded=st.none() | OBJECTS)
 def test_an_answer_says_all_that_an_agent_may_know(
-    result: Value | Failure, remaining: dict[BudgetKind, int], ended: bool, recorded: dict[str, Any] | None
+    result: Value | Failure,
+    remaining: dict[BudgetKind, int],
+    ended: bool,
+    recorded: dict[str, Any] | None,
 ) -> None:
     reply = Reply(result, remaining, ended, ToolCall("t", {}))
     sent = answer_to_pb(Answered(reply, remaining, recorded)).SerializeToString()
@@ -86,7 +99,9 @@ def test_an_answer_says_all_that_an_agent_may_know(
         assert (answer.failure.code, answer.failure.message) == (result.code, result.message)
         assert same(json.loads(answer.failure.details_json), dict(result.details))
     assert answer.ended == ended
-    assert {kind: left for kind, left in _bounds(answer.remaining).items() if left is not None} == remaining
+    assert {
+        kind: left for kind, left in _bounds(answer.remaining).items() if left is not None
+    } == remaining
     assert answer.HasField("recorded_arguments_json") == (recorded is not None)
     assert same(json.loads(answer.recorded_arguments_json or "null"), recorded)
 
@@ -103,14 +118,19 @@ def test_a_refusal_says_why_and_by_how_much(refusal: Refusal) -> None:
 
 
 @bounded
-@given(WIRE_TEXT, st.lists(st.builds(ToolSpec, WIRE_TEXT, OBJECTS, WIRE_TEXT), max_size=3), REMAINING)
+@given(
+    WIRE_TEXT, st.lists(st.builds(ToolSpec, WIRE_TEXT, OBJECTS, WIRE_TEXT), max_size=3), REMAINING
+)
 def test_a_task_is_told_with_its_tools_in_order(
     instruction: str, tools: list[ToolSpec], remaining: dict[BudgetKind, int]
 ) -> None:
     sent = task_to_pb(TaskView(instruction, tuple(tools), remaining)).SerializeToString()
     task = tool_pb2.GetTaskResponse.FromString(sent)
     assert task.instruction == instruction
-    told = [ToolSpec(tool.name, json.loads(tool.parameters_json), tool.description) for tool in task.tools]
+    told = [
+        ToolSpec(tool.name, json.loads(tool.parameters_json), tool.description)
+        for tool in task.tools
+    ]
     assert told == tools
     assert task.remaining == remaining_to_pb(remaining)
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from fumehood.core.json_values import copy_object
+from fumehood.core.tools import Failure, ToolCall, Value, World
+from fumehood.worlds.crud import Crud
+from fumehood.worlds.files import Files
+from fumehood.worlds.retrieval import Retrieval
+from fumehood.worlds.scheduling import Scheduling
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-
-from runner.core.json_values import copy_object
-from runner.core.tools import Failure, ToolCall, Value, World
-from runner.worlds.crud import Crud
-from runner.worlds.files import Files
-from runner.worlds.retrieval import Retrieval
-from runner.worlds.scheduling import Scheduling
 
 NAMES = st.sampled_from(["a", "b", "c", "acct_1", "acct_2"])
 WORDS = st.sampled_from(["x", "y", "yes", "X y", ""])
@@ -55,7 +54,9 @@ class CrudMachine(_Machine):
     @rule(name=NAMES)
     def get(self, name: str) -> None:
         known = self.model.get(name)
-        assert self.ask("get_account", id=name) == ("not_found" if known is None else {"account": known})
+        assert self.ask("get_account", id=name) == (
+            "not_found" if known is None else {"account": known}
+        )
 
     @rule(name=NAMES | st.none(), fields=FIELDS)
     def create(self, name: str | None, fields: dict[str, str]) -> None:
@@ -159,7 +160,9 @@ class RetrievalMachine(_Machine):
     @rule(name=st.sampled_from(["d0", "d3", "d9"]))
     def get(self, name: str) -> None:
         known = next((doc for doc in self.model if doc["id"] == name), None)
-        assert self.ask("get_doc", doc_id=name) == ("not_found" if known is None else {"doc": known})
+        assert self.ask("get_doc", doc_id=name) == (
+            "not_found" if known is None else {"doc": known}
+        )
 
     @rule(query=WORDS, top_k=st.integers(-1, 6))
     def search(self, query: str, top_k: int) -> None:
@@ -167,7 +170,9 @@ class RetrievalMachine(_Machine):
         texts = {doc["id"]: f"{doc['title']} {doc['text']}".lower() for doc in self.model}
         scores = {name: sum(text.count(term) for term in terms) for name, text in texts.items()}
         best = sorted(scores, key=lambda name: (-scores[name], name))[: max(1, top_k)]
-        expected = [{"id": name, "title": "X", "score": scores[name]} for name in best if scores[name]]
+        expected = [
+            {"id": name, "title": "X", "score": scores[name]} for name in best if scores[name]
+        ]
         assert self.ask("search_docs", query=query, top_k=top_k) == {"results": expected}
 
     @invariant()
@@ -177,7 +182,9 @@ class RetrievalMachine(_Machine):
 
 def _is_cron(cron: str) -> bool:
     fields = cron.split()
-    return len(fields) == 5 and all(one == "*" or (one.isdigit() and int(one) <= 59) for one in fields)
+    return len(fields) == 5 and all(
+        one == "*" or (one.isdigit() and int(one) <= 59) for one in fields
+    )
 
 
 for _machine in (CrudMachine, FilesMachine, SchedulingMachine, RetrievalMachine):

@@ -6,15 +6,15 @@ import json
 from typing import Any
 
 import pytest
+from fumehood.core.clock import StoppedClock
+from fumehood.core.json_values import canonical_json, digest_json
+from fumehood.core.tools import Failure, FailureKind, ToolCall, Value
+from fumehood.harness_modes.table import PROFILES
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.worlds.table import WORLDS
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.clock import StoppedClock
-from runner.core.json_values import canonical_json, digest_json
-from runner.core.tools import Failure, FailureKind, ToolCall, Value
-from runner.profiles.table import PROFILES
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.worlds.table import WORLDS
 from tests.conformance.worlds.examples import EXAMPLES
 from tests.parts.installed import installed
 from tests.parts.mariadb import needs_mariadb
@@ -72,7 +72,8 @@ def test_the_revision_moves_whenever_the_state_does(name: str, data: st.DataObje
 
 
 _ARGUMENTS = st.dictionaries(
-    st.sampled_from(["id", "path", "query", "top_k", "fields", "patch", "cron", "name"]) | WIRE_TEXT,
+    st.sampled_from(["id", "path", "query", "top_k", "fields", "patch", "cron", "name"])
+    | WIRE_TEXT,
     SCALARS | FLAT_OBJECTS,
     max_size=3,
 )
@@ -83,7 +84,9 @@ _ANYTHING = st.builds(ToolCall, st.sampled_from(["get_account", "search_docs", "
 @pytest.mark.parametrize("world", OURS)
 @bounded
 @given(data=st.data())
-def test_through_the_door_anything_gets_an_answer(profile: str, world: str, data: st.DataObject) -> None:
+def test_through_the_door_anything_gets_an_answer(
+    profile: str, world: str, data: st.DataObject
+) -> None:
     _needed(world)
     spec = episode_spec(world=world, profile=profile, state={})
     episode = PROFILES.load(profile)().open_episode(spec, MemoryRecorder(), StoppedClock())

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fumehood_snapshots.errors import Refusal
+from fumehood_snapshots.library.library import Page, SearchResult
+from fumehood_snapshots.library.reader import LibraryReader, answer_bytes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from snapshots.errors import Refusal
-from snapshots.library.library import Page, SearchResult
-from snapshots.library.reader import LibraryReader, answer_bytes
 
 TEXTS = st.text(max_size=300) | st.text('"\\\n\u2028é\U0001f989', max_size=300)
 
@@ -21,7 +20,9 @@ class _Shelf:
         self.text = text
 
     def search(self, query: str, k: int, wanted: Mapping[str, object]) -> list[SearchResult]:
-        return [SearchResult(f"{number}", "", self.text[:20], self.text, 1 / 3) for number in range(k)]
+        return [
+            SearchResult(f"{number}", "", self.text[:20], self.text, 1 / 3) for number in range(k)
+        ]
 
     def open_page(self, reference: str) -> Page:
         return Page("1", "https://e.example/", self.text[:20], self.text)

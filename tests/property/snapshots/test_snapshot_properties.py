@@ -10,22 +10,26 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+from fumehood_snapshots.build.options import BuildOptions, Pace
+from fumehood_snapshots.documents.urls import canonical_url
+from fumehood_snapshots.format.hashing import canonical_json
+from fumehood_snapshots.format.manifest import RankingSpec
+from fumehood_snapshots.format.strings import StringTable, table_files, write_strings
+from fumehood_snapshots.index.selection import best
+from fumehood_snapshots.snapshot import Snapshot, open_snapshot
+from fumehood_snapshots.snippets import densest_span
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from snapshots.build.options import BuildOptions, Pace
-from snapshots.documents.urls import canonical_url
-from snapshots.format.hashing import canonical_json
-from snapshots.format.manifest import RankingSpec
-from snapshots.format.strings import StringTable, table_files, write_strings
-from snapshots.index.selection import best
-from snapshots.snapshot import Snapshot, open_snapshot
-from snapshots.snippets import densest_span
 from tests.unit.snapshots.building import build, contents
 
-WORDS = st.sampled_from([f"w{number}" for number in range(12)] + ["cats", "the", "Ünïcode", "x" * 70])
+WORDS = st.sampled_from(
+    [f"w{number}" for number in range(12)] + ["cats", "the", "Ünïcode", "x" * 70]
+)
 TEXTS = st.lists(WORDS, min_size=1, max_size=25).map(" ".join)
-CORPORA = st.dictionaries(st.text("abcABC0é", min_size=1, max_size=3), TEXTS, min_size=1, max_size=25)
+CORPORA = st.dictionaries(
+    st.text("abcABC0é", min_size=1, max_size=3), TEXTS, min_size=1, max_size=25
+)
 PACES = st.builds(
     Pace,
     chunk_items=st.integers(1, 30),
@@ -44,7 +48,7 @@ ANSWER_IN_ANOTHER_PROCESS = """
 import json, sys
 from pathlib import Path
 from tests.property.snapshots.test_snapshot_properties import answers
-from snapshots.snapshot import open_snapshot
+from fumehood_snapshots.snapshot import open_snapshot
 
 root, queries = json.load(sys.stdin)
 sys.stdout.buffer.write(answers(open_snapshot(Path(root)), queries, 3))
@@ -54,7 +58,10 @@ sys.stdout.buffer.write(answers(open_snapshot(Path(root)), queries, 3))
 def answers(snapshot: Snapshot, queries: list[str], threads: int) -> bytes:
     """Return everything a search says, as bytes."""
     return canonical_json(
-        [[asdict(hit) for hit in hits] for hits in snapshot.search_many(queries, k=7, threads=threads)]
+        [
+            [asdict(hit) for hit in hits]
+            for hits in snapshot.search_many(queries, k=7, threads=threads)
+        ]
     )
 
 
@@ -63,7 +70,12 @@ def _records(corpus: dict[str, str]) -> list[dict[str, str]]:
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(corpus=CORPORA, paces=st.tuples(PACES, PACES), ranking=RANKINGS, queries=st.lists(TEXTS, max_size=4))
+@given(
+    corpus=CORPORA,
+    paces=st.tuples(PACES, PACES),
+    ranking=RANKINGS,
+    queries=st.lists(TEXTS, max_size=4),
+)
 def test_the_same_documents_give_the_same_bytes_and_answers_however_they_are_cut(
     corpus: dict[str, str], paces: tuple[Pace, Pace], ranking: RankingSpec, queries: list[str]
 ) -> None:
@@ -76,20 +88,29 @@ def test_the_same_documents_give_the_same_bytes_and_answers_however_they_are_cut
         assert answers(snapshot, queries, 1) == answers(open_snapshot(roots[1]), queries, 4)
         for query in queries:
             scores = snapshot.scorer.scores(snapshot.analyzer.terms(query))
-            expected = [n for n in np.lexsort((np.arange(len(scores)), -scores)).tolist() if scores[n] > 0]
+            expected = [
+                n for n in np.lexsort((np.arange(len(scores)), -scores)).tolist() if scores[n] > 0
+            ]
             assert [ranked.number for ranked in snapshot.rank(query, 7)] == expected[:7]
 
 
 def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
     words = [f"w{number % 7} common w{number % 11}" for number in range(200)]
-    build(tmp_path / "snapshot", [{"id": f"{number}", "text": text} for number, text in enumerate(words)])
+    build(
+        tmp_path / "snapshot",
+        [{"id": f"{number}", "text": text} for number, text in enumerate(words)],
+    )
     queries = ["common", "w1 w2 w3", "w6 common", "absent"]
     here = answers(open_snapshot(tmp_path / "snapshot"), queries, 1)
     for hash_seed in ("0", "1"):
         there = subprocess.run(
             [sys.executable, "-c", ANSWER_IN_ANOTHER_PROCESS],
             input=json.dumps([str(tmp_path / "snapshot"), queries]).encode(),
-            env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "2"},
+            env={
+                "PYTHONHASHSEED": hash_seed,
+                "PYTHONPATH": ":".join(sys.path),
+                "OMP_NUM_THREADS": "2",
+            },
             capture_output=True,
             check=True,
         )
@@ -97,7 +118,9 @@ def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 @given(
-    scores=st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.25, 7.0]) | st.floats(0, 9, width=32), max_size=400),
+    scores=st.lists(
+        st.sampled_from([0.0, 0.5, 1.0, 1.25, 7.0]) | st.floats(0, 9, width=32), max_size=400
+    ),
     k=st.integers(1, 50),
 )
 @example(scores=[1.0] * 300, k=2)
@@ -134,7 +157,9 @@ def test_the_densest_span_is_the_best_of_all_spans(gaps: list[tuple[int, int]], 
     def held(start: int, end: int) -> int:
         return sum(start <= left and right <= end for left, right in spans)
 
-    candidates = [(left, right) for left, _ in spans for _, right in spans if 0 < right - left <= limit]
+    candidates = [
+        (left, right) for left, _ in spans for _, right in spans if 0 < right - left <= limit
+    ]
     most = max((held(*candidate) for candidate in candidates), default=0)
     assert held(start, end) == most
     assert (start, end) == next((span for span in candidates if held(*span) == most), (0, 0))

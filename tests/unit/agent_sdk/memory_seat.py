@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from glovebox_agent import Failure, JsonObject, Remaining, Reply, Task, Tool, Value
+from fumehood_agent import Failure, JsonObject, Remaining, Reply, Task, Tool, Value
 
 
 def tool(name: str, /, **types: str) -> Tool:
@@ -26,7 +26,10 @@ TOOLS: Mapping[str, tuple[Tool, ...]] = {
         tool("create_account", fields="object"),
         tool("close_account", id="string", reason="string"),
     ),
-    "retrieval": (tool("search_docs", query="string", top_k="integer"), tool("get_doc", doc_id="string")),
+    "retrieval": (
+        tool("search_docs", query="string", top_k="integer"),
+        tool("get_doc", doc_id="string"),
+    ),
     "files": (
         tool("read_file", path="string"),
         tool("write_file", path="string", content="string"),

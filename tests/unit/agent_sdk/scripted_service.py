@@ -10,8 +10,8 @@ from threading import Lock
 from typing import Any, Self
 
 import grpc
-from glovebox.v1 import tool_pb2 as pb
-from glovebox.v1 import tool_pb2_grpc as pb_grpc
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1 import tool_pb2_grpc as pb_grpc
 
 Answer = Callable[[pb.CallToolRequest], pb.CallToolResponse]
 
@@ -44,7 +44,9 @@ def echo(request: pb.CallToolRequest) -> pb.CallToolResponse:
 class ScriptedService(pb_grpc.ToolServiceServicer):
     """Answers every call with ``answer``; the same call_id is carried out once. A context manager."""
 
-    def __init__(self, path: Path, answer: Answer = echo, message_bytes_max: int = 64 * 1024 * 1024) -> None:
+    def __init__(
+        self, path: Path, answer: Answer = echo, message_bytes_max: int = 64 * 1024 * 1024
+    ) -> None:
         self.path = path
         self.answer = answer
         self.received: list[pb.CallToolRequest] = []
@@ -69,13 +71,19 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
         """Break every connection at once."""
         self._server.stop(grace=None).wait()
 
-    def GetTask(self, request: pb.GetTaskRequest, context: grpc.ServicerContext) -> pb.GetTaskResponse:
-        tool = pb.ToolSpec(name="echo", description="Says it again.", parameters_json=json.dumps(PARAMETERS))
+    def GetTask(
+        self, request: pb.GetTaskRequest, context: grpc.ServicerContext
+    ) -> pb.GetTaskResponse:
+        tool = pb.ToolSpec(
+            name="echo", description="Says it again.", parameters_json=json.dumps(PARAMETERS)
+        )
         return pb.GetTaskResponse(
             instruction="Say «ψ» twice.", tools=[tool], remaining=pb.Remaining(steps=6, retries=0)
         )
 
-    def CallTool(self, request: pb.CallToolRequest, context: grpc.ServicerContext) -> pb.CallToolResponse:
+    def CallTool(
+        self, request: pb.CallToolRequest, context: grpc.ServicerContext
+    ) -> pb.CallToolResponse:
         with self._lock:
             self.received.append(request)
         known = self._answers_by_id.get(request.call_id) if request.call_id else None

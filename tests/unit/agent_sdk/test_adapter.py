@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from glovebox_agent import (
+from fumehood_agent import (
     Answer,
     Ended,
     Ending,
@@ -162,7 +162,12 @@ def test_shows_what_happened() -> None:
     assert [seen["remaining_budget"].get("retries_left") for seen in agent.seen] == [2, 1, 1]
     assert agent.seen[2]["transcript"] == [
         {"tool_name": "get_account", "args": {"id": "a1"}, "output": None, "error": error},
-        {"tool_name": "get_account", "args": {"id": "a1"}, "output": {"account": {}}, "error": None},
+        {
+            "tool_name": "get_account",
+            "args": {"id": "a1"},
+            "output": {"account": {}},
+            "error": None,
+        },
     ]
 
 
@@ -196,7 +201,9 @@ def test_what_an_agent_does_to_its_arguments_later_does_not_change_the_transcrip
 
 def test_a_tool_says_what_it_does_and_takes_anything_unless_it_says_otherwise() -> None:
     agent = Scripted(None)
-    work(agent, MemorySeat(answering(), tools=[Tool("free", {"type": "object"}, "Takes anything.")]))
+    work(
+        agent, MemorySeat(answering(), tools=[Tool("free", {"type": "object"}, "Takes anything.")])
+    )
     assert agent.seen[0]["tool_schemas"] == [
         {
             "name": "free",
@@ -211,7 +218,9 @@ def test_a_tool_says_what_it_does_and_takes_anything_unless_it_says_otherwise() 
 def test_works_the_same_over_a_socket(service: ScriptedService, stream: bool) -> None:
     answers = [failure("busy"), value({"n": 1}, ended=False)]
     service.answer = lambda _: answers.pop(0)
-    agent = Scripted({"tool_name": "echo", "args": {"text": "ψ"}}, {"tool_name": "echo", "args": {}}, None)
+    agent = Scripted(
+        {"tool_name": "echo", "args": {"text": "ψ"}}, {"tool_name": "echo", "args": {}}, None
+    )
     with Session(service.path, stream=stream) as session:
         assert work(agent, session) is Ending.SUBMITTED
     assert agent.seen[1]["last_error"] == {"code": "busy", "message": "no", "details": {}}

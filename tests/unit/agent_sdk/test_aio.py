@@ -11,8 +11,7 @@ from threading import Event, Thread
 from time import sleep
 
 import pytest
-from glovebox.v1 import tool_pb2 as pb
-from glovebox_agent import (
+from fumehood_agent import (
     ConnectionLost,
     DeadlinePassed,
     Ended,
@@ -23,13 +22,16 @@ from glovebox_agent import (
     Session,
     Value,
 )
-from glovebox_agent.aio import AsyncSession
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent.aio import AsyncSession
 
 from tests.unit.agent_sdk.relay import Relay
 from tests.unit.agent_sdk.scripted_service import ScriptedService, echo, failure, refusal, value
 
 
-def _work(path: Path, work: Callable[[AsyncSession], Awaitable[None]], patience_ms: int = 5000) -> None:
+def _work(
+    path: Path, work: Callable[[AsyncSession], Awaitable[None]], patience_ms: int = 5000
+) -> None:
     async def sit_down() -> None:
         async with AsyncSession(path, patience_ms=patience_ms) as session:
             await work(session)
@@ -140,7 +142,9 @@ def test_a_call_whose_answer_was_lost_is_carried_out_once(tmp_path: Path) -> Non
         assert len(service.received) == 2
 
 
-def test_a_late_answer_is_waited_for_no_longer_and_can_be_asked_for_again(service: ScriptedService) -> None:
+def test_a_late_answer_is_waited_for_no_longer_and_can_be_asked_for_again(
+    service: ScriptedService,
+) -> None:
     go_on = Event()
 
     def answer(request: pb.CallToolRequest) -> pb.CallToolResponse:

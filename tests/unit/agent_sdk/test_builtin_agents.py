@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from glovebox_agent import Ending, Failure, UsageError, Value, work
-from glovebox_agent.builtin.heuristic import Heuristic
-from glovebox_agent.builtin.noop import Noop
-from glovebox_agent.builtin.oracle import Oracle
-from glovebox_agent.builtin.schema_repair import cast_to
+from fumehood_agent import Ending, Failure, UsageError, Value, work
+from fumehood_agent.builtin.heuristic import Heuristic
+from fumehood_agent.builtin.noop import Noop
+from fumehood_agent.builtin.oracle import Oracle
+from fumehood_agent.builtin.schema_repair import cast_to
 
 from tests.unit.agent_sdk.memory_seat import TOOLS, MemorySeat
 
@@ -27,7 +27,10 @@ def test_noop_does_nothing() -> None:
     assert seat.calls == []
 
 
-CALLS = [{"tool_name": "get_account", "args": {"id": "a1"}}, {"tool_name": "no such tool", "args": {}}]
+CALLS = [
+    {"tool_name": "get_account", "args": {"id": "a1"}},
+    {"tool_name": "no such tool", "args": {}},
+]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``python3 -m glovebox_agent run``, as a box starts it."""
+"""``python3 -m fumehood_agent run``, as a box starts it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,19 @@ import pytest
 from tests.unit.agent_sdk.scripted_service import ScriptedService, value
 
 
-def run(service: ScriptedService, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "GLOVEBOX_SOCKET": str(service.path)}
-    command = [sys.executable, "-m", "glovebox_agent", "run", *arguments]
+def run(
+    service: ScriptedService, folder: Path, *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "FUMEHOOD_SOCKET": str(service.path)}
+    command = [sys.executable, "-m", "fumehood_agent", "run", *arguments]
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=30, check=False
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
 
 
@@ -66,7 +74,9 @@ def test_runs_an_agent_that_takes_the_session(
 
 def test_does_not_submit_once_the_work_has_ended(service: ScriptedService, tmp_path: Path) -> None:
     service.answer = lambda _: value({}, ended=True)
-    (tmp_path / "mine.py").write_text("class Agent:\n    def run(self, session): session.call('echo', {})\n")
+    (tmp_path / "mine.py").write_text(
+        "class Agent:\n    def run(self, session): session.call('echo', {})\n"
+    )
     assert run(service, tmp_path, "mine:Agent").returncode == 0
     assert service.submitted == []
 
@@ -94,7 +104,10 @@ def test_an_agent_that_raises_leaves_a_traceback_and_no_submission(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["builtin:nobody"], "no agent is called 'nobody'; there are: heuristic, instruction_parser,"),
+        (
+            ["builtin:nobody"],
+            "no agent is called 'nobody'; there are: heuristic, instruction_parser,",
+        ),
         (["nobody"], "'nobody' names no agent; expected builtin:NAME or module:Class"),
         (["..:Agent"], "names no agent"),
         (["nowhere:Agent"], "there is no module 'nowhere'"),
@@ -123,10 +136,15 @@ def test_a_service_that_goes_away_is_told_apart_from_the_agent(
         "        input()\n"
         "        session.call('echo', {})\n"
     )
-    environment = {**os.environ, "GLOVEBOX_SOCKET": str(service.path)}
-    command = [sys.executable, "-m", "glovebox_agent", "run", "mine:Agent"]
+    environment = {**os.environ, "FUMEHOOD_SOCKET": str(service.path)}
+    command = [sys.executable, "-m", "fumehood_agent", "run", "mine:Agent"]
     with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         while not service.received and process.poll() is None:
             pass

@@ -7,15 +7,15 @@ import asyncio
 import re
 from pathlib import Path
 
-import glovebox_agent
+import fumehood_agent
 import pytest
-from glovebox_agent import Ending, Value, errors, work
-from glovebox_agent.builtin import BUILTIN
+from fumehood_agent import Ending, Value, errors, work
+from fumehood_agent.builtin import BUILTIN
 
 from tests.unit.agent_sdk.memory_seat import TOOLS, MemorySeat
 from tests.unit.agent_sdk.scripted_service import Answer, ScriptedService, failure, value
 
-README = (Path(glovebox_agent.__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+README = (Path(fumehood_agent.__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 SESSION, ASYNCIO, AGENT = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
@@ -23,7 +23,10 @@ SESSION, ASYNCIO, AGENT = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     ("answer", "end"),
     [
         (lambda _: value({"account": {"tier": "gold"}}), ("answer", "the tier is gold")),
-        (lambda _: failure("not_found", "no such account"), ("give_up_reason", "not_found: no such account")),
+        (
+            lambda _: failure("not_found", "no such account"),
+            ("give_up_reason", "not_found: no such account"),
+        ),
     ],
     ids=["value", "failure"],
 )
@@ -31,22 +34,24 @@ def test_the_first_example(
     service: ScriptedService, monkeypatch: pytest.MonkeyPatch, answer: Answer, end: tuple[str, str]
 ) -> None:
     service.answer = answer
-    monkeypatch.setenv("GLOVEBOX_SOCKET", str(service.path))
+    monkeypatch.setenv("FUMEHOOD_SOCKET", str(service.path))
     exec(SESSION, {})
     (submitted,) = service.submitted
     assert submitted.WhichOneof("end") == end[0]
     assert getattr(submitted, end[0]) == end[1]
 
 
-def test_the_example_with_asyncio(service: ScriptedService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GLOVEBOX_SOCKET", str(service.path))
+def test_the_example_with_asyncio(
+    service: ScriptedService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FUMEHOOD_SOCKET", str(service.path))
     code = compile(ASYNCIO, "README.md", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     asyncio.run(eval(code, {}))
     assert [each.answer for each in service.submitted] == ["done"]
 
 
 def test_the_example_with_an_object() -> None:
-    names: dict[str, type[glovebox_agent.Agent]] = {}
+    names: dict[str, type[fumehood_agent.Agent]] = {}
     exec(AGENT, names)
     seat = MemorySeat(lambda *_: Value({"jobs": []}), tools=TOOLS["scheduling"])
     assert work(names["Agent"](), seat) is Ending.SUBMITTED
@@ -61,4 +66,4 @@ def test_the_tree_of_errors_is_the_one_in_the_code() -> None:
     branch = re.compile(r"[├└]── (\w+)")
     ours = {thing.__name__ for thing in vars(errors).values() if isinstance(thing, type)}
     assert branch.findall(README) == branch.findall(errors.__doc__ or "")
-    assert {"GloveboxError", "RefusalKind", "Enum", *branch.findall(README)} == ours
+    assert {"FumehoodError", "RefusalKind", "Enum", *branch.findall(README)} == ours

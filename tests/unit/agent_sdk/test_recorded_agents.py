@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glovebox_agent import Agent
-from glovebox_agent.builtin.instruction_parser import InstructionParser
-from glovebox_agent.builtin.instruction_parser_no_recovery import InstructionParserNoRecovery
-from glovebox_agent.builtin.schema_repair import SchemaRepair
-from glovebox_agent.observation import Observation, tool_schema
+from fumehood_agent import Agent
+from fumehood_agent.builtin.instruction_parser import InstructionParser
+from fumehood_agent.builtin.instruction_parser_no_recovery import InstructionParserNoRecovery
+from fumehood_agent.builtin.schema_repair import SchemaRepair
+from fumehood_agent.observation import Observation, tool_schema
 
 from tests.golden import golden_file, golden_sample
 from tests.unit.agent_sdk.memory_seat import TOOLS

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from glovebox_agent.errors import Ended
-from glovebox_agent.loading import load_class
-from glovebox_agent.scaffolds.chat_model import Said, WantedCall, WorkOver
-from glovebox_agent.scaffolds.context import Context
-from glovebox_agent.scaffolds.table import SCAFFOLDS
-from glovebox_agent.seat import Failure, Remaining, Reply, Task, Tool, Value
+from fumehood_agent.errors import Ended
+from fumehood_agent.loading import load_class
+from fumehood_agent.scaffolds.chat_model import Said, WantedCall, WorkOver
+from fumehood_agent.scaffolds.context import Context
+from fumehood_agent.scaffolds.table import SCAFFOLDS
+from fumehood_agent.seat import Failure, Remaining, Reply, Task, Tool, Value
 
 Message = dict[str, Any]
 
@@ -49,7 +49,9 @@ class Shop:
             raise Ended
         self.made.append(arguments)
         number = arguments.get("n", 0)
-        result = Failure("too_many", "n is at most 100") if number > 100 else Value({"n": 2 * number})
+        result = (
+            Failure("too_many", "n is at most 100") if number > 100 else Value({"n": 2 * number})
+        )
         return Reply(result, Remaining(), ended=len(self.made) >= self._calls)
 
     def submit(self, answer: str = "") -> bool:
@@ -99,7 +101,11 @@ def test_arguments_that_are_none_are_answered_and_not_sent(wrong: str) -> None:
 
 @pytest.mark.parametrize("scaffold", SCAFFOLDS)
 def test_when_the_work_ends_the_model_is_not_asked_again(scaffold: str) -> None:
-    text = 'Action: double\nInput: {"n": 1}' if scaffold == "react_text" else "```\ncall('double', n=1)\n```"
+    text = (
+        'Action: double\nInput: {"n": 1}'
+        if scaffold == "react_text"
+        else "```\ncall('double', n=1)\n```"
+    )
     said: Any = text if scaffold in ("react_text", "code") else [("double", '{"n": 1}')] * 3
     model = Speaker(*(["A plan."] if scaffold == "plan_act" else []), said)
     shop = run(scaffold, model, Shop(calls=1))

@@ -9,8 +9,8 @@ from threading import Event, Thread
 from time import sleep
 
 import pytest
-from glovebox.v1 import tool_pb2 as pb
-from glovebox_agent import Failure, Remaining, Session, Value
+from fumehood_agent import Failure, Remaining, Session, Value
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
 from tests.unit.agent_sdk.scripted_service import PARAMETERS, ScriptedService, failure, value
 
@@ -27,7 +27,7 @@ def test_shows_the_task(service: ScriptedService) -> None:
 def test_finds_the_socket_by_the_environment(
     service: ScriptedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GLOVEBOX_SOCKET", str(service.path))
+    monkeypatch.setenv("FUMEHOOD_SOCKET", str(service.path))
     with Session() as session:
         assert session.path == str(service.path)
 
@@ -35,7 +35,7 @@ def test_finds_the_socket_by_the_environment(
 def test_a_path_that_is_given_wins_over_the_environment(
     service: ScriptedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GLOVEBOX_SOCKET", "/nowhere")
+    monkeypatch.setenv("FUMEHOOD_SOCKET", "/nowhere")
     with Session(service.path) as session:
         assert session.task.tools
 
@@ -71,10 +71,14 @@ def test_returns_values(service: ScriptedService, stream: bool) -> None:
 
 
 def test_returns_failures_as_replies(service: ScriptedService, stream: bool) -> None:
-    service.answer = lambda _: failure("not_found", "no such thing", tool_name="echo", tried=[1, None])
+    service.answer = lambda _: failure(
+        "not_found", "no such thing", tool_name="echo", tried=[1, None]
+    )
     with Session(service.path, stream=stream) as session:
         reply = session.call("echo", {"text": "a"})
-    assert reply.result == Failure("not_found", "no such thing", {"tool_name": "echo", "tried": [1, None]})
+    assert reply.result == Failure(
+        "not_found", "no such thing", {"tool_name": "echo", "tried": [1, None]}
+    )
 
 
 def test_a_failure_without_details_has_none(service: ScriptedService) -> None:
@@ -86,7 +90,9 @@ def test_a_failure_without_details_has_none(service: ScriptedService) -> None:
 def test_tells_unlimited_from_nothing_left(service: ScriptedService, stream: bool) -> None:
     service.answer = lambda _: value({}, remaining=pb.Remaining(steps=0, wall_ms=1))
     with Session(service.path, stream=stream) as session:
-        assert session.call("echo").remaining == Remaining(steps=0, calls=None, retries=None, wall_ms=1)
+        assert session.call("echo").remaining == Remaining(
+            steps=0, calls=None, retries=None, wall_ms=1
+        )
 
 
 def test_hands_over_what_was_recorded(service: ScriptedService, stream: bool) -> None:
@@ -140,7 +146,9 @@ def test_a_call_with_a_name_is_carried_out_once(service: ScriptedService, stream
 
 def test_takes_results_of_sixteen_megabytes(service: ScriptedService, stream: bool) -> None:
     text = "ψ" * (8 * 1024 * 1024)
-    service.answer = lambda _: pb.CallToolResponse(value_json=json.dumps({"t": text}, ensure_ascii=False))
+    service.answer = lambda _: pb.CallToolResponse(
+        value_json=json.dumps({"t": text}, ensure_ascii=False)
+    )
     with Session(service.path, stream=stream) as session:
         assert session.call("echo").result == Value({"t": text})
 

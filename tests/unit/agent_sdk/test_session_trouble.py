@@ -11,8 +11,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from glovebox.v1 import tool_pb2 as pb
-from glovebox_agent import (
+from fumehood_agent import (
     ConnectionLost,
     DeadlinePassed,
     Ended,
@@ -23,7 +22,8 @@ from glovebox_agent import (
     Session,
     Value,
 )
-from glovebox_agent.seat import Reply
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent.seat import Reply
 
 from tests.unit.agent_sdk.relay import Relay
 from tests.unit.agent_sdk.scripted_service import ScriptedService, echo, refusal, value
@@ -46,7 +46,11 @@ def test_a_refusal_names_its_kind_and_numbers(service: ScriptedService, stream: 
     service.answer = lambda _: refusal(pb.REFUSAL_KIND_TOO_DEEP, limit=32, actual=40)
     with Session(service.path, stream=stream) as session, pytest.raises(Refused) as caught:
         session.call("echo", {"text": "a"})
-    assert (caught.value.kind, caught.value.limit, caught.value.actual) == (RefusalKind.TOO_DEEP, 32, 40)
+    assert (caught.value.kind, caught.value.limit, caught.value.actual) == (
+        RefusalKind.TOO_DEEP,
+        32,
+        40,
+    )
     assert str(caught.value) == "refused, too_deep: 40, at most 32"
 
 
@@ -97,7 +101,9 @@ def test_an_answer_that_cannot_be_written_down_is_not_sent(service: ScriptedServ
     assert service.submitted == []
 
 
-def test_a_message_above_the_receivers_limit_is_refused_with_its_size(tmp_path: Path, stream: bool) -> None:
+def test_a_message_above_the_receivers_limit_is_refused_with_its_size(
+    tmp_path: Path, stream: bool
+) -> None:
     with (
         ScriptedService(tmp_path / "s", message_bytes_max=100_000) as service,
         Session(service.path, stream=stream) as session,
@@ -236,7 +242,9 @@ def test_a_stream_that_was_cut_is_opened_anew_for_the_next_call(tmp_path: Path) 
         relay.cut()
         with pytest.raises(ConnectionLost):
             session.call("echo", {"n": 2})
-        assert _as_soon_as_connected(lambda: session.call("echo", {"n": 3})).result == Value({"n": 3})
+        assert _as_soon_as_connected(lambda: session.call("echo", {"n": 3})).result == Value(
+            {"n": 3}
+        )
         assert [json.loads(each.arguments_json)["n"] for each in service.received] == [1, 3]
 
 
@@ -285,5 +293,8 @@ def test_a_broken_service_is_not_the_agents_fault(service: ScriptedService, stre
         raise ZeroDivisionError
 
     service.answer = broken
-    with Session(service.path, stream=stream) as session, pytest.raises(ServiceFailed, match="UNKNOWN"):
+    with (
+        Session(service.path, stream=stream) as session,
+        pytest.raises(ServiceFailed, match="UNKNOWN"),
+    ):
         session.call("echo")

@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
+from fumehood.agent_check.condition import CONDITIONS_FOLDER, load_conditions, tools_of_conditions
+from fumehood.agent_check.scene import Scene, read_record
+from fumehood.agent_check.vector import VECTORS_FOLDER, Vector, load_vectors
+from fumehood.benchmarks.native.faults import FaultRecord
+from fumehood.worlds.table import WORLDS
 from pydantic import TypeAdapter
 
-from runner.agents.condition import CONDITIONS_FOLDER, load_conditions, tools_of_conditions
-from runner.agents.scene import Scene, read_record
-from runner.agents.vector import VECTORS_FOLDER, Vector, load_vectors
-from runner.benchmarks.native.faults import FaultRecord
-from runner.worlds.table import WORLDS
 from tests.architecture.project import ROOT
 
 SCENES: list[Scene] = [*load_vectors(), *load_conditions()]
@@ -23,12 +23,16 @@ each_vector = pytest.mark.parametrize("vector", load_vectors(), ids=lambda vecto
 
 def test_a_long_text_is_written_in_short(tmp_path: Path) -> None:
     path = tmp_path / "record.json"
-    path.write_text('{"a": [{"repeat": "ψ", "times": 3}], "b": {"repeat": "x", "times": 2, "more": 1}}')
+    path.write_text(
+        '{"a": [{"repeat": "ψ", "times": 3}], "b": {"repeat": "x", "times": 2, "more": 1}}'
+    )
     assert read_record(path) == {"a": ["ψψψ"], "b": {"repeat": "x", "times": 2, "more": 1}}
 
 
 def test_every_file_is_a_scene_of_its_name() -> None:
-    assert [vector.name for vector in load_vectors()] == sorted(p.stem for p in VECTORS_FOLDER.iterdir())
+    assert [vector.name for vector in load_vectors()] == sorted(
+        p.stem for p in VECTORS_FOLDER.iterdir()
+    )
     numbered = sorted(path.stem for path in CONDITIONS_FOLDER.iterdir())
     assert [name.partition("_")[2] for name in numbered] == [one.name for one in load_conditions()]
 

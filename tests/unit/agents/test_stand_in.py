@@ -7,8 +7,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
-
-from runner.agents.stand_in import CALLS, DONE, stand_in
+from fumehood.agent_check.stand_in import CALLS, DONE, stand_in
 
 SCHEMA = {"type": "object", "properties": {"a": {}}, "required": ["a"]}
 NOTHING = {"type": "object", "properties": {}}
@@ -19,7 +18,10 @@ CHAT_TOOLS: list[dict[str, Any]] = [
     for name, schema in (("needs_a", SCHEMA), ("list_jobs", NOTHING))
 ]
 RESPONSE_TOOLS = [{"type": "function", **tool["function"]} for tool in CHAT_TOOLS]
-MESSAGE_TOOLS = [{"name": "needs_a", "input_schema": SCHEMA}, {"name": "list_jobs", "input_schema": NOTHING}]
+MESSAGE_TOOLS = [
+    {"name": "needs_a", "input_schema": SCHEMA},
+    {"name": "list_jobs", "input_schema": NOTHING},
+]
 
 RESULTS: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {"role": "tool", "tool_call_id": "c", "content": "[]"},

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.core.evidence import Evidence
-from runner.core.gold import Gold
-from runner.core.score import Score
-from runner.core.task import Case, Task
-from runner.scorers.table import SCORERS
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.core.evidence import Evidence
+from fumehood.core.gold import Gold
+from fumehood.core.score import Score
+from fumehood.core.task import Case, Task
+from fumehood.scorers.table import SCORERS
 
 
 def judge(task: Task, gold: Gold, evidence: Evidence) -> Score:

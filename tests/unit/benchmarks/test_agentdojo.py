@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from fumehood.benchmarks.agentdojo.loader import AgentDojo
+from fumehood.benchmarks.agentdojo.world import NEEDS
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.task import Case
 
-from runner.benchmarks.agentdojo.loader import AgentDojo
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.core.errors import InputError
-from runner.core.json_values import Json, JsonObject
-from runner.core.task import Case
-from runner.worlds.agentdojo import NEEDS
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play
 
@@ -61,7 +61,9 @@ def test_whoever_does_what_an_answer_tells_him_is_useful_and_not_safe() -> None:
         if each.task.task_id.endswith("_0.injection_task_0")
     )
     (injected,) = [
-        each for each in cases("banking:v1.1.2:injections") if each.task.task_id == "banking.injection_task_0"
+        each
+        for each in cases("banking:v1.1.2:injections")
+        if each.task.task_id == "banking.injection_task_0"
     ]
     calls = [move for move in gold(injected) if "tool_name" in move]
     assert play(pair, gold(pair)).checks == {"utility": True, "safety": True}
@@ -95,7 +97,10 @@ def test_neither_the_clock_nor_the_order_of_a_set_is_in_a_trace() -> None:
     times = {"start_time": "2024-05-30 10:20", "end_time": "2024-05-30 11:20"}
     mail: JsonObject = {"recipients": guests, "subject": "Hello", "body": "You are all invited."}
     moves: tuple[Move, ...] = (
-        {"tool_name": "create_calendar_event", "args": {"title": "Tea", "participants": guests, **times}},
+        {
+            "tool_name": "create_calendar_event",
+            "args": {"title": "Tea", "participants": guests, **times},
+        },
         {"tool_name": "send_email", "args": mail},
     )
     met, sent = rehearse(cases("workspace")[0].task, moves).exchanges

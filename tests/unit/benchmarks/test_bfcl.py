@@ -8,20 +8,25 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fumehood.benchmarks.bfcl.checker import rendered
+from fumehood.benchmarks.bfcl.loader import Bfcl
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
+from fumehood.core.task import Case
+from fumehood.third_party.process import checker
 
-from runner.benchmarks.bfcl.loader import Bfcl
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.core.errors import InputError
-from runner.core.json_values import JsonObject
-from runner.core.task import Case
-from runner.upstream.bfcl import rendered
-from runner.upstream.process import checker
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play
 
 installed("bfcl_eval", "mpmath")
 
-MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
+MULTI_TURN = (
+    "multi_turn_base",
+    "multi_turn_miss_func",
+    "multi_turn_miss_param",
+    "multi_turn_long_context",
+)
 SAMPLE = slice(0, 200, 50)
 
 
@@ -92,7 +97,12 @@ def test_calls_are_written_down_as_literals() -> None:
     assert rendered("cd", {"folder": "a'b\\\n", "deep": [None, True, 1.5]}) == [
         'cd(folder="a\'b\\\\\\n", deep=[None, True, 1.5])'
     ]
-    assert rendered("cd", {"class": 1}) == rendered("cd", {"a b": 1}) == rendered("os.system", {}) == []
+    assert (
+        rendered("cd", {"class": 1})
+        == rendered("cd", {"a b": 1})
+        == rendered("os.system", {})
+        == []
+    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has a user to give up")
@@ -119,7 +129,10 @@ def test_the_order_of_a_set_is_not_in_a_trace() -> None:
         "current_user": "me",
         "ticket_counter": 2,
     }
-    state: JsonObject = {**case.task.initial_state, "initial_config": {**states, "TicketAPI": tickets}}
+    state: JsonObject = {
+        **case.task.initial_state,
+        "initial_config": {**states, "TicketAPI": tickets},
+    }
     fields: JsonObject = {f"field{number}": "x" for number in range(9)}
     edit: Move = {"tool_name": "edit_ticket", "args": {"ticket_id": 1, "updates": fields}}
     (refused,) = rehearse(replace(case.task, initial_state=state), (edit,)).exchanges

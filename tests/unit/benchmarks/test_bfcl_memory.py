@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from fumehood.benchmarks.bfcl.loader import Bfcl
+from fumehood.benchmarks.bfcl.memory_tasks import SCENARIOS
+from fumehood.benchmarks.bfcl.tool_docs import package_folder
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.core.errors import InputError
+from fumehood.core.task import Case
 
-from runner.benchmarks.bfcl.loader import Bfcl
-from runner.benchmarks.bfcl_memory.tasks import SCENARIOS
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.core.errors import InputError
-from runner.core.task import Case
-from runner.worlds.bfcl_docs import package_folder
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play
 
@@ -46,15 +46,24 @@ def test_the_conversations_come_first_and_in_their_order() -> None:
     seat, talk = question.task.seats[0], talks["customer"].task.seats[0]
     assert (seat.instruction, seat.further_turns[:-1]) == (talk.instruction, talk.further_turns)
     assert seat.further_turns[-1].instruction.endswith("What is my first name?")
-    assert sum(turn.instruction.startswith("[A new conversation") for turn in seat.further_turns) == 10
+    assert (
+        sum(turn.instruction.startswith("[A new conversation") for turn in seat.further_turns) == 10
+    )
 
 
 def test_a_word_inside_another_is_no_answer() -> None:
     case = next(
-        case for case in cases("memory_rec_sum") if case.task.task_id == "memory_rec_sum_1-customer-1"
+        case
+        for case in cases("memory_rec_sum")
+        if case.task.task_id == "memory_rec_sum_1-customer-1"
     )
     heard = [HEARD] * len(case.task.seats[0].further_turns)
-    said = {"You are 35, I believe.": True, "thirty five": True, "135": False, "I do not know": False}
+    said = {
+        "You are 35, I believe.": True,
+        "thirty five": True,
+        "135": False,
+        "I do not know": False,
+    }
     for answer, right in said.items():
         assert play(case, [*heard, {"submit": answer}]).success is right, answer
 
@@ -62,7 +71,10 @@ def test_a_word_inside_another_is_no_answer() -> None:
 def test_who_leaves_before_the_question_has_not_answered_it() -> None:
     case = cases("memory_kv")[0]
     assert (
-        play(case, [{"submit": str(case.gold.criteria[0]["ground_truth"])}, {"give_up": ""}]).success is False
+        play(
+            case, [{"submit": str(case.gold.criteria[0]["ground_truth"])}, {"give_up": ""}]
+        ).success
+        is False
     )
 
 
@@ -73,11 +85,19 @@ def test_a_conversation_is_not_judged() -> None:
 @pytest.mark.parametrize(
     ("category", "write"),
     [
-        ("memory_kv", {"tool_name": "core_memory_add", "args": {"key": "first_name", "value": "Michael"}}),
-        ("memory_rec_sum", {"tool_name": "memory_append", "args": {"text": "He is called Michael."}}),
+        (
+            "memory_kv",
+            {"tool_name": "core_memory_add", "args": {"key": "first_name", "value": "Michael"}},
+        ),
+        (
+            "memory_rec_sum",
+            {"tool_name": "memory_append", "args": {"text": "He is called Michael."}},
+        ),
     ],
 )
-def test_what_an_agent_wrote_is_there_when_it_is_asked(category: str, write: Move, tmp_path: Path) -> None:
+def test_what_an_agent_wrote_is_there_when_it_is_asked(
+    category: str, write: Move, tmp_path: Path
+) -> None:
     for case in cases(f"{category}:chats"):
         closed = {"kind": "closed", "final_state": rehearse(case.task, (write,)).final_state}
         shown = {"row": {}, "events": [closed]}
@@ -127,7 +147,9 @@ def test_bfcl_refuses_in_its_own_words_and_keeps_no_files() -> None:
         {"tool_name": "core_memory_key_search", "args": {"query": "key", "k": 1}},
     ]
     refused, empty, _, found = rehearse(case.task, calls).exchanges
-    assert refused.output == {"error": "Key must be in snake_case format and cannot contain spaces."}
+    assert refused.output == {
+        "error": "Key must be in snake_case format and cannot contain spaces."
+    }
     assert empty.failure is not None
     assert found.output is not None
     assert "a_key" in json.dumps(found.output)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from fumehood.benchmarks.bfcl.loader import Bfcl
+from fumehood.benchmarks.bfcl.single_turn import UNSOLVABLE
+from fumehood.benchmarks.rehearsal import Move
 
-from runner.benchmarks.bfcl.loader import Bfcl
-from runner.benchmarks.bfcl.single_turn import UNSOLVABLE
-from runner.benchmarks.rehearsal import Move
 from tests.parts.bfcl_gold import FAULTY, written_out
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play
@@ -62,14 +62,20 @@ def test_gold_that_is_written_out_fails_in_seven_tasks(category: str) -> None:
 
 def test_three_of_the_seven_have_a_right_answer_all_the_same() -> None:
     assert len(FAULTY) == 7
-    assert {"parallel_multiple_12", "parallel_multiple_26", "live_multiple_507-149-4"} == FAULTY - UNSOLVABLE
+    assert {
+        "parallel_multiple_12",
+        "parallel_multiple_26",
+        "live_multiple_507-149-4",
+    } == FAULTY - UNSOLVABLE
     for category in ("parallel_multiple", "live_multiple"):
         for case in Bfcl().load(category).cases:
             if case.task.task_id in FAULTY - UNSOLVABLE:
                 assert play(case, case.gold.oracle or ()).success is True
 
 
-@pytest.mark.parametrize(("category", "tasks"), {"irrelevance": 240, "live_irrelevance": 884}.items())
+@pytest.mark.parametrize(
+    ("category", "tasks"), {"irrelevance": 240, "live_irrelevance": 884}.items()
+)
 def test_where_nothing_fits_nothing_is_to_be_called(category: str, tasks: int) -> None:
     cases = Bfcl().load(category).cases
     assert len(cases) == tasks

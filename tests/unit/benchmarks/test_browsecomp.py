@@ -8,31 +8,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.clock import StoppedClock
+from fumehood.core.errors import InputError
+from fumehood.core.evidence import Evidence, read_evidence
+from fumehood.core.json_values import canonical_json
+from fumehood.core.outcome import Finished
+from fumehood.core.score import Score
+from fumehood.core.task import Case, Suite
+from fumehood.core.veil import decipher, encipher, unveiled, veiled
+from fumehood.harness_modes.table import PROFILES
+from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.plan import plan_episodes
+from fumehood.orchestrator.surroundings import settled, surroundings_of
+from fumehood.records.frozen_suite import freeze_suite
+from fumehood.scorers.judges.question import Opinion, Question
+from fumehood.scorers.table import score_evidence
+from fumehood.testing.memory_recorder import MemoryRecorder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.clock import StoppedClock
-from runner.core.errors import InputError
-from runner.core.evidence import Evidence, read_evidence
-from runner.core.json_values import canonical_json
-from runner.core.outcome import Finished
-from runner.core.score import Score
-from runner.core.task import Case, Suite
-from runner.core.veil import decipher, encipher, unveiled, veiled
-from runner.orchestrator.config import run_config
-from runner.orchestrator.plan import plan_episodes
-from runner.orchestrator.surroundings import settled, surroundings_of
-from runner.profiles.table import PROFILES
-from runner.records.frozen_suite import freeze_suite
-from runner.scorers.judges.question import Opinion, Question
-from runner.scorers.table import score_evidence
-from runner.testing.memory_recorder import MemoryRecorder
 from tests.parts.browsecomp import CANARY, QUESTIONS, write_original, write_plus
 from tests.parts.folders import short_folder
 
-RESPONSE = "Explanation: so it is [101], see also [110]\nExact Answer: Ottoline Bråsk\nConfidence: 85%"
+RESPONSE = (
+    "Explanation: so it is [101], see also [110]\nExact Answer: Ottoline Bråsk\nConfidence: 85%"
+)
 
 
 @pytest.fixture(scope="module")
@@ -90,12 +92,16 @@ def test_no_plain_text_of_a_question_or_its_answer_is_in_what_is_stored(
         )
         stored = freeze_suite(suite)
         evidence, traced = played(suite, RESPONSE)
-        row = canonical_json(dict(score_evidence(suite.cases[0].task, suite.cases[0].gold, evidence).metrics))
+        row = canonical_json(
+            dict(score_evidence(suite.cases[0].task, suite.cases[0].gold, evidence).metrics)
+        )
     original = freeze_suite(load_suite(f"browsecomp:{write_original(tmp_path / 'bc.csv')}"))
     for text in (stored, original, traced, row):
         for question, _ in QUESTIONS:
             assert question not in text
-            assert not any(word in text for word in ("zebrafinch painter", "spiral stair of the obs"))
+            assert not any(
+                word in text for word in ("zebrafinch painter", "spiral stair of the obs")
+            )
         assert "Bråsk" not in text
         assert canonical_json("Bråsk")[1:-1] not in text
     assert QUESTIONS[0][1] not in stored + original + row
@@ -110,7 +116,9 @@ def test_an_answer_is_judged_and_held_against_evidence(plus: Path) -> None:
     assert (score.metrics["evidence_recall"], score.metrics["gold_recall"]) == (1.0, 1.0)
     assert (score.metrics["citation_precision"], score.metrics["citation_recall"]) == (0.5, 0.5)
     assert score.metrics["searches"] == 2
-    wrong = score_evidence(suite.cases[0].task, suite.cases[0].gold, played(suite, "Exact Answer: Nobody")[0])
+    wrong = score_evidence(
+        suite.cases[0].task, suite.cases[0].gold, played(suite, "Exact Answer: Nobody")[0]
+    )
     assert wrong.success is False
 
 
@@ -133,7 +141,10 @@ def test_the_judge_of_the_run_decides_where_the_suite_names_none(
     assert (asked[0].texts, asked[0].right_answer) == ({"response": RESPONSE}, right)
     assert question in asked[0].asks
     assert (
-        score_evidence(case.task, case.gold, rehearse(case.task, [{"give_up": "hard"}]), ask).success is False
+        score_evidence(
+            case.task, case.gold, rehearse(case.task, [{"give_up": "hard"}]), ask
+        ).success
+        is False
     )
     assert len(asked) == 1, "nobody is asked about no answer"
 
@@ -170,7 +181,9 @@ def test_recording_such_a_suite_is_refused(plus: Path) -> None:
         ("problem,answer,canary\nplain text,y,z\n", "bc.csv:2: problem is not enciphered"),
     ],
 )
-def test_a_file_of_another_form_is_refused_in_one_line(tmp_path: Path, text: str, says: str) -> None:
+def test_a_file_of_another_form_is_refused_in_one_line(
+    tmp_path: Path, text: str, says: str
+) -> None:
     (tmp_path / "bc.csv").write_text(text)
     with pytest.raises(InputError, match=says):
         load_suite(f"browsecomp:{tmp_path / 'bc.csv'}")

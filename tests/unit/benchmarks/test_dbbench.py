@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.errors import InputError
+from fumehood.core.task import Case
+from fumehood.scorers.table import score_evidence
 
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.errors import InputError
-from runner.core.task import Case
-from runner.scorers.table import score_evidence
 from tests.parts.benchmark_data import SAMPLES, benchmark_data
 
 SAMPLE = SAMPLES / "dbbench.jsonl"
@@ -55,7 +55,10 @@ def test_whatever_is_beside_the_table_does_not_count() -> None:
 
 def test_a_table_that_is_gone_is_not_right() -> None:
     case = _cases()[3]
-    drop: Move = {"tool_name": "execute_sql", "args": {"query": "DROP TABLE `Lighthouses of Norrow`"}}
+    drop: Move = {
+        "tool_name": "execute_sql",
+        "args": {"query": "DROP TABLE `Lighthouses of Norrow`"},
+    }
     assert _solves(case, (*(case.gold.oracle or ())[:-1], drop, {"submit": "done"})) is False
 
 
@@ -65,7 +68,12 @@ def test_a_table_that_is_gone_is_not_right() -> None:
         ({"label": []}, "label"),
         ({"type": ["INSERT"]}, "answer_md5: is missing"),
         (
-            {"table": {"table_name": "t", "table_info": {"columns": [{"name": "a"}], "rows": [[1, 2]]}}},
+            {
+                "table": {
+                    "table_name": "t",
+                    "table_info": {"columns": [{"name": "a"}], "rows": [[1, 2]]},
+                }
+            },
             "rows",
         ),
     ],

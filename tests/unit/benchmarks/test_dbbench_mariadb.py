@@ -12,24 +12,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from fumehood.benchmarks.dbbench import mariadb_server
+from fumehood.benchmarks.dbbench.mariadb_server import server
+from fumehood.benchmarks.dbbench.world_mariadb import MariaDbSql
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.errors import InfraError, InputError
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.task import Case
+from fumehood.core.tools import Failure, ToolCall, Value
+from fumehood.scorers.table import score_evidence
 
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.errors import InfraError, InputError
-from runner.core.json_values import Json, JsonObject
-from runner.core.task import Case
-from runner.core.tools import Failure, ToolCall, Value
-from runner.scorers.table import score_evidence
-from runner.worlds import mariadb_server
-from runner.worlds.mariadb_server import server
-from runner.worlds.sql_mariadb import MariaDbSql
 from tests.parts.benchmark_data import SAMPLES, benchmark_data
 from tests.parts.mariadb import needs_mariadb
 
 needs_mariadb()
 
 SAMPLE = SAMPLES / "dbbench.jsonl"
-TABLE: JsonObject = {"name": "Two % words", "columns": ["Name", "Note"], "rows": [["Ann", None], ["Bé", "x"]]}
+TABLE: JsonObject = {
+    "name": "Two % words",
+    "columns": ["Name", "Note"],
+    "rows": [["Ann", None], ["Bé", "x"]],
+}
 
 
 def _verdict(case: Case, moves: Sequence[Move]) -> bool | None:
@@ -37,7 +41,11 @@ def _verdict(case: Case, moves: Sequence[Move]) -> bool | None:
 
 
 def _both(path: Path) -> list[tuple[Case, Case]]:
-    pairs = zip(load_suite(f"dbbench:{path}").cases, load_suite(f"dbbench:mariadb:{path}").cases, strict=True)
+    pairs = zip(
+        load_suite(f"dbbench:{path}").cases,
+        load_suite(f"dbbench:mariadb:{path}").cases,
+        strict=True,
+    )
     return list(pairs)
 
 
@@ -49,12 +57,18 @@ def _world() -> MariaDbSql:
 def _said(world: MariaDbSql, query: str) -> str:
     result = world.call(ToolCall("execute_sql", {"query": query}))
     assert isinstance(result, Value | Failure)
-    return str(result.output["response"]) if isinstance(result, Value) else f"refused {result.message}"
+    return (
+        str(result.output["response"]) if isinstance(result, Value) else f"refused {result.message}"
+    )
 
 
 def test_gold_and_nothing_get_the_same_verdict_on_both() -> None:
     for here, there in _both(SAMPLE):
-        assert _verdict(here, here.gold.oracle or ()) is _verdict(there, there.gold.oracle or ()) is True
+        assert (
+            _verdict(here, here.gold.oracle or ())
+            is _verdict(there, there.gold.oracle or ())
+            is True
+        )
         assert _verdict(there, ({"submit": ""},)) is False
 
 
@@ -80,7 +94,9 @@ def test_what_is_written_is_in_the_state_and_a_refusal_is_not() -> None:
     assert _said(world, "UPDATE `Two % words` SET Note = 'y' WHERE Name = 'ann'") == "[]"
     assert _said(world, "CREATE TABLE a (b INT)") == "[]"
     assert _said(world, "INSERT INTO a VALUES (1), (NULL)") == "[]"
-    assert _said(world, "INSERT INTO nowhere VALUES (1)").startswith("refused 1146: Table 'task.nowhere'")
+    assert _said(world, "INSERT INTO nowhere VALUES (1)").startswith(
+        "refused 1146: Table 'task.nowhere'"
+    )
     assert world.revision == 3
     assert world.state["tables"] == [
         {**TABLE, "rows": [["Ann", "y"], ["Bé", "x"]]},
@@ -126,7 +142,10 @@ def test_two_attempts_do_not_see_each_other_and_leave_nothing() -> None:
 def test_a_statement_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mariadb_server, "SILENCE_TIMEOUT_S", 0.3)
     world = _world()
-    for endless in ("SELECT SLEEP(100)", "BEGIN NOT ATOMIC WHILE TRUE DO SET @a = 1; END WHILE; END"):
+    for endless in (
+        "SELECT SLEEP(100)",
+        "BEGIN NOT ATOMIC WHILE TRUE DO SET @a = 1; END WHILE; END",
+    ):
         assert _said(world, endless).startswith("refused the statement took too long")
     assert _said(world, "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
 
@@ -172,7 +191,7 @@ def test_a_table_that_an_attempt_holds_for_ever_is_in_the_way_of_no_other() -> N
 def test_there_is_no_port_and_nothing_stays_when_its_process_is_killed() -> None:
     code = (
         "import sys\n"
-        "from runner.worlds.mariadb_server import server\n"
+        "from fumehood.benchmarks.dbbench.mariadb_server import server\n"
         "told = server().trusted('SELECT @@datadir, @@skip_networking, @@pid_file')\n"
         "print(*told[0], flush=True)\n"
         "sys.stdin.read()\n"

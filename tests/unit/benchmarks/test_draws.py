@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from fumehood.benchmarks.draws import Draws
 from hypothesis import given
 from hypothesis import strategies as st
-
-from runner.benchmarks.draws import Draws
 
 
 def test_a_name_has_one_sequence_forever() -> None:
@@ -23,7 +22,9 @@ def test_shuffling_keeps_everything(name: str, values: list[int]) -> None:
 
 
 @given(st.text(max_size=5), st.integers(1, 50), st.data())
-def test_some_are_different_and_among_the_choices(name: str, size: int, data: st.DataObject) -> None:
+def test_some_are_different_and_among_the_choices(
+    name: str, size: int, data: st.DataObject
+) -> None:
     count = data.draw(st.integers(0, size))
     some = Draws(name).some(range(size), count)
     assert len(set(some)) == count

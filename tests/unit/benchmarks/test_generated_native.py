@@ -11,32 +11,38 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from glovebox_agent.adapter import work
-from glovebox_agent.builtin import BUILTIN
-from glovebox_agent.loading import load_agent
+from fumehood.benchmarks.draws import Draws
+from fumehood.benchmarks.native.generate import troubles
+from fumehood.benchmarks.native.generate.checks import refuse_unfit
+from fumehood.benchmarks.native.generate.slots import DIFFICULTIES, KINDS, slot_at
+from fumehood.benchmarks.native.generate.stories import crud, files, retrieval, scheduling
+from fumehood.benchmarks.native.generate.stories.table import (
+    BUSY,
+    READ_FROM,
+    SILENT,
+    TO_BE_DONE,
+    TO_BE_LEFT,
+)
+from fumehood.benchmarks.native.generate.suite import generate_suite
+from fumehood.benchmarks.native.generate.task import make_task
+from fumehood.benchmarks.native.record import TaskRecord
+from fumehood.benchmarks.native.task import case_of
+from fumehood.benchmarks.proof import Unproven
+from fumehood.benchmarks.quality import quality_report
+from fumehood.benchmarks.rehearsal import Move, Notebook, open_task, rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.errors import InputError
+from fumehood.core.evidence import read_evidence
+from fumehood.core.task import Case
+from fumehood.harness_modes.table import PROFILES
+from fumehood.testing.memory_seat import MemorySeat
+from fumehood_agent.adapter import work
+from fumehood_agent.builtin import BUILTIN
+from fumehood_agent.loading import load_agent
 
-from runner.benchmarks.draws import Draws
-from runner.benchmarks.native.generate import troubles
-from runner.benchmarks.native.generate.checks import refuse_unfit
-from runner.benchmarks.native.generate.slots import DIFFICULTIES, KINDS, slot_at
-from runner.benchmarks.native.generate.stories import crud, files, retrieval, scheduling
-from runner.benchmarks.native.generate.stories.table import BUSY, READ_FROM, SILENT, TO_BE_DONE, TO_BE_LEFT
-from runner.benchmarks.native.generate.suite import generate_suite
-from runner.benchmarks.native.generate.task import make_task
-from runner.benchmarks.native.record import TaskRecord
-from runner.benchmarks.native.task import case_of
-from runner.benchmarks.proof import Unproven
-from runner.benchmarks.quality import quality_report
-from runner.benchmarks.rehearsal import Move, Notebook, open_task, rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.errors import InputError
-from runner.core.evidence import read_evidence
-from runner.core.task import Case
-from runner.profiles.table import PROFILES
-from runner.testing.memory_seat import MemorySeat
 from tests.unit.benchmarks.judging import judge, play
 
-FROZEN = "431048855a06454fb0613a3ff5eb894ee6a1283db784426fbd6ae796c15e43e2"
+FROZEN = "0f8639261c449c6d0cf5dd78e77b5150f3f88eb887110af59e65fd93d15eb704"
 """SHA-256 of the default profile's manifest, seed 42. Another text here means another generator number."""
 
 RECORDS = [make_task(slot_at("dev", index, 300_000), "dev", 42) for index in range(288)]
@@ -66,7 +72,9 @@ def test_the_same_seed_gives_the_same_bytes_on_any_machine(tmp_path: Path) -> No
 
 
 def test_what_was_generated_loads_and_balances(tmp_path: Path) -> None:
-    generate_suite("default", 7, tmp_path / "suite", splits={"train": 0, "dev": 240, "test_public": 24})
+    generate_suite(
+        "default", 7, tmp_path / "suite", splits={"train": 0, "dev": 240, "test_public": 24}
+    )
     assert len(load_suite(f"native:{tmp_path / 'suite'}:dev").cases) == 240
     assert len(load_suite(f"{tmp_path / 'suite'}:test_public").cases) == 24
     dev = quality_report(tmp_path / "suite").splits["dev"]
@@ -80,7 +88,9 @@ def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
     tasks = tmp_path / "suite" / "dev.jsonl"
     tasks.write_text(tasks.read_text().replace('"retries":3', '"retries":9', 1))
     for argument in (tmp_path / "suite", tasks):
-        with pytest.raises(InputError, match=r"dev.jsonl: is not the file that manifest.json names"):
+        with pytest.raises(
+            InputError, match=r"dev.jsonl: is not the file that manifest.json names"
+        ):
             load_suite(f"native:{argument}")
     assert load_suite(f"native:{tmp_path / 'suite'}:train").cases
 
@@ -109,7 +119,8 @@ def test_most_tasks_take_several_calls_and_some_have_to_be_left() -> None:
 
 
 @pytest.mark.parametrize(
-    "agent", ["heuristic", "schema_repair", "noop", "instruction_parser_no_recovery", "instruction_parser"]
+    "agent",
+    ["heuristic", "schema_repair", "noop", "instruction_parser_no_recovery", "instruction_parser"],
 )
 def test_an_agent_that_does_not_understand_its_instruction_scores_nothing(agent: str) -> None:
     assert agent in BUILTIN
@@ -127,7 +138,9 @@ def test_a_search_of_the_oracle_finds_what_it_opens_next() -> None:
 
 def test_the_best_hit_is_the_one_that_is_asked_for() -> None:
     hits = [
-        case for case, record in zip(CASES, RECORDS, strict=True) if record.tags["story"] == "too_many_hits"
+        case
+        for case, record in zip(CASES, RECORDS, strict=True)
+        if record.tags["story"] == "too_many_hits"
     ]
     assert hits
     for case in hits:
@@ -139,7 +152,9 @@ def test_the_best_hit_is_the_one_that_is_asked_for() -> None:
 def test_nothing_an_agent_sees_names_the_trouble() -> None:
     for record in RECORDS:
         seen = json.dumps([record.instruction, record.initial_state])
-        assert not any(word in seen for word in ("fault", "oracle", "drift", "adversarial", "authz"))
+        assert not any(
+            word in seen for word in ("fault", "oracle", "drift", "adversarial", "authz")
+        )
 
 
 def test_whoever_opens_a_new_account_to_get_around_a_denial_fails() -> None:
@@ -157,9 +172,15 @@ def test_whoever_opens_a_new_account_to_get_around_a_denial_fails() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"criteria": [{"op": "unchanged"}]}, "doing nothing solves it|its oracle does not solve it"),
+        (
+            {"criteria": [{"op": "unchanged"}]},
+            "doing nothing solves it|its oracle does not solve it",
+        ),
         ({"oracle": [{"submit": ""}]}, "its oracle does not solve it"),
-        ({"fault_plan": [{"fault_type": "timeout", "trigger": {"on_nth_call": 1}}]}, "again helps|not solve"),
+        (
+            {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_nth_call": 1}}]},
+            "again helps|not solve",
+        ),
         (
             {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_nth_call": 99}}]},
             "never meets its oracle",

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.benchmarks.proof import Unproven
+from fumehood.benchmarks.quality import quality_report
+from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.toolmisuse.generate.coherence import refuse_incoherent
+from fumehood.benchmarks.toolmisuse.generate.slots import slot_0_1, slot_0_2
+from fumehood.benchmarks.toolmisuse.generate.suite import generate_suite
+from fumehood.benchmarks.toolmisuse.generate.task import make_task
+from fumehood.benchmarks.toolmisuse.oracles import OracleRecord
+from fumehood.benchmarks.toolmisuse.record import TaskRecord
+from fumehood.core.errors import InputError
 
-from runner.benchmarks.proof import Unproven
-from runner.benchmarks.quality import quality_report
-from runner.benchmarks.table import load_suite
-from runner.benchmarks.toolmisuse.generate.coherence import refuse_incoherent
-from runner.benchmarks.toolmisuse.generate.slots import slot_0_1, slot_0_2
-from runner.benchmarks.toolmisuse.generate.suite import generate_suite
-from runner.benchmarks.toolmisuse.generate.task import make_task
-from runner.benchmarks.toolmisuse.oracles import OracleRecord
-from runner.benchmarks.toolmisuse.record import TaskRecord
-from runner.core.errors import InputError
 from tests.unit.benchmarks.judging import judge, play
 
-FROZEN = "ec0474129bb531961ada73d61787db9f23fe19e5688170a8c5f97ee7e7cea95d"
+FROZEN = "06e5171928a533e52aa4fe5752bbc8aa51abb8cd20f7f3444df8e31791e4d1c7"
 """SHA-256 of the default profile's manifest, seed 42. Another text here means another generator number."""
 
 
@@ -68,7 +68,9 @@ def test_quality_is_better_than_what_the_paper_reports(small: Path) -> None:
     assert set(train.primary_faults.values()) == {40}
 
 
-def test_duplicate_ids_are_counted_where_the_loader_would_refuse_them(small: Path, tmp_path: Path) -> None:
+def test_duplicate_ids_are_counted_where_the_loader_would_refuse_them(
+    small: Path, tmp_path: Path
+) -> None:
     line = (small / "dev" / "tasks.jsonl").read_text().splitlines()[0]
     (tmp_path / "dev.jsonl").write_text(f"{line}\n{line}\n")
     assert quality_report(tmp_path).splits["dev"].duplicate_ids == 1
@@ -79,7 +81,9 @@ def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
     generate_suite("default", 42, tmp_path / "suite")
     tasks = tmp_path / "suite" / "dev" / "tasks.jsonl"
     tasks.write_text(tasks.read_text().replace('"max_retries":2', '"max_retries":3', 1))
-    with pytest.raises(InputError, match=r"dev/tasks.jsonl: is not the file that manifest.json names"):
+    with pytest.raises(
+        InputError, match=r"dev/tasks.jsonl: is not the file that manifest.json names"
+    ):
         load_suite(f"toolmisuse:{tmp_path / 'suite'}:dev")
     assert load_suite(f"toolmisuse:{tmp_path / 'suite'}:train").cases
 
@@ -96,7 +100,11 @@ def test_split_sizes_can_be_given(tmp_path: Path) -> None:
     manifest = generate_suite(
         "large", 42, tmp_path / "suite", splits={"train": 0, "dev": 3, "test_public": 1}
     )
-    assert [entry.records for entry in manifest.files if entry.path.startswith("oracles")] == [0, 3, 1]
+    assert [entry.records for entry in manifest.files if entry.path.startswith("oracles")] == [
+        0,
+        3,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +115,9 @@ def test_split_sizes_can_be_given(tmp_path: Path) -> None:
         ("small", {"dev": -1}, "split dev cannot have -1 tasks"),
     ],
 )
-def test_a_mistake_gets_one_line(tmp_path: Path, profile: str, splits: dict[str, int], line: str) -> None:
+def test_a_mistake_gets_one_line(
+    tmp_path: Path, profile: str, splits: dict[str, int], line: str
+) -> None:
     with pytest.raises(InputError, match=re.escape(line)):
         generate_suite(profile, 42, tmp_path / "suite", splits=splits)
     assert list(tmp_path.iterdir()) == []
@@ -155,7 +165,10 @@ def test_the_second_release_has_the_published_ids_entities_and_seeds() -> None:
     assert slot.task_id == "test_public_v2_crud_clean_easy_standard_00217"
     assert slot.entity.number == 20_000 + 17 * 217 + 97
     assert slot.seed == 62_000 + 217
-    assert slot.make.__name__ == ["close_account", "update_account", "create_account"][slot.entity.number % 3]
+    assert (
+        slot.make.__name__
+        == ["close_account", "update_account", "create_account"][slot.entity.number % 3]
+    )
     assert slot_0_2("dev", 18, 42).families == ("rate_limit",)
     assert slot_0_2("dev", 53, 42).families == ("adversarial_error",)
     assert slot_0_2("dev", 54, 42).domain == "retrieval"
@@ -199,14 +212,20 @@ def test_the_first_release_has_no_task_without_a_fault_and_some_that_nothing_sol
             {"success_criteria": [{"op": "equals", "path": "accounts.ad10000.tier", "value": "x"}]},
             "its oracle does not solve it: check_0:equals",
         ),
-        ({"initial_state": {"accounts": {"ad10000": {"id": "b"}}}}, "account ad10000 calls itself b"),
+        (
+            {"initial_state": {"accounts": {"ad10000": {"id": "b"}}}},
+            "account ad10000 calls itself b",
+        ),
         ({"initial_state": {"accounts": {}}}, "its oracle does not solve it"),
         (
             {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_nth_call": 9}}]},
             "never meets its oracle",
         ),
         ({"domain": "mixed"}, "mixed"),
-        ({"budget": {"max_steps": 1, "max_tool_calls": 1, "max_retries": 0, "timeout_ms": 1}}, "tolerated"),
+        (
+            {"budget": {"max_steps": 1, "max_tool_calls": 1, "max_retries": 0, "timeout_ms": 1}},
+            "tolerated",
+        ),
     ],
 )
 def test_an_incoherent_task_is_refused(change: dict[str, Any], reason: str) -> None:
@@ -224,10 +243,14 @@ def test_a_solvable_task_cannot_be_labelled_unsolvable() -> None:
         refuse_incoherent(record, claim, judge)
 
 
-def test_calls_that_fail_may_be_enough_for_some_criteria_and_then_the_task_is_not_unsolvable() -> None:
+def test_calls_that_fail_may_be_enough_for_some_criteria_and_then_the_task_is_not_unsolvable() -> (
+    None
+):
     record, oracle = next(_unsolvable())
     lax = record.model_copy(
-        update={"success_criteria": [{"op": "tool_call", "tool_name": oracle.oracle[0]["tool_name"]}]}
+        update={
+            "success_criteria": [{"op": "tool_call", "tool_name": oracle.oracle[0]["tool_name"]}]
+        }
     )
     with pytest.raises(Unproven, match=r"success_criteria\[0\] is not well formed"):
         refuse_incoherent(lax, oracle, judge)

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.benchmarks.marble.scorer import named_causes
+from fumehood.benchmarks.marble.world_bargaining import Bargaining
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.conversation import Handover
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import copy_object
+from fumehood.core.task import Case
+from fumehood.core.tools import Failure, ToolCall
+from fumehood.scorers.judges.question import Opinion, Question
+from fumehood.scorers.table import score_evidence
 
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.conversation import Handover
-from runner.core.errors import InputError
-from runner.core.json_values import copy_object
-from runner.core.task import Case
-from runner.core.tools import Failure, ToolCall
-from runner.scorers.judges.question import Opinion, Question
-from runner.scorers.marble import named_causes
-from runner.scorers.table import score_evidence
-from runner.worlds.bargaining import Bargaining
 from tests.parts.benchmark_data import benchmark_data
 from tests.unit.benchmarks.judging import play
 
@@ -93,7 +93,9 @@ def test_games_are_won_by_their_oracles_and_by_nobody_who_does_nothing() -> None
         ("Root causes:", 0.0),
     ],
 )
-def test_a_cause_counts_where_it_is_named_in_the_form(tmp_path: Path, words: str, found: float) -> None:
+def test_a_cause_counts_where_it_is_named_in_the_form(
+    tmp_path: Path, words: str, found: float
+) -> None:
     score = play(case_of(tmp_path, DIAGNOSED), [{"submit": words}])
     assert score.metrics["causes_found"] == found
     assert score.success is (found == 1.0)
@@ -107,7 +109,11 @@ def test_no_text_names_more_causes_than_there_may_be() -> None:
 def test_a_planner_sends_experts_who_query_what_there_is(tmp_path: Path) -> None:
     case = case_of(tmp_path, DIAGNOSED)
     ask: Move = {"seat": "agent2", "tool_name": "query_db", "args": {"sql": "SELECT id FROM songs"}}
-    live: Move = {"seat": "agent2", "tool_name": "query_db", "args": {"sql": "SELECT * FROM pg_locks"}}
+    live: Move = {
+        "seat": "agent2",
+        "tool_name": "query_db",
+        "args": {"sql": "SELECT * FROM pg_locks"},
+    }
     moves: list[Move] = [
         {"submit": "@agent2: look at the locks"},
         ask,
@@ -138,7 +144,10 @@ def test_an_agreement_decides_and_ratings_stand_beside(tmp_path: Path) -> None:
     assert (score.metrics["rating_buyer"], score.metrics["rating_seller"]) == (4, None)
     assert score.metrics["judge_calls"] == 6
     walked_out: list[Move] = [{"tool_name": "end_negotiation", "args": {}}, {"submit": ""}]
-    assert score_evidence(case.task, case.gold, rehearse(case.task, walked_out), rated).success is False
+    assert (
+        score_evidence(case.task, case.gold, rehearse(case.task, walked_out), rated).success
+        is False
+    )
 
 
 def test_each_hears_what_was_said_and_done_since_its_own_words(tmp_path: Path) -> None:
@@ -207,7 +216,9 @@ def test_roles_come_from_a_configuration(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("causes", [[], ["WEATHER"]])
-def test_a_database_whose_causes_are_no_labels_is_refused(tmp_path: Path, causes: list[str]) -> None:
+def test_a_database_whose_causes_are_no_labels_is_refused(
+    tmp_path: Path, causes: list[str]
+) -> None:
     task = {**DIAGNOSED["task"], "root_causes": causes}
     with pytest.raises(InputError, match=r"task\.root_causes: must be some of INSERT_LARGE_DATA"):
         case_of(tmp_path, {**DIAGNOSED, "task": task})
@@ -217,7 +228,11 @@ def test_who_leaves_has_not_won_whatever_the_others_do(tmp_path: Path) -> None:
     case = case_of(tmp_path, BARGAINED)
     left: list[Move] = [{"give_up": "I have to go."}]
     offered: list[Move] = [
-        {"seat": "agent2", "tool_name": "offer_price", "args": {"price": 10, "reason": "it is fair"}},
+        {
+            "seat": "agent2",
+            "tool_name": "offer_price",
+            "args": {"price": 10, "reason": "it is fair"},
+        },
         {"seat": "agent2", "submit": "There."},
         {"seat": "agent3", "tool_name": "accept_offer", "args": {}},
         {"seat": "agent3", "submit": "Agreed."},

@@ -8,18 +8,17 @@ from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
-
-from runner.benchmarks.native.criteria import Criterion
-from runner.benchmarks.native.faults import FaultRecord
-from runner.benchmarks.native.loader import load_cases, read_tasks
-from runner.benchmarks.native.record import record_schema, record_to_json
-from runner.benchmarks.sample.suite import TASKS
-from runner.core.errors import InputError
-from runner.profiles.native import FAMILIES_OUTERMOST_FIRST
-from runner.scorers.native_criteria import operations
+from fumehood.benchmarks.native.criteria import Criterion
+from fumehood.benchmarks.native.faults import FaultRecord
+from fumehood.benchmarks.native.loader import load_cases, read_tasks
+from fumehood.benchmarks.native.record import record_schema, record_to_json
+from fumehood.benchmarks.sample.suite import TASKS
+from fumehood.core.errors import InputError
+from fumehood.harness_modes.native import FAMILIES_OUTERMOST_FIRST
+from fumehood.scorers.native_criteria import operations
 
 RECORD: dict[str, Any] = {
-    "format": "glovebox.task/1",
+    "format": "fumehood.task/1",
     "task_id": "mine",
     "world": "files",
     "instruction": "Write 'x' to /a.txt.",
@@ -27,13 +26,18 @@ RECORD: dict[str, Any] = {
     "budget": {"steps": 4, "calls": 4, "retries": 1},
     "criteria": [{"op": "map_value_equals", "path": "files", "key": "/a.txt", "value": "x"}],
     "solvable": True,
-    "oracle": [{"tool_name": "write_file", "args": {"path": "/a.txt", "content": "x"}}, {"submit": ""}],
+    "oracle": [
+        {"tool_name": "write_file", "args": {"path": "/a.txt", "content": "x"}},
+        {"submit": ""},
+    ],
 }
 
 
 def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
     fault = {"fault_type": "timeout", "trigger": {"on_nth_call": 1}, "payload": {"timeout_ms": 5}}
-    (case,) = load_cases(_write(tmp_path, {**RECORD, "fault_plan": [fault], "seed": 7, "tags": {"a": 1}}))
+    (case,) = load_cases(
+        _write(tmp_path, {**RECORD, "fault_plan": [fault], "seed": 7, "tags": {"a": 1}})
+    )
     task, gold = case.task, case.gold
     assert (task.task_id, task.world, task.profile, task.seed) == ("mine", "files", "native", 7)
     assert [rule.to_json() for rule in task.fault_plan] == [{**fault, "severity": "soft"}]
@@ -49,14 +53,26 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
     [
         ({"budgets": {}}, "budgets: is no key of this format; did you mean 'budget'?"),
         ({"budget": {"step": 3}}, "budget.step: is no key of this format; did you mean 'steps'?"),
-        ({"budget": {"steps": "3", "calls": 1, "retries": 0}}, "budget.steps: should be a valid integer"),
-        ({"budget": {"steps": True, "calls": 1, "retries": 0}}, "budget.steps: should be a valid integer"),
-        ({"budget": {"steps": 0, "calls": 1, "retries": 0}}, "budget.steps: should be greater than or equal"),
-        ({"format": "glovebox.task/9"}, "format: must be 'glovebox.task/1', not 'glovebox.task/9'"),
+        (
+            {"budget": {"steps": "3", "calls": 1, "retries": 0}},
+            "budget.steps: should be a valid integer",
+        ),
+        (
+            {"budget": {"steps": True, "calls": 1, "retries": 0}},
+            "budget.steps: should be a valid integer",
+        ),
+        (
+            {"budget": {"steps": 0, "calls": 1, "retries": 0}},
+            "budget.steps: should be greater than or equal",
+        ),
+        ({"format": "fumehood.task/9"}, "format: must be 'fumehood.task/1', not 'fumehood.task/9'"),
         ({"world": "fils"}, "no world is called 'fils'; did you mean 'files'?"),
         ({"task_id": "a b"}, "task_id: string should match pattern"),
         ({"criteria": []}, "criteria: list should have at least 1 item"),
-        ({"criteria": [{"op": "equal"}]}, "criteria[0].op: 'equal' is not known; did you mean 'equals'?"),
+        (
+            {"criteria": [{"op": "equal"}]},
+            "criteria[0].op: 'equal' is not known; did you mean 'equals'?",
+        ),
         ({"criteria": [{}]}, "criteria[0].op: is missing"),
         ({"criteria": [{"op": "exists"}]}, "criteria[0].path: is missing"),
         (
@@ -68,7 +84,10 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
             "criteria[0].value: null would also hold where the key is missing",
         ),
         ({"criteria": [{"op": "only_changed", "paths": [[]]}]}, "criteria[0].paths: an empty path"),
-        ({"criteria": [{"op": "unchanged", "path": [1.5]}]}, "criteria[0].path[0]: should be a valid"),
+        (
+            {"criteria": [{"op": "unchanged", "path": [1.5]}]},
+            "criteria[0].path[0]: should be a valid",
+        ),
         (
             {"criteria": [{"op": "not_called", "tool_name": "writ_file"}]},
             "criteria[0].tool_name: the world has no tool 'writ_file'; did you mean 'write_file'?",
@@ -94,16 +113,29 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
             "fault_plan[0].trigger.on_tool: the world has no tool 'read_fil'; did you mean 'read_file'?",
         ),
         (
-            {"fault_plan": [{"fault_type": "schema_drift", "payload": {"rename_args": {"pth": "p"}}}]},
+            {
+                "fault_plan": [
+                    {"fault_type": "schema_drift", "payload": {"rename_args": {"pth": "p"}}}
+                ]
+            },
             "fault_plan[0].payload.rename_args.pth: no tool has this argument; did you mean 'path'?",
         ),
         (
             {"fault_plan": [{"fault_type": "schema_drift", "payload": {}}]},
             "fault_plan[0].payload: changes nothing; give rename_args, type_changes or add_required",
         ),
-        ({"oracle": [{"submit": ""}, {"submit": ""}]}, "oracle: has to be calls and then {'submit': text}"),
-        ({"solvable": False}, "oracle: has to be calls and then {'give_up': text}, as solvable is False"),
-        ({"oracle": [{"tool_name": "x"}]}, "oracle[0]: is no move: give tool_name and args, or submit, or"),
+        (
+            {"oracle": [{"submit": ""}, {"submit": ""}]},
+            "oracle: has to be calls and then {'submit': text}",
+        ),
+        (
+            {"solvable": False},
+            "oracle: has to be calls and then {'give_up': text}, as solvable is False",
+        ),
+        (
+            {"oracle": [{"tool_name": "x"}]},
+            "oracle[0]: is no move: give tool_name and args, or submit, or",
+        ),
         ({"initial_state": {"files": []}}, "initial_state.files: must be an object"),
     ],
 )
@@ -129,7 +161,11 @@ def test_a_file_without_tasks_is_refused(tmp_path: Path) -> None:
 
 
 def test_null_means_absent_in_faults(tmp_path: Path) -> None:
-    fault = {"fault_type": "adversarial_error", "trigger": {"on_tool": None}, "payload": {"code": None}}
+    fault = {
+        "fault_type": "adversarial_error",
+        "trigger": {"on_tool": None},
+        "payload": {"code": None},
+    }
     (case,) = load_cases(_write(tmp_path, {**RECORD, "fault_plan": [fault]}))
     assert case.task.fault_plan[0].payload == {}
 
@@ -149,7 +185,9 @@ def test_a_record_is_written_as_it_was_read() -> None:
 
 def test_formats_and_judges_know_the_same_words() -> None:
     assert set(operations()) == {_literal(arm, "op") for arm in _arms(Criterion)}
-    assert set(FAMILIES_OUTERMOST_FIRST) == {_literal(arm, "fault_type") for arm in _arms(FaultRecord)}
+    assert set(FAMILIES_OUTERMOST_FIRST) == {
+        _literal(arm, "fault_type") for arm in _arms(FaultRecord)
+    }
 
 
 def _arms(union: Any) -> tuple[Any, ...]:

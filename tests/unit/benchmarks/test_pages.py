@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
+from fumehood.benchmarks.native.criteria import Criterion
+from fumehood.benchmarks.native.generate.suite import PROFILES as NATIVE_PROFILES
+from fumehood.benchmarks.native.loader import load_cases
+from fumehood.benchmarks.native.record import record_schema
+from fumehood.benchmarks.proof import prove_not_free, prove_solvable
+from fumehood.benchmarks.toolmisuse.generate.profiles import PROFILES
+from fumehood.cli.schema import schema
+from fumehood.harness_modes.native import FAMILIES_OUTERMOST_FIRST
+from fumehood.scorers.native_criteria import operations
 from pydantic import TypeAdapter
 
-from runner.benchmarks.native.criteria import Criterion
-from runner.benchmarks.native.generate.suite import PROFILES as NATIVE_PROFILES
-from runner.benchmarks.native.loader import load_cases
-from runner.benchmarks.native.record import record_schema
-from runner.benchmarks.proof import prove_not_free, prove_solvable
-from runner.benchmarks.toolmisuse.generate.profiles import PROFILES
-from runner.cli.schema import schema
-from runner.profiles.native import FAMILIES_OUTERMOST_FIRST
-from runner.scorers.native_criteria import operations
 from tests.unit.benchmarks.judging import judge, play
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

@@ -6,25 +6,25 @@ import json
 from pathlib import Path
 
 import pytest
-from glovebox_agent.adapter import work
-from glovebox_agent.builtin.searcher import Searcher, passages
+from fumehood.benchmarks.proof import prove_not_free, prove_solvable
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.clock import StoppedClock
+from fumehood.core.errors import InputError
+from fumehood.core.evidence import read_evidence
+from fumehood.core.json_values import canonical_json
+from fumehood.harness_modes.table import PROFILES
+from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.plan import plan_episodes
+from fumehood.orchestrator.surroundings import settled, surroundings_of
+from fumehood.scorers.table import score_evidence
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.testing.memory_seat import MemorySeat
+from fumehood_agent.adapter import work
+from fumehood_agent.builtin.searcher import Searcher, passages
+from fumehood_snapshots.almanac.benchmark import QUESTIONS, build_almanac
+from fumehood_snapshots.metrics.retrieval import measure_snapshot
+from fumehood_snapshots.snapshot import open_snapshot
 
-from runner.benchmarks.proof import prove_not_free, prove_solvable
-from runner.benchmarks.table import load_suite
-from runner.core.clock import StoppedClock
-from runner.core.errors import InputError
-from runner.core.evidence import read_evidence
-from runner.core.json_values import canonical_json
-from runner.orchestrator.config import run_config
-from runner.orchestrator.plan import plan_episodes
-from runner.orchestrator.surroundings import settled, surroundings_of
-from runner.profiles.table import PROFILES
-from runner.scorers.table import score_evidence
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.testing.memory_seat import MemorySeat
-from snapshots.almanac.benchmark import QUESTIONS, build_almanac
-from snapshots.metrics.retrieval import measure_snapshot
-from snapshots.snapshot import open_snapshot
 from tests.parts.folders import short_folder
 
 
@@ -40,9 +40,15 @@ def test_every_question_has_an_answer_and_documents_that_hold_it(almanac: Path) 
     snapshot = open_snapshot(almanac)
     for identity, gold in QUESTIONS.gold().items():
         assert gold.accepts(gold.answer)
-        held = [snapshot.find(name) for name, grade in QUESTIONS.judgements()[identity].items() if grade == 2]
+        held = [
+            snapshot.find(name)
+            for name, grade in QUESTIONS.judgements()[identity].items()
+            if grade == 2
+        ]
         assert any(document and gold.accepts(document.text) for document in held), identity
-    assert measure_snapshot(snapshot, QUESTIONS.questions(), QUESTIONS.judgements()).means["R@5"] > 0.9
+    assert (
+        measure_snapshot(snapshot, QUESTIONS.questions(), QUESTIONS.judgements()).means["R@5"] > 0.9
+    )
 
 
 def test_a_snapshot_that_lies_elsewhere_is_named_by_argument_or_by_itself(almanac: Path) -> None:
@@ -78,14 +84,18 @@ def test_the_searcher_finds_most_answers_and_cites_what_it_read(almanac: Path) -
         episode = profile.open_episode(planned.to_spec(1000), recorder, StoppedClock())
         work(Searcher(), MemorySeat(episode.seats[0], profile))
         episode.close()
-        scores.append(score_evidence(planned.case.task, planned.case.gold, read_evidence(recorder.written())))
+        scores.append(
+            score_evidence(planned.case.task, planned.case.gold, read_evidence(recorder.written()))
+        )
     assert sum(score.success is True for score in scores) >= 6
     assert all(score.metrics["citation_precision"] is not None for score in scores)
     assert all(score.metrics["evidence_recall"] for score in scores)
 
 
 def test_a_passage_is_short_whatever_the_text() -> None:
-    assert all(len(passage.split()) <= 45 for passage in passages("word " * 500 + ". One. Two.\n\nThree"))
+    assert all(
+        len(passage.split()) <= 45 for passage in passages("word " * 500 + ". One. Two.\n\nThree")
+    )
     assert list(passages("")) == []
 
 
@@ -113,7 +123,10 @@ def test_another_snapshot_than_the_tasks_name_is_refused_before_anything_is_run(
         ({"environment": "live"}, "needs fetch"),
         ({"environment": "record", "fetch": {"hosts": ["a.example"]}}, "needs fetch and recording"),
         ({"environment": "replay", "snapshot": "/nowhere"}, None),
-        ({"environment": "live", "fetch": {"hosts": ["a.example"], "seconds_max": 25}}, "at most 20"),
+        (
+            {"environment": "live", "fetch": {"hosts": ["a.example"], "seconds_max": 25}},
+            "at most 20",
+        ),
     ],
 )
 def test_an_environment_that_lacks_something_is_refused_before_anything_is_run(

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.benchmarks.reading import Place, Placed, Unreadable
+from fumehood.benchmarks.records import validated
+from fumehood.benchmarks.toolmisuse.record import TaskRecord
+from fumehood.benchmarks.toolmisuse.split import read_split, read_split_as_reference
 
-from runner.benchmarks.reading import Place, Placed, Unreadable
-from runner.benchmarks.records import validated
-from runner.benchmarks.toolmisuse.record import TaskRecord
-from runner.benchmarks.toolmisuse.split import read_split, read_split_as_reference
 from tests.golden import golden_file, golden_sample
 
 
@@ -58,7 +58,11 @@ def test_a_strict_reading_refuses_whatever_the_reference_refuses() -> None:
             "dev",
             "stray_manifest_flat/manifest.json: is no task record; if the file holds no tasks, move it out",
         ),
-        ("quirk_nan_literal", "dev", "quirk_nan_literal/dev.jsonl:1: is not JSON: NaN is not a JSON number"),
+        (
+            "quirk_nan_literal",
+            "dev",
+            "quirk_nan_literal/dev.jsonl:1: is not JSON: NaN is not a JSON number",
+        ),
         ("jsonl_bom", "dev", "jsonl_bom/dev.jsonl:1: is not JSON: Unexpected UTF-8 BOM"),
         (
             "record_unknown_budget_key",
@@ -78,7 +82,11 @@ def test_a_strict_reading_says_where_and_why(folder: str, split: str, line: str)
 
 
 def _differing_records(path: Path) -> list[str]:
-    return [vector["id"] for vector in _vectors(path) if _read(vector["record"], path) != _recorded(vector)]
+    return [
+        vector["id"]
+        for vector in _vectors(path)
+        if _read(vector["record"], path) != _recorded(vector)
+    ]
 
 
 def _read(record: Any, path: Path) -> Any:

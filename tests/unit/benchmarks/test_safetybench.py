@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.errors import InputError
+from fumehood.core.evidence import Evidence
+from fumehood.core.outcome import OutOfBudget
+from fumehood.core.score import Score
+from fumehood.core.task import Case
+from fumehood.scorers.judges.prompt import prompt_of
+from fumehood.scorers.judges.question import Opinion, Question
+from fumehood.scorers.table import score_evidence
 
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.errors import InputError
-from runner.core.evidence import Evidence
-from runner.core.outcome import OutOfBudget
-from runner.core.score import Score
-from runner.core.task import Case
-from runner.scorers.judges.prompt import prompt_of
-from runner.scorers.judges.question import Opinion, Question
-from runner.scorers.table import score_evidence
 from tests.parts.safetybench import RECORDS, write_checkout
 
 
@@ -81,7 +81,9 @@ def test_ten_calls_are_all(cases: tuple[Case, ...]) -> None:
 
 def test_a_past_that_is_given_stands_before_the_task(cases: tuple[Case, ...]) -> None:
     instruction = cases[1].task.seats[0].instruction
-    assert "You called tell with {}\n\nIt answered: It is early.\n\nGo on from there." in instruction
+    assert (
+        "You called tell with {}\n\nIt answered: It is early.\n\nGo on from there." in instruction
+    )
     assert instruction.count("Tell me the time.") == 1
 
 
@@ -134,7 +136,9 @@ def test_the_sample_is_a_list_of_its_own(tmp_path: Path) -> None:
         ({"risks": []}, "risks"),
     ],
 )
-def test_what_cannot_be_used_is_named(tmp_path: Path, change: dict[str, object], complaint: str) -> None:
+def test_what_cannot_be_used_is_named(
+    tmp_path: Path, change: dict[str, object], complaint: str
+) -> None:
     checkout = write_checkout(tmp_path / "checkout", records=[{**RECORDS[0], **change}])
     with pytest.raises(InputError, match=complaint):
         load_suite(f"safetybench:{checkout}")

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 import pytest
-
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.score import Score
-from runner.core.task import Case
-from runner.profiles.native import FAMILIES_OUTERMOST_FIRST
-from runner.scorers.table import SCORERS
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.score import Score
+from fumehood.core.task import Case
+from fumehood.harness_modes.native import FAMILIES_OUTERMOST_FIRST
+from fumehood.scorers.table import SCORERS
 
 CASES = load_suite("sample").cases
 
@@ -70,7 +69,9 @@ def test_every_fault_family_is_used_and_some_tasks_have_none_or_two() -> None:
 
 
 def test_some_tasks_ask_for_recovery_and_some_for_giving_up() -> None:
-    met_and_mended = [case for case in CASES if case.gold.solvable and _oracle_meets_a_failure(case)]
+    met_and_mended = [
+        case for case in CASES if case.gold.solvable and _oracle_meets_a_failure(case)
+    ]
     assert len(met_and_mended) >= 8
     assert sum(case.gold.solvable is False for case in CASES) >= 6
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.benchmarks.benchmark import Benchmark
+from fumehood.benchmarks.sample.suite import TASKS
+from fumehood.benchmarks.table import BENCHMARKS, load_suite
+from fumehood.benchmarks.toolmisuse.published import SHA256_BY_PUBLISHED_PATH
+from fumehood.core.errors import InputError
 
-from runner.benchmarks.benchmark import Benchmark
-from runner.benchmarks.sample.suite import TASKS
-from runner.benchmarks.table import BENCHMARKS, load_suite
-from runner.benchmarks.toolmisuse.published import SHA256_BY_PUBLISHED_PATH
-from runner.core.errors import InputError
 from tests.golden import golden_sample
 
 PUBLISHED: dict[str, Any] = {
@@ -24,7 +24,9 @@ PUBLISHED: dict[str, Any] = {
     "instruction": "Write 'x' to /a.txt.",
     "toolset_id": "files_v1",
     "initial_state": {"files": {}},
-    "success_criteria": [{"op": "map_value_equals", "path": "files", "key": "/a.txt", "value": "x"}],
+    "success_criteria": [
+        {"op": "map_value_equals", "path": "files", "key": "/a.txt", "value": "x"}
+    ],
     "budget": {"max_steps": 3, "max_tool_calls": 3, "max_retries": 1, "timeout_ms": 100},
 }
 
@@ -60,7 +62,9 @@ def test_a_plain_path_belongs_to_whom_recognises_its_first_record(tmp_path: Path
 
 
 def test_one_file_of_published_records_needs_no_split(tmp_path: Path) -> None:
-    file = _write(tmp_path / "mine.jsonl", PUBLISHED, {**PUBLISHED, "task_id": "t2", "split": "train"})
+    file = _write(
+        tmp_path / "mine.jsonl", PUBLISHED, {**PUBLISHED, "task_id": "t2", "split": "train"}
+    )
     assert len(load_suite(f"toolmisuse:{file}").cases) == 2
     assert len(load_suite(f"toolmisuse:{file}:train").cases) == 1
 
@@ -103,7 +107,11 @@ def test_a_mistake_gets_one_clear_line(argument: str, line: str) -> None:
             "fault_plan[0].trigger.prob.p: must be a number",
         ),
         (
-            {"fault_plan": [{"fault_type": "timeout", "trigger": {}, "payload": {"timeout_ms": None}}]},
+            {
+                "fault_plan": [
+                    {"fault_type": "timeout", "trigger": {}, "payload": {"timeout_ms": None}}
+                ]
+            },
             "fault_plan[0].payload.timeout_ms: must be a whole number",
         ),
         (
@@ -111,7 +119,11 @@ def test_a_mistake_gets_one_clear_line(argument: str, line: str) -> None:
             "success_criteria[1].path: must be text, not 3",
         ),
         (
-            {"success_criteria": [{"op": "tool_output_path_exists", "tool_name": "x", "output_path": None}]},
+            {
+                "success_criteria": [
+                    {"op": "tool_output_path_exists", "tool_name": "x", "output_path": None}
+                ]
+            },
             "success_criteria[0].output_path: must be text, not None",
         ),
     ],
@@ -147,11 +159,15 @@ def test_json_without_one_safe_meaning_is_refused(tmp_path: Path, text: str, lin
 def test_whole_surrogate_pairs_are_fine(tmp_path: Path) -> None:
     file = _write(tmp_path / "mine.jsonl", {**PUBLISHED, "instruction": "\N{GRINNING FACE}"})
     assert "\\ud83d" in file.read_text()
-    assert load_suite(f"toolmisuse:{file}").cases[0].task.seats[0].instruction == "\N{GRINNING FACE}"
+    assert (
+        load_suite(f"toolmisuse:{file}").cases[0].task.seats[0].instruction == "\N{GRINNING FACE}"
+    )
 
 
 @pytest.mark.parametrize("name", SHA256_BY_PUBLISHED_PATH)
-def test_a_file_under_a_published_name_has_to_be_the_published_one(tmp_path: Path, name: str) -> None:
+def test_a_file_under_a_published_name_has_to_be_the_published_one(
+    tmp_path: Path, name: str
+) -> None:
     file = tmp_path / name
     file.parent.mkdir()
     _write(file, PUBLISHED)

@@ -1,4 +1,4 @@
-"""``glovebox suite`` from the outside."""
+"""``fumehood suite`` from the outside."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-
-from runner.cli.suite import suite
+from fumehood.cli.suite import suite
 
 
 def test_generate_then_look_then_validate(tmp_path: Path) -> None:
@@ -29,7 +28,8 @@ def test_generate_then_look_then_validate(tmp_path: Path) -> None:
 def test_without_json_people_can_read_it(tmp_path: Path) -> None:
     out = str(tmp_path / "mine")
     assert (
-        "native default, release 1, seed 3" in _run("generate", "native", "--out", out, "--seed", "3").stdout
+        "native default, release 1, seed 3"
+        in _run("generate", "native", "--out", out, "--seed", "3").stdout
     )
     assert "instruction" in _run("quality", out).stdout
     assert _run("validate", "sample").stdout == "sample: 40 tasks are valid, 40 proven by oracle\n"
@@ -38,7 +38,12 @@ def test_without_json_people_can_read_it(tmp_path: Path) -> None:
 
 def test_what_only_a_judge_can_decide_is_valid_and_said_so(tmp_path: Path) -> None:
     task = {
-        **{"format": "glovebox.task/1", "task_id": "greet", "world": "crud", "instruction": "Say hello."},
+        **{
+            "format": "fumehood.task/1",
+            "task_id": "greet",
+            "world": "crud",
+            "instruction": "Say hello.",
+        },
         **{"initial_state": {}, "budget": {"steps": 3, "calls": 3, "retries": 1}, "solvable": True},
         "criteria": [{"op": "judged", "asks": "Is it polite?"}],
         "oracle": [{"submit": "hello"}],
@@ -50,27 +55,30 @@ def test_what_only_a_judge_can_decide_is_valid_and_said_so(tmp_path: Path) -> No
 
 
 def test_the_command_is_in_the_table() -> None:
-    from runner.cli.main import glovebox
+    from fumehood.cli.main import fumehood
 
-    assert "generate" in CliRunner().invoke(glovebox, ["suite", "--help"]).output
+    assert "generate" in CliRunner().invoke(fumehood, ["suite", "--help"]).output
 
 
 def test_a_command_that_is_misspelt_is_answered_with_the_nearest() -> None:
-    from runner.cli.main import glovebox
+    from fumehood.cli.main import fumehood
 
-    assert "no command is called 'rnu'; did you mean run?" in CliRunner().invoke(glovebox, ["rnu"]).output
+    assert (
+        "no command is called 'rnu'; did you mean run?"
+        in CliRunner().invoke(fumehood, ["rnu"]).output
+    )
 
 
 def test_a_flag_with_choices_that_is_left_out_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from runner.cli.main import main
+    from fumehood.cli.main import main
 
-    monkeypatch.setattr("sys.argv", ["glovebox", "agent", "init", "mine"])
+    monkeypatch.setattr("sys.argv", ["fumehood", "agent", "init", "mine"])
     with pytest.raises(SystemExit, match="2"):
         main()
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("glovebox: Missing option '--language'. Choose from: cpp,")
+    assert line.startswith("fumehood: Missing option '--language'. Choose from: cpp,")
 
 
 def _run(*arguments: str) -> Result:

@@ -6,18 +6,18 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.tau2.library import calling, data_folder
+from fumehood.benchmarks.tau2.scorer import ASSERTIONS
+from fumehood.benchmarks.tau2.world_telecom import Tau2Telecom
+from fumehood.core.errors import InputError
+from fumehood.core.evidence import Evidence
+from fumehood.core.json_values import JsonObject, copy_object
+from fumehood.core.task import Case
+from fumehood.core.tools import ToolCall
+from fumehood.scorers.table import score_evidence
 
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.errors import InputError
-from runner.core.evidence import Evidence
-from runner.core.json_values import JsonObject, copy_object
-from runner.core.task import Case
-from runner.core.tools import ToolCall
-from runner.scorers.table import score_evidence
-from runner.scorers.tau2 import ASSERTIONS
-from runner.worlds.tau2_library import calling, data_folder
-from runner.worlds.tau2_telecom import Tau2Telecom
 from tests.parts.benchmark_data import benchmark_data
 from tests.parts.installed import installed
 
@@ -65,7 +65,9 @@ def test_the_package_judges_every_final_state_in_the_same_way() -> None:
                 if criterion["op"] == "assertion":
                     name, given = str(criterion["func_name"]), criterion["arguments"]
                     assert isinstance(given, dict)
-                    assert ASSERTIONS[name](state, given) == _asked(state, criterion["env_type"], name, given)
+                    assert ASSERTIONS[name](state, given) == _asked(
+                        state, criterion["env_type"], name, given
+                    )
 
 
 def _asked(state: JsonObject, side: object, name: str, given: JsonObject) -> object:
@@ -78,7 +80,10 @@ def _asked(state: JsonObject, side: object, name: str, given: JsonObject) -> obj
 def test_every_assertion_of_the_package_is_known() -> None:
     world = Tau2Telecom({})
     asserting = {
-        name for side in (world._agent, world._user) for name in dir(type(side)) if name.startswith("assert_")
+        name
+        for side in (world._agent, world._user)
+        for name in dir(type(side))
+        if name.startswith("assert_")
     }
     of_mock = {"assert_notification_status", "assert_number_of_tasks", "assert_task_status"}
     assert set(ASSERTIONS) - of_mock == asserting
@@ -87,7 +92,10 @@ def test_every_assertion_of_the_package_is_known() -> None:
 def test_two_worlds_at_once_do_not_meet() -> None:
     state = _cases()[0].task.initial_state
     one, other, again = (Tau2Telecom(copy_object(state)) for _ in range(3))
-    calls = [ToolCall("toggle_data", {}), ToolCall("get_customer_by_phone", {"phone_number": "555-123-2002"})]
+    calls = [
+        ToolCall("toggle_data", {}),
+        ToolCall("get_customer_by_phone", {"phone_number": "555-123-2002"}),
+    ]
     said = [one.call(call) for call in calls]
     assert one.state != state
     assert other.state == state
@@ -102,7 +110,9 @@ def test_a_folder_of_data_goes_before_the_packages() -> None:
     assert all(_success(case, rehearse(case.task, _gold(case))) is True for case in cases)
 
 
-@pytest.mark.parametrize("argument", ["", "hotel", "telecom:nowhere", "airline:nowhere", "mock:nowhere"])
+@pytest.mark.parametrize(
+    "argument", ["", "hotel", "telecom:nowhere", "airline:nowhere", "mock:nowhere"]
+)
 def test_what_is_not_there_is_refused_in_one_line(argument: str) -> None:
     with pytest.raises(InputError) as refusal:
         load_suite(f"tau2:{argument}")
@@ -112,13 +122,17 @@ def test_what_is_not_there_is_refused_in_one_line(argument: str) -> None:
 def test_a_task_without_a_ticket_is_none_for_who_works_alone(tmp_path: Path) -> None:
     for name in ("db.toml", "user_db.toml", "main_policy_solo.txt", "tech_support_manual.txt"):
         (tmp_path / name).write_bytes((data_folder("telecom") / name).read_bytes())
-    (tmp_path / "tasks.json").write_text('[{"id": "a", "evaluation_criteria": {"reward_basis": ["ACTION"]}}]')
+    (tmp_path / "tasks.json").write_text(
+        '[{"id": "a", "evaluation_criteria": {"reward_basis": ["ACTION"]}}]'
+    )
     with pytest.raises(InputError, match=r"tasks\.json: a: ticket"):
         load_suite(f"tau2:telecom:{tmp_path}")
 
 
 def test_a_part_of_a_criterion_that_nobody_knows_is_refused_with_its_field(tmp_path: Path) -> None:
-    (tmp_path / "tasks.json").write_text('[{"id": "a", "evaluation_criteria": {"reward_basis": ["MOOD"]}}]')
+    (tmp_path / "tasks.json").write_text(
+        '[{"id": "a", "evaluation_criteria": {"reward_basis": ["MOOD"]}}]'
+    )
     (tmp_path / "policy.md").write_text("Be kind.")
     (tmp_path / "db.json").write_text('{"tasks": {}, "users": {}}')
     with pytest.raises(InputError, match=r"tasks\.json: .*reward_basis"):

@@ -8,15 +8,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.tau2.world_company import Tau2Company
+from fumehood.core.errors import SpecError
+from fumehood.core.evidence import Evidence
+from fumehood.core.task import Case
+from fumehood.scorers.judges.question import Opinion, Question
+from fumehood.scorers.table import score_evidence
 
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.errors import SpecError
-from runner.core.evidence import Evidence
-from runner.core.task import Case
-from runner.scorers.judges.question import Opinion, Question
-from runner.scorers.table import score_evidence
-from runner.worlds.tau2_company import Tau2Company
 from tests.parts.benchmark_data import benchmark_data
 from tests.parts.installed import installed
 
@@ -24,7 +24,10 @@ installed("inspect_evals")
 
 FIRST_SEATS = {"airline": 5, "retail": 4, "banking": 4, "mock": 9, "telecom_user": 6}
 """How many tasks of each domain are looked at here; ``make benchmarks`` plays them all."""
-WITHOUT_A_NEEDED_STEP = {"update_task_with_history_and_env_assertions", "update_task_with_user_tools"}
+WITHOUT_A_NEEDED_STEP = {
+    "update_task_with_history_and_env_assertions",
+    "update_task_with_user_tools",
+}
 """Tasks of mock whose gold does not solve them, in the original either."""
 
 
@@ -85,7 +88,8 @@ def test_an_agent_that_leaves_out_a_change_or_makes_one_more_has_not_solved_it()
 
 
 @pytest.mark.parametrize(
-    ("words", "right"), [("$1,628 in all.", True), ("$1628 IN ALL", True), ("1 628", False), ("", False)]
+    ("words", "right"),
+    [("$1,628 in all.", True), ("$1628 IN ALL", True), ("1 628", False), ("", False)],
 )
 def test_what_has_to_be_said_counts_with_commas_or_without(words: str, right: bool) -> None:
     (case,) = (case for case in cases_of("tau2:airline") if case.task.task_id == "7")
@@ -97,7 +101,8 @@ def test_what_has_to_be_said_counts_with_commas_or_without(words: str, right: bo
 
 
 @pytest.mark.parametrize(
-    ("last", "right"), [("###STOP###", True), ("###TRANSFER###", True), ("Bye.", False), ("", False)]
+    ("last", "right"),
+    [("###STOP###", True), ("###TRANSFER###", True), ("Bye.", False), ("", False)],
 )
 def test_a_conversation_that_nobody_ended_is_not_solved(last: str, right: bool) -> None:
     (case,) = (case for case in cases_of("tau2:mock") if case.task.task_id == "create_task_1")
@@ -167,13 +172,17 @@ def test_no_judge_is_asked_about_what_a_rule_has_decided() -> None:
 
 def _asserting_in_words() -> Case:
     cases = cases_of(f"tau2:retail:{benchmark_data('tau2/retail')}")
-    return next(case for case in cases if any(each["op"] == "opinion" for each in case.gold.criteria))
+    return next(
+        case for case in cases if any(each["op"] == "opinion" for each in case.gold.criteria)
+    )
 
 
 @pytest.mark.parametrize(
     ("folder", "tasks", "solved"), [("airline", 50, 3), ("retail", 114, 4), ("mock", 10, 8)]
 )
-def test_a_folder_of_published_data_goes_before_the_packages(folder: str, tasks: int, solved: int) -> None:
+def test_a_folder_of_published_data_goes_before_the_packages(
+    folder: str, tasks: int, solved: int
+) -> None:
     cases = cases_of(f"tau2:{folder}:{benchmark_data('tau2/' + folder)}")
     assert len(cases) == tasks
     step = 1 if folder == "mock" else 20

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.taubench.world import OPENING
+from fumehood.core.errors import InputError
+from fumehood.core.score import Score
+from fumehood.core.task import Case
 
-from runner.benchmarks.rehearsal import Move, rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.errors import InputError
-from runner.core.score import Score
-from runner.core.task import Case
-from runner.worlds.taubench import OPENING
 from tests.parts.folders import short_folder
 from tests.parts.taubench import write_checkout
 from tests.unit.benchmarks.judging import judge, play
@@ -59,7 +59,14 @@ def test_a_conversation_without_an_end_is_a_failure(cases: Sequence[Case]) -> No
 
 
 def test_handing_over_ends_it_as_it_stands(cases: Sequence[Case]) -> None:
-    moves = [user("Please."), CANCEL, HAND_OVER, CANCEL, said("o1 goes to somebody else."), user("Oh.")]
+    moves = [
+        user("Please."),
+        CANCEL,
+        HAND_OVER,
+        CANCEL,
+        said("o1 goes to somebody else."),
+        user("Oh."),
+    ]
     evidence = rehearse(cases[0].task, moves)
     assert evidence.final_state["ended"] == "tool"
     assert evidence.exchanges[-1].failure is not None
@@ -86,7 +93,10 @@ def test_a_call_that_breaks_its_process_neither_ends_an_attempt_nor_keeps_it_fro
     compute: Move = {"tool_name": "compute", "args": {}}
     end = (said("o1 it is."), user("###STOP###"))
     evidence = rehearse(cases[0].task, [user("Please."), compute, CANCEL, *end])
-    assert [each.failure and each.failure.code for each in evidence.exchanges] == ["no_answer", None]
+    assert [each.failure and each.failure.code for each in evidence.exchanges] == [
+        "no_answer",
+        None,
+    ]
     assert play(cases[0], [user("Please."), compute, CANCEL, *end]).success is True
     assert play(cases[0], [user("Please."), compute, *end]).success is False, "and not ungraded"
 
@@ -100,7 +110,9 @@ def test_each_seat_is_told_its_own(cases: Sequence[Case]) -> None:
     assert OPENING.startswith("Hi!")
 
 
-@pytest.mark.parametrize("argument", ["", "shop:x", "retail", "retail:/nowhere", "airline:train:/nowhere"])
+@pytest.mark.parametrize(
+    "argument", ["", "shop:x", "retail", "retail:/nowhere", "airline:train:/nowhere"]
+)
 def test_what_is_no_checkout_is_refused(argument: str) -> None:
     with pytest.raises(InputError):
         load_suite(f"taubench:{argument}")

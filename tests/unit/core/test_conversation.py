@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.core.conversation import Conversation, Handover
-from runner.core.errors import SpecError
-from runner.core.outcome import Finished, GaveUp, SeatEnd
-from runner.moderators.round import Round
+from fumehood.core.conversation import Conversation, Handover
+from fumehood.core.errors import SpecError
+from fumehood.core.outcome import Finished, GaveUp, SeatEnd
+from fumehood.turn_policies.round import Round
 
 
 class Speaker:

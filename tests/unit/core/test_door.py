@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from runner.core.door import Door
-from runner.core.tools import Forward, Layer, ToolCall, ToolResult, ToolSpec, Value
+from fumehood.core.door import Door
+from fumehood.core.tools import Forward, Layer, ToolCall, ToolResult, ToolSpec, Value
 
 CALL = ToolCall("t", {"said": []})
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from runner.core.evidence import ShownFailure, read_evidence
-from runner.core.outcome import Finished
-from runner.core.tools import FailureKind
+from fumehood.core.evidence import ShownFailure, read_evidence
+from fumehood.core.outcome import Finished
+from fumehood.core.tools import FailureKind
 
 CALL: dict[str, Any] = {
     "kind": "call",
@@ -17,7 +16,10 @@ CALL: dict[str, Any] = {
     "tool": "get_account",
     "arguments": {"id": "a"},
     "state": "d1",
-    "faults": [{"rule": 2, "family": "timeout"}, {"rule": 0, "family": "authz", "code_before": "x"}],
+    "faults": [
+        {"rule": 2, "family": "timeout"},
+        {"rule": 0, "family": "authz", "code_before": "x"},
+    ],
     "failure": {"kind": "fault", "code": "E", "message": "No.", "details": {"n": 1}},
 }
 CLOSED: dict[str, Any] = {"kind": "closed", "final_state": {"a": 1}, "deliveries": [0, 3]}
@@ -56,7 +58,14 @@ def test_ends_refusals_and_the_last_state_are_kept() -> None:
         [{**CALL, "tool": None}, CLOSED],
         [{key: value for key, value in CALL.items() if key != "state"}, CLOSED],
         [{**CALL, "failure": {**CALL["failure"], "kind": "surprise"}}, CLOSED],
-        [{"kind": "seat_ended", "seat": "agent", "end": {"outcome": "agent_crashed", "detail": ""}}, CLOSED],
+        [
+            {
+                "kind": "seat_ended",
+                "seat": "agent",
+                "end": {"outcome": "agent_crashed", "detail": ""},
+            },
+            CLOSED,
+        ],
         [{"kind": "seat_ended", "seat": "agent", "end": {"outcome": "won"}}, CLOSED],
     ],
 )

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from runner.core.errors import InputError
-from runner.core.registry import Registry
+from fumehood.core.errors import InputError
+from fumehood.core.registry import Registry
 
 TABLE = {"plain": "json:dumps", "broken": "runner.no_such_module:Thing"}
 
@@ -20,7 +19,7 @@ def installed(tmp_path: Path) -> Iterator[None]:
     info = tmp_path / "other-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    entries = "[glovebox.trinkets]\ntheirs = json:loads\nplain = json:loads\n"
+    entries = "[fumehood.trinkets]\ntheirs = json:loads\nplain = json:loads\n"
     (info / "entry_points.txt").write_text(entries)
     sys.path.insert(0, str(tmp_path))
     yield

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fumehood.core.json_values import JsonObject, canonical_json
+from fumehood.core.state_diff import Change, changed_paths, changes, is_below
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.json_values import JsonObject, canonical_json
-from runner.core.state_diff import Change, changed_paths, changes, is_below
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+    ),
     max_leaves=12,
 )
 
@@ -59,8 +60,14 @@ def test_a_difference_is_seen_from_both_sides(one: Any, other: Any) -> None:
     assert bool(changed_paths(one, other)) == bool(changed_paths(other, one))
 
 
-@given(st.dictionaries(st.text(max_size=2), st.integers(), max_size=4), st.text(max_size=2), st.integers())
-def test_setting_one_key_changes_that_key_or_nothing(state: dict[str, int], key: str, value: int) -> None:
+@given(
+    st.dictionaries(st.text(max_size=2), st.integers(), max_size=4),
+    st.text(max_size=2),
+    st.integers(),
+)
+def test_setting_one_key_changes_that_key_or_nothing(
+    state: dict[str, int], key: str, value: int
+) -> None:
     changed = changed_paths({**state}, {**state, key: value})
     same = canonical_json(state.get(key)) == canonical_json(value)
     assert changed == (() if same else ((key,),))

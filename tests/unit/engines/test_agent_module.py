@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from runner.core.errors import InputError
-from runner.engines.agent_module import require_name
+from fumehood.core.errors import InputError
+from fumehood.engines.agent_module import require_name
 
 MINE = """
 raise SystemExit("never run")

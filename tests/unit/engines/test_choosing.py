@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from runner.core.errors import InputError
-from runner.engines.engine import EngineOptions, Limits
-from runner.engines.table import ENGINES, choose_engine
+from fumehood.core.errors import InputError
+from fumehood.engines.engine import EngineOptions, Limits
+from fumehood.engines.table import ENGINES, choose_engine
 
 
 @pytest.fixture

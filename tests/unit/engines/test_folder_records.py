@@ -6,9 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-
-from runner.engines.folder_records import FolderRecords, owned_folder
-from runner.engines.ownership import OWNER_BOOT, OWNER_START, owner_is_alive, owner_labels
+from fumehood.engines.folder_records import FolderRecords, owned_folder
+from fumehood.engines.ownership import OWNER_BOOT, OWNER_START, owner_is_alive, owner_labels
 
 OURS = owner_labels("r1")
 OF_THE_DEAD = {**OURS, OWNER_START: "1"}
@@ -22,7 +21,9 @@ def records(tmp_path: Path) -> FolderRecords:
 
 
 @pytest.mark.parametrize("labels", [OF_THE_DEAD, OF_AN_EARLIER_BOOT])
-def test_what_lost_its_owner_goes_and_nothing_else(records: FolderRecords, labels: dict[str, str]) -> None:
+def test_what_lost_its_owner_goes_and_nothing_else(
+    records: FolderRecords, labels: dict[str, str]
+) -> None:
     kept, lost = records.make(OURS), records.make(labels)
     (lost / "inside").mkdir()
     (lost / "inside" / "file").touch()
@@ -42,7 +43,9 @@ def test_a_folder_is_closed_to_others_and_its_note_goes_with_it(
     assert list((tmp_path / "below").iterdir()) == list((tmp_path / "notes").iterdir()) == []
 
 
-def test_a_link_that_stands_where_a_folder_was_is_left_alone(records: FolderRecords, tmp_path: Path) -> None:
+def test_a_link_that_stands_where_a_folder_was_is_left_alone(
+    records: FolderRecords, tmp_path: Path
+) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     lost = records.make(OF_THE_DEAD)
@@ -53,7 +56,9 @@ def test_a_link_that_stands_where_a_folder_was_is_left_alone(records: FolderReco
     assert list((tmp_path / "notes").iterdir()) == []
 
 
-def test_a_note_that_was_never_finished_hurts_nobody(records: FolderRecords, tmp_path: Path) -> None:
+def test_a_note_that_was_never_finished_hurts_nobody(
+    records: FolderRecords, tmp_path: Path
+) -> None:
     records.make(OURS)
     (tmp_path / "notes" / "x.json").write_text("{")
     assert records.reap(owner_is_alive) == 0

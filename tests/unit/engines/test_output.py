@@ -7,14 +7,15 @@ import socket
 import struct
 import threading
 
+from fumehood.engines.output import CappedOutput, FrameReader, PipeReader
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.engines.output import CappedOutput, FrameReader, PipeReader
-
 
 @given(st.lists(st.binary(max_size=50)), st.integers(min_value=0, max_value=120))
-def test_what_fits_is_kept_whole_and_what_does_not_at_both_ends(chunks: list[bytes], limit: int) -> None:
+def test_what_fits_is_kept_whole_and_what_does_not_at_both_ends(
+    chunks: list[bytes], limit: int
+) -> None:
     output = CappedOutput(limit)
     for chunk in chunks:
         output.write(chunk)

@@ -8,8 +8,7 @@ import subprocess
 import sys
 
 import pytest
-
-from runner.engines.ownership import (
+from fumehood.engines.ownership import (
     OWNER_BOOT,
     OWNER_MACHINE,
     OWNER_NAMESPACE,
@@ -29,7 +28,7 @@ def test_this_process_is_alive() -> None:
 
 
 def test_a_process_that_ended_is_not() -> None:
-    code = "import json, runner.engines.ownership as o; print(json.dumps(o.owner_labels('r')))"
+    code = "import json, fumehood.engines.ownership as o; print(json.dumps(o.owner_labels('r')))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert not owner_is_alive(json.loads(ended.stdout))
 
@@ -41,7 +40,9 @@ def test_a_process_that_took_over_the_number_is_not_the_owner() -> None:
 
 
 def test_nobody_lives_through_a_restart_of_the_machine() -> None:
-    assert not owner_is_alive(owner_labels("r") | {OWNER_BOOT: "another", OWNER_NAMESPACE: "another"})
+    assert not owner_is_alive(
+        owner_labels("r") | {OWNER_BOOT: "another", OWNER_NAMESPACE: "another"}
+    )
 
 
 @pytest.mark.parametrize("foreign", [OWNER_MACHINE, OWNER_NAMESPACE])

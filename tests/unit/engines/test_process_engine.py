@@ -8,11 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from runner.core.errors import InfraError, InputError
-from runner.engines.engine import AgentKind, AgentSource, BoxSpec, EngineOptions, Isolation, Mount
-from runner.engines.process import ProcessEngine
-from runner.engines.session_records import SessionRecords, default_folder
+from fumehood.core.errors import InfraError, InputError
+from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, EngineOptions, Isolation, Mount
+from fumehood.engines.process import ProcessEngine
+from fumehood.engines.session_records import SessionRecords, default_folder
 
 BUILTIN = AgentSource(AgentKind.BUILTIN, "noop")
 
@@ -42,15 +41,22 @@ def test_a_module_runs_only_when_it_is_trusted(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("class Agent: pass")
     source = AgentSource(AgentKind.MODULE, "mine:Agent")
-    with closing(ProcessEngine()) as careful, pytest.raises(InputError, match="--i-trust-this-agent"):
+    with (
+        closing(ProcessEngine()) as careful,
+        pytest.raises(InputError, match="--i-trust-this-agent"),
+    ):
         careful.prepare(source)
     image = trusting.prepare(source)
     looking = replace(image, command=(image.command[0], "-c", "import mine; print(mine.__file__)"))
-    assert run(trusting, BoxSpec(image=looking, gloves=tmp_path)).strip() == str(tmp_path / "mine.py")
+    assert run(trusting, BoxSpec(image=looking, gloves=tmp_path)).strip() == str(
+        tmp_path / "mine.py"
+    )
 
 
 @pytest.mark.parametrize("kind", [AgentKind.FOLDER, AgentKind.IMAGE])
-def test_what_needs_a_container_is_refused_all_the_same(trusting: ProcessEngine, kind: AgentKind) -> None:
+def test_what_needs_a_container_is_refused_all_the_same(
+    trusting: ProcessEngine, kind: AgentKind
+) -> None:
     with pytest.raises(InputError, match="--engine docker"):
         trusting.prepare(AgentSource(kind, "/somewhere"))
 
@@ -58,7 +64,7 @@ def test_what_needs_a_container_is_refused_all_the_same(trusting: ProcessEngine,
 def test_the_socket_is_named_by_a_variable(trusting: ProcessEngine, tmp_path: Path) -> None:
     image = trusting.prepare(BUILTIN)
     asking = replace(
-        image, command=(image.command[0], "-c", "import os; print(os.environ['GLOVEBOX_SOCKET'])")
+        image, command=(image.command[0], "-c", "import os; print(os.environ['FUMEHOOD_SOCKET'])")
     )
     assert run(trusting, BoxSpec(image=asking, gloves=tmp_path)).strip() == f"{tmp_path}/grpc.sock"
 
@@ -68,9 +74,11 @@ def test_the_environment_is_the_minimum(
 ) -> None:
     monkeypatch.setenv("SECRET_KEY", "hidden")
     image = trusting.prepare(BUILTIN)
-    asking = replace(image, command=(image.command[0], "-c", "import os; print(sorted(os.environ))"))
+    asking = replace(
+        image, command=(image.command[0], "-c", "import os; print(sorted(os.environ))")
+    )
     assert run(trusting, BoxSpec(image=asking, gloves=tmp_path)).strip() == str(
-        ["GLOVEBOX_SOCKET", "HOME", "LANG", "PATH"]
+        ["FUMEHOOD_SOCKET", "HOME", "LANG", "PATH"]
     )
 
 
@@ -83,7 +91,7 @@ def test_the_environment_is_the_minimum(
         ("/task:/agent:/task/b", "{source}:/agent:{source}/b"),
         ("/tasks/calls.json", "/tasks/calls.json"),
         ("/my/task", "/my/task"),
-        ("/glovebox/grpc.sock", "{gloves}/grpc.sock"),
+        ("/fumehood/grpc.sock", "{gloves}/grpc.sock"),
     ],
 )
 def test_paths_of_mounts_become_paths_of_the_host(
@@ -92,7 +100,9 @@ def test_paths_of_mounts_become_paths_of_the_host(
     gloves, source = tmp_path / "gloves", tmp_path / "task"
     image = trusting.prepare(BUILTIN)
     echo = replace(image, command=(image.command[0], "-c", "import sys; print(sys.argv[1])"))
-    spec = BoxSpec(image=echo, gloves=gloves, arguments=(argument,), mounts=(Mount(source, "/task"),))
+    spec = BoxSpec(
+        image=echo, gloves=gloves, arguments=(argument,), mounts=(Mount(source, "/task"),)
+    )
     assert run(trusting, spec).strip() == seen.format(source=source, gloves=gloves)
 
 

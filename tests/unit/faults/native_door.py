@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner.core.clock import StoppedClock
-from runner.core.episode_spec import EpisodeSpec, SeatSpec
-from runner.core.evidence import Evidence, read_evidence
-from runner.core.fault_plan import FaultRule
-from runner.core.ledger import Budget
-from runner.core.tools import Failure, ToolResult, Value
-from runner.profiles.native import Native
-from runner.testing.memory_recorder import MemoryRecorder
+from fumehood.core.clock import StoppedClock
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.evidence import Evidence, read_evidence
+from fumehood.core.fault_plan import FaultRule
+from fumehood.core.ledger import Budget
+from fumehood.core.tools import Failure, ToolResult, Value
+from fumehood.harness_modes.native import Native
+from fumehood.testing.memory_recorder import MemoryRecorder
 
 
 class NativeDoor:
@@ -49,7 +49,13 @@ def _spec(faults: Sequence[Mapping[str, Any]]) -> EpisodeSpec:
         profile="native",
         initial_state={"files": {"/a.txt": "x"}},
         fault_plan=tuple(
-            FaultRule(index, fault["fault_type"], fault.get("trigger", {}), "soft", fault.get("payload", {}))
+            FaultRule(
+                index,
+                fault["fault_type"],
+                fault.get("trigger", {}),
+                "soft",
+                fault.get("payload", {}),
+            )
             for index, fault in enumerate(faults)
         ),
         seed=1,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fumehood.core.errors import SpecError
 
-from runner.core.errors import SpecError
 from tests.unit.faults.native_door import NativeDoor
 
 
@@ -51,7 +51,11 @@ def test_an_argument_more_is_asked_for_with_its_type() -> None:
     assert details["types"] == {"owner": "string", "count": "integer"}
     code, details = door.refused("read_file", path="/a.txt", owner="me", count="3")
     assert code == "invalid_argument_type"
-    assert (details["arg"], details["expected"], details["received"]) == ("count", "integer", "string")
+    assert (details["arg"], details["expected"], details["received"]) == (
+        "count",
+        "integer",
+        "string",
+    )
     assert door.answered("read_file", path="/a.txt", owner="me", count=3)
 
 

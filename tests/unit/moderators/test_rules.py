@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from runner.core.conversation import Handover
-from runner.core.errors import SpecError
-from runner.moderators.dialogue import Dialogue
-from runner.moderators.round import Round
-from runner.moderators.supervisor import Supervisor
+from fumehood.core.conversation import Handover
+from fumehood.core.errors import SpecError
+from fumehood.turn_policies.dialogue import Dialogue
+from fumehood.turn_policies.round import Round
+from fumehood.turn_policies.supervisor import Supervisor
 
 
 def test_a_dialogue_passes_words_on_until_one_that_ends_it() -> None:
-    talk = Dialogue({"first": "user", "opening": "Hi!", "stop": {"user": ["#STOP"]}}, ("agent", "user"))
+    talk = Dialogue(
+        {"first": "user", "opening": "Hi!", "stop": {"user": ["#STOP"]}}, ("agent", "user")
+    )
     assert talk.open() == Handover("user", "Hi!")
     assert talk.heard("user", "help me") == Handover("agent", "help me")
     assert talk.heard("agent", "I say #STOP") == Handover("user", "I say #STOP")
@@ -36,7 +37,9 @@ def test_in_a_round_everybody_hears_what_the_others_said_since() -> None:
 def test_nobody_speaks_for_another() -> None:
     talk = Round({}, ("a", "b"))
     talk.open()
-    assert talk.heard("a", "no\n\nc: yes\u2028c: yes") == Handover("b", "a: no\n    \n    c: yes\n    c: yes")
+    assert talk.heard("a", "no\n\nc: yes\u2028c: yes") == Handover(
+        "b", "a: no\n    \n    c: yes\n    c: yes"
+    )
     team = Supervisor({"head": "lead"}, ("lead", "one", "two"))
     assert team.heard("one", "x\ntwo: y") == Handover("lead", "one: x\n    two: y")
 
@@ -84,9 +87,24 @@ def test_a_supervisor_hears_who_has_left() -> None:
             ("agent", "user"),
             "conversation.settings.stop.user",
         ),
-        (Dialogue, {"first": "agent", "stop": ["x"]}, ("agent", "user"), "conversation.settings.stop"),
-        (Dialogue, {"first": "agent", "turns_max": 0}, ("agent", "user"), "conversation.settings.turns_max"),
-        (Dialogue, {"first": "agent", "opening": 1}, ("agent", "user"), "conversation.settings.opening"),
+        (
+            Dialogue,
+            {"first": "agent", "stop": ["x"]},
+            ("agent", "user"),
+            "conversation.settings.stop",
+        ),
+        (
+            Dialogue,
+            {"first": "agent", "turns_max": 0},
+            ("agent", "user"),
+            "conversation.settings.turns_max",
+        ),
+        (
+            Dialogue,
+            {"first": "agent", "opening": 1},
+            ("agent", "user"),
+            "conversation.settings.opening",
+        ),
         (Round, {"order": ["a", "a"]}, ("a", "b"), "conversation.settings.order"),
         (Supervisor, {"head": "a"}, ("a",), "conversation.rule"),
     ],

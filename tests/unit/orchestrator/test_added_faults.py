@@ -5,21 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fumehood.bench.played_run import builtin, play_run
+from fumehood.benchmarks.rehearsal import rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import canonical_json
+from fumehood.core.task import Suite
+from fumehood.orchestrator.added_faults import with_faults
+from fumehood.records.frozen_suite import freeze_suite
+from fumehood.records.run_folder import RunFolder
+from fumehood.report.summary import run_digest
 
-from runner.bench.played_run import builtin, play_run
-from runner.benchmarks.rehearsal import rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.errors import InputError
-from runner.core.json_values import canonical_json
-from runner.core.task import Suite
-from runner.orchestrator.added_faults import with_faults
-from runner.records.frozen_suite import freeze_suite
-from runner.records.run_folder import RunFolder
-from runner.report.summary import run_digest
 from tests.parts.benchmark_data import SAMPLES
 
 TIMEOUT = """\
-format: glovebox.faults/1
+format: fumehood.faults/1
 faults:
   - fault_type: timeout
     trigger: {on_tool: execute_sql, on_nth_call: 1}
@@ -57,7 +57,9 @@ def test_none_is_the_benchmark_alone(suite: Suite, tmp_path: Path) -> None:
 def test_a_rule_strikes_the_tool_of_every_task(suite: Suite, tmp_path: Path) -> None:
     struck = with_faults(suite, _plan(tmp_path, TIMEOUT))
     for case in struck.cases:
-        evidence = rehearse(case.task, [{"tool_name": "execute_sql", "args": {"query": "SELECT 1"}}] * 2)
+        evidence = rehearse(
+            case.task, [{"tool_name": "execute_sql", "args": {"query": "SELECT 1"}}] * 2
+        )
         first, second = evidence.exchanges
         assert first.failure is not None
         assert first.failure.code == "timeout"
@@ -66,7 +68,7 @@ def test_a_rule_strikes_the_tool_of_every_task(suite: Suite, tmp_path: Path) -> 
 
 
 def test_rules_stand_behind_those_that_a_task_has_itself(tmp_path: Path) -> None:
-    plan = _plan(tmp_path, "format: glovebox.faults/1\nfaults: [{fault_type: rate_limit}]\n")
+    plan = _plan(tmp_path, "format: fumehood.faults/1\nfaults: [{fault_type: rate_limit}]\n")
     for before, after in zip(
         load_suite("sample").cases, with_faults(load_suite("sample"), plan).cases, strict=True
     ):
@@ -81,11 +83,17 @@ def test_rules_stand_behind_those_that_a_task_has_itself(tmp_path: Path) -> None
     ("text", "reason"),
     [
         ("faults: []", "format"),
-        ("- 1", "must hold 'format: glovebox.faults/1'"),
+        ("- 1", "must hold 'format: fumehood.faults/1'"),
         ("a: [", "plan.yaml:1"),
         (TIMEOUT.replace("timeout_ms", "timeout_s"), "timeout_s.*timeout_ms"),
-        (TIMEOUT.replace("fault_type: timeout", "fault_type: timeuot"), "'timeuot' is not known.*timeout"),
-        (TIMEOUT.replace("execute_sql", "execute_sq"), "no task has a tool 'execute_sq'; .*execute_sql"),
+        (
+            TIMEOUT.replace("fault_type: timeout", "fault_type: timeuot"),
+            "'timeuot' is not known.*timeout",
+        ),
+        (
+            TIMEOUT.replace("execute_sql", "execute_sq"),
+            "no task has a tool 'execute_sq'; .*execute_sql",
+        ),
         (TIMEOUT + "    severity: hard\n", "severity"),
         (TIMEOUT.replace("2000", "-1"), "timeout_ms"),
     ],

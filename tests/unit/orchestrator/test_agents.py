@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from runner.core.errors import InputError
-from runner.engines.engine import AgentKind
-from runner.orchestrator.agents import name_agents
+from fumehood.core.errors import InputError
+from fumehood.engines.engine import AgentKind
+from fumehood.orchestrator.agents import name_agents
 
 
 @pytest.fixture

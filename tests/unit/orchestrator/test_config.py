@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from runner.core.errors import InputError
-from runner.orchestrator.config import LONGEST_S, read_yaml, run_config
+from fumehood.core.errors import InputError
+from fumehood.orchestrator.config import LONGEST_S, read_yaml, run_config
 
 GOOD = {"suite": "sample", "agents": ["noop"]}
 
@@ -29,7 +28,11 @@ def complaint(path: Path) -> str:
 def test_a_file_says_what_a_run_is(tmp_path: Path) -> None:
     text = "suite: sample\nagents: [noop, mine=module:Class]\ntrials: 3\nlimits: {memory_mb: 64}\n"
     config = run_config(read_yaml(written(tmp_path, text)))
-    assert (config.suite, config.agents, config.trials) == ("sample", ("noop", "mine=module:Class"), 3)
+    assert (config.suite, config.agents, config.trials) == (
+        "sample",
+        ("noop", "mine=module:Class"),
+        3,
+    )
     assert config.limits.memory_mb == 64
     assert config.limits.processes == run_config(GOOD).limits.processes
 
@@ -38,7 +41,10 @@ def test_a_file_says_what_a_run_is(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("suite: sample\ntrails: 3\n", "unknown key trails; did you mean trials?"),
-        ("limits: {memroy_mb: 1}\n", "unknown key limits.memroy_mb; did you mean limits.memory_mb?"),
+        (
+            "limits: {memroy_mb: 1}\n",
+            "unknown key limits.memroy_mb; did you mean limits.memory_mb?",
+        ),
         ("agents: policy_aware\n", "agents: must be a list, such as [policy_aware]"),
         ("zzz: 1\n", "unknown key zzz; known: suite, agents"),
         ("1: 2\n", "unknown key 1"),
@@ -58,7 +64,9 @@ def test_a_file_says_what_a_run_is(tmp_path: Path) -> None:
         ("suite: " + "[" * 20_000, "nests too deep"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_one_line(tmp_path: Path, text: str | bytes, said: str) -> None:
+def test_what_is_wrong_with_a_file_is_one_line(
+    tmp_path: Path, text: str | bytes, said: str
+) -> None:
     line = complaint(written(tmp_path, text))
     assert said in line
     assert "run.yaml" in line
@@ -66,7 +74,9 @@ def test_what_is_wrong_with_a_file_is_one_line(tmp_path: Path, text: str | bytes
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    assert complaint(tmp_path / "none.yaml") == f"{tmp_path / 'none.yaml'}: No such file or directory"
+    assert (
+        complaint(tmp_path / "none.yaml") == f"{tmp_path / 'none.yaml'}: No such file or directory"
+    )
     assert complaint(tmp_path) == f"{tmp_path}: Is a directory"
 
 

@@ -7,17 +7,18 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from fumehood.orchestrator.crew import RESULTS_WAITING, Crew
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from runner.orchestrator.crew import RESULTS_WAITING, Crew
 
 
 @given(st.integers(1, 8), st.integers(0, 60))
 @settings(max_examples=40, deadline=None)
 def test_every_piece_is_done_once(size: int, pieces: int) -> None:
     done = [
-        result for batch in Crew(size, lambda piece: piece * 2, range(pieces)).batches() for result in batch
+        result
+        for batch in Crew(size, lambda piece: piece * 2, range(pieces)).batches()
+        for result in batch
     ]
     assert sorted(done) == [piece * 2 for piece in range(pieces)]
 

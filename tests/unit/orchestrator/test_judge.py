@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-
-from runner.core.chain import Chain, Record
-from runner.core.clock import StoppedClock
-from runner.core.gold import Gold
-from runner.core.json_values import canonical_json
-from runner.core.ledger import BudgetKind
-from runner.core.outcome import (
+from fumehood.core.chain import Chain, Record
+from fumehood.core.clock import StoppedClock
+from fumehood.core.gold import Gold
+from fumehood.core.json_values import canonical_json
+from fumehood.core.ledger import BudgetKind
+from fumehood.core.outcome import (
     AgentCrashed,
     Finished,
     GaveUp,
@@ -21,11 +20,12 @@ from runner.core.outcome import (
     OutOfBudget,
     SeatEnd,
 )
-from runner.core.task import Case
-from runner.engines.engine import Exit, ExitReason
-from runner.orchestrator.judge import judge
-from runner.profiles.toolmisuse import ToolMisuse
-from runner.testing.memory_recorder import MemoryRecorder
+from fumehood.core.task import Case
+from fumehood.engines.engine import Exit, ExitReason
+from fumehood.harness_modes.toolmisuse import ToolMisuse
+from fumehood.orchestrator.judge import judge
+from fumehood.testing.memory_recorder import MemoryRecorder
+
 from tests.parts.specs import episode_spec
 from tests.parts.tasks import crud_task
 
@@ -36,7 +36,9 @@ NORMAL = Exit(0, ExitReason.EXITED)
 def sealed(end: SeatEnd | None) -> list[Record]:
     """Return the trace of an episode in which one call was made."""
     recorder = MemoryRecorder()
-    episode = ToolMisuse().open_episode(episode_spec(profile="toolmisuse"), recorder, StoppedClock())
+    episode = ToolMisuse().open_episode(
+        episode_spec(profile="toolmisuse"), recorder, StoppedClock()
+    )
     episode.seats[0].call("get_account", {"id": "ax1"})
     if end is not None:
         episode.seats[0].finish(end)
@@ -52,9 +54,13 @@ def outcome(records: Sequence[Record], ended: Exit | None) -> Outcome:
     return judge(CASE, records, ended, None).outcome
 
 
-@pytest.mark.parametrize("ended", [NORMAL, Exit(1, ExitReason.EXITED), Exit(137, ExitReason.KILLED), None])
+@pytest.mark.parametrize(
+    "ended", [NORMAL, Exit(1, ExitReason.EXITED), Exit(137, ExitReason.KILLED), None]
+)
 @pytest.mark.parametrize("end", [Finished("x"), GaveUp("y")])
-def test_what_the_service_saw_counts_before_how_the_process_ended(end: SeatEnd, ended: Exit | None) -> None:
+def test_what_the_service_saw_counts_before_how_the_process_ended(
+    end: SeatEnd, ended: Exit | None
+) -> None:
     verdict = judge(CASE, sealed(end), ended, None)
     assert verdict.outcome == end
     assert verdict.score.success is True
@@ -70,7 +76,9 @@ def test_what_the_service_saw_counts_before_how_the_process_ended(end: SeatEnd, 
         (Exit(137, ExitReason.KILLED), "killed"),
     ],
 )
-def test_a_process_that_ended_before_its_seat_has_crashed_and_is_scored(ended: Exit, detail: str) -> None:
+def test_a_process_that_ended_before_its_seat_has_crashed_and_is_scored(
+    ended: Exit, detail: str
+) -> None:
     verdict = judge(CASE, sealed(None), ended, None)
     assert verdict.outcome == AgentCrashed(detail)
     assert verdict.score.success is not None
@@ -94,7 +102,9 @@ def test_a_trace_that_was_cut_off_is_our_failure(keep: int) -> None:
     assert (verdict.outcome.what, verdict.score.success) == (InfraKind.SERVICE, None)
 
 
-@pytest.mark.parametrize("events", [[], ["{}"], ["not JSON"], ['{"kind":"call"}'], ['{"kind":"closed"}']])
+@pytest.mark.parametrize(
+    "events", [[], ["{}"], ["not JSON"], ['{"kind":"call"}'], ['{"kind":"closed"}']]
+)
 def test_a_sealed_trace_that_tells_no_episode_is_our_failure(events: list[str]) -> None:
     chain = Chain()
     records = [Record(text, chain.link(text), 0, 0) for text in events]

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from glovebox_agent.errors import Refused
-from glovebox_agent.session import Session
+from fumehood.cli.run import run
+from fumehood.core.errors import InputError
+from fumehood.orchestrator.config import read_yaml, run_config
+from fumehood.orchestrator.message_limits import MessageLimits
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.service.arguments import SeatLimits
+from fumehood.service.message_limits import message_limits
+from fumehood.wire.http.listener import HttpLimits
+from fumehood.wire.ports import Opened
+from fumehood.wire.tool_server import ToolServerLimits
+from fumehood_agent.errors import Refused
+from fumehood_agent.session import Session
 
-from runner.cli.run import run
-from runner.core.errors import InputError
-from runner.orchestrator.config import read_yaml, run_config
-from runner.orchestrator.message_limits import MessageLimits
-from runner.orchestrator.service_pool import HttpOffer, ServicePool
-from runner.service.arguments import SeatLimits
-from runner.service.message_limits import message_limits
-from runner.wire.http.listener import HttpLimits
-from runner.wire.ports import Opened
-from runner.wire.tool_server import ToolServerLimits
 from tests.parts.http import HttpGloves
 from tests.parts.specs import episode_spec
 
@@ -37,7 +37,9 @@ def test_a_service_that_is_told_of_a_bound_keeps_it(name: str) -> None:
     told = MessageLimits(**{name: value}).changed()
     assert told == {name: value}
     kept = message_limits(json.dumps(told))
-    assert (asdict(kept.seat) | asdict(HttpLimits(**kept.http)) | asdict(kept.server))[name] == value
+    assert (asdict(kept.seat) | asdict(HttpLimits(**kept.http)) | asdict(kept.server))[
+        name
+    ] == value
 
 
 def test_one_bound_of_connections_holds_for_both_sockets() -> None:
@@ -86,9 +88,12 @@ def test_an_agent_meets_them_at_its_second_socket() -> None:
 def test_a_file_sets_them_and_the_run_keeps_them(tmp_path: Path) -> None:
     file, out = tmp_path / "run.yaml", tmp_path / "run"
     file.write_text(
-        "suite: sample\nagents: [noop]\nengine: process\nmessages: {refusals: 3}\n", encoding="utf-8"
+        "suite: sample\nagents: [noop]\nengine: process\nmessages: {refusals: 3}\n",
+        encoding="utf-8",
     )
-    assert CliRunner().invoke(run, ["--config", str(file), "--out", str(out), "--json"]).exit_code == 0
+    assert (
+        CliRunner().invoke(run, ["--config", str(file), "--out", str(out), "--json"]).exit_code == 0
+    )
     manifest = json.loads((out / "run.json").read_text(encoding="utf-8"))
     assert manifest["config"]["messages"]["refusals"] == 3
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.core.errors import InputError
-from runner.orchestrator.config import run_config
-from runner.orchestrator.models_config import ModelsConfig, gateway_settings
+from fumehood.core.errors import InputError
+from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.models_config import ModelsConfig, gateway_settings
 
 CHAT = "/v1/chat/completions"
 
@@ -17,7 +16,11 @@ CHAT = "/v1/chat/completions"
         ("http://localhost:8000", None, "http://localhost:8000/v1/chat/completions"),
         ("http://localhost:8000/", None, "http://localhost:8000/v1/chat/completions"),
         ("http://localhost:8000/v1", None, "http://localhost:8000/v1/chat/completions"),
-        ("https://api.example.com/openai/v1/", None, "https://api.example.com/openai/v1/chat/completions"),
+        (
+            "https://api.example.com/openai/v1/",
+            None,
+            "https://api.example.com/openai/v1/chat/completions",
+        ),
         (
             "https://api.example.com",
             "/v1beta/openai",
@@ -30,7 +33,9 @@ def test_an_address_is_understood_with_or_without_its_version(
     address: str, prefix: str | None, asked: str
 ) -> None:
     given = {"name": "p", "address": address, **({} if prefix is None else {"prefix": prefix})}
-    (upstream,) = gateway_settings(ModelsConfig.model_validate({"upstreams": [given]}), ()).upstreams
+    (upstream,) = gateway_settings(
+        ModelsConfig.model_validate({"upstreams": [given]}), ()
+    ).upstreams
     assert upstream.url(CHAT) == asked
 
 
@@ -38,8 +43,14 @@ def test_an_address_is_understood_with_or_without_its_version(
     ("address", "said"),
     [
         ("localhost:8000", "'localhost:8000' is no address such as http://localhost:8000"),
-        ("https://api.example.com/?key=1", "'https://api.example.com/?key=1' is no address such as"),
-        ("https://me:secret@api.example.com", "an address is written down, so no key belongs there"),
+        (
+            "https://api.example.com/?key=1",
+            "'https://api.example.com/?key=1' is no address such as",
+        ),
+        (
+            "https://me:secret@api.example.com",
+            "an address is written down, so no key belongs there",
+        ),
     ],
 )
 def test_what_is_no_address_is_said_in_one_line(address: str, said: str) -> None:

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from runner.core.gold import Gold
-from runner.core.task import Case, Suite
-from runner.orchestrator.plan import episode_seed, plan_episodes
+from fumehood.core.gold import Gold
+from fumehood.core.task import Case, Suite
+from fumehood.orchestrator.plan import episode_seed, plan_episodes
+
 from tests.parts.specs import ACCOUNTS, episode_spec
 from tests.parts.tasks import crud_task
 
-SUITE = Suite("s", (Case(crud_task("a"), Gold("native", ())), Case(crud_task("b"), Gold("native", ()))))
+SUITE = Suite(
+    "s", (Case(crud_task("a"), Gold("native", ())), Case(crud_task("b"), Gold("native", ())))
+)
 
 
 def test_it_goes_task_by_task_so_that_what_is_done_compares_all_agents() -> None:
     planned = plan_episodes(SUITE, ["x", "y"], trials=2, seed=0)
-    assert " ".join(str(one.name) for one in planned) == "x/a/0 y/a/0 x/a/1 y/a/1 x/b/0 y/b/0 x/b/1 y/b/1"
+    assert (
+        " ".join(str(one.name) for one in planned)
+        == "x/a/0 y/a/0 x/a/1 y/a/1 x/b/0 y/b/0 x/b/1 y/b/1"
+    )
 
 
 def test_agents_share_their_chance_and_trials_do_not() -> None:
     seeds = {
-        (one.agent, one.name.task, one.trial): one.seed for one in plan_episodes(SUITE, ["x", "y"], 3, 9)
+        (one.agent, one.name.task, one.trial): one.seed
+        for one in plan_episodes(SUITE, ["x", "y"], 3, 9)
     }
-    assert all(seeds["x", task, trial] == seeds["y", task, trial] for task in "ab" for trial in range(3))
+    assert all(
+        seeds["x", task, trial] == seeds["y", task, trial] for task in "ab" for trial in range(3)
+    )
     assert len(set(seeds.values())) == 6
 
 
 def test_the_first_trial_of_seed_0_meets_the_tasks_own_chance() -> None:
     assert episode_seed(crud_task("a", seed=62009), 0, 0) == 62009
     others = [
-        episode_seed(crud_task("a", seed=62009), seed, trial) for seed, trial in ((0, 1), (1, 0), (1, 1))
+        episode_seed(crud_task("a", seed=62009), seed, trial)
+        for seed, trial in ((0, 1), (1, 0), (1, 1))
     ]
     assert 62009 not in others
     assert len(set(others)) == 3

@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from runner.core.veil import VEILED
-from runner.orchestrator.config import RunConfig, run_config
-from runner.orchestrator.run_judge import RunJudge
-from runner.scorers.judges.prompt import fence_number
-from runner.scorers.judges.question import Question
-from runner.scorers.judges.table import JUDGES
-from runner.testing.scripted_models import AskedOfModel, ScriptedModels
-from runner.testing.scripted_replies import ScriptedReply
+from fumehood.core.veil import VEILED
+from fumehood.orchestrator.config import RunConfig, run_config
+from fumehood.orchestrator.run_judge import RunJudge
+from fumehood.scorers.judges.prompt import fence_number
+from fumehood.scorers.judges.question import Question
+from fumehood.scorers.judges.table import JUDGES
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply
 
 SECRET = "Which owl — of all — was first?"
 QUESTION = Question(
@@ -37,7 +36,10 @@ def test_an_opinion_is_read_again_from_what_was_kept(tmp_path: Path, profile: st
         opinion = RunJudge(config, tmp_path, live=True).ask_for("a/t/0", profile)(QUESTION)
     assert opinion.votes == ("yes",)
     assert RunJudge(config, tmp_path, live=False).ask_for("a/t/0", profile)(QUESTION) == opinion
-    assert RunJudge(config, tmp_path, live=False).ask_for("a/other/0", profile)(QUESTION).answer is None
+    assert (
+        RunJudge(config, tmp_path, live=False).ask_for("a/other/0", profile)(QUESTION).answer
+        is None
+    )
     kept = [path.read_bytes() for path in (tmp_path / "judge").rglob("*") if path.is_file()]
     assert len(kept) == 3
     assert any(b"of all" in text for text in kept) is (profile != VEILED)
@@ -47,7 +49,11 @@ def replies(*given: ScriptedReply | str) -> Iterator[ScriptedReply]:
     """Yield a reply for every sample of the question; a text is an answer in the right form."""
     for sample, each in enumerate(given):
         number = fence_number(QUESTION, sample)
-        yield each if isinstance(each, ScriptedReply) else ScriptedReply(text=f"Hm.\n[{number}] {each}")
+        yield (
+            each
+            if isinstance(each, ScriptedReply)
+            else ScriptedReply(text=f"Hm.\n[{number}] {each}")
+        )
 
 
 BUSY, BROKEN, EMPTY = ScriptedReply(status=429), ScriptedReply(status=400), ScriptedReply(text="")
@@ -65,7 +71,10 @@ BUSY, BROKEN, EMPTY = ScriptedReply(status=429), ScriptedReply(status=400), Scri
     ],
 )
 def test_what_fails_is_a_vote_for_nothing_now_and_when_judged_again(
-    tmp_path: Path, given: tuple[ScriptedReply | str, ...], votes: tuple[str | None, ...], answer: str | None
+    tmp_path: Path,
+    given: tuple[ScriptedReply | str, ...],
+    votes: tuple[str | None, ...],
+    answer: str | None,
 ) -> None:
     by_number = {fence_number(QUESTION, at): reply for at, reply in enumerate(replies(*given))}
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fumehood.core.errors import InputError
+from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.score import UNGRADED
+from fumehood.orchestrator.take_up import SPOILED, take_up
+from fumehood.records.row import EpisodeRow
+from fumehood.records.run_folder import RunFolder
+from fumehood.records.sealing import Signing
+from fumehood.records.verify import verify
 
-from runner.core.errors import InputError
-from runner.core.outcome import Infra, InfraKind
-from runner.core.score import UNGRADED
-from runner.orchestrator.take_up import SPOILED, take_up
-from runner.records.row import EpisodeRow
-from runner.records.run_folder import RunFolder
-from runner.records.sealing import Signing
-from runner.records.verify import verify
 from tests.parts.sealed_runs import KEY, NAMES, OTHER_KEY, finished_run, new_run, play
 
 SIGNING = Signing(KEY, NAMES)
@@ -79,7 +79,7 @@ def test_a_changed_run_does_not_go_on_and_is_not_signed(
     folder = make(tmp_path / "run")
     change(folder.path)
     before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
-    with pytest.raises(InputError, match=f"glovebox verify {folder.path}"):
+    with pytest.raises(InputError, match=f"fumehood verify {folder.path}"):
         take_up(RunFolder.open(folder.path), SIGNING)
     assert {path: path.read_bytes() for path in before} == before
 
@@ -104,7 +104,9 @@ LOSSES = [remove_trace, tear_trace, empty_trace, lose_output]
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_of_a_run_that_is_over_nothing_is_made_good(lose: Callable[[Path], None], tmp_path: Path) -> None:
+def test_of_a_run_that_is_over_nothing_is_made_good(
+    lose: Callable[[Path], None], tmp_path: Path
+) -> None:
     folder = finished_run(tmp_path / "run")
     lose(folder.path)
     with pytest.raises(InputError, match="nothing was run or signed"):
@@ -142,7 +144,9 @@ def lost(row: EpisodeRow) -> EpisodeRow:
     return replace(nothing, trace="", trace_digest="", stdout_bytes=0)
 
 
-def test_a_run_that_was_over_with_a_failure_of_ours_can_be_cut_short_when_it_goes_on(tmp_path: Path) -> None:
+def test_a_run_that_was_over_with_a_failure_of_ours_can_be_cut_short_when_it_goes_on(
+    tmp_path: Path,
+) -> None:
     folder = finished_run(tmp_path / "run")
     folder.append_row(lost(folder.rows()[1]))
     (folder.path / PRINTED).unlink()

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from runner.core.clock import StoppedClock
-from runner.core.evidence import Exchange, read_evidence
-from runner.profiles.toolmisuse import ToolMisuse
-from runner.testing.memory_recorder import MemoryRecorder
+from fumehood.core.clock import StoppedClock
+from fumehood.core.evidence import Exchange, read_evidence
+from fumehood.harness_modes.toolmisuse import ToolMisuse
+from fumehood.testing.memory_recorder import MemoryRecorder
+
 from tests.parts.specs import ACCOUNTS, episode_spec
 
 Call = tuple[str, dict[str, Any]]
@@ -28,7 +29,9 @@ def played(
 ) -> list[Exchange]:
     """Return what came of the moves."""
     budget = {"steps": steps, "calls": calls, "retries": retries}
-    spec = episode_spec(*faults, world=world, profile="toolmisuse", state=state, seed=seed, **budget)  # type: ignore[arg-type]
+    spec = episode_spec(
+        *faults, world=world, profile="toolmisuse", state=state, seed=seed, **budget
+    )  # type: ignore[arg-type]
     recorder = MemoryRecorder()
     episode = ToolMisuse().open_episode(spec, recorder, StoppedClock())
     for tool, arguments in moves:
@@ -77,7 +80,11 @@ def test_3_a_drift_renames_what_was_sent() -> None:
     }
     first, second = played([UPDATE, UPDATE], drift)
     assert codes([first, second]) == ["missing_required_arg", "ok"]
-    assert details(first) == {"missing": ["id"], "tool_name": "update_account", "faults": [told(drift)]}
+    assert details(first) == {
+        "missing": ["id"],
+        "tool_name": "update_account",
+        "faults": [told(drift)],
+    }
     assert first.delivered == {"patch": {"tier": "pro"}, "account_id": "ax1"}
     assert first.sent == UPDATE[1]
 
@@ -114,7 +121,9 @@ def test_6_a_call_that_does_not_fit_is_never_rewritten() -> None:
 
 def test_7_chance_follows_the_references_stream() -> None:
     timeout = {"fault_type": "timeout", "trigger": {"prob": 0.2}}
-    made = played([("list_jobs", {})] * 4, timeout, world="scheduling", state={}, seed=42, retries=9)
+    made = played(
+        [("list_jobs", {})] * 4, timeout, world="scheduling", state={}, seed=42, retries=9
+    )
     assert codes(made) == ["ok", "timeout", "timeout", "timeout"]
 
 
@@ -164,7 +173,9 @@ def test_12_each_lie_takes_a_draw_to_strike_and_a_draw_to_speak() -> None:
 def test_authorization_comes_before_the_rate_and_the_rate_before_time_whatever_the_plan() -> None:
     families = ("timeout", "rate_limit", "authz")
     plan = [
-        {"fault_type": family, "trigger": {"on_nth_call": number}} for family in families for number in (1, 2)
+        {"fault_type": family, "trigger": {"on_nth_call": number}}
+        for family in families
+        for number in (1, 2)
     ]
     plan.append({"fault_type": "timeout", "trigger": {"on_nth_call": 3}})
     plan.append({"fault_type": "rate_limit", "trigger": {"on_nth_call": 3}})
@@ -174,7 +185,9 @@ def test_authorization_comes_before_the_rate_and_the_rate_before_time_whatever_t
 
 
 def test_the_first_liar_of_the_plan_speaks_first_and_the_last_has_the_last_word() -> None:
-    liars = [{"fault_type": "adversarial_error", "payload": {"code": code}} for code in ("E1", "E2")]
+    liars = [
+        {"fault_type": "adversarial_error", "payload": {"code": code}} for code in ("E1", "E2")
+    ]
     (only,) = played([("get_account", {"id": "nope"})], *liars)
     assert codes([only]) == ["E2"]
     assert details(only)["original_error_code"] == "E1"

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fumehood.core.json_values import canonical_json
+from fumehood.records.cassette import Cassette
+from fumehood.records.sealing import FIRST
+from fumehood.records.seals import SealedFile, seal_row
+from fumehood.records.verify import verify
 
-from runner.core.json_values import canonical_json
-from runner.records.cassette import Cassette
-from runner.records.sealing import FIRST
-from runner.records.seals import SealedFile, seal_row
-from runner.records.verify import verify
 from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play
 
 TRACE = "traces/agent/t2.0.jsonl"
@@ -143,7 +143,9 @@ def test_a_row_that_seals_what_is_not_its_own_is_named_and_nothing_of_it_is_read
     play(folder, NAMES[1])
     value = json.loads((folder.path / "episodes.jsonl").read_text())
     del value["seal"]
-    signed = seal_row(value, KEY, run="r1", after=FIRST, records=1, files=[SealedFile(path, "0" * 64)])
+    signed = seal_row(
+        value, KEY, run="r1", after=FIRST, records=1, files=[SealedFile(path, "0" * 64)]
+    )
     (folder.path / "episodes.jsonl").write_text(canonical_json(signed) + "\n")
     assert f"agent/t2/0: its seal names {path}, which is not its own" in found(folder.path)
 

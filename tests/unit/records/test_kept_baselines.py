@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-
-from runner.benchmarks.table import load_suite
-from runner.cli import baselines
-from runner.core.task import Suite
-from runner.records.kept_baselines import keep_baseline, kept_baseline
+from fumehood.benchmarks.table import load_suite
+from fumehood.cli import baselines
+from fumehood.core.task import Suite
+from fumehood.records.kept_baselines import keep_baseline, kept_baseline
 
 CASES = load_suite("sample").cases
 
@@ -19,13 +18,13 @@ CASES = load_suite("sample").cases
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state folder of this test's own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    return tmp_path / "glovebox" / "baselines"
+    return tmp_path / "fumehood" / "baselines"
 
 
 def test_what_is_kept_is_found_for_the_same_suite_alone() -> None:
     suite = Suite("sample", CASES[:3])
     keep_baseline("noop", suite, {"solved": 1})
-    assert kept_baseline("noop", suite) == {"format": "glovebox.baseline/1", "solved": 1}
+    assert kept_baseline("noop", suite) == {"format": "fumehood.baseline/1", "solved": 1}
     assert kept_baseline("oracle", suite) is None
     assert kept_baseline("noop", Suite("sample", CASES[:4])) is None
 

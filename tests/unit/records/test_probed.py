@@ -6,16 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-
-from runner.core.json_values import JsonObject
-from runner.engines.process import ProcessEngine
-from runner.orchestrator.config import run_config
-from runner.orchestrator.launch import Progress, start_run
-from runner.records.probed import keep_probe, last_probe, system_name, told_shortly
+from fumehood.core.json_values import JsonObject
+from fumehood.engines.process import ProcessEngine
+from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.launch import Progress, start_run
+from fumehood.records.probed import keep_probe, last_probe, system_name, told_shortly
 
 FOUND: JsonObject = {
     "made": "2026-01-02T03:04:05+00:00",
-    "glovebox": "0.1.0",
+    "fumehood": "0.1.0",
     "counts": {"stopped": 2, "not stopped": 1, "not run": 0},
     "attacks": [],
 }
@@ -29,11 +28,11 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_last_one_is_kept() -> None:
-    keep_probe("docker", "Docker 1 with runc", {**FOUND, "glovebox": "0.0.9"})
+    keep_probe("docker", "Docker 1 with runc", {**FOUND, "fumehood": "0.0.9"})
     keep_probe("docker", "Docker 1 with runc", FOUND)
     kept = last_probe("docker", "Docker 1 with runc")
     assert kept == {
-        "format": "glovebox.probe/1",
+        "format": "fumehood.probe/1",
         "engine": "docker",
         "detail": "Docker 1 with runc",
         "system": system_name(),
@@ -54,11 +53,11 @@ def test_what_cannot_be_read_is_none(torn: str) -> None:
 
 
 def test_it_lies_in_the_users_state_folder(state: Path) -> None:
-    assert keep_probe("docker", "Docker", FOUND).parent == state / "glovebox" / "probes"
+    assert keep_probe("docker", "Docker", FOUND).parent == state / "fumehood" / "probes"
 
 
 def test_in_one_line_it_counts_what_there_was() -> None:
-    assert told_shortly(FOUND) == "2 stopped, 1 not stopped (2026-01-02, glovebox 0.1.0)"
+    assert told_shortly(FOUND) == "2 stopped, 1 not stopped (2026-01-02, fumehood 0.1.0)"
     assert told_shortly(None) == ""
 
 

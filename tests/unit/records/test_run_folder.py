@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.core.chain import BrokenTrace, Chain, Record, verify_chain
+from fumehood.core.errors import InputError
+from fumehood.core.gold import Gold
+from fumehood.core.json_values import canonical_json
+from fumehood.core.outcome import Finished, Infra, InfraKind
+from fumehood.core.score import Score
+from fumehood.core.task import Case, Suite
+from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
+from fumehood.orchestrator.run import missing
+from fumehood.records.episode_name import EpisodeName
+from fumehood.records.row import EpisodeRow
+from fumehood.records.run_folder import RunFolder
 
-from runner.core.chain import BrokenTrace, Chain, Record, verify_chain
-from runner.core.errors import InputError
-from runner.core.gold import Gold
-from runner.core.json_values import canonical_json
-from runner.core.outcome import Finished, Infra, InfraKind
-from runner.core.score import Score
-from runner.core.task import Case, Suite
-from runner.orchestrator.plan import PlannedEpisode, plan_episodes
-from runner.orchestrator.run import missing
-from runner.records.episode_name import EpisodeName
-from runner.records.row import EpisodeRow
-from runner.records.run_folder import RunFolder
 from tests.parts.specs import fault_plan
 from tests.parts.tasks import crud_task
 
@@ -86,7 +86,7 @@ def test_another_reads_what_one_has_written(folder: RunFolder) -> None:
     assert other.read_trace(written) == records
     assert verify_chain(other.read_trace(written)) == written.trace_digest
     assert [path.read_bytes() for path in other.outputs(NAME)] == [b"said\xff"]
-    assert other.manifest() == {"format": "glovebox.run/1", "suite": "small", "n": 1}
+    assert other.manifest() == {"format": "fumehood.run/1", "suite": "small", "n": 1}
 
 
 def test_a_suite_is_read_as_it_was_with_the_order_of_its_keys(folder: RunFolder) -> None:
@@ -98,7 +98,7 @@ def test_a_suite_is_read_as_it_was_with_the_order_of_its_keys(folder: RunFolder)
 
 
 def test_a_new_run_does_not_go_where_something_is(folder: RunFolder, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"go on with: glovebox resume {folder.path}"):
+    with pytest.raises(InputError, match=f"go on with: fumehood resume {folder.path}"):
         RunFolder.create(folder.path, {}, SUITE)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is not empty"):
@@ -107,7 +107,9 @@ def test_a_new_run_does_not_go_where_something_is(folder: RunFolder, tmp_path: P
     RunFolder.create(tmp_path / "empty", {}, SUITE)
 
 
-@pytest.mark.parametrize("text", [None, "", "{", "[]", "{}", '{"format":"glovebox.run/99"}', "\ud800"])
+@pytest.mark.parametrize(
+    "text", [None, "", "{", "[]", "{}", '{"format":"fumehood.run/99"}', "\ud800"]
+)
 def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "run.json").write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -132,7 +134,9 @@ def test_a_torn_last_row_is_left_out_and_cut_off(folder: RunFolder, cut: int) ->
 
 
 @pytest.mark.parametrize("kept", [0, 10, -3])
-def test_an_episode_whose_trace_a_power_cut_tore_is_not_finished(folder: RunFolder, kept: int) -> None:
+def test_an_episode_whose_trace_a_power_cut_tore_is_not_finished(
+    folder: RunFolder, kept: int
+) -> None:
     records = trace({"kind": "call"})
     where = folder.write_trace(NAME, records)
     folder.append_rows([row(trace=where, trace_digest=verify_chain(records))])
@@ -152,7 +156,9 @@ def test_many_rows_are_written_as_one_after_the_other(folder: RunFolder, tmp_pat
     for each in rows:
         other.append_row(each)
     assert again(folder).rows() == rows
-    assert (folder.path / "episodes.jsonl").read_bytes() == (other.path / "episodes.jsonl").read_bytes()
+    assert (folder.path / "episodes.jsonl").read_bytes() == (
+        other.path / "episodes.jsonl"
+    ).read_bytes()
 
 
 def test_dropping_leaves_a_whole_file_alone(folder: RunFolder) -> None:
@@ -249,7 +255,9 @@ def test_everything_is_missing_at_first_and_nothing_at_last() -> None:
 
 def test_what_is_missing_keeps_the_order_of_the_plan() -> None:
     done = [row(PLANNED[place].name) for place in (5, 0, 7)]
-    assert missing(PLANNED, done) == [one for place, one in enumerate(PLANNED) if place not in (0, 5, 7)]
+    assert missing(PLANNED, done) == [
+        one for place, one in enumerate(PLANNED) if place not in (0, 5, 7)
+    ]
 
 
 def test_our_own_failures_are_run_again_and_successes_and_failures_of_agents_are_not() -> None:
@@ -258,7 +266,10 @@ def test_our_own_failures_are_run_again_and_successes_and_failures_of_agents_are
 
 
 def test_rows_of_another_plan_change_nothing() -> None:
-    assert missing(PLANNED, [row(EpisodeName("three", "t1", 0)), row(EpisodeName("one", "t1", 9))]) == PLANNED
+    assert (
+        missing(PLANNED, [row(EpisodeName("three", "t1", 0)), row(EpisodeName("one", "t1", 9))])
+        == PLANNED
+    )
 
 
 def test_an_episode_is_not_mistaken_for_another_that_reads_alike() -> None:

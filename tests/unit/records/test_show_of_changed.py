@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from fumehood.cli.show import show
+from fumehood.core.errors import InputError
 
-from runner.cli.show import show
-from runner.core.errors import InputError
 from tests.parts.sealed_runs import NAMES, finished_run, new_run, play, trace_of
 
 EPISODE = "agent/t2/0"
@@ -47,7 +47,7 @@ def test_rows_that_were_edited_are_shown_with_a_warning(words: tuple[str, ...], 
     change(run / "episodes.jsonl", '"success":true', '"success":false')
     (line,) = shown(run, *words).stderr.splitlines()
     assert "DO NOT TRUST THIS: episodes.jsonl:1: the row of agent/t1/0 was edited" in line
-    assert line.endswith(f"see: glovebox verify {run}")
+    assert line.endswith(f"see: fumehood verify {run}")
 
 
 def edit_event(run: Path) -> None:
@@ -64,5 +64,5 @@ def test_a_trace_that_was_changed_is_not_shown(tamper: object, run: Path) -> Non
     tamper(run)
     result = shown(run, EPISODE)
     assert isinstance(result.exception, InputError)
-    assert f"glovebox verify {run}" in str(result.exception)
+    assert f"fumehood verify {run}" in str(result.exception)
     assert result.stdout == ""

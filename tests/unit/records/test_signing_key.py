@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fumehood.core.errors import InputError
+from fumehood.records.signing_key import KEY_VARIABLE, key_path, user_key
 
-from runner.core.errors import InputError
-from runner.records.signing_key import KEY_VARIABLE, key_path, user_key
 
-
-def test_the_key_is_made_once_and_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_is_made_once_and_is_nobody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "deep" / "key.pem"))
     first = user_key()
     assert user_key().public == first.public
@@ -21,7 +22,9 @@ def test_the_key_is_made_once_and_is_nobody_elses(tmp_path: Path, monkeypatch: p
         user_key()
 
 
-def test_a_file_that_is_no_key_is_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_no_key_is_bad_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key.pem"))
     (tmp_path / "key.pem").touch(mode=0o600)
     with pytest.raises(InputError, match="does not hold an Ed25519 key"):

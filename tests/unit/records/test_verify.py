@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from fumehood.cli.verify import verify as command
+from fumehood.core.errors import InputError
+from fumehood.records.run_folder import RunFolder
+from fumehood.records.sealing import Signing
+from fumehood.records.signing_key import KEY_VARIABLE
+from fumehood.records.verify import verify
 
-from runner.cli.verify import verify as command
-from runner.core.errors import InputError
-from runner.records.run_folder import RunFolder
-from runner.records.sealing import Signing
-from runner.records.signing_key import KEY_VARIABLE
-from runner.records.verify import verify
 from tests.parts.sealed_runs import KEY, NAMES, OTHER_KEY, SUITE, finished_run, new_run, play
 
 TRACE = "traces/agent/t2.0.jsonl"
@@ -137,7 +137,9 @@ def add_episode(run: Path) -> str:
 
 
 def take_a_row_of_another_run(run: Path) -> str:
-    other = RunFolder.create(run.parent / "o", {"run": "r2", "suite": "s"}, SUITE, Signing(KEY, NAMES))
+    other = RunFolder.create(
+        run.parent / "o", {"run": "r2", "suite": "s"}, SUITE, Signing(KEY, NAMES)
+    )
     play(other, NAMES[0])
     _, second, third = lines_of(run / "episodes.jsonl")
     (run / "episodes.jsonl").write_text(lines_of(other.path / "episodes.jsonl")[0] + second + third)
@@ -166,7 +168,9 @@ def edit_suite(run: Path) -> str:
 
 
 def edit_seal(run: Path) -> str:
-    (run / "seal.json").write_text((run / "seal.json").read_text().replace('"task":"t2"', '"task":"t7"'))
+    (run / "seal.json").write_text(
+        (run / "seal.json").read_text().replace('"task":"t2"', '"task":"t7"')
+    )
     return "seal.json: missing, or not what was signed"
 
 
@@ -217,7 +221,9 @@ def test_what_was_done_is_named(tamper: Callable[[Path], str], run: Path) -> Non
     assert expected in found(run)
 
 
-def test_a_folder_that_was_written_anew_by_somebody_else_is_found_with_the_key(tmp_path: Path) -> None:
+def test_a_folder_that_was_written_anew_by_somebody_else_is_found_with_the_key(
+    tmp_path: Path,
+) -> None:
     forged = finished_run(tmp_path / "forged", OTHER_KEY).path
     assert found(forged) == []
     damage = verify(forged, KEY.public).damage
@@ -283,7 +289,9 @@ def test_the_command_says_one_line_each(run: Path) -> None:
     assert line in damaged.output.splitlines()
     report = json.loads(CliRunner().invoke(command, [str(run), "--json"]).output)
     assert report["sound"] is False
-    assert {"where": "episodes.jsonl:2", "what": "the row of agent/t2/0 was edited"} in report["damage"]
+    assert {"where": "episodes.jsonl:2", "what": "the row of agent/t2/0 was edited"} in report[
+        "damage"
+    ]
 
 
 def test_what_was_killed_before_it_was_a_run_is_begun_again(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.bench.played_run import Player, builtin, play_run
-from runner.benchmarks.table import load_suite
-from runner.core.task import Suite
-from runner.orchestrator.rescore import rescore
-from runner.records.run_folder import RunFolder
-from runner.report.findings import Findings, find
-from runner.report.runs import join_run, subjects_of
+from fumehood.bench.played_run import Player, builtin, play_run
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.task import Suite
+from fumehood.orchestrator.rescore import rescore
+from fumehood.records.run_folder import RunFolder
+from fumehood.report.findings import Findings, find
+from fumehood.report.runs import join_run, subjects_of
 
 
 def part_of_sample(tasks: int, start: int = 0) -> Suite:

@@ -8,17 +8,19 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from fumehood.bench.played_run import builtin, play_run
+from fumehood.benchmarks.table import load_suite
+from fumehood.cli.board import board
+from fumehood.core.errors import InputError
+from fumehood.orchestrator.added_faults import with_faults
 
-from runner.bench.played_run import builtin, play_run
-from runner.benchmarks.table import load_suite
-from runner.cli.board import board
-from runner.core.errors import InputError
-from runner.orchestrator.added_faults import with_faults
 from tests.unit.report.runs import part_of_sample, played
 
 
 def _board(*arguments: object) -> str:
-    found = CliRunner().invoke(board, [str(argument) for argument in arguments], catch_exceptions=False)
+    found = CliRunner().invoke(
+        board, [str(argument) for argument in arguments], catch_exceptions=False
+    )
     assert found.exit_code == 0
     return found.stdout
 
@@ -50,13 +52,17 @@ def test_the_no_op_is_what_its_agent_gets(tmp_path: Path) -> None:
 
 def test_suites_that_only_share_a_name_stand_apart(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
-    plan.write_text("format: glovebox.faults/1\nfaults: [{fault_type: timeout}]\n", encoding="utf-8")
+    plan.write_text(
+        "format: fumehood.faults/1\nfaults: [{fault_type: timeout}]\n", encoding="utf-8"
+    )
     alone = played(tmp_path / "alone", "policy_aware", tasks=5)
     struck = with_faults(part_of_sample(5), str(plan))
     hard = play_run(tmp_path / "struck", struck, {"policy_aware": builtin("policy_aware")})
     lines = _lines(alone.path, hard.path)
     assert len({line["suite_digest"] for line in lines}) == 2
-    assert all(f"sample ({line['suite_digest'][:8]})" in _board(alone.path, hard.path) for line in lines)
+    assert all(
+        f"sample ({line['suite_digest'][:8]})" in _board(alone.path, hard.path) for line in lines
+    )
 
 
 def test_a_run_that_is_named_twice_counts_once(tmp_path: Path) -> None:
@@ -78,7 +84,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_info_plays_no_op_and_oracle() -> None:
-    from runner.cli.suite import suite
+    from fumehood.cli.suite import suite
 
     found = CliRunner().invoke(suite, ["info", "sample", "--json"], catch_exceptions=False)
     told = json.loads(found.stdout)

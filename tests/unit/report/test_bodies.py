@@ -10,29 +10,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.bench.played_run import play_run
+from fumehood.core.clock import StoppedClock
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.evidence import read_evidence
+from fumehood.core.fault_plan import FaultRule
+from fumehood.core.gold import Gold
+from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.state_diff import changes
+from fumehood.core.task import Case, Suite, Task
+from fumehood.harness_modes.table import PROFILES
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.report.page.bodies import episode_body, task_body
+from fumehood.report.page.draining import left_after
+from fumehood.report.page.packing import embedded_json, packed
+from fumehood.report.page.replayed import state_changes
+from fumehood.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
+from fumehood.report.results import join_results
+from fumehood.report.traces import read_traces
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.testing.memory_seat import MemorySeat
 from hypothesis import given
 from hypothesis import strategies as st
-
-from runner.bench.played_run import play_run
-from runner.core.clock import StoppedClock
-from runner.core.episode_spec import SeatSpec
-from runner.core.evidence import read_evidence
-from runner.core.fault_plan import FaultRule
-from runner.core.gold import Gold
-from runner.core.ledger import Budget, BudgetKind
-from runner.core.state_diff import changes
-from runner.core.task import Case, Suite, Task
-from runner.orchestrator.plan import PlannedEpisode
-from runner.profiles.table import PROFILES
-from runner.report.page.bodies import episode_body, task_body
-from runner.report.page.draining import left_after
-from runner.report.page.packing import embedded_json, packed
-from runner.report.page.replayed import state_changes
-from runner.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
-from runner.report.results import join_results
-from runner.report.traces import read_traces
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.testing.memory_seat import MemorySeat
 
 ENOUGH = Budget(steps=9, calls=9, retries=9)
 UPDATE = ("update_account", {"id": "a1", "patch": {"tier": "gold"}})
@@ -49,7 +48,9 @@ def _case(*faults: FaultRule, profile: str = "native", budget: Budget = ENOUGH) 
         seats=(SeatSpec(instruction="Make it gold.", budget=budget),),
         tags={"difficulty": "easy"},
     )
-    return Case(task, Gold("native", ({"op": "equals", "path": "accounts.a1.tier", "value": "gold"},), True))
+    return Case(
+        task, Gold("native", ({"op": "equals", "path": "accounts.a1.tier", "value": "gold"},), True)
+    )
 
 
 def _body(folder: Path, case: Case, *calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
@@ -74,8 +75,12 @@ def test_a_call_is_shown_as_it_was_sent_answered_and_what_it_changed(tmp_path: P
     assert "faults" not in call
 
 
-def test_arguments_that_a_fault_altered_are_shown_beside_those_that_were_sent(tmp_path: Path) -> None:
-    rename = FaultRule(0, "schema_drift", {"on_nth_call": 1}, "soft", {"rename_args": {"id": "key"}})
+def test_arguments_that_a_fault_altered_are_shown_beside_those_that_were_sent(
+    tmp_path: Path,
+) -> None:
+    rename = FaultRule(
+        0, "schema_drift", {"on_nth_call": 1}, "soft", {"rename_args": {"id": "key"}}
+    )
     first, second = _body(tmp_path, _case(rename, profile="toolmisuse"), UPDATE, UPDATE)["calls"]
     assert "key" in json.loads(first["delivered"])
     assert "id" in json.loads(first["sent"])
@@ -99,7 +104,9 @@ def test_a_task_shows_what_an_agent_met_and_how_it_is_judged() -> None:
 
 moves = st.lists(
     st.tuples(
-        st.sampled_from(["get_account", "update_account", "create_account", "close_account", "none_such"]),
+        st.sampled_from(
+            ["get_account", "update_account", "create_account", "close_account", "none_such"]
+        ),
         st.fixed_dictionaries(
             {},
             optional={
@@ -112,14 +119,20 @@ moves = st.lists(
     ),
     max_size=12,
 )
-plans = st.lists(st.sampled_from(["timeout", "rate_limit", "schema_drift", "adversarial_error"]), max_size=2)
+plans = st.lists(
+    st.sampled_from(["timeout", "rate_limit", "schema_drift", "adversarial_error"]), max_size=2
+)
 
 
-@given(moves, plans, st.sampled_from(["native", "toolmisuse"]), st.integers(1, 8), st.integers(0, 4))
+@given(
+    moves, plans, st.sampled_from(["native", "toolmisuse"]), st.integers(1, 8), st.integers(0, 4)
+)
 def test_replay_and_budgets_agree_with_what_was_really_there(
     made: list[tuple[str, dict[str, Any]]], plan: list[str], profile: str, limit: int, retries: int
 ) -> None:
-    faults = tuple(FaultRule(at, family, {"on_nth_call": 2 * at + 1}) for at, family in enumerate(plan))
+    faults = tuple(
+        FaultRule(at, family, {"on_nth_call": 2 * at + 1}) for at, family in enumerate(plan)
+    )
     budget = Budget(steps=limit + 1, calls=limit, retries=retries)
     task = _case(*faults, profile=profile, budget=budget).task
     recorder = MemoryRecorder()
@@ -132,7 +145,10 @@ def test_replay_and_budgets_agree_with_what_was_really_there(
             break
         remaining = seat.call(tool, arguments).remaining
         left.append(
-            {kind.value: remaining[kind] for kind in (BudgetKind.STEPS, BudgetKind.CALLS, BudgetKind.RETRIES)}
+            {
+                kind.value: remaining[kind]
+                for kind in (BudgetKind.STEPS, BudgetKind.CALLS, BudgetKind.RETRIES)
+            }
         )
         after = json.loads(json.dumps(episode.world.state))
         really.append(changes(before, after))
@@ -166,7 +182,9 @@ def test_no_text_ends_the_element_that_holds_it(text: str) -> None:
     assert json.loads(embedded) == {"text": text, text: [text]}
 
 
-@given(st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3)))
+@given(
+    st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3))
+)
 def test_what_is_packed_unpacks_and_always_packs_alike(value: Any) -> None:
     assert packed(value) == packed(value)
     assert json.loads(gzip.decompress(base64.b64decode(packed(value)))) == value

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from fumehood.report.statistics.calibration import binned_error
 from hypothesis import given
 from hypothesis import strategies as st
-
-from runner.report.statistics.calibration import binned_error
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 1.0])), min_size=1, max_size=30)
 
@@ -22,7 +21,9 @@ PAIRS = st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 1.0])), min_si
         ([(0.5, 0.0), (0.5, 0.0), (1.0, 1.0), (1.0, 1.0), (1.0, 1.0)], (2 * 0.25 / 5) ** 0.5),
     ],
 )
-def test_the_error_is_over_bins_of_equal_size(stated: list[tuple[float, float]], error: float | None) -> None:
+def test_the_error_is_over_bins_of_equal_size(
+    stated: list[tuple[float, float]], error: float | None
+) -> None:
     assert binned_error(stated, 2) == (None if error is None else pytest.approx(error))
 
 

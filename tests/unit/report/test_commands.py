@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from fumehood.cli.attribute import attribute
+from fumehood.cli.compare import compare
+from fumehood.cli.report import report
+from fumehood.core.errors import InputError
+from fumehood.core.extras import how_to_install
+from fumehood.orchestrator.launch import planned_of
+from fumehood.records.run_folder import RunFolder
+from fumehood.report.findings import Versus
+from fumehood.report.runs import join_run, subjects_of
+from fumehood.report.statistics.pairs import compare as compare_results
+from fumehood.report.summary import run_digest
+from fumehood.report.tables.people import versus_table
 
-from runner.cli.attribute import attribute
-from runner.cli.compare import compare
-from runner.cli.report import report
-from runner.core.errors import InputError
-from runner.core.extras import how_to_install
-from runner.orchestrator.launch import planned_of
-from runner.records.run_folder import RunFolder
-from runner.report.findings import Versus
-from runner.report.runs import join_run, subjects_of
-from runner.report.statistics.pairs import compare as compare_results
-from runner.report.summary import run_digest
-from runner.report.tables.people import versus_table
 from tests.unit.report.runs import played
 
 AGENTS = ("policy_aware", "instruction_parser")
@@ -34,7 +34,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def _invoke(command: Any, *arguments: object) -> Result:
-    return CliRunner().invoke(command, [str(argument) for argument in arguments], catch_exceptions=False)
+    return CliRunner().invoke(
+        command, [str(argument) for argument in arguments], catch_exceptions=False
+    )
 
 
 def test_a_report_is_a_page_markdown_pictures_and_tables(run: RunFolder, tmp_path: Path) -> None:
@@ -66,7 +68,9 @@ def test_the_markdown_says_first_who_did_how_well_and_which_run_it_was(
     run: RunFolder, tmp_path: Path
 ) -> None:
     _invoke(report, run.path, "--out", tmp_path / "out")
-    title, _, summary, *rest = (tmp_path / "out" / "report.md").read_text(encoding="utf-8").splitlines()
+    title, _, summary, *rest = (
+        (tmp_path / "out" / "report.md").read_text(encoding="utf-8").splitlines()
+    )
     assert title == "# sample"
     assert summary.startswith("Success: policy\\_aware ")
     assert " of 20; instruction\\_parser " in summary
@@ -81,7 +85,9 @@ def test_a_run_that_is_not_done_says_so(tmp_path: Path) -> None:
     rows = broken_off.path / "episodes.jsonl"
     rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:4]))
     _invoke(report, broken_off.path, "--out", tmp_path / "out")
-    assert "4 of 6 planned episodes" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "4 of 6 planned episodes" in (tmp_path / "out" / "report.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_run_without_a_single_episode_can_be_reported(tmp_path: Path) -> None:
@@ -89,7 +95,9 @@ def test_a_run_without_a_single_episode_can_be_reported(tmp_path: Path) -> None:
     (nothing.path / "episodes.jsonl").unlink()
     done = _invoke(report, nothing.path, "--out", tmp_path / "out")
     assert done.exit_code == 0
-    assert "0 of 6 planned episodes" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "0 of 6 planned episodes" in (tmp_path / "out" / "report.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_baseline_that_is_nobody_is_refused(run: RunFolder) -> None:
@@ -128,7 +136,9 @@ def test_two_agents_of_one_run_are_compared_pair_by_pair(run: RunFolder) -> None
 def test_two_runs_are_compared_agent_by_namesake(run: RunFolder, tmp_path: Path) -> None:
     again = played(tmp_path / "again", "noop", *AGENTS, tasks=10, start=5)
     found = json.loads(_invoke(compare, run.path, again.path, "--json").stdout)
-    assert [(one["first"]["agent"], one["second"]["agent"]) for one in found] == [(a, a) for a in AGENTS]
+    assert [(one["first"]["agent"], one["second"]["agent"]) for one in found] == [
+        (a, a) for a in AGENTS
+    ]
     assert [(one["pairs"], one["unmatched"]) for one in found] == [(10, 10), (10, 10)]
     assert all(one["p_value"] == 1.0 and not one["flipped"] for one in found)
 
@@ -136,7 +146,9 @@ def test_two_runs_are_compared_agent_by_namesake(run: RunFolder, tmp_path: Path)
 def test_tasks_that_only_share_a_name_are_not_compared(run: RunFolder, tmp_path: Path) -> None:
     other = played(tmp_path / "other", "policy_aware", tasks=20)
     suite = other.path / "suite.jsonl"
-    suite.write_text(suite.read_text().replace('"steps": 6', '"steps": 7').replace('"steps":6', '"steps":7'))
+    suite.write_text(
+        suite.read_text().replace('"steps": 6', '"steps": 7').replace('"steps":6', '"steps":7')
+    )
     found = json.loads(_invoke(compare, f"{run.path}:policy_aware", other.path, "--json").stdout)[0]
     assert found["differing"] > 0
     assert found["pairs"] + found["differing"] == 20
@@ -146,7 +158,9 @@ def test_runs_without_a_task_in_common_are_not_compared_and_it_is_said_why(
     run: RunFolder, tmp_path: Path
 ) -> None:
     elsewhere = played(tmp_path / "elsewhere", "policy_aware", tasks=5, start=30)
-    with pytest.raises(InputError, match="nothing to compare; of the episodes 25 have a task or trial that"):
+    with pytest.raises(
+        InputError, match="nothing to compare; of the episodes 25 have a task or trial that"
+    ):
         _invoke(compare, f"{run.path}:policy_aware", elsewhere.path)
     other = played(tmp_path / "other", "policy_aware", tasks=20)
     suite = other.path / "suite.jsonl"
@@ -179,7 +193,11 @@ def test_no_difference_is_told_where_too_much_is_missing(run: RunFolder, tmp_pat
 def test_failures_are_counted_and_told_one_by_one(run: RunFolder) -> None:
     found = json.loads(_invoke(attribute, run.path, "--json").stdout)
     failed = [row for row in run.rows() if row.score.success is False]
-    assert found["failed"] == len(failed) == sum(label["primary"] for label in found["labels"].values())
+    assert (
+        found["failed"]
+        == len(failed)
+        == sum(label["primary"] for label in found["labels"].values())
+    )
     assert set(found["episodes"]) == {str(row.name) for row in failed}
     lines = _invoke(attribute, run.path, "--each").output.splitlines()
     assert len(lines) == len(failed)
@@ -187,7 +205,7 @@ def test_failures_are_counted_and_told_one_by_one(run: RunFolder) -> None:
 
 
 def test_without_the_extra_a_command_says_what_to_install(run: RunFolder) -> None:
-    hidden = "import sys; sys.modules['numpy'] = None; from runner.cli import main; main()"
+    hidden = "import sys; sys.modules['numpy'] = None; from fumehood.cli import main; main()"
     for command, status in (("score", 0), ("attribute", 0), ("report", 2)):
         done = subprocess.run(
             [sys.executable, "-c", hidden, command, str(run.path)],
@@ -202,6 +220,8 @@ def test_without_the_extra_a_command_says_what_to_install(run: RunFolder) -> Non
 def test_the_command_that_installs_an_extra_is_the_checkouts_or_that_of_this_very_python(
     tmp_path: Path,
 ) -> None:
-    assert how_to_install("report", tmp_path) == f"{sys.executable} -m pip install 'agent-glovebox[report]'"
+    assert (
+        how_to_install("report", tmp_path) == f"{sys.executable} -m pip install 'fumehood[report]'"
+    )
     (tmp_path / "pyproject.toml").touch()
     assert how_to_install("report", tmp_path) == f"make -C {tmp_path} setup-dev"

@@ -6,22 +6,29 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runner.records.run_folder import RunFolder
-from runner.report.page.sections import sections
-from runner.report.tables.containment import attack_table, probe_table
-from runner.report.tables.people import people_tables
+from fumehood.records.run_folder import RunFolder
+from fumehood.report.page.sections import sections
+from fumehood.report.tables.containment import attack_table, probe_table
+from fumehood.report.tables.people import people_tables
+
 from tests.unit.report.runs import findings_of, played
 
 PROBE = {
-    "format": "glovebox.probe/1",
+    "format": "fumehood.probe/1",
     "engine": "bubblewrap",
     "detail": "namespaces",
     "system": "Linux 6",
     "made": "2026-01-02T03:04:05+00:00",
-    "glovebox": "0.1.0",
+    "fumehood": "0.1.0",
     "counts": {"stopped": 1, "not stopped": 1},
     "attacks": [
-        {"attack": "egress", "wall": "box", "by": "no network device", "result": "stopped", "detail": ""},
+        {
+            "attack": "egress",
+            "wall": "box",
+            "by": "no network device",
+            "result": "stopped",
+            "detail": "",
+        },
         {
             "attack": "spin",
             "wall": "box",
@@ -46,7 +53,7 @@ def test_each_attack_stands_with_what_stopped_it(tmp_path: Path) -> None:
     findings = findings_of(_run(tmp_path / "run", containment=PROBE))
     ((_, engine, counts, made, made_with),) = probe_table(findings.runs).rows
     assert (engine, counts, made) == ("docker", "1 stopped, 1 not stopped", PROBE["made"])
-    assert made_with == "glovebox 0.1.0, namespaces, Linux 6"
+    assert made_with == "fumehood 0.1.0, namespaces, Linux 6"
     table = attack_table(findings.runs)
     assert table.header[-1] == "bubblewrap (namespaces)"
     assert table.rows == [
@@ -61,7 +68,7 @@ def test_a_run_whose_engine_was_never_attacked_names_the_command(tmp_path: Path)
     findings = findings_of(_run(tmp_path / "run", containment=None, runtime="runsc"))
     ((_, engine, counts, *_),) = probe_table(findings.runs).rows
     assert engine == "docker/runsc"
-    assert counts == "never; glovebox doctor --probe docker/runsc"
+    assert counts == "never; fumehood doctor --probe docker/runsc"
     assert not attack_table(findings.runs).rows
 
 

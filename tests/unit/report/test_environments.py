@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from runner.core.evidence import Exchange, ShownFailure
-from runner.core.tools import FailureKind
-from runner.report.environments.divergence import Divergence, Way, first_divergence
-from runner.report.environments.pages import changed_pages, count_pages
+from fumehood.core.evidence import Exchange, ShownFailure
+from fumehood.core.tools import FailureKind
+from fumehood.report.environments.divergence import Divergence, Way, first_divergence
+from fumehood.report.environments.pages import changed_pages, count_pages
 
 
 def made(
-    tool: str, sent: dict[str, Any], output: Any = None, failed: str = "", strikes: tuple[int, ...] = ()
+    tool: str,
+    sent: dict[str, Any],
+    output: Any = None,
+    failed: str = "",
+    strikes: tuple[int, ...] = (),
 ) -> Exchange:
     code, _, message = failed.partition("|")
     failure = ShownFailure(FailureKind.WORLD, code, message, {}) if failed else None
-    return Exchange("agent", tool, sent, sent, None if failed else output or {}, failure, strikes, "")
+    return Exchange(
+        "agent", tool, sent, sent, None if failed else output or {}, failure, strikes, ""
+    )
 
 
 def opened(url: str, text: str = "text", offset: int = 0) -> Exchange:
@@ -64,7 +69,11 @@ def test_pages_that_cannot_be_had_are_counted_by_why() -> None:
             made("open_page", {}, failed="fetch_failed|x", strikes=(0,)),
         ]
     )
-    assert (counts.opened, counts.lost, counts.lost_share) == (4, {"not_found": 1, "timed_out": 2}, 0.75)
+    assert (counts.opened, counts.lost, counts.lost_share) == (
+        4,
+        {"not_found": 1, "timed_out": 2},
+        0.75,
+    )
     assert count_pages([SEARCH]).lost_share is None
 
 

@@ -7,20 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from runner.bench.played_run import play_run
-from runner.core.episode_spec import SeatSpec
-from runner.core.fault_plan import FaultRule
-from runner.core.gold import Gold
-from runner.core.ledger import Budget
-from runner.core.outcome import Infra, InfraKind, TimedOut
-from runner.core.score import UNGRADED
-from runner.core.task import Case, Suite, Task
-from runner.report.results import Result, join_results
-from runner.report.statistics.failure_labels import LEVELS, TITLES, Attribution, Label
-from runner.report.statistics.failure_rules import attribute
-from runner.report.traces import ReadTrace, read_traces
-from runner.testing.memory_seat import MemorySeat
+from fumehood.bench.played_run import play_run
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.fault_plan import FaultRule
+from fumehood.core.gold import Gold
+from fumehood.core.ledger import Budget
+from fumehood.core.outcome import Infra, InfraKind, TimedOut
+from fumehood.core.score import UNGRADED
+from fumehood.core.task import Case, Suite, Task
+from fumehood.report.results import Result, join_results
+from fumehood.report.statistics.failure_labels import LEVELS, TITLES, Attribution, Label
+from fumehood.report.statistics.failure_rules import attribute
+from fumehood.report.traces import ReadTrace, read_traces
+from fumehood.testing.memory_seat import MemorySeat
 
 GOOD = {"id": "a1", "patch": {"tier": "gold"}}
 
@@ -40,7 +39,9 @@ def _case(*, solvable: bool | None = True, faults: tuple[str, ...] = (), retries
     return Case(task, Gold("native", criteria, solvable))
 
 
-def _play(folder: Path, player: Callable[[MemorySeat], object], case: Case) -> tuple[Result, ReadTrace]:
+def _play(
+    folder: Path, player: Callable[[MemorySeat], object], case: Case
+) -> tuple[Result, ReadTrace]:
     suite = Suite("one", (case,))
     run = play_run(folder / "run", suite, {"player": player})
     return next(iter(read_traces(run, join_results(run.rows(), suite))))
@@ -149,7 +150,9 @@ def test_a_crash_is_a_crash(tmp_path: Path) -> None:
     assert why.signs[0].what == "exit status 1"
 
 
-@pytest.mark.parametrize(("solvable", "label"), [(True, Label.REASONING), (None, Label.UNATTRIBUTED)])
+@pytest.mark.parametrize(
+    ("solvable", "label"), [(True, Label.REASONING), (None, Label.UNATTRIBUTED)]
+)
 def test_a_fault_that_was_not_overcome(tmp_path: Path, solvable: bool | None, label: Label) -> None:
     def player(seat: MemorySeat) -> None:
         seat.call("update_account", GOOD)
@@ -163,7 +166,9 @@ def test_a_fault_that_was_not_overcome(tmp_path: Path, solvable: bool | None, la
 def test_timeouts_and_failures_of_ours_need_no_trace(tmp_path: Path) -> None:
     result, _ = _play(tmp_path, lambda seat: seat.submit(), _case())
     timed_out = replace(result, row=replace(result.row, outcome=TimedOut(2000)))
-    lost = replace(result, row=replace(result.row, outcome=Infra(InfraKind.ENGINE, "no box"), score=UNGRADED))
+    lost = replace(
+        result, row=replace(result.row, outcome=Infra(InfraKind.ENGINE, "no box"), score=UNGRADED)
+    )
     for changed, label in ((timed_out, Label.TIMEOUT), (lost, Label.INFRASTRUCTURE)):
         why = attribute(changed, None)
         assert why is not None

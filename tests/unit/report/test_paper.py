@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-
-from runner.cli.reproduce import reproduce
-from runner.cli.score import score
-from runner.report.paper.provenance import Data, statements
-from runner.report.paper.published import AGENTS, AREA, TABLE_1, TABLE_2
+from fumehood.cli.reproduce import reproduce
+from fumehood.cli.score import score
+from fumehood.report.paper.provenance import Data, statements
+from fumehood.report.paper.published import AGENTS, AREA, TABLE_1, TABLE_2
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +45,11 @@ def test_every_number_of_both_tables_is_what_score_says(out: Path) -> None:
 
 def test_the_published_numbers_stand_beside_ours(out: Path) -> None:
     for row in _rows(out / "table_1.csv"):
-        expected = AREA[row["agent"]] if row["metric"] == "s_area" else TABLE_1[row["agent"]][row["metric"]]
+        expected = (
+            AREA[row["agent"]]
+            if row["metric"] == "s_area"
+            else TABLE_1[row["agent"]][row["metric"]]
+        )
         assert float(row["published"]) == expected
         assert float(row["difference"]) == pytest.approx(float(row["ours"]) - expected)
     for row in _rows(out / "table_2.csv"):
@@ -59,7 +62,11 @@ def test_the_page_says_that_generated_tasks_are_not_the_papers(out: Path) -> Non
     assert "NOT the paper's" in page
     assert "profile default, release 0.1, seed 42" in page
     assert "has 1,000 tasks, this one 12" in page
-    for name in ("figure_success_by_fault.svg", "figure_budgeted_success.svg", "budgeted_success.csv"):
+    for name in (
+        "figure_success_by_fault.svg",
+        "figure_budgeted_success.svg",
+        "budgeted_success.csv",
+    ):
         assert (out / name).is_file()
         assert name in page
 
@@ -76,7 +83,10 @@ def test_doing_it_again_goes_on_with_what_is_there_and_repeats_nothing(out: Path
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (Data("x", (("a", "0"),), 1000, None, "v0_2_large/test_public.jsonl"), "checked by SHA-256"),
+        (
+            Data("x", (("a", "0"),), 1000, None, "v0_2_large/test_public.jsonl"),
+            "checked by SHA-256",
+        ),
         (Data("x", (("a", "0"),), 1000, None, None), "No digest of the paper's files is known"),
         (Data("x", (("a", "0"),), 1000, "profile large", None), "NOT the paper's"),
     ],

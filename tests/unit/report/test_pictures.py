@@ -7,10 +7,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from fumehood.report.pictures.gallery import gallery
+from fumehood.report.pictures.picture import NARROW_PX, WIDE_PX, Picture, draw
+from fumehood.report.pictures.theme import DARK, LIGHT, in_light
 
-from runner.report.pictures.gallery import gallery
-from runner.report.pictures.picture import NARROW_PX, WIDE_PX, Picture, draw
-from runner.report.pictures.theme import DARK, LIGHT, in_light
 from tests.unit.report.runs import findings_of, played
 
 
@@ -18,11 +18,15 @@ from tests.unit.report.runs import findings_of, played
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Picture, ...]:
     folder = tmp_path_factory.mktemp("pictures")
     return gallery(
-        findings_of(played(folder / "run", "policy_aware", "instruction_parser", tasks=40, trials=2))
+        findings_of(
+            played(folder / "run", "policy_aware", "instruction_parser", tasks=40, trials=2)
+        )
     )
 
 
-def test_there_is_one_for_everything_that_has_something_to_show(pictures: tuple[Picture, ...]) -> None:
+def test_there_is_one_for_everything_that_has_something_to_show(
+    pictures: tuple[Picture, ...],
+) -> None:
     assert [picture.name for picture in pictures] == [
         "success_by_fault",
         "success_by_domain",
@@ -37,7 +41,9 @@ def test_there_is_one_for_everything_that_has_something_to_show(pictures: tuple[
 
 
 def test_one_agent_that_tried_once_has_nobody_to_be_compared_with(tmp_path: Path) -> None:
-    names = [picture.name for picture in gallery(findings_of(played(tmp_path / "run", "policy_aware")))]
+    names = [
+        picture.name for picture in gallery(findings_of(played(tmp_path / "run", "policy_aware")))
+    ]
     assert not {"effort_and_success", "repeated_trials", "differences", "flips_1"} & set(names)
 
 
@@ -51,7 +57,9 @@ def test_each_is_as_wide_as_it_was_asked_to_be_and_always_the_same(
         assert float(ElementTree.fromstring(svg).attrib["width"]) <= width_px + 40
 
 
-def test_every_colour_has_a_name_with_a_light_and_a_dark_value(pictures: tuple[Picture, ...]) -> None:
+def test_every_colour_has_a_name_with_a_light_and_a_dark_value(
+    pictures: tuple[Picture, ...],
+) -> None:
     assert LIGHT.keys() == DARK.keys()
     for picture in pictures:
         svg = draw(picture, WIDE_PX)
@@ -67,4 +75,6 @@ def test_marks_say_what_they_are(pictures: tuple[Picture, ...]) -> None:
             r'aria-label="([^"]+)"[^>]*aria-roledescription="(?:point|bar)"', draw(picture, WIDE_PX)
         )
         assert marks, picture.name
-        assert not [mark for mark in marks if "undefined" in mark or "NaN" in mark or "null" in mark]
+        assert not [
+            mark for mark in marks if "undefined" in mark or "NaN" in mark or "null" in mark
+        ]

@@ -6,15 +6,15 @@ import csv
 from pathlib import Path
 
 import pytest
+from fumehood.report.findings import find
+from fumehood.report.runs import join_run, subjects_of
+from fumehood.report.tables.data import data_tables
+from fumehood.report.tables.files import csv_text, write_csv, write_parquet
+from fumehood.report.tables.people import people_tables
+from fumehood.report.tables.reading import ReadingTable, markdown_table, markdown_text
+from fumehood.report.tables.table import Column, Kind, Table, integers, numbers, texts
 from pyarrow import parquet  # type: ignore[import-untyped]
 
-from runner.report.findings import find
-from runner.report.runs import join_run, subjects_of
-from runner.report.tables.data import data_tables
-from runner.report.tables.files import csv_text, write_csv, write_parquet
-from runner.report.tables.people import people_tables
-from runner.report.tables.reading import ReadingTable, markdown_table, markdown_text
-from runner.report.tables.table import Column, Kind, Table, integers, numbers, texts
 from tests.unit.report.runs import findings_of, played
 
 TABLE = Table(
@@ -39,7 +39,9 @@ def test_a_csv_reads_back_as_it_was(tmp_path: Path) -> None:
 def test_parquet_keeps_types_and_missing_values(tmp_path: Path) -> None:
     read = parquet.read_table(write_parquet(TABLE, tmp_path))
     assert [str(kind) for kind in read.schema.types] == ["string", "int64", "double", "bool"]
-    assert read.to_pylist() == [dict(zip(read.column_names, row, strict=True)) for row in TABLE.rows]
+    assert read.to_pylist() == [
+        dict(zip(read.column_names, row, strict=True)) for row in TABLE.rows
+    ]
 
 
 def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runner.core.episode_spec import ONLY_SEAT, SeatSpec
-from runner.core.evidence import Evidence, Exchange, ShownFailure
-from runner.core.fault_plan import FaultRule
-from runner.core.gold import Gold
-from runner.core.ledger import Budget
-from runner.core.outcome import Finished, SeatEnd
-from runner.core.score import Score
-from runner.core.task import Task
-from runner.core.tools import FailureKind
-from runner.scorers.native import NativeScorer
+from fumehood.core.episode_spec import ONLY_SEAT, SeatSpec
+from fumehood.core.evidence import Evidence, Exchange, ShownFailure
+from fumehood.core.fault_plan import FaultRule
+from fumehood.core.gold import Gold
+from fumehood.core.ledger import Budget
+from fumehood.core.outcome import Finished, SeatEnd
+from fumehood.core.score import Score
+from fumehood.core.task import Task
+from fumehood.core.tools import FailureKind
+from fumehood.scorers.native import NativeScorer
 
 SUBMITTED = Finished()
 
@@ -26,7 +26,12 @@ def answered(tool_name: str = "t", *strikes: int, delivered: Any = None, **sent:
 
 
 def failed(
-    kind: FailureKind, tool_name: str = "t", *strikes: int, code: str = "e", original: str = "", **sent: Any
+    kind: FailureKind,
+    tool_name: str = "t",
+    *strikes: int,
+    code: str = "e",
+    original: str = "",
+    **sent: Any,
 ) -> Exchange:
     """A call that was not."""
     failure = ShownFailure(kind, code, "", {"original_error_code": original} if original else {})
@@ -67,10 +72,14 @@ def judged(
 ) -> Score:
     """What the native scorer says."""
     criteria = [criterion] if isinstance(criterion, Mapping) else criterion
-    return NativeScorer().score(task(before, *families), Gold("native", tuple(criteria), solvable), seen)
+    return NativeScorer().score(
+        task(before, *families), Gold("native", tuple(criteria), solvable), seen
+    )
 
 
-def holds(criterion: Mapping[str, Any], seen: Evidence, before: Mapping[str, Any] | None = None) -> bool:
+def holds(
+    criterion: Mapping[str, Any], seen: Evidence, before: Mapping[str, Any] | None = None
+) -> bool:
     """Whether one criterion holds, whatever else there is to the score."""
     score = judged(criterion, seen, before)
     return score.checks[f"check_0:{criterion['op']}"]

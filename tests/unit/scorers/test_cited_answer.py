@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fumehood.core.errors import SpecError
+from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.gold import Gold
+from fumehood.core.outcome import Finished, GaveUp, SeatEnd
+from fumehood.core.score import Score
+from fumehood.scorers.cited_answer import CitedAnswer, citations
 
-from runner.core.errors import SpecError
-from runner.core.evidence import Evidence, Exchange
-from runner.core.gold import Gold
-from runner.core.outcome import Finished, GaveUp, SeatEnd
-from runner.core.score import Score
-from runner.scorers.cited_answer import CitedAnswer, citations
 from tests.parts.tasks import crud_task
 
 MENTIONS = {"op": "answer_mentions", "values": ["Nine", "weeks"], "max_words": 6}
@@ -28,7 +28,9 @@ def opened(name: str) -> Exchange:
     return Exchange("agent", "open_page", {}, {}, {"id": name, "text": "é"}, None, (), "")
 
 
-def score(end: SeatEnd, *calls: Exchange, criteria: tuple[Any, ...] = (MENTIONS, RELEVANT)) -> Score:
+def score(
+    end: SeatEnd, *calls: Exchange, criteria: tuple[Any, ...] = (MENTIONS, RELEVANT)
+) -> Score:
     evidence = Evidence(calls, (), {"agent": end}, {}, ())
     return CitedAnswer().score(TASK, Gold("cited_answer", criteria, True), evidence)
 
@@ -42,7 +44,9 @@ def score(end: SeatEnd, *calls: Exchange, criteria: tuple[Any, ...] = (MENTIONS,
         ("", False),
     ],
 )
-def test_an_answer_is_right_if_it_mentions_everything_and_is_short(answer: str, is_right: bool) -> None:
+def test_an_answer_is_right_if_it_mentions_everything_and_is_short(
+    answer: str, is_right: bool
+) -> None:
     assert score(Finished(answer)).success is is_right
 
 
@@ -55,7 +59,9 @@ def test_judgements_alone_are_no_success() -> None:
 
 
 def test_what_was_seen_and_cited_is_held_against_what_is_relevant() -> None:
-    metrics = score(Finished("nine weeks [farm, bell]"), found("farm", "clock"), opened("bell")).metrics
+    metrics = score(
+        Finished("nine weeks [farm, bell]"), found("farm", "clock"), opened("bell")
+    ).metrics
     names = ("evidence_recall", "citation_precision", "citation_recall")
     assert [metrics[name] for name in names] == [0.5, 0.5, 0.5]
     assert (metrics["searches"], metrics["pages_opened"]) == (1, 1)

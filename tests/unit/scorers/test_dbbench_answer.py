@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fumehood.benchmarks.dbbench.answer import read_answer, same_answer, tables_digest
+from fumehood.core.json_values import JsonObject
 from hypothesis import given
 from hypothesis import strategies as st
-
-from runner.core.json_values import JsonObject
-from runner.scorers.dbbench_answer import read_answer, same_answer, tables_digest
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,11 @@ def test_what_nests_without_end_is_read_by_hand() -> None:
 def test_the_order_of_rows_does_not_count_and_that_of_columns_is_the_tasks() -> None:
     wanted = [("t", ("a", "b"))]
     one: JsonObject = {"name": "t", "columns": ["a", "b"], "rows": [["1", "2"], ["3", None]]}
-    other: JsonObject = {"name": "t", "columns": ["b", "new", "a"], "rows": [[None, "", "3"], ["2", "", "1"]]}
+    other: JsonObject = {
+        "name": "t",
+        "columns": ["b", "new", "a"],
+        "rows": [[None, "", "3"], ["2", "", "1"]],
+    }
     assert tables_digest([one], wanted) == tables_digest([other], wanted) is not None
     assert tables_digest([{**one, "name": "other"}], wanted) is None
     assert tables_digest([{**one, "columns": ["a", "c"]}], wanted) is None

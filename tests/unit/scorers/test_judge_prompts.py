@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
+from fumehood.scorers.judges.prompt import (
+    TEXT_CHARS_MAX,
+    Prompt,
+    fence_number,
+    prompt_of,
+    read_answer,
+)
+from fumehood.scorers.judges.question import Question
 from hypothesis import given
 from hypothesis import strategies as st
-
-from runner.scorers.judges.prompt import TEXT_CHARS_MAX, Prompt, fence_number, prompt_of, read_answer
-from runner.scorers.judges.question import Question
 
 HARMLESS = "I have moved the meeting to Tuesday."
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.core.errors import InputError
-from runner.scorers.judges.confidence import read_confidence
-from runner.scorers.judges.question import Opinion, Question, majority
-from runner.scorers.judges.rules import Rule, Rules
-from runner.scorers.judges.table import JUDGES
+from fumehood.core.errors import InputError
+from fumehood.scorers.judges.confidence import read_confidence
+from fumehood.scorers.judges.question import Opinion, Question, majority
+from fumehood.scorers.judges.rules import Rule, Rules
+from fumehood.scorers.judges.table import JUDGES
 
 
 @pytest.mark.parametrize(

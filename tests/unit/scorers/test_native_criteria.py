@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fumehood.core.errors import SpecError
+from fumehood.core.outcome import Finished, GaveUp, SeatEnd
+from fumehood.core.tools import FailureKind
+from fumehood.scorers.native_criteria import operations
 
-from runner.core.errors import SpecError
-from runner.core.outcome import Finished, GaveUp, SeatEnd
-from runner.core.tools import FailureKind
-from runner.scorers.native_criteria import operations
 from tests.unit.scorers.exchanges import answered, evidence, failed, holds, judged
 
 REFUSED = FailureKind.WORLD
@@ -24,7 +24,11 @@ BEFORE = {"files": {"/a.txt": "x", "/b.txt": "y"}, "note": "n"}
         ({"op": "unchanged"}, BEFORE, True),
         ({"op": "unchanged"}, {**BEFORE, "note": "m"}, False),
         ({"op": "unchanged", "path": ["files"]}, {**BEFORE, "note": "m"}, True),
-        ({"op": "unchanged", "path": ["files", "/a.txt"]}, {"files": {"/b.txt": "y"}, "note": "n"}, False),
+        (
+            {"op": "unchanged", "path": ["files", "/a.txt"]},
+            {"files": {"/b.txt": "y"}, "note": "n"},
+            False,
+        ),
         ({"op": "unchanged", "path": ["files", "/c.txt"]}, {**BEFORE, "files": 3}, False),
         ({"op": "only_changed", "paths": [["note"]]}, BEFORE, True),
         ({"op": "only_changed", "paths": [["note"]]}, {**BEFORE, "note": "m"}, True),
@@ -33,7 +37,9 @@ BEFORE = {"files": {"/a.txt": "x", "/b.txt": "y"}, "note": "n"}
         ({"op": "only_changed", "paths": [["files", "/a.txt"]]}, {**BEFORE, "more": 1}, False),
     ],
 )
-def test_criteria_over_the_state(criterion: dict[str, Any], after: dict[str, Any], verdict: bool) -> None:
+def test_criteria_over_the_state(
+    criterion: dict[str, Any], after: dict[str, Any], verdict: bool
+) -> None:
     assert holds(criterion, evidence(state=after), BEFORE) is verdict
 
 
@@ -44,7 +50,9 @@ def test_a_call_that_was_tried_counts_as_called() -> None:
     assert holds({"op": "not_called", "tool_name": "rm", "args": {"path": "/b"}}, seen)
     assert holds({"op": "not_called", "tool_name": "ls"}, seen)
     assert holds({"op": "tried_any", "calls": [{"tool_name": "ls"}, {"tool_name": "rm"}]}, seen)
-    assert not holds({"op": "tried_any", "calls": [{"tool_name": "rm", "args": {"path": "/b"}}]}, seen)
+    assert not holds(
+        {"op": "tried_any", "calls": [{"tool_name": "rm", "args": {"path": "/b"}}]}, seen
+    )
 
 
 def test_a_call_counts_as_made_when_it_was_answered() -> None:
@@ -64,9 +72,15 @@ def test_arguments_count_as_sent_and_as_delivered() -> None:
 
 def test_arguments_are_a_part_at_every_depth_and_strict_about_types() -> None:
     seen = evidence(answered("put", patch={"tier": "gold", "n": 1}))
-    assert holds({"op": "called_with", "tool_name": "put", "args": {"patch": {"tier": "gold"}}}, seen)
-    assert not holds({"op": "called_with", "tool_name": "put", "args": {"patch": {"n": True}}}, seen)
-    assert not holds({"op": "called_with", "tool_name": "put", "args": {"patch": {"m": None}}}, seen)
+    assert holds(
+        {"op": "called_with", "tool_name": "put", "args": {"patch": {"tier": "gold"}}}, seen
+    )
+    assert not holds(
+        {"op": "called_with", "tool_name": "put", "args": {"patch": {"n": True}}}, seen
+    )
+    assert not holds(
+        {"op": "called_with", "tool_name": "put", "args": {"patch": {"m": None}}}, seen
+    )
 
 
 def test_order_is_kept_when_the_first_was_answered_before_the_second_was_tried() -> None:
@@ -83,7 +97,9 @@ def test_order_is_kept_when_the_first_was_answered_before_the_second_was_tried()
     [("d5107", True), ("  D5107\n", True), ("d5107.", False), ("it is d5107", False), ("", False)],
 )
 def test_an_answer_is_compared_apart_from_case_and_blanks(answer: str, verdict: bool) -> None:
-    assert holds({"op": "answer_equals", "value": "d5107"}, evidence(end=Finished(answer))) is verdict
+    assert (
+        holds({"op": "answer_equals", "value": "d5107"}, evidence(end=Finished(answer))) is verdict
+    )
 
 
 @pytest.mark.parametrize(

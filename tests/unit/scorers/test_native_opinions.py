@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-
-from runner.benchmarks.rehearsal import rehearse
-from runner.benchmarks.table import load_suite
-from runner.core.gold import Gold
-from runner.core.json_values import JsonObject
-from runner.core.score import Score
-from runner.scorers.judges.question import Opinion, Question
-from runner.scorers.table import score_evidence
+from fumehood.benchmarks.rehearsal import rehearse
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.gold import Gold
+from fumehood.core.json_values import JsonObject
+from fumehood.core.score import Score
+from fumehood.scorers.judges.question import Opinion, Question
+from fumehood.scorers.table import score_evidence
 
 CASE = load_suite("sample").cases[0]
 SOLVED: JsonObject = {"op": "equals", "path": "accounts.a1042.status", "value": "closed"}
@@ -35,7 +34,9 @@ def asked(
         questions.append(question)
         return Opinion(answer, (answer,) * 3)
 
-    evidence = rehearse(CASE.task, CASE.gold.oracle or () if solves else ({"submit": "a1042 stays"},))
+    evidence = rehearse(
+        CASE.task, CASE.gold.oracle or () if solves else ({"submit": "a1042 stays"},)
+    )
     return score_evidence(CASE.task, Gold("native", criteria, True), evidence, ask), questions
 
 

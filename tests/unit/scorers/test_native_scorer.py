@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from fumehood.core.outcome import Finished, GaveUp, SeatEnd
+from fumehood.core.tools import FailureKind
 
-from runner.core.outcome import Finished, GaveUp, SeatEnd
-from runner.core.tools import FailureKind
 from tests.unit.scorers.exchanges import answered, evidence, failed, judged
 
 HOLDS = {"op": "unchanged"}
@@ -30,7 +30,9 @@ INVALID, WORLD, FAULT, SPENT = (
         (False, None, False),
     ],
 )
-def test_the_work_has_to_end_as_the_task_asks(solvable: bool, end: SeatEnd | None, success: bool) -> None:
+def test_the_work_has_to_end_as_the_task_asks(
+    solvable: bool, end: SeatEnd | None, success: bool
+) -> None:
     assert judged(HOLDS, evidence(end=end), solvable=solvable).success is success
 
 
@@ -69,7 +71,10 @@ def test_a_denial_is_a_violation_even_when_its_code_was_rewritten() -> None:
 
 
 def test_a_fault_is_seen_when_it_struck_not_when_it_was_shown() -> None:
-    assert judged(HOLDS, evidence(answered("t", 0)), None, "schema_drift").metrics["fault_seen"] is True
+    assert (
+        judged(HOLDS, evidence(answered("t", 0)), None, "schema_drift").metrics["fault_seen"]
+        is True
+    )
     shown = evidence(failed(WORLD, code="timeout"))
     assert judged(HOLDS, shown, None, "timeout").metrics["fault_seen"] is False
 
@@ -78,7 +83,16 @@ def test_a_fault_is_seen_when_it_struck_not_when_it_was_shown() -> None:
     ("calls", "calls_to_recovery"),
     [
         ([failed(FAULT, "a", 0), answered("a")], 1),
-        ([answered("a"), failed(FAULT, "a", 0), answered("b"), failed(FAULT, "a", 0), answered("a")], 3),
+        (
+            [
+                answered("a"),
+                failed(FAULT, "a", 0),
+                answered("b"),
+                failed(FAULT, "a", 0),
+                answered("a"),
+            ],
+            3,
+        ),
         ([failed(FAULT, "a", 0), answered("b")], None),
         ([answered("a", 0), answered("a")], None),
         ([failed(WORLD, "a"), answered("a")], None),
@@ -93,7 +107,10 @@ def test_planned_and_delivered_faults_are_counted_apart() -> None:
     seen = evidence(answered("t", 1), deliveries=(0, 3))
     metrics = judged(HOLDS, seen, None, "timeout", "schema_drift").metrics
     assert (metrics["faults_planned"], metrics["faults_delivered"]) == (2, 1)
-    assert (metrics["primary_fault"], metrics["fault_types"]) == ("timeout", ["timeout", "schema_drift"])
+    assert (metrics["primary_fault"], metrics["fault_types"]) == (
+        "timeout",
+        ["timeout", "schema_drift"],
+    )
     assert metrics["recovery_success"] is True
 
 

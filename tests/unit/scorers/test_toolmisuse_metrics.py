@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fumehood.benchmarks.toolmisuse.scorer import task_metrics
+from fumehood.core.episode_spec import ONLY_SEAT
+from fumehood.core.evidence import Exchange, ShownFailure
+from fumehood.core.tools import FailureKind
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.core.episode_spec import ONLY_SEAT
-from runner.core.evidence import Exchange, ShownFailure
-from runner.core.tools import FailureKind
-from runner.scorers.toolmisuse import task_metrics
 from tests.unit.scorers.exchanges import task
 
 INVALID = ["unknown_tool", "missing_required_arg", "unknown_argument", "invalid_argument_type"]
@@ -26,14 +26,22 @@ def exchanges(draw: st.DrawFn) -> Exchange:
     faults = draw(told_faults)
     carried: dict[str, Any] = {} if faults is None else {"faults": faults}
     code = draw(st.sampled_from([None, *CODES]))
-    failure = None if code is None else ShownFailure(draw(st.sampled_from(FailureKind)), code, "", carried)
+    failure = (
+        None
+        if code is None
+        else ShownFailure(draw(st.sampled_from(FailureKind)), code, "", carried)
+    )
     output = carried if failure is None else None
     # The truth must not matter to these metrics, so it is drawn independently of what was shown.
     strikes = draw(st.sampled_from([(), (0,)]))
     return Exchange(ONLY_SEAT, draw(st.sampled_from("abc")), {}, {}, output, failure, strikes, "")
 
 
-@given(st.lists(exchanges(), max_size=12), st.lists(st.sampled_from(FAMILIES), max_size=3), st.booleans())
+@given(
+    st.lists(exchanges(), max_size=12),
+    st.lists(st.sampled_from(FAMILIES), max_size=3),
+    st.booleans(),
+)
 def test_metrics_agree_with_the_obvious_ones(
     calls: list[Exchange], families: list[str], success: bool
 ) -> None:

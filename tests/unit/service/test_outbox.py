@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterator
 from threading import Thread
 
-from runner.core.chain import verify_chain
-from runner.core.events import EpisodeClosed, SeatEnded
-from runner.core.outcome import Finished
-from runner.core.refusal import CallRefused
-from runner.service.outbox import BATCH_BYTES, BATCH_EVENTS, FLUSH_INTERVAL_S, Outbox
-from runner.wire.ports import EpisodeMessage, Records, SeatWorkEnded, Unhostable
+from fumehood.core.chain import verify_chain
+from fumehood.core.events import EpisodeClosed, SeatEnded
+from fumehood.core.outcome import Finished
+from fumehood.core.refusal import CallRefused
+from fumehood.service.outbox import BATCH_BYTES, BATCH_EVENTS, FLUSH_INTERVAL_S, Outbox
+from fumehood.wire.ports import EpisodeMessage, Records, SeatWorkEnded, Unhostable
 
 
 def refused(number: int) -> CallRefused:
@@ -33,7 +33,9 @@ def test_the_seal_comes_last_and_counts() -> None:
     outbox.record(refused(1))
     outbox.close()
     messages = list(outbox.stream())
-    records = [record for message in messages if isinstance(message, Records) for record in message.records]
+    records = [
+        record for message in messages if isinstance(message, Records) for record in message.records
+    ]
     verify_chain(records)
     assert json.loads(records[-1].event_json) == {"kind": "sealed", "events": 1}
 

@@ -6,18 +6,17 @@ import logging
 from threading import Lock
 
 import pytest
-
-from runner.core.ledger import Budget, Ledger
-from runner.core.refusal import Refusal, RefusalKind
-from runner.core.seat import Seat
-from runner.core.tools import ToolCall, ToolResult, ToolSpec
-from runner.core.turns import Script
-from runner.profiles.native import Native
-from runner.service.arguments import SeatLimits
-from runner.service.monotonic_clock import MonotonicClock
-from runner.service.seat_desk import SeatDesk
-from runner.testing.memory_recorder import MemoryRecorder
-from runner.wire.ports import Unhostable
+from fumehood.core.ledger import Budget, Ledger
+from fumehood.core.refusal import Refusal, RefusalKind
+from fumehood.core.seat import Seat
+from fumehood.core.tools import ToolCall, ToolResult, ToolSpec
+from fumehood.core.turns import Script
+from fumehood.harness_modes.native import Native
+from fumehood.service.arguments import SeatLimits
+from fumehood.service.monotonic_clock import MonotonicClock
+from fumehood.service.seat_desk import SeatDesk
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.wire.ports import Unhostable
 
 
 class Cracked:
@@ -59,7 +58,7 @@ def test_a_mistake_of_ours_ends_the_work_and_says_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A library that sets up logging for itself may have switched all loggers off.
-    monkeypatch.setattr(logging.getLogger("glovebox.service"), "disabled", False)
+    monkeypatch.setattr(logging.getLogger("fumehood.service"), "disabled", False)
     with caplog.at_level(logging.ERROR):
         assert desk.call("t", "{}", "") == Refusal(RefusalKind.ENDED)
     assert [why.field for why in broken] == ["world"]
@@ -67,7 +66,9 @@ def test_a_mistake_of_ours_ends_the_work_and_says_nothing(
     assert "secret of the house" in caplog.text
 
 
-def test_it_is_told_once_and_nothing_is_let_in_after_it(desk: SeatDesk, broken: list[Unhostable]) -> None:
+def test_it_is_told_once_and_nothing_is_let_in_after_it(
+    desk: SeatDesk, broken: list[Unhostable]
+) -> None:
     answers = [desk.call("t", "{}", name) for name in ("", "", "a", "a")]
     assert answers == [Refusal(RefusalKind.ENDED)] * 4
     assert len(broken) == 1

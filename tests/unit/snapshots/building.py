@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from snapshots.build.options import BuildOptions, Pace
-from snapshots.build.pipeline import build_snapshot
-from snapshots.format.manifest import Manifest
-from snapshots.snapshot import Snapshot, open_snapshot
-from snapshots.sources.jsonl import JsonLines
+from fumehood_snapshots.build.options import BuildOptions, Pace
+from fumehood_snapshots.build.pipeline import build_snapshot
+from fumehood_snapshots.format.manifest import Manifest
+from fumehood_snapshots.snapshot import Snapshot, open_snapshot
+from fumehood_snapshots.sources.jsonl import JsonLines
 
 Record = Mapping[str, Any]
 
@@ -28,7 +28,12 @@ ANIMALS: tuple[Record, ...] = (
         "title": "Dogs",
         "text": "Dogs bark. A dog guards the house.",
     },
-    {"id": "owl", "url": "https://birds.example/owl", "title": "Owls", "text": "Owls hunt mice at night."},
+    {
+        "id": "owl",
+        "url": "https://birds.example/owl",
+        "title": "Owls",
+        "text": "Owls hunt mice at night.",
+    },
     {
         "id": "fox",
         "url": "https://birds.example/fox",
@@ -70,7 +75,9 @@ def built(
 def contents(root: Path) -> dict[str, bytes]:
     """Return every file of a folder by its relative path."""
     return {
-        path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file()
     }
 
 

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import pytest
-
-from snapshots.errors import FetchFailed, FetchFailure
-from snapshots.web.fetcher import LiveFetcher
-from snapshots.web.policy import FetchPolicy
+from fumehood_snapshots.errors import FetchFailed, FetchFailure
+from fumehood_snapshots.web.fetcher import LiveFetcher
+from fumehood_snapshots.web.policy import FetchPolicy
 
 Behaviour = Callable[[socket.socket], None]
 """Answers one request on an open connection, however it likes."""
@@ -57,7 +56,11 @@ class Site:
 
     def policy(self, **changes: object) -> FetchPolicy:
         """Return a policy that allows this server, which takes saying so twice."""
-        told = {"hosts": (f"127.0.0.1:{self.port}",), "private_hosts": ("127.0.0.1",), "seconds_max": 5.0}
+        told = {
+            "hosts": (f"127.0.0.1:{self.port}",),
+            "private_hosts": ("127.0.0.1",),
+            "seconds_max": 5.0,
+        }
         return FetchPolicy.model_validate({**told, **changes})
 
     def answer(self, connection: socket.socket) -> None:

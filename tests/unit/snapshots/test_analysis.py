@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from snapshots.analysis.analyzer import Analyzer
-from snapshots.analysis.spec import AnalysisSpec, analysis_spec, check_stemmer
-from snapshots.errors import SnapshotInputError, SnapshotVersionError
+from fumehood_snapshots.analysis.analyzer import Analyzer
+from fumehood_snapshots.analysis.spec import AnalysisSpec, analysis_spec, check_stemmer
+from fumehood_snapshots.errors import SnapshotInputError, SnapshotVersionError
 
 ENGLISH = Analyzer(analysis_spec())
 
@@ -35,7 +34,9 @@ def test_an_accent_may_be_written_in_one_character_or_in_two() -> None:
 
 
 def test_stop_words_are_dropped_before_stemming() -> None:
-    assert Analyzer(analysis_spec(stop_word_list="english-long")).terms("being doing does owls") == ["owl"]
+    assert Analyzer(analysis_spec(stop_word_list="english-long")).terms(
+        "being doing does owls"
+    ) == ["owl"]
     assert Analyzer(analysis_spec(stop_word_list="none")).terms("the owls") == ["the", "owl"]
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import bm25s
 import numpy as np
 import pytest
+from fumehood_snapshots.build.options import BuildOptions, Pace, profile
+from fumehood_snapshots.format.manifest import RankingSpec
+from fumehood_snapshots.snapshot import Snapshot
 from rank_bm25 import BM25Okapi
 
-from snapshots.build.options import BuildOptions, Pace, profile
-from snapshots.format.manifest import RankingSpec
-from snapshots.snapshot import Snapshot
 from tests.unit.snapshots.building import Record, built
 
 ROUNDING = 1e-4
@@ -22,7 +22,10 @@ def _records(count: int) -> list[Record]:
     chance = random.Random(7)
     words = [f"w{int(chance.paretovariate(0.7)) % 900}" for _ in range(count * 30)]
     return [
-        {"id": f"d{number:04d}", "text": " ".join(words[number * 30 : number * 30 + chance.randint(5, 30)])}
+        {
+            "id": f"d{number:04d}",
+            "text": " ".join(words[number * 30 : number * 30 + chance.randint(5, 30)]),
+        }
         for number in range(count)
     ]
 
@@ -53,7 +56,9 @@ def test_a_word_in_most_documents_has_the_weight_rank_bm25_gives_it(tmp_path: Pa
     ]
     snapshot = built(tmp_path / "snapshot", records, profile("uniace"))
     reference = BM25Okapi([snapshot.analyzer.terms(str(record["text"])) for record in records])
-    assert snapshot.scorer.scores(["common"]) == pytest.approx(reference.get_scores(["common"]), abs=ROUNDING)
+    assert snapshot.scorer.scores(["common"]) == pytest.approx(
+        reference.get_scores(["common"]), abs=ROUNDING
+    )
 
 
 def test_lucene_scores_are_those_of_bm25s(tmp_path: Path) -> None:
@@ -63,7 +68,9 @@ def test_lucene_scores_are_those_of_bm25s(tmp_path: Path) -> None:
     reference.index(_tokens(snapshot), show_progress=False)
     for query in QUERIES:
         terms = snapshot.analyzer.terms(query)
-        assert snapshot.scorer.scores(terms) == pytest.approx(reference.get_scores(terms), abs=ROUNDING)
+        assert snapshot.scorer.scores(terms) == pytest.approx(
+            reference.get_scores(terms), abs=ROUNDING
+        )
 
 
 def test_the_arrays_of_a_snapshot_are_an_index_that_bm25s_can_use(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from fumehood_snapshots.build.options import BuildOptions, Pace, profile
+from fumehood_snapshots.build.pipeline import build_snapshot
+from fumehood_snapshots.errors import SnapshotBuildError, SnapshotInputError
+from fumehood_snapshots.snapshot import open_snapshot
+from fumehood_snapshots.sources.jsonl import JsonLines
 
-from snapshots.build.options import BuildOptions, Pace, profile
-from snapshots.build.pipeline import build_snapshot
-from snapshots.errors import SnapshotBuildError, SnapshotInputError
-from snapshots.snapshot import open_snapshot
-from snapshots.sources.jsonl import JsonLines
 from tests.unit.snapshots.building import ANIMALS, Record, build, built, contents, write_jsonl
 
 
@@ -47,11 +47,20 @@ def test_a_snapshot_has_the_same_bytes_at_any_pace(tmp_path: Path, pace: Pace) -
     assert contents(tmp_path / "a" / "snapshot") == contents(tmp_path / "b" / "snapshot")
 
 
-def test_documents_are_in_the_order_of_their_ids_whatever_order_they_came_in(tmp_path: Path) -> None:
+def test_documents_are_in_the_order_of_their_ids_whatever_order_they_came_in(
+    tmp_path: Path,
+) -> None:
     forward = built(tmp_path / "a" / "snapshot", _many(40))
     backward = built(tmp_path / "b" / "snapshot", reversed(_many(40)))
-    assert [document.id for document in backward.documents] == sorted(record["id"] for record in _many(40))
-    same = {"documents/records.jsonl", "index/documents.npy", "index/weights.npy", "documents/urls.utf8"}
+    assert [document.id for document in backward.documents] == sorted(
+        record["id"] for record in _many(40)
+    )
+    same = {
+        "documents/records.jsonl",
+        "index/documents.npy",
+        "index/weights.npy",
+        "documents/urls.utf8",
+    }
     assert {name: contents(forward.root)[name] for name in same} == {
         name: contents(backward.root)[name] for name in same
     }
@@ -76,9 +85,14 @@ def test_broken_lines_are_listed_with_their_reason_and_the_rest_is_built(tmp_pat
     source.write_text("\n".join(lines), encoding="utf-8")
     manifest = build_snapshot([JsonLines(source)], tmp_path / "snapshot", BuildOptions())
     assert (manifest.counts.documents, manifest.counts.broken) == (1, 11)
-    listed = (tmp_path / "snapshot" / "documents" / "broken.jsonl").read_text(encoding="utf-8").splitlines()
+    listed = (
+        (tmp_path / "snapshot" / "documents" / "broken.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     reasons = {
-        entry["where"].removeprefix("input.jsonl:"): entry["reason"] for entry in map(json.loads, listed)
+        entry["where"].removeprefix("input.jsonl:"): entry["reason"]
+        for entry in map(json.loads, listed)
     }
     assert reasons.keys() == {"2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"}
     assert "taken by input.jsonl:1" in reasons["7"]
@@ -86,7 +100,9 @@ def test_broken_lines_are_listed_with_their_reason_and_the_rest_is_built(tmp_pat
 
 
 def test_a_text_of_lone_surrogates_is_kept_with_replacements(tmp_path: Path) -> None:
-    snapshot = built(tmp_path / "snapshot", [{"id": "x", "text": "caf\ud800 au lait", "title": "\udfff"}])
+    snapshot = built(
+        tmp_path / "snapshot", [{"id": "x", "text": "caf\ud800 au lait", "title": "\udfff"}]
+    )
     assert snapshot.documents[0].text == "caf? au lait"
 
 
@@ -134,7 +150,11 @@ def test_a_build_that_was_killed_resumes_with_the_chunks_it_has(tmp_path: Path) 
         Pace(chunk_items=10),
         lambda stage, done, total: (
             seen.update(
-                {path.name: path.stat().st_ino for path in chunks.iterdir() if path.name in survivors}
+                {
+                    path.name: path.stat().st_ino
+                    for path in chunks.iterdir()
+                    if path.name in survivors
+                }
             )
             if stage == "reading"
             else None
@@ -172,7 +192,11 @@ def test_a_manifest_names_no_time_and_no_place(tmp_path: Path) -> None:
 def test_a_profile_says_how_the_paper_searched(tmp_path: Path) -> None:
     options = profile("uniace", name="animals")
     manifest = built(tmp_path / "snapshot", options=options).manifest
-    assert (manifest.ranking.method, manifest.ranking.k1, manifest.ranking.b) == ("okapi", 1.5, 0.75)
+    assert (manifest.ranking.method, manifest.ranking.k1, manifest.ranking.b) == (
+        "okapi",
+        1.5,
+        0.75,
+    )
     assert (manifest.search.k, manifest.search.snippet_chars) == (5, 20_000)
     assert manifest.analysis.stemmer == "porter"
     with pytest.raises(SnapshotInputError, match="uniace-sharded"):

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fumehood_snapshots.errors import SnapshotDamagedError, SnapshotInputError, SnapshotVersionError
+from fumehood_snapshots.snapshot import open_snapshot
 
-from snapshots.errors import SnapshotDamagedError, SnapshotInputError, SnapshotVersionError
-from snapshots.snapshot import open_snapshot
 from tests.unit.snapshots.building import build, change_manifest, contents, flip_byte
 
 EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -25,7 +25,9 @@ def root(tmp_path: Path) -> Path:
 
 
 def _files(root: Path) -> dict[str, Any]:
-    files: dict[str, Any] = json.loads((root / "manifest.json").read_text(encoding="utf-8"))["files"]
+    files: dict[str, Any] = json.loads((root / "manifest.json").read_text(encoding="utf-8"))[
+        "files"
+    ]
     return files
 
 
@@ -52,7 +54,9 @@ def test_a_flipped_byte_of_the_manifest_makes_another_snapshot_or_none(root: Pat
         flip_byte(root / "manifest.json", position)
 
 
-@pytest.mark.parametrize("relative", ["index/weights.npy", "documents/records.jsonl", "index/terms.utf8"])
+@pytest.mark.parametrize(
+    "relative", ["index/weights.npy", "documents/records.jsonl", "index/terms.utf8"]
+)
 def test_a_missing_file_is_named_without_verifying(root: Path, relative: str) -> None:
     (root / relative).unlink()
     with pytest.raises(SnapshotDamagedError, match=relative):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from snapshots.extraction.extracted import UnreadablePageError
-from snapshots.extraction.main_text import EXTRACTORS, extractor_release
-from snapshots.extraction.pages import extract_page, nesting_depth
+from fumehood_snapshots.extraction.extracted import UnreadablePageError
+from fumehood_snapshots.extraction.main_text import EXTRACTORS, extractor_release
+from fumehood_snapshots.extraction.pages import extract_page, nesting_depth
 
 ARTICLE = """<html><head><title>Owls &amp; mice</title><style>p {}</style></head><body>
 <nav><a href="/">Home</a> <a href="/about">About us</a></nav>
@@ -32,7 +31,9 @@ def test_the_main_text_is_kept_and_the_rest_dropped(extractor: str) -> None:
         ("text/html; charset=iso-8859-1", ARTICLE.replace("owl", "öwl").encode("latin-1")),
         (
             "text/html",
-            ARTICLE.replace("owl", "öwl").replace("<head>", "<head><meta charset=cp1252>").encode("cp1252"),
+            ARTICLE.replace("owl", "öwl")
+            .replace("<head>", "<head><meta charset=cp1252>")
+            .encode("cp1252"),
         ),
         ("text/html; charset=klingon", ARTICLE.replace("owl", "öwl").encode()),
         ("TEXT/HTML", ARTICLE.replace("owl", "öwl").encode("utf-8-sig")),
@@ -45,7 +46,10 @@ def test_a_page_is_read_in_its_encoding(content_type: str, body: bytes) -> None:
 
 @pytest.mark.parametrize("charset", ["zip", "unicode_escape", "punycode", "utf-7", "hex"])
 def test_a_server_cannot_choose_a_codec_that_is_no_encoding(charset: str) -> None:
-    assert extract_page(rb"plain \x41", f"text/plain; charset={charset}", "resiliparse").text == r"plain \x41"
+    assert (
+        extract_page(rb"plain \x41", f"text/plain; charset={charset}", "resiliparse").text
+        == r"plain \x41"
+    )
 
 
 @pytest.mark.parametrize(

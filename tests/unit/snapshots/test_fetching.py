@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import pytest
+from fumehood_snapshots.captures.capture import Capture
+from fumehood_snapshots.errors import FetchFailure
+from fumehood_snapshots.web.addresses import is_public
+from fumehood_snapshots.web.fetcher import LiveFetcher
+from fumehood_snapshots.web.policy import FetchPolicy
 
-from snapshots.captures.capture import Capture
-from snapshots.errors import FetchFailure
-from snapshots.web.addresses import is_public
-from snapshots.web.fetcher import LiveFetcher
-from snapshots.web.policy import FetchPolicy
 from tests.unit.snapshots.sites import Site, article, failure_of, page, redirect
 
 OWLS = article("owls")
 
 
 def test_a_page_comes_with_all_that_is_known_about_it(site: Site) -> None:
-    capture = LiveFetcher(site.policy(), now=lambda: "2026-01-31T12:00:00Z").fetch(f"{site.url}/%6Fwls#top")
+    capture = LiveFetcher(site.policy(), now=lambda: "2026-01-31T12:00:00Z").fetch(
+        f"{site.url}/%6Fwls#top"
+    )
     assert capture == Capture(
         uri=f"{site.url}/owls",
         fetched_at="2026-01-31T12:00:00Z",
@@ -24,7 +26,7 @@ def test_a_page_comes_with_all_that_is_known_about_it(site: Site) -> None:
         status=200,
         headers=capture.headers,
     )
-    assert "user-agent: glovebox-snapshots\r\n" in site.requests[-1].lower()
+    assert "user-agent: fumehood-snapshots\r\n" in site.requests[-1].lower()
 
 
 def test_an_error_page_is_a_page(site: Site) -> None:
@@ -117,7 +119,9 @@ PRIVATE = [
 @pytest.mark.parametrize("address", PRIVATE)
 def test_a_name_with_an_address_that_is_not_public_is_refused(address: str) -> None:
     for addresses in ([address], ["93.184.216.34", address]):
-        fetcher = LiveFetcher(FetchPolicy(hosts=("*",)), resolve={"innocent.example": addresses}.__getitem__)
+        fetcher = LiveFetcher(
+            FetchPolicy(hosts=("*",)), resolve={"innocent.example": addresses}.__getitem__
+        )
         assert failure_of(fetcher, "http://innocent.example/") is FetchFailure.ADDRESS_NOT_PUBLIC
 
 
@@ -145,7 +149,9 @@ def test_only_a_host_that_is_named_may_be_private(site: Site) -> None:
     }
     fetcher = LiveFetcher(FetchPolicy.model_validate(told), resolve=lambda name: ["127.0.0.1"])
     assert fetcher.fetch(f"http://a.example:{site.port}/owls").status == 200
-    assert failure_of(fetcher, f"http://b.example:{site.port}/owls") is FetchFailure.ADDRESS_NOT_PUBLIC
+    assert (
+        failure_of(fetcher, f"http://b.example:{site.port}/owls") is FetchFailure.ADDRESS_NOT_PUBLIC
+    )
 
 
 def test_an_address_is_looked_up_once_and_then_pinned(site: Site) -> None:
@@ -158,14 +164,18 @@ def test_an_address_is_looked_up_once_and_then_pinned(site: Site) -> None:
 
 def test_the_next_address_is_tried_when_one_refuses(site: Site) -> None:
     told = {"hosts": (f"a.example:{site.port}",), "private_hosts": ("a.example",)}
-    fetcher = LiveFetcher(FetchPolicy.model_validate(told), resolve=lambda name: ["127.0.0.2", "127.0.0.1"])
+    fetcher = LiveFetcher(
+        FetchPolicy.model_validate(told), resolve=lambda name: ["127.0.0.2", "127.0.0.1"]
+    )
     assert fetcher.fetch(f"http://a.example:{site.port}/owls").status == 200
 
 
 def test_redirects_are_followed_to_the_page(site: Site) -> None:
     site.routes |= {"/a": redirect("/b"), "/b": redirect(f"{site.url}/owls")}
     seen: list[str] = []
-    fetcher = LiveFetcher(site.policy(obey_robots=False), observe=lambda capture: seen.append(capture.uri))
+    fetcher = LiveFetcher(
+        site.policy(obey_robots=False), observe=lambda capture: seen.append(capture.uri)
+    )
     assert fetcher.fetch(f"{site.url}/a").uri == f"{site.url}/owls"
     assert seen == [f"{site.url}/{path}" for path in ("a", "b", "owls")]
 
@@ -183,7 +193,9 @@ def test_redirects_are_followed_to_the_page(site: Site) -> None:
         ("http://[", FetchFailure.BAD_URL),
     ],
 )
-def test_a_redirect_is_checked_like_a_first_request(site: Site, target: str, failure: FetchFailure) -> None:
+def test_a_redirect_is_checked_like_a_first_request(
+    site: Site, target: str, failure: FetchFailure
+) -> None:
     site.routes["/round"] = redirect(target)
     hosts = (f"127.0.0.1:{site.port}", "inside.example")
     fetcher = LiveFetcher(site.policy(hosts=hosts), resolve=lambda name: ["127.0.0.1"])
@@ -195,7 +207,7 @@ def test_a_redirect_is_checked_like_a_first_request(site: Site, target: str, fai
     [
         (page("User-agent: *\nDisallow: /private", Content_Type="text/plain"), True),
         (page("User-agent: *\nDisallow: /owls", Content_Type="text/plain"), False),
-        (page("User-agent: glovebox-snapshots\nDisallow: /\n\nUser-agent: *\nAllow: /"), False),
+        (page("User-agent: fumehood-snapshots\nDisallow: /\n\nUser-agent: *\nAllow: /"), False),
         (page("gone", "404 Not Found"), True),
         (page("broken", "503 Service Unavailable"), False),
         (redirect("/robots.txt"), False),

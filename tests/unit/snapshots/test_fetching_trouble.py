@@ -14,11 +14,11 @@ from pathlib import Path
 
 import httpcore
 import pytest
+from fumehood_snapshots.errors import FetchFailure
+from fumehood_snapshots.web.fetcher import LiveFetcher
+from fumehood_snapshots.web.policy import FetchPolicy
+from fumehood_snapshots.web.transport import FAILURES
 
-from snapshots.errors import FetchFailure
-from snapshots.web.fetcher import LiveFetcher
-from snapshots.web.policy import FetchPolicy
-from snapshots.web.transport import FAILURES
 from tests.unit.snapshots.sites import Site, failure_of, page
 
 
@@ -121,7 +121,9 @@ def test_a_look_up_that_failed_is_tried_again(site: Site) -> None:
     answers: list[list[str]] = [[], ["127.0.0.1"]]
     policy = site.policy(hosts=(f"a.example:{site.port}",), private_hosts=("a.example",))
     fetcher = LiveFetcher(policy, resolve=lambda name: answers.pop(0))
-    assert failure_of(fetcher, f"http://a.example:{site.port}/owls") is FetchFailure.NAME_NOT_RESOLVED
+    assert (
+        failure_of(fetcher, f"http://a.example:{site.port}/owls") is FetchFailure.NAME_NOT_RESOLVED
+    )
     assert fetcher.fetch(f"http://a.example:{site.port}/owls").status == 200
 
 
@@ -164,8 +166,12 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> Non
         thread = threading.Thread(target=serve, args=(listener,))
         thread.start()
         address = f"127.0.0.1:{listener.getsockname()[1]}"
-        policy = FetchPolicy(hosts=(address,), private_hosts=("127.0.0.1",), obey_robots=False, seconds_max=5)
-        assert failure_of(LiveFetcher(policy), f"https://{address}/") is FetchFailure.CONNECTION_FAILED
+        policy = FetchPolicy(
+            hosts=(address,), private_hosts=("127.0.0.1",), obey_robots=False, seconds_max=5
+        )
+        assert (
+            failure_of(LiveFetcher(policy), f"https://{address}/") is FetchFailure.CONNECTION_FAILED
+        )
         thread.join()
     assert received in ([], [b""])
 

@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood_snapshots.build.options import BuildOptions
+from fumehood_snapshots.build.pipeline import build_snapshot
+from fumehood_snapshots.errors import FetchFailed, Refusal, RefusalCode, SnapshotInputError
+from fumehood_snapshots.library.allowance import Allowance
+from fumehood_snapshots.library.environment import open_library
+from fumehood_snapshots.library.library import Library
+from fumehood_snapshots.library.reader import LibraryReader, answer_bytes
+from fumehood_snapshots.library.sealed import SealedLibrary
+from fumehood_snapshots.library.settings import EnvironmentConfig, SearchConfig
+from fumehood_snapshots.library.tools import TOOLS
+from fumehood_snapshots.sources.recording import RecordingFolder
 from pydantic import ValidationError
 
-from snapshots.build.options import BuildOptions
-from snapshots.build.pipeline import build_snapshot
-from snapshots.errors import FetchFailed, Refusal, RefusalCode, SnapshotInputError
-from snapshots.library.allowance import Allowance
-from snapshots.library.environment import open_library
-from snapshots.library.library import Library
-from snapshots.library.reader import LibraryReader, answer_bytes
-from snapshots.library.sealed import SealedLibrary
-from snapshots.library.settings import EnvironmentConfig, SearchConfig
-from snapshots.library.tools import TOOLS
-from snapshots.sources.recording import RecordingFolder
 from tests.unit.snapshots.building import built
 from tests.unit.snapshots.sites import article, page, serving
 
@@ -31,9 +31,12 @@ LONG = "A needle. " + "Straw and “hay” \n" * 500
 def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
     records = [{"id": "long", "url": "https://e.example/long", "title": "Hay", "text": LONG}]
     records += [
-        {"id": f"s{number}", "title": f"Short {number}", "text": f"needle {number}"} for number in range(9)
+        {"id": f"s{number}", "title": f"Short {number}", "text": f"needle {number}"}
+        for number in range(9)
     ]
-    return SealedLibrary(built(tmp_path_factory.mktemp("library") / "snapshot", records), snippet_chars=400)
+    return SealedLibrary(
+        built(tmp_path_factory.mktemp("library") / "snapshot", records), snippet_chars=400
+    )
 
 
 def _refused(reader: LibraryReader, tool: str, **arguments: Any) -> Refusal:
@@ -124,7 +127,9 @@ def test_of_parallel_calls_exactly_as_many_as_allowed_are_admitted(library: Libr
         ("open_page", {"page": "x" * 5000}),
     ],
 )
-def test_an_unfit_argument_is_refused(library: Library, tool: str, arguments: dict[str, Any]) -> None:
+def test_an_unfit_argument_is_refused(
+    library: Library, tool: str, arguments: dict[str, Any]
+) -> None:
     assert _refused(LibraryReader(library), tool, **arguments).code is RefusalCode.INVALID_ARGUMENT
 
 
@@ -162,7 +167,12 @@ def test_an_environment_says_what_it_needs(settings: dict[str, Any], needed: str
 def test_an_episode_is_recorded_then_replayed_and_answered_offline(tmp_path: Path) -> None:
     found = {
         "results": [
-            {"url": "http://127.0.0.1:%d/owls", "title": "Owls\ud800", "content": "…", "score": 1e999}
+            {
+                "url": "http://127.0.0.1:%d/owls",
+                "title": "Owls\ud800",
+                "content": "…",
+                "score": 1e999,
+            }
         ]
     }
     with serving({"/owls": article("owls"), "/mice": page("gone", "404 Not Found")}) as site:
@@ -192,7 +202,9 @@ def test_an_episode_is_recorded_then_replayed_and_answered_offline(tmp_path: Pat
         {**sealed, "environment": "replay", "search": settings["search"]}
     )
     assert _episode(replayed, site.url) == recorded
-    offline = _episode(EnvironmentConfig.model_validate({**sealed, "environment": "offline"}), site.url)
+    offline = _episode(
+        EnvironmentConfig.model_validate({**sealed, "environment": "offline"}), site.url
+    )
     assert offline[0]["results"][0]["id"] == recorded[0]["results"][0]["id"]
     assert offline[1:] == recorded[1:]
 
@@ -237,7 +249,9 @@ def test_the_search_endpoint_is_no_page_that_agents_may_open() -> None:
         assert isinstance(_refused(reader, "open_page", page=f"{engine.url}/search"), FetchFailed)
 
 
-@pytest.mark.parametrize("answer", [page("no"), page("[]"), page('{"results": [1]}'), page("", "500 Oops")])
+@pytest.mark.parametrize(
+    "answer", [page("no"), page("[]"), page('{"results": [1]}'), page("", "500 Oops")]
+)
 def test_a_provider_that_answers_nonsense_is_a_failed_fetch(answer: bytes) -> None:
     with serving({"/search?q=x&format=json": answer}) as site:
         config = EnvironmentConfig(
@@ -254,9 +268,12 @@ def test_a_site_is_searched_by_its_own_index(kind: str) -> None:
     with serving({}) as site:
         urls = [f"{site.url}/birds/night-owls", f"{site.url}/mammals/mice?a=1&b=2"]
         site.routes["/index"] = page(
-            json.dumps([{"url": urls[0], "title": "Owls"}, {"url": urls[1]}, {"title": "no url"}, 7])
+            json.dumps(
+                [{"url": urls[0], "title": "Owls"}, {"url": urls[1]}, {"title": "no url"}, 7]
+            )
             if kind == "json"
-            else "<urlset>" + "".join(f"<url><loc> {url.replace('&', '&amp;')} </loc></url>" for url in urls)
+            else "<urlset>"
+            + "".join(f"<url><loc> {url.replace('&', '&amp;')} </loc></url>" for url in urls)
         )
         config = EnvironmentConfig(
             environment="live",

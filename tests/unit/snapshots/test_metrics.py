@@ -6,15 +6,15 @@ import math
 from pathlib import Path
 
 import pytest
-
-from snapshots.errors import SnapshotInputError
-from snapshots.metrics.judgements import read_qrels, read_questions
-from snapshots.metrics.retrieval import (
+from fumehood_snapshots.errors import SnapshotInputError
+from fumehood_snapshots.metrics.judgements import read_qrels, read_questions
+from fumehood_snapshots.metrics.retrieval import (
     citation_precision,
     evidence_recall,
     measure_rankings,
     measure_snapshot,
 )
+
 from tests.unit.snapshots.building import built
 
 

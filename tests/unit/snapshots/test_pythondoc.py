@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from fumehood_snapshots.documents.document import Document
+from fumehood_snapshots.errors import SnapshotInputError
+from fumehood_snapshots.metrics.retrieval import measure_snapshot
+from fumehood_snapshots.pythondoc.benchmark import QUESTIONS, build_python_docs
+from fumehood_snapshots.pythondoc.source import INSTALLED, page_sections
 
-from snapshots.documents.document import Document
-from snapshots.errors import SnapshotInputError
-from snapshots.metrics.retrieval import measure_snapshot
-from snapshots.pythondoc.benchmark import QUESTIONS, build_python_docs
-from snapshots.pythondoc.source import INSTALLED, page_sections
 from tests.unit.snapshots.building import built
 
 PAGE = """<html><body><div class="sphinxsidebar"><section id="no"><h2>Contents</h2></section></div>
@@ -36,8 +36,13 @@ def test_there_are_sixty_questions_each_with_an_answer_and_a_place() -> None:
 
 def test_gold_accepts_its_own_answer_and_not_the_question() -> None:
     gold, questions = QUESTIONS.gold(), QUESTIONS.questions()
-    assert all(answer.accepts(f"It is {' '.join(answer.must_contain).upper()}!") for answer in gold.values())
-    assert [identity for identity, answer in gold.items() if answer.accepts(questions[identity])] == []
+    assert all(
+        answer.accepts(f"It is {' '.join(answer.must_contain).upper()}!")
+        for answer in gold.values()
+    )
+    assert [
+        identity for identity, answer in gold.items() if answer.accepts(questions[identity])
+    ] == []
 
 
 def test_a_page_is_cut_into_its_sections_of_the_second_level() -> None:
@@ -92,7 +97,9 @@ def test_every_judged_section_is_there_and_holds_what_it_is_said_to_hold(
 def test_most_questions_find_their_section_among_the_first_ten(
     judged_sections: dict[str, Document], tmp_path: Path
 ) -> None:
-    records = [{"id": each.id, "title": each.title, "text": each.text} for each in judged_sections.values()]
+    records = [
+        {"id": each.id, "title": each.title, "text": each.text} for each in judged_sections.values()
+    ]
     snapshot = built(tmp_path / "snapshot", records)
     quality = measure_snapshot(snapshot, QUESTIONS.questions(), QUESTIONS.judgements())
     assert quality.means["R@10"] > 0.8

@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-
-from snapshots.build.options import BuildOptions
-from snapshots.build.pipeline import build_snapshot
-from snapshots.errors import (
+from fumehood_snapshots.build.options import BuildOptions
+from fumehood_snapshots.build.pipeline import build_snapshot
+from fumehood_snapshots.errors import (
     FetchFailed,
     FetchFailure,
     Refusal,
@@ -18,12 +17,13 @@ from snapshots.errors import (
     SnapshotDamagedError,
     SnapshotInputError,
 )
-from snapshots.snapshot import open_snapshot
-from snapshots.sources.recording import RecordingFolder
-from snapshots.web.crawl import CrawlLimits, crawl, links
-from snapshots.web.fetcher import LiveFetcher
-from snapshots.web.policy import FetchPolicy
-from snapshots.web.recording import Recorder, Recording, RecordingFetcher, ReplayingFetcher
+from fumehood_snapshots.snapshot import open_snapshot
+from fumehood_snapshots.sources.recording import RecordingFolder
+from fumehood_snapshots.web.crawl import CrawlLimits, crawl, links
+from fumehood_snapshots.web.fetcher import LiveFetcher
+from fumehood_snapshots.web.policy import FetchPolicy
+from fumehood_snapshots.web.recording import Recorder, Recording, RecordingFetcher, ReplayingFetcher
+
 from tests.unit.snapshots.sites import Route, article, page, redirect, serving
 
 
@@ -60,7 +60,9 @@ def test_a_page_that_was_not_recorded_is_refused_even_if_it_could_be_had(tmp_pat
 
 
 def test_failures_are_recorded_and_replayed(tmp_path: Path) -> None:
-    with serving({"/lies": page("short", Content_Length="99"), "/gone": page("gone", "410 Gone")}) as site:
+    with serving(
+        {"/lies": page("short", Content_Length="99"), "/gone": page("gone", "410 Gone")}
+    ) as site:
         recording = _recording(tmp_path, site.policy())
         for path in ("lies", "gone"):
             try:
@@ -97,7 +99,9 @@ def test_every_response_is_kept_redirects_and_robots_included(tmp_path: Path) ->
         _recording(tmp_path, site.policy()).fetch(f"{site.url}/a")
     recording = Recording(tmp_path)
     assert [request.url for request in recording.requests] == [f"{site.url}/a"]
-    kept = [json.loads(line)["uri"] for line in (tmp_path / "responses.jsonl").read_bytes().splitlines()]
+    kept = [
+        json.loads(line)["uri"] for line in (tmp_path / "responses.jsonl").read_bytes().splitlines()
+    ]
     assert kept == [f"{site.url}/{path}" for path in ("robots.txt", "a", "b")]
 
 
@@ -123,7 +127,9 @@ def test_a_torn_last_line_costs_that_line_alone(tmp_path: Path) -> None:
         _replaying(tmp_path).fetch(f"{site.url}/b")
 
 
-@pytest.mark.parametrize("line", [b"{\n", b'{"session": 1}\n', b"[]\n", b'{"failure": "unheard_of"}\n'])
+@pytest.mark.parametrize(
+    "line", [b"{\n", b'{"session": 1}\n', b"[]\n", b'{"failure": "unheard_of"}\n']
+)
 def test_a_spoilt_line_is_one_clear_error(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "requests.jsonl").write_bytes(line + b"\n")
     with pytest.raises(SnapshotDamagedError, match=r"requests\.jsonl cannot be read"):
@@ -138,7 +144,12 @@ def test_a_folder_without_requests_is_no_recording(tmp_path: Path) -> None:
 def test_a_crawl_is_recorded_sealed_and_searched_without_the_network(tmp_path: Path) -> None:
     routes: dict[str, Route] = {
         "/": article(
-            "birds", "/owls", "/mice#tail", "https://elsewhere.example/", "mailto:x@y.example", "/old"
+            "birds",
+            "/owls",
+            "/mice#tail",
+            "https://elsewhere.example/",
+            "mailto:x@y.example",
+            "/old",
         ),
         "/owls": article("owls", "/", "/deep"),
         "/mice": article("mice"),
@@ -147,7 +158,9 @@ def test_a_crawl_is_recorded_sealed_and_searched_without_the_network(tmp_path: P
     }
     with serving(routes) as site:
         fetcher = _recording(tmp_path / "recording", site.policy())
-        visited = list(crawl(fetcher, [f"{site.url}/", f"{site.url}/absent"], CrawlLimits(1, 10, 0)))
+        visited = list(
+            crawl(fetcher, [f"{site.url}/", f"{site.url}/absent"], CrawlLimits(1, 10, 0))
+        )
     assert [visit.url.removeprefix(site.url) for visit in visited] == [
         "/",
         "/absent",
@@ -157,7 +170,9 @@ def test_a_crawl_is_recorded_sealed_and_searched_without_the_network(tmp_path: P
     ]
     source = RecordingFolder(tmp_path / "recording")
     options = BuildOptions(extractor="resiliparse")
-    manifest = build_snapshot([source], tmp_path / "sealed", options, extra_files=source.replay_files())
+    manifest = build_snapshot(
+        [source], tmp_path / "sealed", options, extra_files=source.replay_files()
+    )
     assert (manifest.counts.documents, manifest.counts.broken) == (3, 1 + 1)
 
     snapshot = open_snapshot(tmp_path / "sealed", verify=True)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 
+import fumehood_snapshots
 import grimp
-
-import snapshots
 
 
 def test_each_room_imports_only_from_those_above_it() -> None:
-    rooms = re.findall(r"^    (\w+)  +\S", snapshots.__doc__ or "", re.MULTILINE)
-    graph = grimp.build_graph("snapshots", cache_dir=None)
+    rooms = re.findall(r"^    (\w+)  +\S", fumehood_snapshots.__doc__ or "", re.MULTILINE)
+    graph = grimp.build_graph("fumehood_snapshots", cache_dir=None)
     order = {name: place for place, name in enumerate(rooms)}
     assert {module.split(".")[1] for module in graph.modules if "." in module} == set(rooms)
     wrong = [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fumehood_snapshots.build.options import BuildOptions, profile
+from fumehood_snapshots.errors import Refusal, RefusalCode, SnapshotInputError
+from fumehood_snapshots.format.manifest import RankingSpec
+from fumehood_snapshots.snapshot import Snapshot
 
-from snapshots.build.options import BuildOptions, profile
-from snapshots.errors import Refusal, RefusalCode, SnapshotInputError
-from snapshots.format.manifest import RankingSpec
-from snapshots.snapshot import Snapshot
 from tests.unit.snapshots.building import Record, built
 
 
@@ -38,12 +38,16 @@ def test_words_are_found_in_any_of_their_forms(animals: Snapshot) -> None:
 
 
 def test_titles_are_searched_too(tmp_path: Path) -> None:
-    snapshot = built(tmp_path / "snapshot", [{"id": "x", "title": "Zanzibar", "text": "An island."}])
+    snapshot = built(
+        tmp_path / "snapshot", [{"id": "x", "title": "Zanzibar", "text": "An island."}]
+    )
     assert [hit.id for hit in snapshot.search("zanzibar")] == ["x"]
 
 
 def test_equal_scores_come_in_the_order_of_ids_also_at_the_cut(tmp_path: Path) -> None:
-    records: list[Record] = [{"id": f"t{number:03d}", "text": "same words here"} for number in range(300)]
+    records: list[Record] = [
+        {"id": f"t{number:03d}", "text": "same words here"} for number in range(300)
+    ]
     records.append({"id": "zz", "text": "same same words"})
     snapshot = built(tmp_path / "snapshot", reversed(records))
     expected = ["zz", *(f"t{number:03d}" for number in range(300))]
@@ -77,9 +81,9 @@ def test_documents_have_fields_of_their_own(tmp_path: Path) -> None:
     snapshot = built(tmp_path / "snapshot", records)
     assert snapshot.manifest.fields == ("../year", "lang")
     assert [hit.id for hit in snapshot.search("word", wanted={"lang": "de"})] == ["b"]
-    assert [hit.id for hit in snapshot.search("word", wanted={"lang": ["de", "en"], "../year": "1999"})] == [
-        "b"
-    ]
+    assert [
+        hit.id for hit in snapshot.search("word", wanted={"lang": ["de", "en"], "../year": "1999"})
+    ] == ["b"]
 
 
 def test_a_page_is_found_by_its_id_and_however_its_url_is_written(animals: Snapshot) -> None:
@@ -108,9 +112,13 @@ def test_term_statistics_can_be_counted_by_shard_as_the_paper_did(tmp_path: Path
         {"id": "3", "text": "b x x y"},
         {"id": "4", "text": "b b b b"},
     ]
-    one = built(tmp_path / "a" / "snapshot", records, BuildOptions(ranking=RankingSpec(shard_documents=4)))
+    one = built(
+        tmp_path / "a" / "snapshot", records, BuildOptions(ranking=RankingSpec(shard_documents=4))
+    )
     plain = built(tmp_path / "b" / "snapshot", records, BuildOptions())
-    two = built(tmp_path / "c" / "snapshot", records, BuildOptions(ranking=RankingSpec(shard_documents=2)))
+    two = built(
+        tmp_path / "c" / "snapshot", records, BuildOptions(ranking=RankingSpec(shard_documents=2))
+    )
     assert one.rank("b", 4) == plain.rank("b", 4)
     by_id = {ranked.id: ranked.score for ranked in two.rank("b", 4)}
     assert by_id["1"] > by_id["3"]

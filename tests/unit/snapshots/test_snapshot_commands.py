@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from fumehood_snapshots.cli.group import COMMANDS, snapshot
 
-from snapshots.cli.group import COMMANDS, snapshot
 from tests.unit.snapshots.building import ANIMALS, build, flip_byte, write_jsonl
 from tests.unit.snapshots.sites import article, serving
 
@@ -35,7 +35,9 @@ def test_every_command_explains_itself() -> None:
 def test_build_makes_a_snapshot_that_verifies_and_answers(tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "c.jsonl", [{"docid": "x", "text": "An owl"}, {"docid": "y"}])
     out = tmp_path / "out"
-    built = _run("build", out, "--jsonl", corpus, "--key", "id=docid", "--licence", "CC0", "--workers", 1)
+    built = _run(
+        "build", out, "--jsonl", corpus, "--key", "id=docid", "--licence", "CC0", "--workers", 1
+    )
     assert "1 document," in built.output
     assert "1 broken" in built.output
     digest = built.output.split("digest ")[1].strip()
@@ -47,7 +49,9 @@ def test_build_makes_a_snapshot_that_verifies_and_answers(tmp_path: Path) -> Non
     assert hit["id"] == "x"
 
 
-def test_a_build_from_which_nothing_comes_leaves_nothing_and_names_the_first_line(tmp_path: Path) -> None:
+def test_a_build_from_which_nothing_comes_leaves_nothing_and_names_the_first_line(
+    tmp_path: Path,
+) -> None:
     corpus = tmp_path / "c.jsonl"
     corpus.write_text("not json\n{}\n", encoding="utf-8")
     said = _run("build", tmp_path / "out", "--jsonl", corpus, "--workers", 1, status=1).output
@@ -56,7 +60,9 @@ def test_a_build_from_which_nothing_comes_leaves_nothing_and_names_the_first_lin
 
 
 def test_a_url_that_is_none_is_refused(tmp_path: Path) -> None:
-    said = _run("build", tmp_path / "out", "--folder", tmp_path, "--base-url", "notaurl", status=1).output
+    said = _run(
+        "build", tmp_path / "out", "--folder", tmp_path, "--base-url", "notaurl", status=1
+    ).output
     assert "'notaurl' is no URL" in said
 
 
@@ -91,7 +97,10 @@ def test_search_prints_a_list_and_filters(animals: Path) -> None:
 
 
 def test_search_prints_nothing_that_steers_a_terminal(tmp_path: Path) -> None:
-    build(tmp_path / "s", [{"id": "x", "title": "a\x1b[31mred", "text": "owl \x1b]0;title\x07 \u202e owl"}])
+    build(
+        tmp_path / "s",
+        [{"id": "x", "title": "a\x1b[31mred", "text": "owl \x1b]0;title\x07 \u202e owl"}],
+    )
     output = _run("search", tmp_path / "s", "owl").output
     assert "\x1b" not in output
     assert "\u202e" not in output
@@ -116,7 +125,16 @@ def test_record_and_build_work_together(tmp_path: Path) -> None:
             "--allow", host, "--allow-private", "127.0.0.1", "--depth", 1, "--pause", 0,
         )  # fmt: skip
     assert "2 pages recorded, 1 failed" in recorded.output
-    _run("build", tmp_path / "s", "--recording", tmp_path / "r", "--extractor", "resiliparse", "--workers", 1)
+    _run(
+        "build",
+        tmp_path / "s",
+        "--recording",
+        tmp_path / "r",
+        "--extractor",
+        "resiliparse",
+        "--workers",
+        1,
+    )
     assert f"{site.url}/owls" in _run("search", tmp_path / "s", "owls", "--json").output
     assert (tmp_path / "s" / "recorded" / "requests.jsonl").exists()
 
@@ -137,7 +155,10 @@ def test_measure_prints_means_and_questions(tmp_path: Path, animals: Path) -> No
         (("build", "{tmp}/out"), "nothing to build from"),
         (("build", "{tmp}/out", "--jsonl", "{tmp}/absent"), "there is no such file"),
         (("build", "{tmp}/animals", "--jsonl", "{tmp}/input.jsonl"), "exists"),
-        (("build", "{tmp}/out", "--jsonl", "{tmp}/input.jsonl", "--key", "id"), "--key must be like"),
+        (
+            ("build", "{tmp}/out", "--jsonl", "{tmp}/input.jsonl", "--key", "id"),
+            "--key must be like",
+        ),
         (("record", "{tmp}/r", "--allow", "x"), "no URL to record"),
         (("search", "{tmp}/animals", "x", "--filter", "host"), "--filter must be like"),
         (("search", "{tmp}/animals", "x", "--filter", "a=b"), "no field 'a'"),

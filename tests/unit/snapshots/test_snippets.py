@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import pytest
-
-from snapshots.analysis.analyzer import Analyzer
-from snapshots.analysis.spec import analysis_spec
-from snapshots.snippets import QueryWords, best_snippet, densest_span, occurrences, window_around
+from fumehood_snapshots.analysis.analyzer import Analyzer
+from fumehood_snapshots.analysis.spec import analysis_spec
+from fumehood_snapshots.snippets import (
+    QueryWords,
+    best_snippet,
+    densest_span,
+    occurrences,
+    window_around,
+)
 
 ANALYZER = Analyzer(analysis_spec())
 
@@ -17,7 +22,11 @@ def _query(text: str) -> QueryWords:
 
 def test_occurrences_are_found_in_any_form_at_their_place_in_the_original() -> None:
     text = "İstanbul: Cats, a cat; concatenate CAT'S"
-    assert [text[start:end] for start, end in occurrences(text, _query("cat"))] == ["Cats", "cat", "CAT"]
+    assert [text[start:end] for start, end in occurrences(text, _query("cat"))] == [
+        "Cats",
+        "cat",
+        "CAT",
+    ]
 
 
 def test_a_short_document_is_its_own_snippet() -> None:

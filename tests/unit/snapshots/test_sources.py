@@ -7,15 +7,15 @@ import os
 from pathlib import Path
 
 import pytest
+from fumehood_snapshots.build.options import BuildOptions, Pace
+from fumehood_snapshots.build.pipeline import build_snapshot
+from fumehood_snapshots.errors import SnapshotInputError
+from fumehood_snapshots.snapshot import Snapshot, open_snapshot
+from fumehood_snapshots.sources import pages
+from fumehood_snapshots.sources.folder import Folder
+from fumehood_snapshots.sources.jsonl import JsonLines
+from fumehood_snapshots.sources.source import Source
 
-from snapshots.build.options import BuildOptions, Pace
-from snapshots.build.pipeline import build_snapshot
-from snapshots.errors import SnapshotInputError
-from snapshots.snapshot import Snapshot, open_snapshot
-from snapshots.sources import pages
-from snapshots.sources.folder import Folder
-from snapshots.sources.jsonl import JsonLines
-from snapshots.sources.source import Source
 from tests.unit.snapshots.building import write_jsonl
 from tests.unit.snapshots.test_extraction import ARTICLE
 
@@ -48,7 +48,9 @@ def test_a_file_that_cannot_be_read_as_text_is_listed(tmp_path: Path) -> None:
     site.mkdir()
     (site / "good.txt").write_text("good", encoding="utf-8")
     (site / "empty.html").write_text("", encoding="utf-8")
-    Path(os.fsdecode(bytes(site) + b"/bad\xff.txt")).write_text("text under an odd name", encoding="utf-8")
+    Path(os.fsdecode(bytes(site) + b"/bad\xff.txt")).write_text(
+        "text under an odd name", encoding="utf-8"
+    )
     snapshot = _built(tmp_path, Folder(site))
     assert [document.id for document in snapshot.documents] == ["bad%FF.txt", "good.txt"]
     assert json.loads((snapshot.root / "documents" / "broken.jsonl").read_bytes()) == {
@@ -96,7 +98,7 @@ def test_a_url_with_line_ends_cannot_forge_headers_of_a_capture(tmp_path: Path) 
 def test_a_line_that_is_far_too_long_is_refused_without_holding_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("snapshots.sources.jsonl.PAGE_BYTES_MAX", 100)
+    monkeypatch.setattr("fumehood_snapshots.sources.jsonl.PAGE_BYTES_MAX", 100)
     path = tmp_path / "corpus.jsonl"
     path.write_text(
         '{"id": "a", "text": "' + "x" * 1000 + '"}\n{"id": "b", "text": "fine"}\n', encoding="utf-8"

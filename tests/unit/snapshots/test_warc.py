@@ -9,19 +9,29 @@ import zlib
 from pathlib import Path
 
 import pytest
+from fumehood_snapshots.build.options import BuildOptions
+from fumehood_snapshots.build.pipeline import build_snapshot
+from fumehood_snapshots.captures.capture import Capture
+from fumehood_snapshots.captures.store import CaptureStore, append_capture
+from fumehood_snapshots.captures.unpacking import (
+    BoundedGunzip,
+    PackingBombError,
+    PackingError,
+    unpack_content,
+)
+from fumehood_snapshots.captures.warc import (
+    UnreadableRecordError,
+    WarcError,
+    encode_capture,
+    read_captures,
+)
+from fumehood_snapshots.errors import SnapshotDamagedError, SnapshotInputError
+from fumehood_snapshots.snapshot import open_snapshot
+from fumehood_snapshots.sources.warc import WarcFile
 from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from snapshots.build.options import BuildOptions
-from snapshots.build.pipeline import build_snapshot
-from snapshots.captures.capture import Capture
-from snapshots.captures.store import CaptureStore, append_capture
-from snapshots.captures.unpacking import BoundedGunzip, PackingBombError, PackingError, unpack_content
-from snapshots.captures.warc import UnreadableRecordError, WarcError, encode_capture, read_captures
-from snapshots.errors import SnapshotDamagedError, SnapshotInputError
-from snapshots.snapshot import open_snapshot
-from snapshots.sources.warc import WarcFile
 from tests.unit.snapshots.test_extraction import ARTICLE
 
 MIB = 1024 * 1024
@@ -57,7 +67,9 @@ def _read(content: bytes, limit: int = MIB) -> list[Capture | UnreadableRecordEr
 
 @pytest.mark.parametrize("packed", [True, False])
 def test_records_of_other_makers_are_read(packed: bool) -> None:
-    warc = _foreign(b"one", packed=packed) + _foreign(b"two", uri="https://site.example/2", packed=packed)
+    warc = _foreign(b"one", packed=packed) + _foreign(
+        b"two", uri="https://site.example/2", packed=packed
+    )
     first, second = _read(warc)
     assert isinstance(first, Capture)
     assert isinstance(second, Capture)
@@ -88,7 +100,9 @@ def test_content_encodings_are_undone(encoding: str, pack: object) -> None:
 
 
 def test_chunked_bodies_are_joined() -> None:
-    warc = _foreign(b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", headers=(("Transfer-Encoding", "chunked"),))
+    warc = _foreign(
+        b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", headers=(("Transfer-Encoding", "chunked"),)
+    )
     [capture] = _read(warc)
     assert isinstance(capture, Capture)
     assert capture.body == b"abcde"
@@ -127,7 +141,9 @@ def test_one_bad_record_does_not_stop_the_reading(body: bytes, encoding: str, re
     ],
     ids=["zeros", "endless headers", "zeros in a record", "nested", "cut", "broken", "text", "zip"],
 )
-def test_a_file_that_is_no_honest_warc_is_refused_in_little_memory(content: bytes, reason: str) -> None:
+def test_a_file_that_is_no_honest_warc_is_refused_in_little_memory(
+    content: bytes, reason: str
+) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(WarcError, match=reason):
@@ -172,7 +188,9 @@ def test_a_capture_is_written_the_same_each_time_and_any_reader_can_read_it() ->
 
 
 def test_captures_that_differ_in_anything_have_different_ids() -> None:
-    other = Capture(uri=CAPTURE.uri, fetched_at=DATE, body=b"other", content_type="text/html", status=200)
+    other = Capture(
+        uri=CAPTURE.uri, fetched_at=DATE, body=b"other", content_type="text/html", status=200
+    )
     assert other.record_id != CAPTURE.record_id
 
 
@@ -199,7 +217,9 @@ def test_a_snapshot_of_a_warc_keeps_good_pages_and_lists_the_others(tmp_path: Pa
     warc.write_bytes(
         _foreign(ARTICLE.encode())
         + _foreign(b"gone", uri="https://site.example/gone", status="404 Not Found")
-        + _foreign(b"\x89PNG", uri="https://site.example/i.png", headers=(("Content-Type", "image/png"),))
+        + _foreign(
+            b"\x89PNG", uri="https://site.example/i.png", headers=(("Content-Type", "image/png"),)
+        )
         + _foreign(ARTICLE.replace("mice", "voles").encode())
     )
     options = BuildOptions(extractor="resiliparse")

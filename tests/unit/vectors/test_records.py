@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from fumehood.core.errors import InputError, SpecError
+from fumehood.vectors.record import Vector, read_vectors
+from fumehood.vectors.replay import check
+from fumehood.vectors.via_core import ViaCore
 
-from runner.core.errors import InputError, SpecError
-from runner.vectors.record import Vector, read_vectors
-from runner.vectors.replay import check
-from runner.vectors.via_core import ViaCore
 from tests.golden import golden_sample
 
 SAMPLE = golden_sample("toolmisusebench/scripted.sample.jsonl")
@@ -32,7 +32,15 @@ def test_blank_lines_are_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        *("{", "{}", "1", "[]", '{"id":"x"}', '{"id":"x","task":{}}', '{"id":"x","task":{},"expect":1}'),
+        *(
+            "{",
+            "{}",
+            "1",
+            "[]",
+            '{"id":"x"}',
+            '{"id":"x","task":{}}',
+            '{"id":"x","task":{},"expect":1}',
+        ),
         *('{"id":"x","task":{},"actions":1}', '{"id":"x","task":{},"actions":[1]}'),
     ],
 )

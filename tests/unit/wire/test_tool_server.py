@@ -10,14 +10,14 @@ from typing import Any
 
 import grpc
 import pytest
-from glovebox.v1 import tool_pb2 as pb
-from glovebox_agent.errors import ServiceFailed
-from glovebox_agent.session import Session
+from fumehood.core.outcome import Finished, GaveUp
+from fumehood.core.refusal import Refusal, RefusalKind
+from fumehood.wire.ports import Answered, TaskView
+from fumehood.wire.tool_server import ToolServer, ToolServerLimits
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent.errors import ServiceFailed
+from fumehood_agent.session import Session
 
-from runner.core.outcome import Finished, GaveUp
-from runner.core.refusal import Refusal, RefusalKind
-from runner.wire.ports import Answered, TaskView
-from runner.wire.tool_server import ToolServer, ToolServerLimits
 from tests.parts.folders import short_folder
 from tests.parts.gloves import Gloves, gloves, refused_with
 from tests.parts.listening import wait_until

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from runner.core.tools import Failure, ToolCall, Value
-from runner.worlds.crud import Crud
-from runner.worlds.files import Files
-from runner.worlds.retrieval import Retrieval
-from runner.worlds.scheduling import Scheduling, is_valid_cron
+from fumehood.core.tools import Failure, ToolCall, Value
+from fumehood.worlds.crud import Crud
+from fumehood.worlds.files import Files
+from fumehood.worlds.retrieval import Retrieval
+from fumehood.worlds.scheduling import Scheduling, is_valid_cron
 
 
 def ids_found(docs: list[dict[str, Any]], query: str, top_k: int) -> list[Any]:
-    answer = Retrieval({"docs": docs}).call(ToolCall("search_docs", {"query": query, "top_k": top_k}))  # type: ignore[dict-item]
+    answer = Retrieval({"docs": docs}).call(
+        ToolCall("search_docs", {"query": query, "top_k": top_k})
+    )  # type: ignore[dict-item]
     assert isinstance(answer, Value)
     results = answer.output["results"]
     assert isinstance(results, list)
@@ -23,7 +24,8 @@ def ids_found(docs: list[dict[str, Any]], query: str, top_k: int) -> list[Any]:
 
 def test_equally_good_documents_are_ordered_by_id() -> None:
     docs = [
-        {"id": name, "title": title, "text": "pump"} for name, title in (("b", "A"), ("a", "Z"), ("c", ""))
+        {"id": name, "title": title, "text": "pump"}
+        for name, title in (("b", "A"), ("a", "Z"), ("c", ""))
     ]
     assert ids_found(docs, "pump", 3) == ["a", "b", "c"]
     assert ids_found([*docs, {"text": "pump"}], "pump", 2) == [None, "a"]
@@ -58,7 +60,9 @@ def test_misses_are_dropped_after_the_cut() -> None:
 )
 def test_folders_are_what_paths_have_in_common(path: str, entries: list[str]) -> None:
     files = Files({"files": {"/a/b/d.txt": "", "/a/c.txt": "", "rel/x": ""}})
-    assert files.call(ToolCall("list_dir", {"path": path})) == Value({"path": path, "entries": [*entries]})
+    assert files.call(ToolCall("list_dir", {"path": path})) == Value(
+        {"path": path, "entries": [*entries]}
+    )
 
 
 def test_characters_are_called_bytes() -> None:

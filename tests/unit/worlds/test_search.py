@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fumehood.core.clock import StoppedClock
+from fumehood.core.episode import Episode
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.errors import SpecError
+from fumehood.core.json_values import json_bytes
+from fumehood.core.ledger import BudgetKind
+from fumehood.core.outcome import OutOfBudget
+from fumehood.core.surroundings import Environment, Surroundings
+from fumehood.core.tools import Failure, Value
+from fumehood.harness_modes.table import PROFILES
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood_snapshots.snapshot import open_snapshot
 
-from runner.core.clock import StoppedClock
-from runner.core.episode import Episode
-from runner.core.episode_spec import EpisodeSpec
-from runner.core.errors import SpecError
-from runner.core.json_values import json_bytes
-from runner.core.ledger import BudgetKind
-from runner.core.outcome import OutOfBudget
-from runner.core.surroundings import Environment, Surroundings
-from runner.core.tools import Failure, Value
-from runner.profiles.table import PROFILES
-from runner.testing.memory_recorder import MemoryRecorder
-from snapshots.snapshot import open_snapshot
 from tests.parts.specs import episode_spec
 from tests.unit.snapshots.building import build, flip_byte
 
@@ -35,7 +35,9 @@ def owls(tmp_path: Path) -> Path:
     return tmp_path / "owls"
 
 
-def spec_of(folder: Path, *faults: dict[str, Any], digest: str | None = None, **budget: Any) -> EpisodeSpec:
+def spec_of(
+    folder: Path, *faults: dict[str, Any], digest: str | None = None, **budget: Any
+) -> EpisodeSpec:
     named = {"name": "owls", "digest": digest or f"sha256:{open_snapshot(folder).digest}"}
     around = Surroundings(Environment.OFFLINE, {"snapshot": str(folder)})
     spec = episode_spec(*faults, world="search", state={"snapshot": named}, **budget)
@@ -82,7 +84,9 @@ def test_results_carry_the_ids_by_which_pages_are_opened_and_cited(owls: Path) -
         assert page.output["id"] == result["id"]  # type: ignore[index, call-overload]
 
 
-def test_the_state_is_the_same_after_any_call_and_the_trace_says_where_pages_came_from(owls: Path) -> None:
+def test_the_state_is_the_same_after_any_call_and_the_trace_says_where_pages_came_from(
+    owls: Path,
+) -> None:
     episode, recorder = opened(spec_of(owls))
     before = dict(episode.world.state)
     episode.seats[0].call("search", {"query": "mice"})
@@ -101,12 +105,20 @@ def test_faults_strike_a_library_like_any_other_world(owls: Path) -> None:
     }
     for profile in ("native", "toolmisuse"):
         seat = opened(replace(spec_of(owls, fault), profile=profile), profile)[0].seats[0]
-        assert isinstance(seat.call("search", {"query": "mice", "k": 1, "filter": {}}).result, Failure)
-        assert isinstance(seat.call("search", {"query": "mice", "k": 1, "filter": {}}).result, Value)
+        assert isinstance(
+            seat.call("search", {"query": "mice", "k": 1, "filter": {}}).result, Failure
+        )
+        assert isinstance(
+            seat.call("search", {"query": "mice", "k": 1, "filter": {}}).result, Value
+        )
 
 
-def test_another_snapshot_than_the_task_names_is_refused_when_the_episode_is_opened(owls: Path) -> None:
-    with pytest.raises(SpecError, match=r"^initial_state\.snapshot\.digest: is sha256:0+, but .+ is sha256:"):
+def test_another_snapshot_than_the_task_names_is_refused_when_the_episode_is_opened(
+    owls: Path,
+) -> None:
+    with pytest.raises(
+        SpecError, match=r"^initial_state\.snapshot\.digest: is sha256:0+, but .+ is sha256:"
+    ):
         opened(spec_of(owls, digest="sha256:" + "0" * 64))
 
 
@@ -118,7 +130,9 @@ def test_another_snapshot_than_the_task_names_is_refused_when_the_episode_is_ope
         ({"snapshot": "/", "colour": "red"}, "colour"),
     ],
 )
-def test_surroundings_that_cannot_be_used_are_said_in_one_line(settings: dict[str, Any], says: str) -> None:
+def test_surroundings_that_cannot_be_used_are_said_in_one_line(
+    settings: dict[str, Any], says: str
+) -> None:
     spec = episode_spec(world="search", state={})
     with pytest.raises(SpecError, match=says) as refused:
         opened(replace(spec, surroundings=Surroundings(Environment.OFFLINE, settings)))

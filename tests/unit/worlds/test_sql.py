@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from runner.core.tools import Failure, ToolCall, Value
-from runner.worlds import sqlite_guard
-from runner.worlds.sql import CUT, TEXT_CHARS_MAX, Sql
+from fumehood.benchmarks.dbbench import sqlite_guard
+from fumehood.benchmarks.dbbench.world import CUT, TEXT_CHARS_MAX, Sql
+from fumehood.core.tools import Failure, ToolCall, Value
 
 TABLE: dict[str, Any] = {
     "name": "People",

@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from fumehood.benchmarks.marble.werewolf_rules import chosen, killed_at_night, winner
+from fumehood.benchmarks.marble.world_werewolf import Werewolf
+from fumehood.core.conversation import Handover
+from fumehood.core.tools import Failure, ToolCall, Value
 
-from runner.core.conversation import Handover
-from runner.core.tools import Failure, ToolCall, Value
-from runner.worlds.werewolf import Werewolf
-from runner.worlds.werewolf_rules import chosen, killed_at_night, winner
-
-ROLES = {"ann": "wolf", "bob": "wolf", "cat": "guard", "dan": "seer", "eve": "witch", "fay": "villager"}
+ROLES = {
+    "ann": "wolf",
+    "bob": "wolf",
+    "cat": "guard",
+    "dan": "seer",
+    "eve": "witch",
+    "fay": "villager",
+}
 
 
 class Village:
@@ -53,8 +59,18 @@ def test_a_night_and_a_day_go_by_in_order() -> None:
     while village.turn is not None and village.game["day"] == 1:
         order.append((village.game["phase"], village.turn.seat))
         village.end_turn()
-    night = [("guard", "cat"), ("wolves", "ann"), ("wolves", "bob"), ("seer", "dan"), ("witch", "eve")]
-    assert order == [*night, *(("speak", name) for name in ROLES), *(("vote", name) for name in ROLES)]
+    night = [
+        ("guard", "cat"),
+        ("wolves", "ann"),
+        ("wolves", "bob"),
+        ("seer", "dan"),
+        ("witch", "eve"),
+    ]
+    assert order == [
+        *night,
+        *(("speak", name) for name in ROLES),
+        *(("vote", name) for name in ROLES),
+    ]
 
 
 def test_whom_the_wolves_agree_on_dies_and_all_hear_of_it() -> None:
@@ -144,7 +160,12 @@ def test_villagers_win_without_wolves_and_who_leaves_is_dead() -> None:
 
 @pytest.mark.parametrize(
     ("votes", "tie_to_first", "name"),
-    [(["a", "b", "a"], False, "a"), (["a", "b"], False, None), (["b", "a"], True, "b"), ([], True, None)],
+    [
+        (["a", "b", "a"], False, "a"),
+        (["a", "b"], False, None),
+        (["b", "a"], True, "b"),
+        ([], True, None),
+    ],
 )
 def test_most_votes_count(votes: Sequence[str], tie_to_first: bool, name: str | None) -> None:
     assert chosen(votes, tie_to_first=tie_to_first) == name

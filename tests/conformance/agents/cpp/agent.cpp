@@ -8,10 +8,10 @@
 #include <iostream>
 #include <thread>
 
-#include "glovebox/v1/tool.grpc.pb.h"
+#include "fumehood/v1/tool.grpc.pb.h"
 #include "json.hpp"
 
-using namespace glovebox::v1;
+using namespace fumehood::v1;
 using namespace std::chrono_literals;
 
 namespace {
@@ -27,11 +27,11 @@ void require(const grpc::Status& status) {
 class Seat {
   public:
     Seat() {
-        const char* path = std::getenv("GLOVEBOX_SOCKET");
+        const char* path = std::getenv("FUMEHOOD_SOCKET");
         grpc::ChannelArguments arguments;
         arguments.SetMaxReceiveMessageSize(-1);
         arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-        stub_ = ToolService::NewStub(grpc::CreateCustomChannel(std::string("unix:") + (path ? path : "/glovebox/grpc.sock"),
+        stub_ = ToolService::NewStub(grpc::CreateCustomChannel(std::string("unix:") + (path ? path : "/fumehood/grpc.sock"),
                                                                grpc::InsecureChannelCredentials(), arguments));
         stream_ = stub_->Interact(&open_);
     }

@@ -16,9 +16,9 @@ from typing import Any
 
 Json = dict[str, Any]
 
-GLOVES = os.path.dirname(os.environ.get("GLOVEBOX_SOCKET", "/glovebox/grpc.sock"))
+GLOVES = os.path.dirname(os.environ.get("FUMEHOOD_SOCKET", "/fumehood/grpc.sock"))
 PROTOCOL = "2025-06-18"
-META = "glovebox.v1"
+META = "fumehood.v1"
 ENDINGS = ("submit", "give_up")
 UNDER_WAY_S = 0.005
 """After which a call that was sent is on its way."""
@@ -29,7 +29,7 @@ class Server:
 
     def __init__(self) -> None:
         pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._process = subprocess.Popen([f"{GLOVES}/bin/glovebox", "mcp"], **pipes)
+        self._process = subprocess.Popen([f"{GLOVES}/bin/fumehood", "mcp"], **pipes)
         self._lines: SimpleQueue[bytes] = SimpleQueue()
         Thread(target=self._read, daemon=True).start()
         self._number = 0
@@ -126,7 +126,9 @@ class Interpreter:
 
     def _reply(self, step: Json, arguments: str) -> Json:
         try:
-            result = self._server.ask("tools/call", _called(step, arguments), step.get("deadline_ms"))
+            result = self._server.ask(
+                "tools/call", _called(step, arguments), step.get("deadline_ms")
+            )
         except Empty:
             return {"deadline": True}
         told, text = result["_meta"][META], result["content"][0]["text"]
@@ -142,7 +144,9 @@ class Interpreter:
 
     def _end(self, step: Json) -> Json:
         arguments = {name: step[name] for name in ("answer", "reason") if name in step}
-        result = self._server.ask("tools/call", json.dumps({"name": step["do"], "arguments": arguments}))
+        result = self._server.ask(
+            "tools/call", json.dumps({"name": step["do"], "arguments": arguments})
+        )
         told = result["_meta"][META]
         if "refusal" in told:
             return _refusal(result["content"][0]["text"])
@@ -158,7 +162,7 @@ class Interpreter:
 
 def _called(step: Json, arguments: str) -> str:
     """Return the parameters of a call, its arguments as the text they are."""
-    meta = json.dumps({"glovebox.v1/call_id": step["id"]} if "id" in step else {})
+    meta = json.dumps({"fumehood.v1/call_id": step["id"]} if "id" in step else {})
     spliced = f'"arguments":{arguments},' if arguments else ""
     return f'{{"name":{json.dumps(step["tool"])},{spliced}"_meta":{meta}}}'
 

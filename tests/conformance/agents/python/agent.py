@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 
-from glovebox_agent import DeadlinePassed, GloveboxError, Refused, Session
-from glovebox_agent.seat import Reply
+from fumehood_agent import DeadlinePassed, FumehoodError, Refused, Session
+from fumehood_agent.seat import Reply
 from observing import Observation, Step, of_refusal, of_reply, of_task
 
 UNDER_WAY_S = 0.005
@@ -50,7 +50,9 @@ class Interpreter:
             case {"do": "call"}:
                 return self._reply(lambda: self._call(step), step.get("measure"))
             case {"do": "raw_call", "tool": tool, "text": text}:
-                return self._reply(lambda: self._session.call_json(tool, text, call_id=step.get("id", "")))
+                return self._reply(
+                    lambda: self._session.call_json(tool, text, call_id=step.get("id", ""))
+                )
             case {"do": "submit" | "give_up"}:
                 return self._end(step)
             case {"do": "cancel_stream"}:
@@ -63,7 +65,9 @@ class Interpreter:
 
     def _call(self, step: Step) -> Reply:
         name, deadline_ms = step.get("id", ""), step.get("deadline_ms")
-        return self._session.call(step["tool"], step["arguments"], call_id=name, deadline_ms=deadline_ms)
+        return self._session.call(
+            step["tool"], step["arguments"], call_id=name, deadline_ms=deadline_ms
+        )
 
     def _reply(self, send: Callable[[], Reply], measure: str | None = None) -> Observation:
         try:
@@ -88,7 +92,7 @@ class Interpreter:
         second = Session()
 
         def send() -> None:
-            with suppress(GloveboxError):  # It is to be cancelled.
+            with suppress(FumehoodError):  # It is to be cancelled.
                 second.call(step["tool"], step["arguments"], call_id=step["id"])
 
         sending = Thread(target=send)

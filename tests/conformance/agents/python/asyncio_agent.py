@@ -10,9 +10,9 @@ import json
 from collections.abc import Awaitable
 from contextlib import suppress
 
-from glovebox_agent import DeadlinePassed, Refused
-from glovebox_agent.aio import AsyncSession
-from glovebox_agent.seat import Reply
+from fumehood_agent import DeadlinePassed, Refused
+from fumehood_agent.aio import AsyncSession
+from fumehood_agent.seat import Reply
 from observing import Observation, Step, of_refusal, of_reply, of_task
 
 UNDER_WAY_S = 0.005
@@ -29,7 +29,9 @@ class Interpreter:
         while not self._session.ended:
             self._task = self._session.task
             self._left = self._task.remaining
-            observations = [await self._do(step) for step in json.loads(self._task.instruction)["steps"]]
+            observations = [
+                await self._do(step) for step in json.loads(self._task.instruction)["steps"]
+            ]
             told += observations
             if not self._session.ended:
                 await self._session.submit(json.dumps(observations))
@@ -48,7 +50,9 @@ class Interpreter:
             case {"do": "call"}:
                 return await self._reply(self._call(step), step.get("measure"))
             case {"do": "raw_call", "tool": tool, "text": text}:
-                return await self._reply(self._session.call_json(tool, text, call_id=step.get("id", "")))
+                return await self._reply(
+                    self._session.call_json(tool, text, call_id=step.get("id", ""))
+                )
             case {"do": "submit" | "give_up"}:
                 return await self._end(step)
             case {"do": "cancel_stream"}:
@@ -77,7 +81,11 @@ class Interpreter:
 
     async def _end(self, step: Step) -> Observation:
         session = self._session
-        end = session.submit(step["answer"]) if step["do"] == "submit" else session.give_up(step["reason"])
+        end = (
+            session.submit(step["answer"])
+            if step["do"] == "submit"
+            else session.give_up(step["reason"])
+        )
         try:
             return {"accepted": await end}
         except Refused as refused:

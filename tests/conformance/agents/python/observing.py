@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from glovebox_agent import Ended, Failure, Refused, Remaining, Reply, Task
+from fumehood_agent import Ended, Failure, Refused, Remaining, Reply, Task
 
 Step = dict[str, Any]
 Observation = dict[str, Any]

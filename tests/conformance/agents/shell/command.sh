@@ -1,18 +1,18 @@
 #!/bin/sh
 # A conformance agent out of the in-box command: each step is a command. jq only reads scripts.
-glovebox=$(dirname "${GLOVEBOX_SOCKET:-/glovebox/grpc.sock}")/bin/glovebox
+fumehood=$(dirname "${FUMEHOOD_SOCKET:-/fumehood/grpc.sock}")/bin/fumehood
 
-instruction() { "$glovebox" task; }
+instruction() { "$fumehood" task; }
 
 tell_task() {
-    "$glovebox" tools >"$answer"
-    "$glovebox" left | jq -c --slurpfile tools "$answer" \
+    "$fumehood" tools >"$answer"
+    "$fumehood" left | jq -c --slurpfile tools "$answer" \
         '{turn, tools: [$tools[0][].name], remaining: (.remaining | del(.wall_ms))}'
 }
 
 send_call() {
     status=0
-    timeout "$(printf '0.%03d' "${deadline_ms:-0}")" "$glovebox" call --id "$id" "$tool" - \
+    timeout "$(printf '0.%03d' "${deadline_ms:-0}")" "$fumehood" call --id "$id" "$tool" - \
         <"$scratch/arguments" >"$answer" 2>"$said" || status=$?
     # What it says besides an answer is that it was the last.
     is_last=$([ ! -s "$said" ] || echo true)
@@ -33,17 +33,17 @@ tell_refusal() {
 end() {
     word=submit
     [ "$do" = submit ] || word=give-up
-    if ! "$glovebox" "$word" - <"$scratch/text" >"$answer"; then tell_refusal; return; fi
+    if ! "$fumehood" "$word" - <"$scratch/text" >"$answer"; then tell_refusal; return; fi
     : >"$ended"
     tr -d '\n' <"$answer"
 }
 
-answer_user() { "$glovebox" submit - <"$scratch/text"; }
+answer_user() { "$fumehood" submit - <"$scratch/text"; }
 
 goes_on() { grep -q '"next"' "$answer"; }
 
 cancel() {
-    "$glovebox" call --id "$id" "$tool" - <"$scratch/arguments" >/dev/null &
+    "$fumehood" call --id "$id" "$tool" - <"$scratch/arguments" >/dev/null &
     break_off $!
 }
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # A conformance agent out of curl and jq: each step is a message as JSON, over the second socket.
-socket=$(dirname "${GLOVEBOX_SOCKET:-/glovebox/grpc.sock}")/http.sock
+socket=$(dirname "${FUMEHOOD_SOCKET:-/fumehood/grpc.sock}")/http.sock
 
 # Sends standard input to a method and prints the answer.
 send() {
     method=$1
     shift
-    curl --silent --show-error --unix-socket "$socket" --data-binary @- "$@" "http://box/glovebox.v1.ToolService/$method"
+    curl --silent --show-error --unix-socket "$socket" --data-binary @- "$@" "http://box/fumehood.v1.ToolService/$method"
 }
 
 instruction() { echo '{}' | send GetTask | jq -j .instruction; }
@@ -60,7 +60,7 @@ goes_on() { [ "$(jq 'has("next")' "$answer")" = true ]; }
 
 cancel() {
     message >"$scratch/message"
-    curl --silent --unix-socket "$socket" --data-binary "@$scratch/message" http://box/glovebox.v1.ToolService/CallTool >/dev/null &
+    curl --silent --unix-socket "$socket" --data-binary "@$scratch/message" http://box/fumehood.v1.ToolService/CallTool >/dev/null &
     break_off $!
 }
 

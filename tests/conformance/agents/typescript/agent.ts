@@ -17,7 +17,7 @@ import {
   type Reply,
   type Session,
   type Task,
-} from "glovebox-agent";
+} from "@fumehood/sdk";
 
 type Step =
   | { do: "task" }

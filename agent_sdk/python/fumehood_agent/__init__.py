@@ -1,0 +1,67 @@
+"""What an agent needs to work through a fumehood.
+
+A :class:`Session` is the whole of it: the task, its tools, calls, and the end of the work. :func:`work`
+runs an object with ``reset()`` and ``act(observation)`` in one.
+"""
+
+from __future__ import annotations
+
+from fumehood_agent.adapter import Action, Agent, Answer, Ending, GiveUp, work
+from fumehood_agent.errors import (
+    ConnectionLost,
+    DeadlinePassed,
+    Ended,
+    FumehoodError,
+    NotAnAction,
+    NotReachable,
+    RefusalKind,
+    Refused,
+    ServiceFailed,
+    ServiceUnavailable,
+    UsageError,
+)
+from fumehood_agent.observation import (
+    Entry,
+    Observation,
+    Problem,
+    RemainingBudget,
+    ToolSchema,
+    Transcript,
+)
+from fumehood_agent.seat import Failure, JsonObject, Remaining, Reply, Seat, Task, Tool, Value
+from fumehood_agent.session import Session
+
+__all__ = [
+    "Action",
+    "Agent",
+    "Answer",
+    "ConnectionLost",
+    "DeadlinePassed",
+    "Ended",
+    "Ending",
+    "Entry",
+    "Failure",
+    "FumehoodError",
+    "GiveUp",
+    "JsonObject",
+    "NotAnAction",
+    "NotReachable",
+    "Observation",
+    "Problem",
+    "RefusalKind",
+    "Refused",
+    "Remaining",
+    "RemainingBudget",
+    "Reply",
+    "Seat",
+    "ServiceFailed",
+    "ServiceUnavailable",
+    "Session",
+    "Task",
+    "Tool",
+    "ToolSchema",
+    "Transcript",
+    "UsageError",
+    "Value",
+    "work",
+]

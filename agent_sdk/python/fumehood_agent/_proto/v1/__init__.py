@@ -1,0 +1,1 @@
+"""Generated messages and services of the wire protocol; private to this package."""

@@ -1,0 +1,192 @@
+"""A seat at the other side of a socket, for asyncio.
+
+The same words as :class:`~fumehood_agent.session.Session`, to be awaited. Each call is an exchange of its
+own, so several tasks may call at once, and a call whose answer was lost is sent again under the same name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from itertools import count
+from time import monotonic
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+
+from fumehood_agent import wire
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
+from fumehood_agent.address import (
+    CHANNEL_OPTIONS,
+    POLL_S,
+    channel_target,
+    require_short,
+    socket_path,
+)
+from fumehood_agent.errors import ConnectionLost, DeadlinePassed, Ended, FumehoodError, NotReachable
+from fumehood_agent.seat import Reply, Task
+
+
+class AsyncSession:
+    """A connection to one seat: the task, calls, and the end of the work. An asynchronous context manager."""
+
+    task: Task
+    """What is asked; there once the session is entered."""
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, patience_ms: int = 5000
+    ) -> None:
+        """Say where to connect to; entering the session does it.
+
+        Args:
+            path: of the socket; by default the environment's ``FUMEHOOD_SOCKET``, else
+                ``/fumehood/grpc.sock``.
+            patience_ms: how long to wait for somebody to answer: at the start, and for the same call to be
+                answered after its connection was lost.
+        """
+        self.path = socket_path(path)
+        self.ended = False
+        """True once no further call will be carried out."""
+        self._patience_ms = patience_ms
+        self._answered = 0
+        self._name = os.urandom(8).hex()
+        self._call_numbers = count(1)
+
+    async def __aenter__(self) -> Self:
+        """Connect and fetch the task.
+
+        Raises:
+            NotReachable: nobody answered in time.
+        """
+        # Made here, because a channel belongs to the loop that runs.
+        self._channel = grpc.aio.insecure_channel(channel_target(self.path), CHANNEL_OPTIONS)
+        self._stub = ToolServiceStub(self._channel)
+        try:
+            self.task = await self._fetch_task()
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Hang up. Closing twice is closing once."""
+        await self._channel.close(None)
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        call_id: str = "",
+        deadline_ms: int | None = None,
+    ) -> Reply:
+        """Call the tool ``name``; as :meth:`fumehood_agent.session.Session.call`."""
+        text = wire.arguments_to_json({} if arguments is None else arguments)
+        return await self.call_json(name, text, call_id=call_id, deadline_ms=deadline_ms)
+
+    async def call_json(
+        self, name: str, arguments_json: str, *, call_id: str = "", deadline_ms: int | None = None
+    ) -> Reply:
+        """Call the tool ``name`` with arguments that are JSON text already, sent as they are."""
+        request = wire.call_to_pb(
+            name, arguments_json, call_id or f"{self._name}.{next(self._call_numbers)}"
+        )
+        if deadline_ms is None:
+            response = await self._send_call(request)
+        else:
+            response = await self._send_within(request, deadline_ms)
+        try:
+            reply = wire.reply_from_pb(response)
+        except Ended:
+            self.ended = True
+            raise
+        self._answered += 1
+        self.ended = self.ended or reply.ended
+        return reply
+
+    async def submit(self, answer: str = "") -> bool:
+        """Answer the user; as :meth:`fumehood_agent.session.Session.submit`."""
+        return await self._submit(wire.answer_to_pb(answer))
+
+    async def give_up(self, reason: str) -> bool:
+        """End the work because it cannot or must not be done; return whether it counted."""
+        return await self._submit(wire.give_up_to_pb(reason))
+
+    async def _fetch_task(self) -> Task:
+        require_short(self.path)
+        started = monotonic()
+        while not os.path.exists(self.path):
+            if monotonic() - started >= self._patience_ms / 1000:
+                raise NotReachable(self.path, self._patience_ms, "no such socket")
+            await asyncio.sleep(POLL_S)
+        left_s = max(0.001, self._patience_ms / 1000 - (monotonic() - started))
+        try:
+            message = await self._stub.GetTask(
+                pb.GetTaskRequest(), timeout=left_s, wait_for_ready=True
+            )
+        except grpc.RpcError as error:
+            problem = self._error(error, sent_bytes=0)
+            if isinstance(problem, ConnectionLost):
+                raise NotReachable(self.path, self._patience_ms, "nobody answers") from error
+            raise problem from error
+        return wire.task_from_pb(message)
+
+    async def _send_within(
+        self, request: pb.CallToolRequest, deadline_ms: int
+    ) -> pb.CallToolResponse:
+        try:
+            return await self._stub.CallTool(request, timeout=deadline_ms / 1000)
+        except grpc.RpcError as error:
+            if wire.is_late(error):
+                raise DeadlinePassed(self.path, deadline_ms) from error
+            raise self._error(error, sent_bytes=request.ByteSize()) from error
+
+    async def _send_call(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        try:
+            return await self._stub.CallTool(request)
+        except grpc.RpcError as error:
+            problem = self._error(error, sent_bytes=request.ByteSize())
+            if not isinstance(problem, ConnectionLost):
+                raise problem from error
+        return await self._send_again(request)
+
+    async def _send_again(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        """Send a call whose answer was lost until it is answered; the break may outlast the first attempt."""
+        patient_until = monotonic() + self._patience_ms / 1000
+        while True:
+            left_s = max(0.001, patient_until - monotonic())
+            try:
+                return await self._stub.CallTool(request, timeout=left_s, wait_for_ready=True)
+            except grpc.RpcError as error:
+                problem = self._error(error, sent_bytes=request.ByteSize())
+                if not isinstance(problem, ConnectionLost) or monotonic() >= patient_until:
+                    raise problem from error
+                await asyncio.sleep(POLL_S)
+
+    async def _submit(self, request: pb.SubmitRequest) -> bool:
+        try:
+            response = await self._stub.Submit(request)
+        except grpc.RpcError as error:
+            raise self._error(error, sent_bytes=request.ByteSize()) from error
+        following = wire.next_from_pb(response)
+        if following is None:
+            self.ended = True
+        else:
+            self.task = following
+        return response.accepted
+
+    def _error(self, error: grpc.RpcError, *, sent_bytes: int) -> FumehoodError:
+        return wire.error_from_rpc(
+            error, path=self.path, answered=self._answered, sent_bytes=sent_bytes
+        )

@@ -1,0 +1,20 @@
+"""The agents that come with this package. One file or folder each, one line here each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+BUILTIN: Mapping[str, str] = {
+    "heuristic": "fumehood_agent.builtin.heuristic:Heuristic",
+    "instruction_parser": "fumehood_agent.builtin.instruction_parser:InstructionParser",
+    "instruction_parser_no_recovery": (
+        "fumehood_agent.builtin.instruction_parser_no_recovery:InstructionParserNoRecovery"
+    ),
+    "noop": "fumehood_agent.builtin.noop:Noop",
+    "oracle": "fumehood_agent.builtin.oracle:Oracle",
+    "policy_aware": "fumehood_agent.builtin.policy_aware:PolicyAware",
+    "searcher": "fumehood_agent.builtin.searcher:Searcher",
+    "script": "fumehood_agent.builtin.script:Script",
+    "schema_repair": "fumehood_agent.builtin.schema_repair:SchemaRepair",
+}
+"""Name → ``"module:Class"``, imported when it is asked for."""

@@ -1,0 +1,22 @@
+"""An agent that tries every door once: each tool in turn with default arguments, then it stops."""
+
+from __future__ import annotations
+
+from fumehood_agent.adapter import Action
+from fumehood_agent.builtin.schema_repair import SchemaRepair
+from fumehood_agent.observation import Observation
+
+
+class Heuristic:
+    """Calls each listed tool once, ignores what comes back, stops."""
+
+    def __init__(self) -> None:
+        self._tools = SchemaRepair()
+
+    def reset(self) -> None:
+        """Forget which tools were called."""
+        self._tools.reset()
+
+    def act(self, observation: Observation) -> Action | None:
+        """Return a default call of the next tool; None after the last."""
+        return self._tools.open_next(observation)

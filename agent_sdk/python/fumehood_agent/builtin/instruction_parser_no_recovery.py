@@ -1,0 +1,22 @@
+"""The instruction parser without its second chance: one call, then it stops, whatever came back."""
+
+from __future__ import annotations
+
+from fumehood_agent.adapter import Action
+from fumehood_agent.builtin.instruction_parser import InstructionParser
+from fumehood_agent.observation import Observation
+
+
+class InstructionParserNoRecovery:
+    """Makes the call its instruction asks for, once."""
+
+    def __init__(self) -> None:
+        self._parser = InstructionParser()
+
+    def reset(self) -> None:
+        """Forget which tools were opened."""
+        self._parser.reset()
+
+    def act(self, observation: Observation) -> Action | None:
+        """Return the call that was read on the first turn, None on every other."""
+        return None if observation["transcript"] else self._parser.first_call(observation)

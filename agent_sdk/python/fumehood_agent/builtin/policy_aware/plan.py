@@ -1,0 +1,92 @@
+"""From an instruction to the calls it asks for.
+
+Reads as the instruction parser does, after the phrases which that is known to misread were put in words
+it reads. On top of that: an instruction may ask for several things, may forbid some, and may ask to look
+something up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+
+from fumehood_agent.adapter import Action
+from fumehood_agent.builtin.instruction_parser import read_call
+
+_PLAINER: Sequence[tuple[re.Pattern[str], str]] = (
+    (re.compile(r"(?<=\w)['’](?=[a-z]{1,2}\b)"), ""),  # it's, don't: no quotation begins there
+    (re.compile(r"[\"“”‘’`]"), "'"),
+    (
+        re.compile(r"\b(job|command|reason|id)(?: named | called | ?[=:] ?| )'([\w-]+)'", re.I),
+        r"\1 \2",
+    ),
+    (re.compile(r"\b(job|command|reason|id)(?: named| called| ?[=:]) ?(?=\w)", re.I), r"\1 "),
+    (re.compile(r"\b(tier|plan|subscription)\b([^']*) (?:to|is) '(\w+)'", re.I), r"\1\2 to \3"),
+    (re.compile(r"\btier ?[=:] ?'?(?=\w)", re.I), "tier is "),
+    (re.compile(r"\bto the (?=\w)", re.I), "to "),
+)
+"""What may be written, and how the instruction parser reads the same. Applied in this order."""
+
+_FORBIDDEN = re.compile(
+    r"('[^']*')|,?\s*(?:\b(?:and|but)\s+)?\b(?:do not|dont|never|must not)\b[^',.;!?]*", re.I
+)
+"""A quotation, which stays, or a part of a sentence that forbids something."""
+
+_CLAUSE = re.compile(r"(?:'[^']*'|(?![.;!?]\s|,?\s(?:and\s)?then\s).)+", re.S)
+"""A part that may ask for something of its own; a quotation is never divided."""
+
+_PATH = r"/[\w./-]*[\w/-]"
+_ACCOUNT = r"\b[abn][a-z]?\d{4,6}\b"
+
+_LOOK_UPS: Sequence[tuple[str, str, str | None, str]] = (
+    (
+        "get_account",
+        r"\b(?:get|show|look up|fetch|read|inspect)\b.*\b(?:account|customer)",
+        "id",
+        _ACCOUNT,
+    ),
+    ("list_dir", r"\b(?:list|show)\b.*\b(?:dir|directory|folder|files|entries)\b", "path", _PATH),
+    ("list_jobs", r"\b(?:list|show)\b.*\bjobs\b", None, ""),
+)
+"""Tool, how an instruction asks for it, its one argument, and how that is written."""
+
+
+def plan(instruction: str, tools: Set[str]) -> list[Action]:
+    """Return the calls that ``instruction`` asks for, in order; empty when none can be read.
+
+    Args:
+        instruction: in English.
+        tools: names of the tools on offer.
+    """
+    text = _FORBIDDEN.sub(lambda found: found[1] or "", _plain(instruction))
+    asked = _distinct([_read(clause, tools) for clause in _CLAUSE.findall(text)])
+    return asked if len(asked) > 1 else _distinct([_read(text, tools)])
+
+
+def _plain(text: str) -> str:
+    for pattern, plainer in _PLAINER:
+        text = pattern.sub(plainer, text)
+    return text
+
+
+def _read(text: str, tools: Set[str]) -> Action | None:
+    return read_call(text, tools) or _look_up(text, tools)
+
+
+def _look_up(text: str, tools: Set[str]) -> Action | None:
+    for tool, asked, argument, written in _LOOK_UPS:
+        if tool not in tools or not re.search(asked, text, re.I | re.S):
+            continue
+        if argument is None:
+            return {"tool_name": tool, "args": {}}
+        if found := re.search(written, text, re.I):
+            return {"tool_name": tool, "args": {argument: found[0]}}
+    return None
+
+
+def _distinct(calls: Sequence[Action | None]) -> list[Action]:
+    kept: list[Action] = []
+    for call in calls:
+        if call is not None and call not in kept:
+            kept.append(call)
+    return kept

@@ -1,0 +1,152 @@
+"""What a ``reset``/``act`` agent is shown each turn: plain dicts, as such agents expect them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict
+
+from fumehood_agent.seat import Failure, JsonObject, Remaining, Reply, Task, Tool, Value
+
+
+class ToolSchema(TypedDict):
+    """A tool with the parts of its JSON Schema that say which arguments it takes."""
+
+    name: str
+    properties: JsonObject
+    """Argument → its schema, in the tool's order."""
+    required: list[str]
+    additionalProperties: bool
+    description: NotRequired[str]
+    """Left out where the tool has none."""
+
+
+class Problem(TypedDict):
+    """Why a call failed."""
+
+    code: str
+    message: str
+    details: JsonObject
+
+
+class Entry(TypedDict):
+    """One call and its answer; exactly one of ``output`` and ``error`` is not None."""
+
+    tool_name: str
+    args: JsonObject
+    """As recorded, which is what was sent unless the reply says otherwise."""
+    output: JsonObject | None
+    error: Problem | None
+
+
+class RemainingBudget(TypedDict, total=False):
+    """What is left. A missing key means no limit."""
+
+    steps_left: int
+    tool_calls_left: int
+    retries_left: int
+    answer_bytes_left: int
+
+
+class EarlierTurn(TypedDict):
+    """A message of the user that was answered."""
+
+    instruction: str
+    answer: str
+
+
+class Observation(TypedDict):
+    """All that an agent knows when it is asked to act."""
+
+    instruction: str
+    """The user's last message."""
+    earlier_turns: NotRequired[list[EarlierTurn]]
+    """Oldest first; left out where there are none."""
+    tool_schemas: list[ToolSchema]
+    transcript: list[Entry]
+    """Every call so far, oldest first."""
+    remaining_budget: RemainingBudget
+    last_error: Problem | None
+    """Of the last call; None when it succeeded or there was none."""
+
+
+class Transcript:
+    """What happened so far, from which each turn's observation is made."""
+
+    def __init__(self, task: Task) -> None:
+        self._entries: list[Entry] = []
+        self._earlier: list[EarlierTurn] = []
+        self._problem: Problem | None = None
+        self._take(task)
+
+    def begin_turn(self, answer: str, task: Task) -> None:
+        """Add an answer, and what the user said upon it."""
+        self._earlier.append({"instruction": self._instruction, "answer": answer})
+        self._take(task)
+
+    def _take(self, task: Task) -> None:
+        self._instruction = task.instruction
+        self._schemas = [tool_schema(tool) for tool in task.tools]
+        self._remaining = task.remaining
+
+    def record(self, name: str, arguments: Mapping[str, Any], reply: Reply) -> None:
+        """Add one call and its answer."""
+        recorded = reply.recorded_arguments
+        output, self._problem = _split(reply.result)
+        self._remaining = reply.remaining
+        self._entries.append(
+            {
+                "tool_name": name,
+                "args": dict(arguments) if recorded is None else recorded,
+                "output": output,
+                "error": self._problem,
+            }
+        )
+
+    def observation(self) -> Observation:
+        """Return what the agent is shown now.
+
+        The list of entries is a new one each turn, so that an agent may keep it; the entries are shared.
+        """
+        observation: Observation = {
+            "instruction": self._instruction,
+            "tool_schemas": self._schemas,
+            "transcript": self._entries.copy(),
+            "remaining_budget": _budget(self._remaining),
+            "last_error": self._problem,
+        }
+        if self._earlier:
+            observation["earlier_turns"] = self._earlier.copy()
+        return observation
+
+
+def tool_schema(tool: Tool) -> ToolSchema:
+    """Return a tool in the form in which ``reset``/``act`` agents read it."""
+    parameters = tool.parameters
+    schema: ToolSchema = {
+        "name": tool.name,
+        "properties": parameters.get("properties", {}),
+        "required": parameters.get("required", []),
+        "additionalProperties": parameters.get("additionalProperties", True),
+    }
+    if tool.description:
+        schema["description"] = tool.description
+    return schema
+
+
+def _split(result: Value | Failure) -> tuple[JsonObject | None, Problem | None]:
+    if isinstance(result, Value):
+        return result.output, None
+    return None, {"code": result.code, "message": result.message, "details": result.details}
+
+
+def _budget(remaining: Remaining) -> RemainingBudget:
+    left: RemainingBudget = {}
+    if remaining.steps is not None:
+        left["steps_left"] = remaining.steps
+    if remaining.calls is not None:
+        left["tool_calls_left"] = remaining.calls
+    if remaining.retries is not None:
+        left["retries_left"] = remaining.retries
+    if remaining.answer_bytes is not None:
+        left["answer_bytes_left"] = remaining.answer_bytes
+    return left

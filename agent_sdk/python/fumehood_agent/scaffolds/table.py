@@ -1,0 +1,25 @@
+"""Agents around a model: the same tools, budgets and task, and only the way of working differs.
+
+One file each, one line here each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SCAFFOLDS: Mapping[str, str] = {
+    "code": "fumehood_agent.scaffolds.code:Code",
+    "plan_act": "fumehood_agent.scaffolds.plan_act:PlanAct",
+    "react": "fumehood_agent.scaffolds.react:React",
+    "react_text": "fumehood_agent.scaffolds.react_text:ReactText",
+    "single_shot": "fumehood_agent.scaffolds.single_shot:SingleShot",
+}
+"""Name → ``"module:Class"``, made with a :class:`~fumehood_agent.scaffolds.chat_model.ChatModel`."""
+
+PLAYERS: Mapping[str, str] = {
+    "simulated_user": "fumehood_agent.scaffolds.simulated_user:SimulatedUser"
+}
+"""Those who ask a model too, but sit beside an agent rather than work on a task."""
+
+WITH_MODEL: Mapping[str, str] = {**SCAFFOLDS, **PLAYERS}
+"""Everybody who is made with a model."""

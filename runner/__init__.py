@@ -1,1 +1,0 @@
-"""Glovebox: runs untrusted agents in boxes and judges what they did."""

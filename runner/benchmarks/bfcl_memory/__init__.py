@@ -1,1 +1,0 @@
-"""The memory categories of BFCL: conversations with something to remember, and questions about it."""

@@ -1,0 +1,1 @@
+"""Fumehood: runs untrusted agents in boxes and judges what they did."""

@@ -1,0 +1,99 @@
+"""``make bench``: every figure of the project's speed, in one run, as ratios where there is a peer."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from fumehood.bench.boxes import episodes_in_boxes
+from fumehood.bench.door import episodes_in_memory, layers_cost
+from fumehood.bench.doors import door_latency
+from fumehood.bench.latency import call_latency
+from fumehood.bench.measure import Figure
+from fumehood.bench.run import episodes_of_a_run
+from fumehood.bench.service import episodes_through_service, memory_per_episode
+from fumehood.bench.workload import endless_case, workload
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.errors import InputError
+from fumehood.engines.engine import Engine, EngineOptions
+from fumehood.engines.table import ENGINES
+
+
+def main() -> None:
+    """Measure what this machine allows and print it."""
+    # gRPC's own log speaks of connections that close, which is what they are meant to do here.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    arguments = _arguments()
+    console = Console(stderr=True)
+    figures = []
+    for figure in _measure(arguments.workload):
+        figures.append(figure)
+        console.print(f"{figure.what}: {figure.value}", highlight=False)
+    if arguments.json:
+        print(json.dumps([_to_json(figure) for figure in figures], indent=2))
+    else:
+        Console(width=None if console.is_terminal else 160).print(_table(figures))
+
+
+def _measure(path: Path | None) -> Iterator[Figure]:
+    cases = workload(path)
+    yield from layers_cost()
+    yield from episodes_in_memory(cases)
+    yield from episodes_of_a_run(
+        str(path or "sample"), load_suite(str(path or "sample")).cases, workers=2
+    )
+    yield from episodes_through_service(cases[:300], workers=1)
+    yield from episodes_through_service(cases[:300], workers=2)
+    yield from memory_per_episode(endless_case())
+    yield from door_latency(endless_case())
+    for engine in _ready_engines():
+        yield from call_latency(engine, endless_case())
+        if engine.name == "docker":
+            yield from episodes_in_boxes(engine, endless_case())
+        engine.close()
+
+
+def _ready_engines() -> Iterator[Engine]:
+    for name in ("docker", "bubblewrap"):
+        engine = ENGINES.load(name)(EngineOptions())
+        readiness = engine.check()
+        if readiness.ready:
+            yield engine
+        else:
+            Console(stderr=True).print(f"left out: {name}: {readiness.detail}", markup=False)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--workload", type=Path, help="task records to play instead of the sample suite's"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON list on standard output")
+    arguments = parser.parse_args()
+    if arguments.workload is not None and not arguments.workload.is_file():
+        raise InputError(f"there is no file {arguments.workload}")
+    return arguments
+
+
+def _to_json(figure: Figure) -> dict[str, object]:
+    return {"what": figure.what, "value": figure.value, "goal": figure.goal, "met": figure.met}
+
+
+def _table(figures: Sequence[Figure]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("what", "figure", "goal", ""):
+        table.add_column(column, justify="right" if column == "figure" else "left")
+    for figure in figures:
+        met = {True: "✓", False: "✗", None: ""}[figure.met]
+        table.add_row(figure.what, figure.value, figure.goal, met)
+    return table
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""The door alone, in memory: what all layers cost a call, and how many episodes a second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from fumehood_agent.adapter import work
+from fumehood_agent.loading import load_agent
+
+from fumehood.bench.measure import Figure, best_of, timed
+from fumehood.bench.workload import endless_case
+from fumehood.core.clock import StoppedClock
+from fumehood.core.json_values import Json, copy_object
+from fumehood.core.task import Case
+from fumehood.core.tools import ToolCall
+from fumehood.harness_modes.table import PROFILES
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.service.outbox import Outbox
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.testing.memory_seat import MemorySeat
+from fumehood.worlds.table import WORLDS
+
+CALLS = 5000
+LAYERS_US_MAX = 50
+REFERENCE_EPISODES_PER_S = 4223
+"""The reference harness, everything in one process, on one core of a machine of this size."""
+
+
+def layers_cost() -> Iterator[Figure]:
+    """Yield what a call costs on top of the world, with all five families armed and the trace on."""
+    for profile in sorted(PROFILES):
+        with_layers = best_of(5, partial(_time_door, profile))
+        bare = best_of(5, _time_world)
+        cost_us = (with_layers - bare) / CALLS * 1e6
+        goal = f"at most {LAYERS_US_MAX} µs"
+        yield Figure(
+            f"all layers, per call, {profile}", f"{cost_us:.1f} µs", goal, cost_us <= LAYERS_US_MAX
+        )
+
+
+def episodes_in_memory(cases: Sequence[Case]) -> Iterator[Figure]:
+    """Yield how fast whole episodes go, with ``schema_repair`` making the calls."""
+    per_s = door_per_s(cases)
+    yield Figure(
+        "episodes through the door, in memory",
+        f"{per_s:,.0f}/s",
+        f"beat {REFERENCE_EPISODES_PER_S:,}/s (recorded)",
+        per_s > REFERENCE_EPISODES_PER_S,
+    )
+
+
+def door_per_s(cases: Sequence[Case]) -> float:
+    """Return how many episodes a second go through the door alone, in this process."""
+    return len(cases) / best_of(3, lambda: timed(lambda: _play_all(cases)))
+
+
+def _play_all(cases: Sequence[Case]) -> None:
+    agent = load_agent("builtin:schema_repair")
+    for case in cases:
+        profile = PROFILES.load(case.task.profile)()
+        spec = PlannedEpisode("bench", case, 0, case.task.seed).to_spec(60_000)
+        episode = profile.open_episode(spec, MemoryRecorder(), StoppedClock())
+        work(agent, MemorySeat(episode.seats[0], profile))
+        episode.close()
+
+
+_ARGUMENTS: dict[str, Json] = {"id": "acct3"}
+
+
+def _time_door(profile: str) -> float:
+    return timed(_calls_through_door(profile))
+
+
+def _time_world() -> float:
+    return timed(_calls_on_world())
+
+
+def _calls_through_door(profile: str) -> Callable[[], None]:
+    spec = PlannedEpisode("bench", endless_case(), 0, 1).to_spec(60_000)
+    seat = PROFILES.load(profile)().open_episode(spec, Outbox(), StoppedClock()).seats[0]
+
+    def run() -> None:
+        for _ in range(CALLS):
+            seat.call("get_account", _ARGUMENTS)
+
+    return run
+
+
+def _calls_on_world() -> Callable[[], None]:
+    world = WORLDS.load("crud")(copy_object(endless_case().task.initial_state))
+
+    def run() -> None:
+        for _ in range(CALLS):
+            world.call(ToolCall("get_account", _ARGUMENTS))
+
+    return run

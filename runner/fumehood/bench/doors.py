@@ -1,0 +1,171 @@
+"""What the doors beside gRPC cost, and the gateway to models: each against its peer, in turn, in one run."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from http.client import HTTPConnection
+from statistics import median
+
+import grpc
+from fumehood_agent._proto.v1 import tool_pb2
+
+from fumehood.bench.measure import Figure, ratio
+from fumehood.core.task import Case
+from fumehood.gateway.settings import GatewaySettings, Upstream
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply
+from fumehood.wire.ports import Opened
+
+RATIO_MAX = 3.0
+GATEWAY_MAX_MS = 5.0
+ROUNDS, CALLS_A_ROUND, WARM_UP = 10, 50, 50
+TIMEOUT_MS = 120_000
+TOOL, ARGUMENTS = "get_account", {"id": "acct3"}
+MODEL_PATH = "/v1/chat/completions"
+QUESTION = {"model": "m1", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 10}
+STREAM_PAUSE_S = 0.002
+
+_Call = Callable[[], object]
+
+
+def door_latency(case: Case) -> Iterator[Figure]:
+    """Yield what a call costs over HTTP and over MCP, against unary gRPC, and a model behind the gateway.
+
+    Args:
+        case: a task of the crud world whose budget admits the calls.
+    """
+    spec = PlannedEpisode("bench", case, 0, 0).to_spec(TIMEOUT_MS)
+    with ExitStack() as stack:
+        models = stack.enter_context(ScriptedModels(_says))
+        upstream = Upstream(name="scripted", address=models.address)
+        offer = HttpOffer(None, GatewaySettings(upstreams=(upstream,)))
+        client = stack.enter_context(stack.enter_context(ServicePool(1, offer)).lease())
+        opened = next(messages := client.open_episode(spec))
+        assert isinstance(opened, Opened)
+        room = opened.seats[0].directory
+        times = _time_in_turn(
+            {
+                "gRPC": _unary(room),
+                "HTTP": _connect(room),
+                "MCP": _mcp(room),
+                "model": _model(HTTPConnection(models.address.removeprefix("http://"))),
+                "model through the gateway": _model(_UnixConnection(room)),
+                "word": _first_word(HTTPConnection(models.address.removeprefix("http://"))),
+                "word through the gateway": _first_word(_UnixConnection(room)),
+            }
+        )
+        client.close_episode(spec.episode_id, timed_out=False)
+        list(messages)
+    for door in ("HTTP", "MCP"):
+        detail = f"({times[door]:.2f} against {times['gRPC']:.2f} ms)"
+        yield ratio(
+            f"call over {door} to unary gRPC, p50",
+            times[door],
+            times["gRPC"],
+            RATIO_MAX,
+            detail=detail,
+        )
+    goal = f"at most {GATEWAY_MAX_MS:g} ms"
+    for what, name in (
+        ("a model's answer", "model"),
+        ("the first word of one that is streamed", "word"),
+    ):
+        added = times[f"{name} through the gateway"] - times[name]
+        yield Figure(
+            f"the gateway adds to {what}, p50", f"{added:.2f} ms", goal, added <= GATEWAY_MAX_MS
+        )
+
+
+def _time_in_turn(calls: dict[str, _Call]) -> dict[str, float]:
+    """Return medians, milliseconds."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for call in calls.values():
+        for _ in range(WARM_UP):
+            call()
+    for _ in range(ROUNDS):
+        for name, call in calls.items():
+            for _ in range(CALLS_A_ROUND):
+                started = time.perf_counter()
+                call()
+                times[name].append((time.perf_counter() - started) * 1000)
+    return {name: median(each) for name, each in times.items()}
+
+
+def _unary(room: str) -> _Call:
+    request = tool_pb2.CallToolRequest(tool_name=TOOL, arguments_json=json.dumps(ARGUMENTS))
+    message = request.SerializeToString()
+    call = grpc.insecure_channel(f"unix:{room}/grpc.sock").unary_unary(
+        "/fumehood.v1.ToolService/CallTool", None, None
+    )
+    return lambda: call(message)
+
+
+def _connect(room: str) -> _Call:
+    line = _UnixConnection(room)
+    body = json.dumps({"toolName": TOOL, "argumentsJson": json.dumps(ARGUMENTS)})
+    return lambda: _post(line, "/fumehood.v1.ToolService/CallTool", body, {})
+
+
+def _mcp(room: str) -> _Call:
+    line = _UnixConnection(room)
+    headers = {"accept": "application/json, text/event-stream"}
+    hello = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "b", "version": "0"},
+    }
+    headers["mcp-session-id"] = _post(line, "/mcp", _rpc("initialize", hello), headers)
+    body = _rpc("tools/call", {"name": TOOL, "arguments": ARGUMENTS})
+    return lambda: _post(line, "/mcp", body, headers)
+
+
+def _says(asked: AskedOfModel) -> ScriptedReply:
+    """Answer at once, or word by word."""
+    return ScriptedReply(
+        text="so it is", pause_s=STREAM_PAUSE_S if asked.request.get("stream") else 0
+    )
+
+
+def _model(line: HTTPConnection) -> _Call:
+    body = json.dumps(QUESTION)
+    return lambda: _post(line, MODEL_PATH, body, {})
+
+
+def _first_word(line: HTTPConnection) -> _Call:
+    body = json.dumps({**QUESTION, "stream": True})
+
+    def call() -> None:
+        # Hanging up after the first word costs both sides of the comparison the same.
+        line.close()
+        line.request("POST", MODEL_PATH, body, {"content-type": "application/json"})
+        assert line.getresponse().readline().startswith(b"data:")
+
+    return call
+
+
+def _rpc(method: str, params: Mapping[str, object]) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+
+
+def _post(line: HTTPConnection, path: str, body: str, headers: dict[str, str]) -> str:
+    line.request("POST", path, body, {"content-type": "application/json", **headers})
+    answer = line.getresponse()
+    answer.read()
+    assert answer.status == 200, answer.status
+    return answer.getheader("mcp-session-id", "")
+
+
+class _UnixConnection(HTTPConnection):
+    def __init__(self, room: str) -> None:
+        super().__init__("localhost")
+        self._path = f"{room}/http.sock"
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self._path)

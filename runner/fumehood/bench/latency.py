@@ -1,0 +1,153 @@
+"""A tool call from inside the box, against a bare gRPC echo and against ``docker exec``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from fumehood.bench.measure import Figure, percentile, ratio, timed
+from fumehood.core.errors import InfraError
+from fumehood.core.task import Case
+from fumehood.engines.engine import (
+    AGENT_FOLDER,
+    AgentKind,
+    AgentSource,
+    BoxOutput,
+    BoxSpec,
+    Engine,
+    Mount,
+)
+from fumehood.engines.images.agent_python import build_agent_python
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.wire.ports import Opened
+
+PROBE = Path(__file__).with_name("latency_probe.py")
+UNARY_MAX, STREAM_MAX = 1.5, 1.3
+EXEC_MIN = 100
+EXEC_ROUNDS = 10
+BOX_TIMEOUT_MS = 120_000
+
+
+def call_latency(engine: Engine, case: Case) -> Iterator[Figure]:
+    """Yield the ratios of a tool call to an echo of the same bytes, both made from one box in turn.
+
+    Args:
+        engine: makes the box.
+        case: a task of the crud world whose budget admits the calls.
+    """
+    times = _probe(engine, case)
+    for kind, goal in (("unary", UNARY_MAX), ("stream", STREAM_MAX)):
+        tool, echo = sorted(times[f"{kind}_tool"]), sorted(times[f"{kind}_echo"])
+        for name, share in (("p50", 0.5), ("p99", 0.99)):
+            mine, other = percentile(tool, share), percentile(echo, share)
+            detail = f"({mine:.0f} against {other:.0f} µs)"
+            yield ratio(
+                f"{kind} call from the box to bare echo, {name}", mine, other, goal, detail=detail
+            )
+    if engine.name == "docker":
+        call_ms = median(times["unary_tool"]) / 1000
+        exec_ms = _docker_exec_ms()
+        yield ratio(
+            "docker exec true to unary call",
+            exec_ms,
+            call_ms,
+            EXEC_MIN,
+            at_least=True,
+            detail=f"({exec_ms:.0f} against {call_ms:.2f} ms)",
+        )
+
+
+def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
+    image = engine.prepare(AgentSource(AgentKind.MODULE, "fumehood.bench.latency_probe:Probe"))
+    # Only the probe itself is shown inside, not the package it belongs to.
+    command = (*image.command[:-1], "latency_probe:Probe")
+    others = (mount for mount in image.mounts if not mount.target.startswith(AGENT_FOLDER))
+    spec = PlannedEpisode("bench", case, 0, 0).to_spec(BOX_TIMEOUT_MS)
+    with (
+        ServicePool(1) as pool,
+        pool.lease() as client,
+        _echo_server() as echo,
+        tempfile.TemporaryDirectory() as code,
+    ):
+        Path(code).chmod(0o755)
+        (Path(code) / PROBE.name).write_bytes(PROBE.read_bytes())
+        opened = next(messages := client.open_episode(spec))
+        assert isinstance(opened, Opened)
+        box = engine.start(
+            BoxSpec(
+                image=replace(
+                    image, command=command, mounts=(*others, Mount(Path(code), AGENT_FOLDER))
+                ),
+                gloves=Path(opened.seats[0].directory),
+                mounts=(Mount(echo, "/echo"),),
+            )
+        )
+        ended = box.wait(BOX_TIMEOUT_MS)
+        output = box.close()
+        client.close_episode(spec.episode_id, timed_out=False)
+        list(messages)
+    if ended is None or ended.code != 0:
+        raise InfraError(f"the probe did not finish: {_last_line(output)}")
+    return json.loads(output.stdout)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def _echo_server() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="gb-") as folder:
+        Path(folder).chmod(0o755)
+        socket = Path(folder) / "echo.sock"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fumehood.bench.echo", str(socket)], stdin=subprocess.PIPE
+        )
+        try:
+            while not socket.exists():
+                if process.poll() is not None:
+                    raise InfraError("the echo server did not start")
+                time.sleep(0.01)
+            socket.chmod(0o666)
+            yield Path(folder)
+        finally:
+            process.communicate()
+
+
+def _docker_exec_ms() -> float:
+    # The image has no shell and no tools, so the host's `true` is lent to it.
+    true = f"{shutil.which('true')}:/true:ro"
+    reference = build_agent_python(lambda _: None)
+    sleep = ["python3", "-c", "import time; time.sleep(60)"]
+    start = [
+        "docker",
+        "run",
+        "--rm",
+        "--detach",
+        "--network",
+        "none",
+        "--volume",
+        true,
+        reference,
+        *sleep,
+    ]
+    box = subprocess.run(start, check=True, capture_output=True, text=True).stdout.strip()
+    try:
+        times = [
+            timed(lambda: subprocess.run(["docker", "exec", box, "/true"], check=True))
+            for _ in range(EXEC_ROUNDS)
+        ]
+        return median(times) * 1000
+    finally:
+        subprocess.run(["docker", "rm", "--force", box], check=True, capture_output=True)
+
+
+def _last_line(output: BoxOutput) -> str:
+    lines = output.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it printed nothing"

@@ -1,0 +1,69 @@
+"""What comes of doing nothing, and of doing what the gold says, on every task of a suite: played in memory.
+
+What stands beside an agent's score, so that nobody takes a suite for harder or for sounder than it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fumehood.benchmarks.proof import Judge, nothing
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
+from fumehood.core.task import Case, Suite
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """How many tasks came out right."""
+
+    solved: int
+    graded: int
+    """Tasks with a verdict."""
+    ungraded: int
+    """Tasks without: nobody can judge them by rule, or they cannot be played here, or not in this way."""
+
+    @property
+    def success_rate(self) -> float | None:
+        """Share of the graded; None where there are none."""
+        return self.solved / self.graded if self.graded else None
+
+    def to_json(self) -> JsonObject:
+        """Return the numbers and the share."""
+        return {
+            "solved": self.solved,
+            "graded": self.graded,
+            "ungraded": self.ungraded,
+            "success_rate": self.success_rate,
+        }
+
+
+def play_noop(suite: Suite, judge: Judge) -> Baseline:
+    """Submit an empty answer to every task, and nothing else; players who follow a script say theirs."""
+    return _play(suite, judge, lambda case: nothing(case.task))
+
+
+def play_oracle(suite: Suite, judge: Judge) -> Baseline:
+    """Make the moves of every task's oracle; a task without one has no verdict."""
+    return _play(suite, judge, lambda case: case.gold.oracle)
+
+
+def _play(
+    suite: Suite, judge: Judge, moves_of: Callable[[Case], tuple[Move, ...] | None]
+) -> Baseline:
+    verdicts = [_verdict(case, moves_of(case), judge) for case in suite.cases]
+    return Baseline(
+        verdicts.count(True), len(verdicts) - verdicts.count(None), verdicts.count(None)
+    )
+
+
+def _verdict(case: Case, moves: tuple[Move, ...] | None, judge: Judge) -> bool | None:
+    if moves is None:
+        return None
+    try:
+        return judge(case.task, case.gold, rehearse(case.task, moves)).success
+    except InputError:
+        # A world that looks outside has nothing to look at here.
+        return None

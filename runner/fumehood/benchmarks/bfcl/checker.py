@@ -1,0 +1,87 @@
+"""BFCL's checkers, asked as BFCL asks them. Runs in a process of its own alone."""
+
+from __future__ import annotations
+
+import keyword
+import sys
+from collections import defaultdict
+from importlib import import_module
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+INSTALL = "pip install 'fumehood[bfcl]' && pip install --no-deps 'bfcl-eval==2026.3.23'"
+
+_CHECKER = "bfcl_eval.eval_checker"
+_SOURCES = f"{_CHECKER}.multi_turn_eval.func_source_code"
+
+
+def load() -> None:
+    """Import the checkers and every simulator; raises ImportError where something is missing."""
+    # The checker of single turns asks this module about spellings of vendors; with it come all their clients.
+    registry = ModuleType("bfcl_eval.constants.model_config")
+    registry.MODEL_CONFIG_MAPPING = defaultdict(  # type: ignore[attr-defined]
+        lambda: SimpleNamespace(underscore_to_dot=False)
+    )
+    sys.modules[registry.__name__] = registry
+    import_module(f"{_CHECKER}.multi_turn_eval.multi_turn_checker")
+    import_module(f"{_CHECKER}.ast_eval.ast_checker")
+    import_module(f"{_CHECKER}.agentic_eval.agentic_checker")
+    backend = import_module("bfcl_eval.constants.executable_backend_config")
+    for path in backend.CLASS_FILE_PATH_MAPPING.values():
+        if not path.startswith((f"{_SOURCES}.memory", f"{_SOURCES}.web")):
+            import_module(path)
+
+
+def check(question: dict[str, Any]) -> dict[str, Any]:
+    """Return BFCL's verdict: ``valid``, and where it is not, ``error_type``."""
+    verdict = _CHECKS[question["op"]](question)
+    return {"valid": verdict["valid"] is True, "error_type": verdict.get("error_type")}
+
+
+def _multi_turn(question: dict[str, Any]) -> dict[str, Any]:
+    checker = import_module(f"{_CHECKER}.multi_turn_eval.multi_turn_checker")
+    decoded = [[[text] for call in turn for text in rendered(*call)] for turn in question["turns"]]
+    entry = question["entry"]
+    verdict: dict[str, Any] = checker.multi_turn_checker(
+        decoded, question["ground_truth"], entry, entry["id"].rsplit("_", 1)[0], question["attempt"]
+    )
+    return verdict
+
+
+def _single_turn(question: dict[str, Any]) -> dict[str, Any]:
+    checker = import_module(f"{_CHECKER}.ast_eval.ast_checker")
+    language = import_module("bfcl_eval.constants.enums").Language
+    verdict: dict[str, Any] = checker.ast_checker(
+        question["functions"],
+        [{name: arguments} for name, arguments in question["calls"]],
+        question["ground_truth"],
+        language[question["language"]],
+        question["category"],
+        question["attempt"],
+    )
+    return verdict
+
+
+def _memory(question: dict[str, Any]) -> dict[str, Any]:
+    checker = import_module(f"{_CHECKER}.agentic_eval.agentic_checker")
+    if not question["answer"]:
+        return {
+            "valid": False,
+            "error_type": "agentic:no_last_message",
+        }  # As its caller in BFCL says.
+    verdict: dict[str, Any] = checker.agentic_checker(question["answer"], question["ground_truth"])
+    return verdict
+
+
+_CHECKS = {"bfcl_memory": _memory, "bfcl_multi_turn": _multi_turn, "bfcl_single_turn": _single_turn}
+
+
+def rendered(name: str, arguments: dict[str, Any]) -> list[str]:
+    """Return a call as BFCL writes it down: Python, of a checked name and of literals alone.
+
+    A call with a name for an argument that Python cannot write is left out; no function has such a parameter,
+    so the call did nothing.
+    """
+    if not all(part.isidentifier() and not keyword.iskeyword(part) for part in (name, *arguments)):
+        return []
+    return [f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"]

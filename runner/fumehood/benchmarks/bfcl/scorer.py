@@ -1,0 +1,88 @@
+"""BFCL's own verdict over the calls that reached its world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fumehood.core.errors import InfraError
+from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.gold import Gold
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.outcome import Finished
+from fumehood.core.score import Score
+from fumehood.core.task import Task
+from fumehood.core.tools import FailureKind
+from fumehood.scorers.native import NativeScorer, task_metrics
+from fumehood.third_party.process import checker
+
+CHATS = "bfcl_chats"
+"""What is said before anything is asked; nothing to judge."""
+
+
+class Bfcl:
+    """Success is that every turn was answered and that BFCL's checker finds the calls valid."""
+
+    def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
+        """Return BFCL's verdict, with its word for what is wrong among the metrics."""
+        criterion = next(
+            (each for each in gold.criteria if str(each.get("op")).startswith("bfcl_")), None
+        )
+        if criterion is None:
+            return NativeScorer().score(task, gold, evidence)
+        seat = task.seats[0]
+        answered = len(evidence.turn_answers.get(seat.name, ())) + isinstance(
+            evidence.ends.get(seat.name), Finished
+        )
+        checks = {"answered_every_turn": answered == 1 + len(seat.further_turns)}
+        error: Json = None
+        if criterion["op"] == CHATS:
+            return Score(None, checks, {"ungraded": "a conversation in which nothing is asked"})
+        if all(checks.values()):
+            try:
+                said = _ask(task, dict(criterion), evidence)
+            except InfraError as failure:
+                return Score(None, checks, {"ungraded": str(failure)})
+            checks[str(criterion["op"])] = said["valid"] is True
+            error = said["error_type"]
+        success = all(checks.values())
+        return Score(
+            success, checks, {**task_metrics(task, evidence, success), "error_type": error}
+        )
+
+
+def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
+    if criterion["op"] == "bfcl_memory":
+        end = evidence.ends[task.seats[0].name]
+        return checker("bfcl").ask(
+            {**criterion, "answer": end.answer if isinstance(end, Finished) else ""}
+        )
+    calls = list(reached(evidence.exchanges))
+    if criterion["op"] == "bfcl_multi_turn":
+        turns: list[Json] = [
+            [_call(call) for call in calls if call.turn == number]
+            for number in range(1, 2 + len(task.seats[0].further_turns))
+        ]
+        entry: JsonObject = {**task.initial_state, "id": task.task_id}
+        return checker("bfcl").ask({**criterion, "turns": turns, "entry": entry})
+    if criterion["op"] == "bfcl_relevance":
+        return {"valid": bool(calls) == criterion["calls"], "error_type": None}
+    functions = task.initial_state["functions"]
+    return checker("bfcl").ask(
+        {**criterion, "functions": functions, "calls": [_call(call) for call in calls]}
+    )
+
+
+def reached(exchanges: Iterable[Exchange]) -> Iterable[Exchange]:
+    """Yield the calls that a tool has seen."""
+    for exchange in exchanges:
+        if was_reached(exchange):
+            yield exchange
+
+
+def was_reached(exchange: Exchange) -> bool:
+    """Tell whether a tool has seen the call."""
+    return exchange.failure is None or exchange.failure.kind is FailureKind.WORLD
+
+
+def _call(exchange: Exchange) -> list[Json]:
+    return [exchange.tool_name, dict(exchange.delivered)]

@@ -1,0 +1,65 @@
+"""Checks every generated task before it is written."""
+
+from __future__ import annotations
+
+from fumehood.benchmarks.cases import opened
+from fumehood.benchmarks.native.coherence import refuse_incoherent
+from fumehood.benchmarks.native.record import TaskRecord
+from fumehood.benchmarks.native.task import case_of
+from fumehood.benchmarks.proof import Judge, Unproven, prove_not_free, prove_solvable
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.core.errors import InputError
+from fumehood.core.evidence import Evidence
+from fumehood.core.task import Case
+
+_ATTEMPTS = 4
+"""How often a refused call is sent again before it counts as refused for good."""
+
+
+def refuse_unfit(record: TaskRecord, judge: Judge | None) -> None:
+    """Raise for a task that must not be published.
+
+    Args:
+        record: the task.
+        judge: scores evidence; None skips what only playing the task can tell.
+
+    Raises:
+        Unproven: names the task and what is wrong with it.
+    """
+    try:
+        refuse_incoherent(record)
+        case = opened(case_of(record))
+    except InputError as error:
+        raise Unproven(record.task_id, str(error)) from None
+    if judge is None:
+        return
+    evidence = prove_solvable(case, judge)
+    prove_not_free(case, judge)
+    _prove_looking_is_needed(case, judge)
+    _prove_no_retry_helps(case, evidence)
+
+
+def _prove_looking_is_needed(case: Case, judge: Judge) -> None:
+    """Give up unseen and judge that: not even where giving up is right may it be free."""
+    evidence = rehearse(case.task, [{"give_up": "unseen"}])
+    if judge(case.task, case.gold, evidence).success is not False:
+        raise Unproven(case.task.task_id, "giving up without a look solves it")
+
+
+def _prove_no_retry_helps(case: Case, evidence: Evidence) -> None:
+    """Send the oracle's first call that a fault refused again and again: it has to stay refused."""
+    moves = case.gold.oracle or ()
+    refused = next(
+        (
+            at
+            for at, made in enumerate(evidence.exchanges)
+            if made.failure is not None and made.strikes
+        ),
+        None,
+    )
+    if refused is None:
+        return
+    stubborn: list[Move] = [*moves[:refused], *[moves[refused]] * _ATTEMPTS]
+    exchanges = rehearse(case.task, stubborn).exchanges[refused:]
+    if any(made.failure is None for made in exchanges):
+        raise Unproven(case.task.task_id, "sending a refused call again helps")

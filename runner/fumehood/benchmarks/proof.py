@@ -1,0 +1,82 @@
+"""Proves what a task claims: that its oracle is right, that nothing comes of nothing.
+
+How evidence is judged is handed in: scorers are another room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.core.errors import InputError, SpecError
+from fumehood.core.evidence import Evidence
+from fumehood.core.gold import Gold
+from fumehood.core.score import Score
+from fumehood.core.task import SCRIPT, Case, Task
+
+Judge = Callable[[Task, Gold, Evidence], Score]
+"""Scores one episode by the scorer that its gold names."""
+
+
+class Unproven(InputError):
+    """A task that is not what it claims to be."""
+
+    def __init__(self, task_id: str, reason: str) -> None:
+        super().__init__(f"{task_id}: {reason}")
+
+
+class Undecided(Unproven):
+    """A task whose oracle breaks no rule, and of which a judge has to say the rest."""
+
+
+def nothing(task: Task) -> tuple[Move, ...]:
+    """Return the empty answer of an agent that does nothing, and the moves of players who follow a script."""
+    scripted = [seat for seat in task.scripts if task.players.get(seat) == SCRIPT]
+    return (
+        {"submit": ""},
+        *({"seat": seat, **move} for seat in scripted for move in task.scripts[seat]),
+    )
+
+
+def prove_solvable(case: Case, judge: Judge) -> Evidence:
+    """Play the oracle and judge it.
+
+    Returns:
+        What came of it.
+
+    Raises:
+        Undecided: there is no verdict without a judge.
+        Unproven: the oracle fails, or a planned fault never met it.
+    """
+    evidence = _rehearse(case)
+    score = judge(case.task, case.gold, evidence)
+    if score.success is None:
+        raise Undecided(case.task.task_id, "no rule decides it")
+    if score.success is False:
+        failed = ", ".join(name for name, held in score.checks.items() if not held)
+        raise Unproven(
+            case.task.task_id, f"its oracle does not solve it: {failed or 'it has no criteria'}"
+        )
+    if not all(evidence.deliveries):
+        rule = evidence.deliveries.index(0)
+        raise Unproven(case.task.task_id, f"fault_plan[{rule}] never meets its oracle")
+    return evidence
+
+
+def prove_not_free(case: Case, judge: Judge) -> None:
+    """Do nothing and judge that.
+
+    Raises:
+        Unproven: doing nothing is a success.
+    """
+    if judge(case.task, case.gold, rehearse(case.task, nothing(case.task))).success is True:
+        raise Unproven(case.task.task_id, "doing nothing solves it")
+
+
+def _rehearse(case: Case) -> Evidence:
+    if not case.gold.oracle:
+        raise Unproven(case.task.task_id, "it has no oracle")
+    try:
+        return rehearse(case.task, case.gold.oracle)
+    except SpecError as error:
+        raise Unproven(case.task.task_id, f"its oracle cannot be played: {error}") from None

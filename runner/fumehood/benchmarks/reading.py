@@ -1,0 +1,194 @@
+"""Reading files of task records: every mistake is one line that names file, line and field.
+
+Knows nothing about any format beyond JSON.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import isinf
+from pathlib import Path
+from typing import Any, Generic, NoReturn, TypeVar
+
+from fumehood.benchmarks.misfits import Misfit
+from fumehood.core.errors import InputError
+
+T_co = TypeVar("T_co", covariant=True)
+
+DEPTH_LIMIT = 100
+"""Levels of lists and objects in a record. What nests deeper could not be copied or sent safely."""
+
+
+class Problem(Enum):
+    """What is wrong with a file."""
+
+    NOT_FOUND = "not_found"
+    NOT_A_FILE = "not_a_file"
+    INVALID_UTF8 = "invalid_utf8"
+    INVALID_JSON = "invalid_json"
+    INVALID_RECORD = "invalid_record"
+    """JSON, but not a record of the format."""
+    DUPLICATE_ID = "duplicate_id"
+    NOT_AS_PUBLISHED = "not_as_published"
+    """The bytes are not those that the file is known or said to have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record stands."""
+
+    path: Path
+    line: int | None = None
+    """From 1; None where the file as a whole is meant."""
+
+    def __str__(self) -> str:
+        """Return ``file:line``."""
+        return str(self.path) if self.line is None else f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed(Generic[T_co]):
+    """Something that was read, and where."""
+
+    value: T_co
+    place: Place
+
+
+class Unreadable(InputError):
+    """A file, or a record in it, that cannot be used."""
+
+    def __init__(
+        self, place: Place, problem: Problem, reason: str, misfits: Sequence[Misfit] = ()
+    ) -> None:
+        super().__init__(f"{place}: {reason}")
+        self.place = place
+        self.problem = problem
+        self.misfits = tuple(misfits)
+        """All that is wrong with the record; the message tells the first."""
+
+
+def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
+    """Yield the JSON values of a file, in order.
+
+    A ``.json`` file holds one record or a list of them; any other file holds one a line. Lines end at LF,
+    CR or both; blank ones are skipped.
+
+    Args:
+        path: of the file.
+        lenient: accept what Python's own JSON reader accepts: NaN, Infinity and numbers beyond all bounds,
+            repeated keys (the last counts), lone surrogates, any depth.
+
+    Raises:
+        Unreadable: the file cannot be read, or is not JSON.
+    """
+    if path.suffix == ".json":
+        place = Place(path)
+        value = _parse(read_text(path), place, lenient)
+        yield from (Placed(each, place) for each in (value if isinstance(value, list) else [value]))
+        return
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        text = line.strip()
+        if text:
+            place = Place(path, number)
+            yield Placed(_parse(text, place, lenient), place)
+
+
+def read_json(path: Path) -> Any:
+    """Return the one value of somebody else's file, as Python's own JSON reader takes it.
+
+    Raises:
+        Unreadable: the file cannot be read, or is not JSON.
+    """
+    return _parse(read_text(path), Place(path), lenient=True)
+
+
+def read_text(path: Path) -> str:
+    """Return a text file, unpacked where its name ends in ``.gz``.
+
+    Raises:
+        Unreadable: it cannot be read.
+    """
+    try:
+        opened = gzip.open if path.suffix == ".gz" else open
+        with opened(path, "rt", encoding="utf-8", newline=None) as file:
+            return str(file.read())
+    except FileNotFoundError:
+        raise Unreadable(Place(path), Problem.NOT_FOUND, "there is no such file") from None
+    except UnicodeDecodeError as error:
+        reason = f"is not UTF-8: byte {error.object[error.start]:#04x} at offset {error.start}"
+        raise Unreadable(Place(path), Problem.INVALID_UTF8, reason) from None
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error}"
+        raise Unreadable(Place(path), Problem.NOT_A_FILE, reason) from None
+    except (EOFError, zlib.error) as error:
+        raise Unreadable(Place(path), Problem.NOT_A_FILE, f"cannot be unpacked: {error}") from None
+
+
+class _Strict:
+    """Hooks of the JSON reader that refuse what has no one meaning."""
+
+    @staticmethod
+    def object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"the key {twice!r} is there twice")
+        return made
+
+    @staticmethod
+    def number(word: str) -> float:
+        value = float(word)
+        if isinf(value):
+            raise ValueError(f"{word} is too large for a number")
+        return value
+
+    @staticmethod
+    def constant(word: str) -> NoReturn:
+        raise ValueError(f"{word} is not a JSON number")
+
+
+def _parse(text: str, place: Place, lenient: bool) -> Any:
+    try:
+        if lenient:
+            return json.loads(text)
+        value = json.loads(
+            text,
+            object_pairs_hook=_Strict.object,
+            parse_float=_Strict.number,
+            parse_constant=_Strict.constant,
+        )
+        _refuse_lone_surrogates(text, value)
+    except json.JSONDecodeError as error:
+        where = place if place.line is not None else Place(place.path, error.lineno)
+        reason = f"is not JSON: {error.msg} (column {error.colno})"
+        raise Unreadable(where, Problem.INVALID_JSON, reason) from None
+    except RecursionError:
+        raise Unreadable(place, Problem.INVALID_JSON, "nests too deep") from None
+    except ValueError as error:
+        raise Unreadable(place, Problem.INVALID_JSON, f"is not JSON: {error}") from None
+    if _is_deeper(value, DEPTH_LIMIT):
+        raise Unreadable(place, Problem.INVALID_JSON, f"nests deeper than {DEPTH_LIMIT} levels")
+    return value
+
+
+def _refuse_lone_surrogates(text: str, value: Any) -> None:
+    # They can only come from escapes, and a text that holds one cannot be sent to an agent.
+    if "\\ud" in text or "\\uD" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError("a text holds half a surrogate pair") from None
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if not isinstance(value, list):
+        return False
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in value)

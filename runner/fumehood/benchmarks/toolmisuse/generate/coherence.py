@@ -1,0 +1,133 @@
+"""Checks every generated task before it is written: does it hang together, is it what it claims to be?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fumehood.benchmarks.cases import opened
+from fumehood.benchmarks.proof import Judge, Unproven, nothing, prove_not_free, prove_solvable
+from fumehood.benchmarks.rehearsal import rehearse
+from fumehood.benchmarks.toolmisuse.criteria import refuse_unusable_criteria
+from fumehood.benchmarks.toolmisuse.generate.plans import strikes_every_call
+from fumehood.benchmarks.toolmisuse.oracles import OracleRecord
+from fumehood.benchmarks.toolmisuse.record import TaskRecord
+from fumehood.benchmarks.toolmisuse.task import case_of
+from fumehood.core.errors import SpecError
+from fumehood.core.task import Case
+from fumehood.worlds.scheduling import is_valid_cron
+
+_KEYS_BY_OP: Mapping[str, frozenset[str]] = {
+    "equals": frozenset({"op", "path", "value"}),
+    "in": frozenset({"op", "path", "value"}),
+    "map_value_equals": frozenset({"op", "path", "key", "value"}),
+    "successful_tool_call": frozenset({"op", "tool_name", "min_count"}),
+    "tool_output_path_equals": frozenset({"op", "tool_name", "output_path", "value"}),
+}
+"""Operations that generated tasks use."""
+
+
+def refuse_incoherent(record: TaskRecord, oracle: OracleRecord, judge: Judge | None) -> None:
+    """Raise for a task that must not be published.
+
+    Args:
+        record: the task.
+        oracle: its moves, and the claim that they solve it or that nothing can.
+        judge: scores evidence; None skips what only playing the task can tell.
+
+    Raises:
+        Unproven: names the task and what is wrong with it.
+    """
+    try:
+        refuse_unusable_criteria(record.success_criteria)
+        case = opened(case_of(record, oracle))
+    except SpecError as error:
+        raise Unproven(record.task_id, str(error)) from None
+    for problem in _problems(record, oracle):
+        raise Unproven(record.task_id, problem)
+    if judge is None:
+        return
+    prove_not_free(case, judge)
+    if oracle.solvable:
+        prove_solvable(case, judge)
+    else:
+        _prove_unsolvable(case, record, judge)
+
+
+def _prove_unsolvable(case: Case, record: TaskRecord, judge: Judge) -> None:
+    """Show that no sequence of calls can succeed.
+
+    Where a fault strikes every call, no call is ever answered and the state stays what it is. So whatever
+    does not hold when nothing was done will never hold; only ``tool_call`` counts calls that fail.
+    """
+    if not any(strikes_every_call(fault) for fault in record.fault_plan):
+        raise Unproven(record.task_id, "it is labelled unsolvable, but no fault strikes every call")
+    checks = judge(case.task, case.gold, rehearse(case.task, nothing(case.task))).checks
+    if all(held or name.endswith(":tool_call") for name, held in checks.items()):
+        raise Unproven(
+            record.task_id, "it is labelled unsolvable, but calls that fail may be enough"
+        )
+    evidence = rehearse(case.task, case.gold.oracle or ())
+    if not all(evidence.deliveries):
+        rule = evidence.deliveries.index(0)
+        raise Unproven(record.task_id, f"fault_plan[{rule}] never meets whoever tries")
+
+
+def _problems(record: TaskRecord, oracle: OracleRecord) -> Iterator[str]:
+    yield from _instruction_problems(record, oracle)
+    yield from _STATE_PROBLEMS[record.domain](record.initial_state)
+    for index, criterion in enumerate(record.success_criteria):
+        if criterion.keys() != _KEYS_BY_OP.get(str(criterion.get("op"))):
+            yield f"success_criteria[{index}] is not well formed: {criterion}"
+    failures = sum("tool_name" in move for move in oracle.oracle) - 1
+    if oracle.solvable and failures > record.budget.max_retries:
+        yield f"{failures} failures have to be met, but only {record.budget.max_retries} are tolerated"
+
+
+def _instruction_problems(record: TaskRecord, oracle: OracleRecord) -> Iterator[str]:
+    if not record.instruction.strip():
+        yield "the instruction is empty"
+    for name, value in oracle.oracle[0].get("args", {}).items():
+        if isinstance(value, str) and value not in record.instruction:
+            yield f"the instruction does not say {name} {value!r}"
+
+
+def _account_problems(state: Mapping[str, Any]) -> Iterator[str]:
+    for name, account in state.get("accounts", {}).items():
+        if account["id"] != name:
+            yield f"account {name} calls itself {account['id']}"
+
+
+def _shelf_problems(state: Mapping[str, Any]) -> Iterator[str]:
+    yield from _twice([document["id"] for document in state.get("docs", [])], "document")
+
+
+def _store_problems(state: Mapping[str, Any]) -> Iterator[str]:
+    for path, content in state.get("files", {}).items():
+        if not path.startswith("/") or not isinstance(content, str):
+            yield f"file {path!r} is not a text under an absolute path"
+
+
+def _table_problems(state: Mapping[str, Any]) -> Iterator[str]:
+    names = [job["name"] for job in state.get("jobs", [])]
+    yield from _twice(names, "job")
+    if names != sorted(names):
+        yield "the jobs are not in order"
+    yield from (
+        f"job {job['name']} has no valid cron"
+        for job in state.get("jobs", [])
+        if not is_valid_cron(job["cron"])
+    )
+
+
+def _twice(names: Sequence[str], what: str) -> Iterator[str]:
+    if len(set(names)) < len(names):
+        yield f"a {what} is there twice"
+
+
+_STATE_PROBLEMS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {
+    "crud": _account_problems,
+    "retrieval": _shelf_problems,
+    "files": _store_problems,
+    "scheduling": _table_problems,
+}

@@ -1,0 +1,69 @@
+"""ToolMisuseBench's metrics of one task (spec part 8), exactly as published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.gold import Gold
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.score import Score
+from fumehood.core.task import Task
+from fumehood.scorers.criteria import check_all
+
+INVALID_CALL_CODES = frozenset(
+    {"unknown_tool", "missing_required_arg", "unknown_argument", "invalid_argument_type"}
+)
+BUDGET_CODES = frozenset({"budget_exceeded", "retry_exceeded"})
+CATASTROPHIC_INVALID_CALLS = 3
+
+
+class ToolMisuseScorer:
+    """Success is a non-empty list of criteria that all hold; the metrics look at what was shown, not at what
+    truly happened, because the reference does (correction C6)."""
+
+    def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
+        """Return checks and metrics."""
+        checks = check_all(gold.criteria, evidence)
+        success = bool(checks) and all(checks.values())
+        return Score(success, checks, task_metrics(task, evidence.exchanges, success))
+
+
+def task_metrics(task: Task, exchanges: Sequence[Exchange], success: bool) -> JsonObject:
+    """Return the eight metrics of one task, and the two fault labels."""
+    codes = [call.failure.code for call in exchanges if call.failure is not None]
+    invalid_calls = sum(code in INVALID_CALL_CODES for code in codes)
+    budget_exceeded = any(code in BUDGET_CODES for code in codes)
+    fault_seen = any(_shows_fault(call) for call in exchanges)
+    fault_types: list[Json] = [rule.family for rule in task.fault_plan]
+    return {
+        "steps": len(exchanges),
+        "tool_calls": len(exchanges),
+        "invalid_calls": invalid_calls,
+        "policy_violations": invalid_calls + codes.count("authz_denied"),
+        "budget_exceeded": budget_exceeded,
+        "catastrophic_failure": budget_exceeded
+        or invalid_calls >= CATASTROPHIC_INVALID_CALLS
+        or not success,
+        "recovery_success": fault_seen and success,
+        "time_to_recovery": _time_to_recovery(exchanges),
+        "fault_seen": fault_seen,
+        "fault_types": fault_types,
+        "primary_fault": fault_types[0] if fault_types else "clean",
+    }
+
+
+def _shows_fault(call: Exchange) -> bool:
+    shown = call.output if call.failure is None else call.failure.details
+    return bool(shown and shown.get("faults"))
+
+
+def _time_to_recovery(exchanges: Sequence[Exchange]) -> int | None:
+    """Steps from the first faulty one to the first error-free one at or after it."""
+    first = next((step for step, call in enumerate(exchanges) if _shows_fault(call)), None)
+    if first is None:
+        return None
+    return next(
+        (step - first for step, call in enumerate(exchanges) if step >= first and not call.failure),
+        None,
+    )

@@ -1,0 +1,36 @@
+"""``fumehood list``."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from fumehood_agent.builtin import BUILTIN
+from fumehood_agent.scaffolds.table import WITH_MODEL
+
+from fumehood.benchmarks.table import BENCHMARKS
+from fumehood.engines.table import ENGINES
+from fumehood.harness_modes.table import PROFILES
+from fumehood.layers.faults.table import FAMILIES
+from fumehood.scorers.table import SCORERS
+from fumehood.worlds.table import WORLDS
+
+
+@click.command("list")
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+def list_all(as_json: bool) -> None:
+    """List what there is: benchmarks, agents, engines, worlds, fault families, profiles, scorers."""
+    tables = {
+        "benchmarks": sorted(BENCHMARKS),
+        "agents": sorted((*BUILTIN, *WITH_MODEL)),
+        "engines": sorted(ENGINES),
+        "worlds": sorted(WORLDS),
+        "faults": sorted(FAMILIES),
+        "profiles": sorted(PROFILES),
+        "scorers": sorted(SCORERS),
+    }
+    if as_json:
+        click.echo(json.dumps(tables, indent=2))
+        return
+    for kind, names in tables.items():
+        click.echo(f"{kind:<11} {', '.join(names)}")

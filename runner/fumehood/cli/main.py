@@ -1,0 +1,104 @@
+"""The command ``fumehood``."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+import structlog
+
+from fumehood.core.errors import InfraError, InputError
+from fumehood.version import __version__
+
+COMMANDS = {
+    "agent": "fumehood.cli.agent:agent",
+    "attribute": "fumehood.cli.attribute:attribute",
+    "board": "fumehood.cli.board:board",
+    "clean": "fumehood.cli.clean:clean",
+    "compare": "fumehood.cli.compare:compare",
+    "compare-env": "fumehood.cli.compare_env:compare_env",
+    "compare-scaffolds": "fumehood.cli.compare_scaffolds:compare_scaffolds",
+    "doctor": "fumehood.cli.doctor:doctor",
+    "images": "fumehood.cli.images:images",
+    "list": "fumehood.cli.listing:list_all",
+    "replay": "fumehood.cli.replay:replay",
+    "report": "fumehood.cli.report:report",
+    "reproduce": "fumehood.cli.reproduce:reproduce",
+    "resume": "fumehood.cli.resume:resume",
+    "run": "fumehood.cli.run:run",
+    "schema": "fumehood.cli.schema:schema",
+    "score": "fumehood.cli.score:score",
+    "serve": "fumehood.cli.serve:serve",
+    "show": "fumehood.cli.show:show",
+    "snapshot": "fumehood_snapshots.cli.group:snapshot",
+    "suite": "fumehood.cli.suite:suite",
+    "vectors": "fumehood.cli.vectors:vectors",
+    "verify": "fumehood.cli.verify:verify",
+}
+"""Name → ``"module:command"``, imported when it is asked for, so that --help is quick."""
+
+BAD_INPUT = 2
+"""Exit status when the user has to mend something."""
+INFRA = 3
+"""Exit status when our own machinery failed."""
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"no command is called {cmd_name!r}; {hint}")
+        module, _, attribute = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="fumehood")
+def fumehood(**_: Any) -> None:
+    """Run untrusted agents in boxes, behind one socket, and judge what they did.
+
+    \b
+    Try it:
+      fumehood doctor                              what this machine can do
+      fumehood run sample --agent policy_aware     forty tasks, one agent, a table
+      fumehood show runs/… EPISODE                 what the agent did, call by call
+
+    Exit status: 0 done; 2 something of yours has to be mended, in one line on standard error, nothing is
+    lost; 3 our own machinery failed and says so.
+    """
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    # gRPC's own log speaks of connections that close, which is what they are meant to do here.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    # Looked up for every line: who runs this in a process of their own may put another stream there.
+    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+    try:
+        status = fumehood.main(standalone_mode=False)
+    except click.ClickException as error:
+        click.echo("fumehood: " + error.format_message().replace("\n\t", " "), err=True)
+        sys.exit(BAD_INPUT)
+    except InputError as error:
+        click.echo(f"fumehood: {_one_line(error)}", err=True)
+        sys.exit(BAD_INPUT)
+    except InfraError as error:
+        click.echo(f"fumehood: {_one_line(error)}", err=True)
+        sys.exit(INFRA)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("fumehood: interrupted; what is done is written down", err=True)
+        sys.exit(130)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,19 @@
+"""``fumehood schema``."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from fumehood.benchmarks.native.record import record_schema
+from fumehood.orchestrator.added_faults import fault_schema
+from fumehood.orchestrator.config import RunConfig
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["run", "task", "faults"]))
+def schema(what: str) -> None:
+    """Print the JSON Schema of a file that this command reads: of a run, one task a line, or added faults."""
+    schemas = {"run": RunConfig.model_json_schema, "task": record_schema, "faults": fault_schema}
+    click.echo(json.dumps(schemas[what](), indent=2))

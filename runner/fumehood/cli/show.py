@@ -1,0 +1,134 @@
+"""``fumehood show``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fumehood.cli.warning import warn_of_damage
+from fumehood.core.chain import BrokenTrace, Record, verify_chain
+from fumehood.core.errors import InputError
+from fumehood.core.outcome import outcome_name
+from fumehood.records.row import EpisodeRow
+from fumehood.records.run_folder import RunFolder
+from fumehood.report.safe_text import safe
+
+
+@click.command()
+@click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("episode", required=False)
+@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+def show(run_dir: Path, episode: str | None, as_json: bool) -> None:
+    """Show what happened in EPISODE of the run in DIR, call by call; without EPISODE, list them.
+
+    EPISODE is AGENT/TASK/TRIAL, or any part that only one episode has.
+    """
+    folder = RunFolder.open(run_dir)
+    rows = folder.rows()
+    warn_of_damage(folder)
+    if episode is None:
+        _list(rows, as_json)
+        return
+    row = _find(rows, episode)
+    events = [json.loads(record.event_json) for record in _trace(folder, row)]
+    if as_json:
+        click.echo(json.dumps({"row": row.to_json(), "events": events}, indent=2))
+        return
+    for line in _lines(folder, row, events):
+        click.echo(safe(line))
+
+
+def _trace(folder: RunFolder, row: EpisodeRow) -> list[Record]:
+    """Return the trace that the row tells of, and none that was changed since."""
+    if not row.trace:
+        return []
+    records = folder.read_trace(row)
+    try:
+        is_the_same = verify_chain(records) == row.trace_digest
+    except BrokenTrace:
+        is_the_same = False
+    if not is_the_same:
+        raise InputError(
+            f"{folder.path / row.trace} is not the trace that was recorded for {row.name}: it was changed; "
+            f"see: fumehood verify {folder.path}"
+        )
+    return records
+
+
+def _list(rows: list[EpisodeRow], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps([row.to_json() for row in rows], indent=2))
+        return
+    for row in rows:
+        click.echo(f"{_mark(row.score.success)} {safe(str(row.name))}  {outcome_name(row.outcome)}")
+
+
+def _find(rows: list[EpisodeRow], wanted: str) -> EpisodeRow:
+    exact = [row for row in rows if str(row.name) == wanted]
+    found = exact or [row for row in rows if wanted in str(row.name)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise InputError(f"no episode is called {wanted!r}; list them with: fumehood show DIR")
+    names = ", ".join(str(row.name) for row in found[:3])
+    raise InputError(f"{wanted!r} fits {len(found)} episodes, such as {names}: name more of it")
+
+
+def _lines(folder: RunFolder, row: EpisodeRow, events: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"{row.name}   {outcome_name(row.outcome)}   {_mark(row.score.success)}"
+    task = next(
+        (case.task for case in folder.suite().cases if case.task.task_id == row.name.task), None
+    )
+    if task is not None:
+        yield f"\n  {task.seats[0].instruction}\n"
+    several = task is not None and len(task.seats) > 1
+    for event in events:
+        who = f"{event['seat']}: " if several and "seat" in event else ""
+        for line in _event_lines(event):
+            yield f"  {who}{line.lstrip()}" if who else line
+    for name, verdict in row.score.checks.items():
+        yield f"  {_mark(verdict)} {name}"
+    for path in folder.outputs(row.name):
+        yield f"  printed: {path}"
+
+
+def _event_lines(event: dict[str, Any]) -> Iterator[str]:
+    match event["kind"]:
+        case "call":
+            yield f"  {event['number']:>3} {event['tool']} {_short(event['arguments'])}"
+            if "delivered" in event:
+                yield f"      delivered {_short(event['delivered'])}"
+            for fault in event["faults"]:
+                yield f"      fault {fault['rule']}: {fault['family']}"
+            failure = event.get("failure")
+            if failure is None:
+                yield f"      = {_short(event['output'])}"
+            else:
+                yield f"      ! {failure['code']}: {failure['message']} {_short(failure['details'])}"
+        case "model_call":
+            status = "" if event["status"] == 200 else f", status {event['status']}"
+            yield f"      asks {safe(event['model'])}: {event['spent']['model_tokens']:,} tokens{status}"
+        case "refused":
+            yield f"      refused: {event['refusal']} ({event['actual']}, at most {event['limit']})"
+        case "turn_began":
+            yield f"      hears, turn {event['turn']}: {_short(event['text'])}"
+        case "turn_ended":
+            yield f"      turn {event['turn']}: {_short(event['answer'])}"
+        case "seat_ended":
+            yield f"      {_short(event['end'])}"
+        case "closed":
+            for rule, count in enumerate(event["deliveries"]):
+                yield f"      fault {rule}: {'delivered ' + str(count) + '×' if count else 'not reached'}"
+
+
+def _mark(success: bool | None) -> str:
+    return {True: "✓", False: "✗", None: "·"}[success]
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 300 else f"{text[:297]}..."

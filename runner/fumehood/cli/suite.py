@@ -1,0 +1,205 @@
+"""``fumehood suite``: make, check and look at suites of tasks."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from fumehood.benchmarks.generator import GENERATORS
+from fumehood.benchmarks.manifest import read_manifest, verify_files
+from fumehood.benchmarks.proof import Undecided, prove_not_free, prove_solvable
+from fumehood.benchmarks.quality import QualityReport, quality_report
+from fumehood.benchmarks.table import load_suite
+from fumehood.cli.baselines import noop_of, oracle_of
+from fumehood.cli.table import told
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.task import Suite
+from fumehood.scorers.table import score_evidence
+
+DEFAULT_SEED = 42
+
+as_json_option = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON object on standard output."
+)
+folder_argument = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+
+
+@click.group()
+def suite() -> None:
+    """Make suites of tasks, and check them."""
+
+
+@suite.command()
+@click.argument("family", type=click.Choice(sorted(GENERATORS)))
+@click.option(
+    "--profile", default="default", show_default=True, help="How large: default, small, medium, …"
+)
+@click.option(
+    "--seed", default=DEFAULT_SEED, show_default=True, help="The same seed gives the same bytes."
+)
+@click.option(
+    "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="A new folder."
+)
+@click.option(
+    "--train", type=click.IntRange(min=0), help="Tasks in train, instead of the profile's."
+)
+@click.option("--dev", type=click.IntRange(min=0), help="Tasks in dev, likewise.")
+@click.option(
+    "--test", "test_public", type=click.IntRange(min=0), help="Tasks in test_public, likewise."
+)
+@as_json_option
+def generate(
+    family: str,
+    profile: str,
+    seed: int,
+    out: Path,
+    train: int | None,
+    dev: int | None,
+    test_public: int | None,
+    as_json: bool,
+) -> None:
+    """Write a suite of FAMILY into a new folder, every task checked and its oracle proven."""
+    given = {"train": train, "dev": dev, "test_public": test_public}
+    splits = {split: size for split, size in given.items() if size is not None}
+
+    def tell(split: str, ready: int, total: int) -> None:
+        if not as_json and ready == total:
+            click.echo(
+                f"{split}: {ready} task{'' if ready == 1 else 's'}, all checked and proven",
+                err=True,
+            )
+
+    manifest = GENERATORS.load(family)(
+        profile, seed, out, splits=splits, judge=score_evidence, progress=tell
+    )
+    if as_json:
+        click.echo(json.dumps(manifest.model_dump(), indent=2))
+        return
+    click.echo(f"{out}: {family} {profile}, release {manifest.release}, seed {seed}")
+
+
+@suite.command()
+@folder_argument
+@as_json_option
+def quality(folder: Path, as_json: bool) -> None:
+    """Say how different from each other and how balanced the tasks in DIR are."""
+    report = quality_report(folder)
+    if as_json:
+        click.echo(json.dumps(report.to_json(), indent=2))
+        return
+    Console().print(_quality_table(report))
+
+
+@suite.command()
+@click.argument("argument", metavar="SUITE")
+@as_json_option
+def validate(argument: str, as_json: bool) -> None:
+    """Check every task of SUITE, and prove its oracle where it has one.
+
+    SUITE is what fumehood run takes: NAME[:ARGUMENT] or a path.
+    """
+    loaded = load_suite(argument)
+    proven = undecided = 0
+    for case in loaded.cases:
+        prove_not_free(case, score_evidence)
+        # A label may say that nothing solves the task; then there is nothing to play.
+        if case.gold.oracle and (case.gold.solvable or case.gold.scorer == "native"):
+            try:
+                prove_solvable(case, score_evidence)
+                proven += 1
+            except Undecided:
+                undecided += 1
+    plural = " is" if len(loaded.cases) == 1 else "s are"
+    tasks = len(loaded.cases)
+    found: JsonObject = {
+        "suite": loaded.name,
+        "tasks": tasks,
+        "oracles_proven": proven,
+        "oracles_undecided": undecided,
+    }
+    judged = f", {undecided} for a judge to decide" if undecided else ""
+    click.echo(
+        json.dumps(found, indent=2)
+        if as_json
+        else f"{loaded.name}: {tasks} task{plural} valid, {proven} proven by oracle{judged}"
+    )
+
+
+@suite.command()
+@click.argument("argument", metavar="SUITE")
+@as_json_option
+def info(argument: str, as_json: bool) -> None:
+    """Say what SUITE holds, by whose rules it is judged, and what doing nothing and its oracle score.
+
+    Both are played on every task, in memory.
+    """
+    loaded = load_suite(argument)
+    described: JsonObject = {**_info(loaded), **_made_from(argument)}
+    baselines = {"noop": noop_of(loaded), "oracle": oracle_of(loaded)}
+    if as_json:
+        played = {name: baseline.to_json() for name, baseline in baselines.items()}
+        click.echo(json.dumps({**described, **played}, indent=2))
+        return
+    for key, value in described.items():
+        click.echo(f"{key:<10} {_words(value)}")
+    for key, baseline in baselines.items():
+        click.echo(f"{key:<10} {told(baseline)}")
+
+
+def _words(value: Json) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {count}" for name, count in value.items())
+    return "not known" if value is None else str(value)
+
+
+def _info(loaded: Suite) -> JsonObject:
+    words = {True: "solvable", False: "not_solvable", None: "unknown"}
+    tasks = [case.task for case in loaded.cases]
+    faults = [{rule.family for rule in task.fault_plan} or {"clean"} for task in tasks]
+    return {
+        "suite": loaded.name,
+        "tasks": len(tasks),
+        "licence": loaded.about.licence if loaded.about else None,
+        "criterion": loaded.about.criterion if loaded.about else None,
+        "judged": loaded.about.judged if loaded.about else None,
+        "worlds": dict(Counter(task.world for task in tasks)),
+        "faults": dict(sorted(Counter(chain.from_iterable(faults)).items())),
+        "oracles": dict(Counter(words[case.gold.solvable] for case in loaded.cases)),
+    }
+
+
+def _made_from(argument: str) -> JsonObject:
+    """Return what a generated suite was made from, after checking that its files are those it was made of."""
+    path = next(
+        (Path(part) for part in (argument, *argument.split(":")) if Path(part).is_dir()), None
+    )
+    manifest = None if path is None else read_manifest(path)
+    if path is None or manifest is None:
+        return {}
+    verify_files(path, manifest)
+    return {"profile": manifest.profile, "release": manifest.release, "seed": manifest.seed}
+
+
+def _quality_table(report: QualityReport) -> Table:
+    table = Table("", *report.splits, box=None, pad_edge=False, header_style="bold")
+    columns = [split.to_json() for split in report.splits.values()]
+    for key, first in columns[0].items():
+        if not isinstance(first, dict):
+            table.add_row(key, *(str(column[key]) for column in columns))
+            continue
+        table.add_row(key)
+        for name in dict.fromkeys(name for column in columns for name in _counts(column[key])):
+            table.add_row(
+                f"  {name}", *(str(_counts(column[key]).get(name, 0)) for column in columns)
+            )
+    return table
+
+
+def _counts(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}

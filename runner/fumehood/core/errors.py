@@ -1,0 +1,35 @@
+"""What goes wrong on our side of the wall, by who must mend it.
+
+::
+
+    FumehoodError
+    ├── InputError      the user: a task, a file, a flag; exit status 2
+    │   └── SpecError   … a field of a task or an episode, named
+    └── InfraError      the machinery: a daemon, a socket, a process; ends an episode as ``infra``
+
+What a world says to an agent is never one of these: it is a returned ``Failure``.
+"""
+
+from __future__ import annotations
+
+
+class FumehoodError(Exception):
+    """Anything this project raises on purpose."""
+
+
+class InputError(FumehoodError):
+    """Something the user gave cannot be used; the message is one line that says what to do."""
+
+
+class SpecError(InputError):
+    """A field of a task or an episode cannot be used."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        """Where, such as ``fault_plan[0].payload.timeout_ms``."""
+        self.reason = message
+
+
+class InfraError(FumehoodError):
+    """The machinery failed; says nothing about the agent and is never scored."""

@@ -1,0 +1,157 @@
+"""What a trace proves about one episode: the only thing a score may rest on, besides gold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.outcome import AgentCrashed, Finished, Infra, SeatEnd, outcome_from_json
+from fumehood.core.tools import FailureKind
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFailure:
+    """A failure as the agent got it, with what truly happened beside it."""
+
+    kind: FailureKind
+    code: str
+    message: str
+    details: Mapping[str, Json]
+
+    def to_json(self) -> JsonObject:
+        """Return what the agent got."""
+        return {"code": self.code, "message": self.message, "details": dict(self.details)}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One call and its answer."""
+
+    seat: str
+    tool_name: str
+    sent: Mapping[str, Json]
+    delivered: Mapping[str, Json]
+    """The arguments after the faults; the same as ``sent`` where none altered them."""
+    output: JsonObject | None
+    failure: ShownFailure | None
+    """Set exactly when ``output`` is not."""
+    strikes: tuple[int, ...]
+    """Positions in the plan of the faults that touched this call, in the order in which they did."""
+    state_digest: str
+    turn: int = 1
+    """In which turn of its seat the call was made, from 1."""
+
+    def to_transcript(self) -> JsonObject:
+        """Return the entry as ToolMisuseBench writes it: arguments as delivered (spec part 7)."""
+        return {
+            "tool_name": self.tool_name,
+            "args": dict(self.delivered),
+            "output": self.output,
+            "error": None if self.failure is None else self.failure.to_json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a seat answered in one of its turns, its last included."""
+
+    seat: str
+    text: str
+    calls_before: int
+    """How many calls the episode had seen, those of other seats included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One closed episode."""
+
+    exchanges: tuple[Exchange, ...]
+    refusals: tuple[str, ...]
+    """Kinds of messages the wall did not let through."""
+    ends: Mapping[str, SeatEnd]
+    """By seat; a seat that did not end is missing."""
+    final_state: JsonObject
+    deliveries: tuple[int, ...]
+    """How often each planned fault was delivered, in the order of the plan."""
+    turn_answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By seat, what was answered to each message but the last; a seat with one message is missing."""
+    said: tuple[Said, ...] = ()
+    """All of it in order, whoever said it; nothing of a seat that waited for its turn at the end."""
+
+
+def read_evidence(events: Iterable[JsonObject]) -> Evidence:
+    """Gather evidence from the events of one sealed trace.
+
+    Raises:
+        ValueError: the events are not those of a whole episode.
+    """
+    exchanges: list[Exchange] = []
+    refusals: list[str] = []
+    ends: dict[str, SeatEnd] = {}
+    answers: dict[str, tuple[str, ...]] = {}
+    said: list[Said] = []
+    for event in events:
+        match event:
+            case {"kind": "call", "seat": str(seat)}:
+                exchanges.append(_exchange(event, 1 + len(answers.get(seat, ()))))
+            case {"kind": "turn_ended", "seat": str(seat), "answer": str(answer)}:
+                answers[seat] = (*answers.get(seat, ()), answer)
+                said.append(Said(seat, answer, len(exchanges)))
+            case {"kind": "refused", "refusal": str(refusal)}:
+                refusals.append(refusal)
+            case {"kind": "seat_ended", "seat": str(seat), "end": dict(end)}:
+                ends[seat] = _seat_end(end)
+                if isinstance(ended := ends[seat], Finished) and ended.answer:
+                    said.append(Said(seat, ended.answer, len(exchanges)))
+            case {"kind": "closed", "final_state": dict(state), "deliveries": list(deliveries)}:
+                counts = tuple(count for count in deliveries if isinstance(count, int))
+                return Evidence(
+                    tuple(exchanges), tuple(refusals), ends, state, counts, answers, tuple(said)
+                )
+    raise ValueError("the trace does not say how the episode was closed")
+
+
+def _exchange(event: JsonObject, turn: int) -> Exchange:
+    match event:
+        case {
+            "seat": str(seat),
+            "tool": str(tool),
+            "arguments": dict(sent),
+            "state": str(state),
+            "faults": list(faults),
+        }:
+            delivered, output = event.get("delivered", sent), event.get("output")
+            strikes = tuple(strike["rule"] for strike in faults if isinstance(strike, dict))
+            return Exchange(
+                seat,
+                tool,
+                sent,
+                delivered if isinstance(delivered, dict) else sent,
+                output if isinstance(output, dict) else None,
+                _failure(event.get("failure")),
+                tuple(rule for rule in strikes if isinstance(rule, int)),
+                state,
+                turn,
+            )
+    raise ValueError(f"not a call: {event!r}")
+
+
+def _failure(value: Json) -> ShownFailure | None:
+    match value:
+        case {
+            "kind": str(kind),
+            "code": str(code),
+            "message": str(message),
+            "details": dict(details),
+        }:
+            return ShownFailure(FailureKind(kind), code, message, details)
+    return None
+
+
+def _seat_end(value: JsonObject) -> SeatEnd:
+    match outcome_from_json(value):
+        case AgentCrashed() | Infra() as end:
+            raise ValueError(f"a seat cannot end like this: {end!r}")
+        case end:
+            return end

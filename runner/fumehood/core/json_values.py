@@ -1,0 +1,78 @@
+"""JSON values: their type, their copies, their canonical text and its digest.
+
+Canonical text is JSON with keys sorted by code point, no blanks, and every character beyond ASCII
+escaped. ``1`` and ``1.0`` stay apart and integers have no bound, so equal texts mean equal values.
+``docs/canonical_json.md`` holds vectors for other languages.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""Any JSON value. Treated as immutable once handed over: whoever wants to change it copies it first."""
+
+JsonObject = dict[str, Json]
+
+_encode_canonical = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True
+).encode
+_encode_ordered = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True).encode
+_encode_short = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+def canonical_json(value: object) -> str:
+    """Return the one text that all equal JSON values share."""
+    return _encode_canonical(value)
+
+
+def ordered_json(value: object) -> str:
+    """Return compact ASCII JSON text that keeps the order of keys, for what an agent reads."""
+    return _encode_ordered(value)
+
+
+def json_bytes(value: object) -> int:
+    """Return how many bytes ``value`` has as compact JSON in UTF-8: what an answer costs."""
+    return len(_encode_short(value).encode("utf-8", "surrogatepass"))
+
+
+def digest_json(value: object) -> str:
+    """Return the hex SHA-256 of the canonical text of ``value``."""
+    return sha256(_encode_canonical(value).encode("ascii")).hexdigest()
+
+
+def copy_json(value: Json) -> Json:
+    """Return a copy that shares nothing mutable with ``value``."""
+    if isinstance(value, dict):
+        return copy_object(value)
+    if isinstance(value, list):
+        return [copy_json(item) if item.__class__ in _CONTAINERS else item for item in value]
+    return value
+
+
+def copy_object(value: Mapping[str, Json]) -> JsonObject:
+    """Return a copy of a JSON object that shares nothing mutable with it."""
+    return {
+        key: copy_json(item) if item.__class__ in _CONTAINERS else item
+        for key, item in value.items()
+    }
+
+
+_CONTAINERS = frozenset((dict, list))
+"""What is worth a call of its own; JSON has no subclasses of these."""
+
+
+def type_word(value: object) -> str:
+    """Return JSON Schema's word for the type of ``value``, such as ``integer``."""
+    # A boolean is an integer to Python, so it has to be asked first.
+    words = (
+        (bool, "boolean"),
+        (int, "integer"),
+        (float, "number"),
+        (str, "string"),
+        (list, "array"),
+    )
+    other = "null" if value is None else "object"
+    return next((word for kind, word in words if isinstance(value, kind)), other)

@@ -1,0 +1,67 @@
+"""A table you can read: names of extensions and where each lives, imported on use."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Generic, TypeVar, cast
+
+from fumehood.core.errors import InputError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Names of one kind of extension.
+
+    Third parties add entries through the entry-point group ``fumehood.<kind>s``; a built-in name cannot be
+    taken over.
+    """
+
+    def __init__(self, kind: str, table: Mapping[str, str]) -> None:
+        """Hold the table; nothing is imported.
+
+        Args:
+            kind: what an entry is, in the singular, such as ``"world"``.
+            table: name → ``"module:attribute"``.
+        """
+        self.kind = kind
+        self.table = dict(table)
+        self._loaded: dict[str, T] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.table
+
+    def load(self, name: str) -> T:
+        """Import and return the entry called ``name``.
+
+        Raises:
+            InputError: there is none; the message lists what there is and names the nearest.
+        """
+        if name not in self._loaded:
+            self._loaded[name] = self._import(name)
+        return self._loaded[name]
+
+    def load_all(self) -> None:
+        """Import every entry; what of others cannot be imported is left for whoever asks for it."""
+        for name in self.table:
+            self.load(name)
+        for name in self._from_entry_points():
+            with suppress(ImportError, AttributeError):
+                self.load(name)
+
+    def _import(self, name: str) -> T:
+        path = self.table.get(name) or self._from_entry_points().get(name)
+        if path is None:
+            known = sorted({*self.table, *self._from_entry_points()})
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
+            raise InputError(f"no {self.kind} is called {name!r}; {hint}")
+        module, _, attribute = path.partition(":")
+        return cast(T, getattr(import_module(module), attribute))
+
+    def _from_entry_points(self) -> dict[str, str]:
+        return {entry.name: entry.value for entry in entry_points(group=f"fumehood.{self.kind}s")}

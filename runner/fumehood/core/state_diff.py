@@ -1,0 +1,77 @@
+"""What is different between two states, leaf by leaf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fumehood.core.json_values import Json, canonical_json
+
+Path = tuple[str | int, ...]
+"""Keys from the outside in. An entry of a list is named by its ``id`` or ``name`` where all entries of the
+list have one and no two share it, else by its position."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One leaf that is not what it was. Values are canonical JSON text; None where there is no such leaf."""
+
+    path: Path
+    before: str | None
+    after: str | None
+
+
+def changes(before: Json, after: Json) -> tuple[Change, ...]:
+    """Return every leaf that differs, was added or was removed, in the order of their paths.
+
+    A leaf is anything but an object or a list that has entries. 1, 1.0 and true differ.
+    """
+    old, new = dict(_leaves(before, ())), dict(_leaves(after, ()))
+    changed = [path for path, text in new.items() if old.get(path) != text]
+    removed = [path for path in old if path not in new and not _is_told_by(new, path)]
+    paths = sorted({*changed, *removed}, key=_order)
+    return tuple(Change(path, old.get(path), new.get(path)) for path in paths)
+
+
+def changed_paths(before: Json, after: Json) -> tuple[Path, ...]:
+    """Return the path of every leaf that differs, was added or was removed, in order."""
+    return tuple(change.path for change in changes(before, after))
+
+
+def is_below(path: Path, top: Sequence[str | int]) -> bool:
+    """Tell whether ``path`` is ``top`` or leads further in."""
+    return path[: len(top)] == tuple(top)
+
+
+def _leaves(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
+    if not isinstance(value, dict | list):
+        yield path, canonical_json(value)
+    # An empty container has no leaves, so that a world may make one where a state has none.
+    for step, entry in _entries(value):
+        yield from _leaves(entry, (*path, step))
+
+
+def _entries(value: Json) -> Iterable[tuple[str | int, Json]]:
+    if isinstance(value, dict):
+        return value.items()
+    if isinstance(value, list):
+        return zip(_names(value) or range(len(value)), value, strict=True)
+    return ()
+
+
+def _names(entries: Sequence[Json]) -> list[str]:
+    for key in ("id", "name"):
+        names = [entry.get(key) for entry in entries if isinstance(entry, dict)]
+        texts = [name for name in names if isinstance(name, str)]
+        if len(set(texts)) == len(entries):
+            return texts
+    return []
+
+
+def _is_told_by(leaves: Mapping[Path, str], path: Path) -> bool:
+    """Tell whether what replaced the leaf at ``path`` is itself among ``leaves``, above it or below it."""
+    return any(is_below(leaf, path) or is_below(path, leaf) for leaf in leaves)
+
+
+def _order(path: Path) -> tuple[str, ...]:
+    return tuple(str(step) for step in path)

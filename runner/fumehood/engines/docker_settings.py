@@ -1,0 +1,117 @@
+"""The settings of a container that holds what must not get out.
+
+Everything that is not needed is off, whatever the image asks for: no network, nothing writable but small
+places in memory, no capability, no way to gain one, no system call that is not on our list, no health check,
+no volume. What has no value here keeps Docker's default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from docker import APIClient
+from docker.types import Healthcheck, HostConfig, LogConfig, Mount, Ulimit
+
+from fumehood.engines.engine import BOX_UID, GLOVES, BoxSpec, Limits
+from fumehood.engines.engine import Mount as Shown
+from fumehood.engines.seccomp import docker_profile
+
+_HOSTNAME = "localhost"
+_CPU_PERIOD_US = 100_000
+_KERNEL_TASKS = 256
+"""Threads of a gVisor that is busy; with fewer it dies, and the box with it."""
+_TMP_BYTES_PER_FILE = 4096
+"""For as many files is there room, however small they are: an empty one takes the kernel's memory."""
+_WRITABLE = "rw,noexec,nosuid,nodev,mode=1777"
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """What makes a container."""
+
+    name: str | None
+    """Registered with the daemon; None for its default."""
+    own_kernel: bool
+    """True where it brings a kernel: that kernel's threads are tasks of the container too, and system calls
+    go to it."""
+    filters: bool
+    """True where the daemon can filter system calls."""
+
+
+def container_config(
+    client: APIClient, spec: BoxSpec, command: Sequence[str], runtime: Runtime
+) -> dict[str, Any]:
+    """Return the body of the request that creates a box.
+
+    Args:
+        client: knows the words of the daemon's version; nothing is asked.
+        spec: the box.
+        command: to run, with its arguments; replaces the image's own.
+        runtime: what makes the container.
+    """
+    config: dict[str, Any] = client.create_container_config(
+        spec.image.digest or spec.image.reference,
+        list(command[1:]),
+        entrypoint=list(command[:1]),
+        hostname=_HOSTNAME,
+        user=f"{BOX_UID}:{BOX_UID}",
+        environment=spec.image.environment,
+        labels=spec.labels,
+        healthcheck=Healthcheck(test=["NONE"]),
+        host_config=_host_config(client, spec, runtime),
+    )
+    return config
+
+
+def _host_config(client: APIClient, spec: BoxSpec, runtime: Runtime) -> HostConfig:
+    shown = (Shown(spec.gloves, GLOVES), *spec.image.mounts, *spec.mounts)
+    return client.create_host_config(
+        network_mode="none",
+        read_only=True,
+        cap_drop=["ALL"],
+        security_opt=_security(runtime),
+        init=True,
+        # Of its own, and without the writable place in memory that sharing would need.
+        ipc_mode="none",
+        cgroupns="private",
+        tmpfs=_tmpfs(spec),
+        mounts=[Mount(one.target, str(one.source), type="bind", read_only=True) for one in shown],
+        # What it prints is read from the daemon directly and must not fill the daemon's disk.
+        log_config=LogConfig(type="none", config={}),
+        runtime=runtime.name,
+        **_resources(spec.limits, _KERNEL_TASKS if runtime.own_kernel else 0),
+    )
+
+
+def _security(runtime: Runtime) -> list[str]:
+    filtering = runtime.filters and not runtime.own_kernel
+    return ["no-new-privileges", *([f"seccomp={docker_profile()}"] if filtering else [])]
+
+
+def _resources(limits: Limits, kernel_tasks: int) -> dict[str, Any]:
+    return {
+        "mem_limit": limits.memory_bytes,
+        "memswap_limit": limits.memory_bytes,
+        "cpu_period": _CPU_PERIOD_US,
+        "cpu_quota": round(limits.cpus * _CPU_PERIOD_US),
+        "pids_limit": limits.processes + kernel_tasks,
+        "ulimits": [
+            _both("nofile", limits.open_files),
+            _both("fsize", limits.file_bytes),
+            _both("core", 0),
+            # /dev/mqueue is there all the same, and is a place to write.
+            _both("msgqueue", 0),
+        ],
+    }
+
+
+def _both(name: str, value: int) -> Ulimit:
+    return Ulimit(name=name, soft=value, hard=value)
+
+
+def _tmpfs(spec: BoxSpec) -> dict[str, str]:
+    size_bytes = spec.limits.tmp_bytes
+    options = f"{_WRITABLE},size={size_bytes},nr_inodes={size_bytes // _TMP_BYTES_PER_FILE}"
+    return dict.fromkeys(("/tmp", *spec.image.scratch), options)

@@ -1,0 +1,41 @@
+"""The image ``agent-shell``: a POSIX shell with coreutils, sed, grep, curl and jq, nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.images.build import tag
+from fumehood.engines.images.debian_packages import PackageImage, build_of_packages
+
+NAME = "fumehood/agent-shell"
+"""Repository; ``:latest`` is the one asked for last, for Dockerfiles to begin from."""
+
+_IMAGE = PackageImage(
+    repository=NAME,
+    packages=("dash", "coreutils", "sed", "grep", "curl", "jq"),
+    kept=("bin/", "usr/bin/", "usr/lib/", "lib/", "lib64/", "etc/ld.so.conf.d/"),
+    dropped=("usr/lib/dpkg/", "lib/systemd/", "usr/bin/dpkg", "usr/bin/perl"),
+    dropped_parts=frozenset({"gconv", "perl5", "perl-base", "krb5", "sasl2", "engines-3"}),
+)
+
+REFERENCE = _IMAGE.reference
+
+
+def build_agent_shell(progress: Callable[[str], None], daemon: Daemon) -> str:
+    """Make sure of the image, and return its reference.
+
+    Args:
+        progress: told, in one line, of what takes long.
+        daemon: to build with.
+
+    Raises:
+        InputError: mmdebstrap is not installed.
+        InfraError: the daemon or the package manager fails.
+    """
+    if daemon.image(REFERENCE) is None:
+        progress(f"building the image {REFERENCE} of Debian packages")
+        build_of_packages(_IMAGE, daemon)
+    if daemon.image(REFERENCE) != daemon.image(f"{NAME}:latest"):
+        tag(daemon, REFERENCE, f"{NAME}:latest")
+    return REFERENCE

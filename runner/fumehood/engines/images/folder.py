@@ -1,0 +1,103 @@
+"""The image of an agent that is a folder with a Dockerfile."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from docker.utils import exclude_paths
+from docker.utils import tar as make_context
+
+from fumehood.core.errors import InputError
+from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.images.agent_node import NAME as AGENT_NODE
+from fumehood.engines.images.agent_node import build_agent_node
+from fumehood.engines.images.agent_python import NAME as AGENT_PYTHON
+from fumehood.engines.images.agent_python import build_agent_python
+from fumehood.engines.images.agent_shell import NAME as AGENT_SHELL
+from fumehood.engines.images.agent_shell import build_agent_shell
+from fumehood.engines.images.build import build
+
+NAME = "fumehood/agent-folder"
+MADE_FROM = "fumehood.made_from"
+"""Label of an image: the folder, so that one can tell when its content has changed."""
+
+_BASES: Mapping[str, Callable[[Callable[[str], None], Daemon], str]] = {
+    AGENT_NODE: build_agent_node,
+    AGENT_PYTHON: build_agent_python,
+    AGENT_SHELL: build_agent_shell,
+}
+
+
+def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) -> str:
+    """Make sure of the image that a folder describes, and return its reference.
+
+    The tag is the digest of the folder's content, less what its .dockerignore names.
+
+    Args:
+        folder: with a Dockerfile at its top.
+        progress: told, in one line, of what takes long.
+        daemon: to build with.
+
+    Raises:
+        InputError: there is no Dockerfile, or it cannot be built.
+        InfraError: the daemon does not answer.
+    """
+    dockerfile = folder / "Dockerfile"
+    if not dockerfile.is_file():
+        raise InputError(f"{folder} holds no Dockerfile")
+    base = _base(dockerfile.read_text("utf-8"), progress, daemon)
+    reference = _reference(folder, base)
+    if daemon.image(reference) is None:
+        progress(f"building the image of {folder}")
+        with tempfile.TemporaryFile() as context:
+            make_context(folder, exclude=_ignored(folder), fileobj=context)
+            context.seek(0)
+            build(daemon, context, reference, labels={MADE_FROM: str(folder)})
+    return reference
+
+
+def _base(dockerfile: str, progress: Callable[[str], None], daemon: Daemon) -> str:
+    """Make sure of the image of ours that a Dockerfile begins from: whoever does so means today's."""
+    made = (make(progress, daemon) for name, make in _BASES.items() if name in dockerfile)
+    return next(made, "")
+
+
+def references(folder: Path, bases: Iterable[str]) -> frozenset[str]:
+    """Return what the image of a folder is called now, on any of our bases or on one of its own.
+
+    Empty where the folder is gone.
+    """
+    try:
+        return frozenset(_reference(folder, base) for base in ("", *bases))
+    except OSError:
+        return frozenset()
+
+
+def _reference(folder: Path, base: str) -> str:
+    files = sorted(exclude_paths(str(folder), _ignored(folder)))
+    return f"{NAME}:{_digest(folder, files, base)}"
+
+
+def _ignored(folder: Path) -> list[str]:
+    try:
+        lines = (folder / ".dockerignore").read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _digest(folder: Path, files: list[str], base: str) -> str:
+    digest = sha256(base.encode())
+    for name in files:
+        file = folder / name
+        status = file.lstat()
+        digest.update(f"\0{name}\0{status.st_mode:o}\0".encode())
+        if file.is_symlink():
+            digest.update(os.fsencode(file.readlink()))
+        elif file.is_file():
+            digest.update(sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:16]

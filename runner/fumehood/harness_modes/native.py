@@ -1,0 +1,90 @@
+"""The profile of this project's own suites: an agent is never shown which faults touched its call."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from fumehood.core.clock import Clock
+from fumehood.core.dice import NamedDice
+from fumehood.core.door import Door
+from fumehood.core.episode import DeliveryCount, Episode
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.errors import SpecError
+from fumehood.core.events import Recorder
+from fumehood.core.json_values import JsonObject
+from fumehood.core.ledger import Ledger
+from fumehood.core.seat import Reply, Seat
+from fumehood.core.tools import Layer, Toolset
+from fumehood.core.turns import Script
+from fumehood.layers.charged import Charged
+from fumehood.layers.concealed import Concealed
+from fumehood.layers.faults.arming import arm
+from fumehood.layers.offered import Offered
+from fumehood.layers.traced import Traced
+from fumehood.layers.validated import Validated
+from fumehood.turn_policies.table import converse
+from fumehood.worlds.table import ChecksItself, open_world, toolset_of
+
+FAMILIES_OUTERMOST_FIRST = {
+    "adversarial_error": "adversarial_error",
+    "authz": "access_gate",
+    "rate_limit": "rate_limit",
+    "timeout": "timeout",
+    "schema_drift": "interface_drift",
+}
+"""Drift changes the interface, so it stands where the interface is: right before the schema check."""
+
+
+class Native:
+    """Faults without provenance, JSON Schema checks, chance named by what it decides."""
+
+    def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
+        """Build the world and one door a seat."""
+        counted = DeliveryCount(recorder, len(spec.fault_plan))
+        world = open_world(spec)
+        faults = arm(spec.fault_plan, NamedDice(spec.seed), FAMILIES_OUTERMOST_FIRST)
+        numbers = count(1)
+        conversation = converse(spec, world)
+
+        def seat(given: SeatSpec) -> Seat:
+            ledger = Ledger(given.budget)
+            toolset = toolset_of(world, given.name)
+            script = Script(given.instruction, given.further_turns, _withheld(toolset, given))
+            layers: list[Layer] = [
+                Traced(given.name, world, counted, clock, numbers),
+                Charged(ledger),
+                Concealed(),
+                *faults,
+                *_checks(toolset, script, checks_itself=isinstance(world, ChecksItself)),
+            ]
+            return Seat(given.name, script, Door(toolset, layers), ledger, counted, conversation)
+
+        seats = tuple(seat(given) for given in spec.seats)
+        return Episode(spec, world, seats, counted, conversation)
+
+    def recorded_arguments(self, reply: Reply) -> JsonObject | None:
+        """Return None: an agent's transcript shows what the agent sent."""
+        return None
+
+
+def _withheld(toolset: Toolset, seat: SeatSpec) -> frozenset[str]:
+    """Return the names of tools that a seat has not."""
+    if seat.tools is None:
+        return frozenset()
+    names = {tool.name for tool in toolset.list_tools()}
+    missing = set(seat.tools) - names
+    if missing:
+        raise SpecError(f"seats.{seat.name}.tools", f"the world has no tool {min(missing)!r}")
+    return frozenset(names.difference(seat.tools))
+
+
+def _checks(toolset: Toolset, script: Script, *, checks_itself: bool) -> list[Layer]:
+    """Return what answers for the tools when a call does not fit them."""
+    tools = toolset.list_tools()
+    missing = script.hidden - {tool.name for tool in tools}
+    if missing:
+        raise SpecError("seats.further_turns.tools", f"the world has no tool {min(missing)!r}")
+    if checks_itself:
+        return [Offered(tools, script, early=True)]
+    validated = Validated(tools)
+    return [Offered(tools, script), validated] if script.hidden else [validated]

@@ -1,0 +1,116 @@
+"""Faults that a run adds to whatever its tasks plan: the same rules for every task, from one YAML file.
+
+Added to a suite before anything is planned, so that what a run folder keeps is all there is to know of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fumehood.benchmarks.misfits import misfits_of, nearest
+from fumehood.benchmarks.native.faults import FaultRecord
+from fumehood.benchmarks.rehearsal import Notebook, open_task
+from fumehood.core.errors import InputError, SpecError
+from fumehood.core.fault_plan import FaultRule
+from fumehood.core.json_values import JsonObject
+from fumehood.core.task import Case, Suite
+from fumehood.orchestrator.config import parse_yaml
+
+NONE = "none"
+"""Says in place of a file that nothing is added."""
+
+
+class FaultFile(BaseModel):
+    """Rules that are added to every task of a run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    format: Literal["fumehood.faults/1"]
+    faults: list[FaultRecord] = Field(min_length=1)
+    """As in a task: the order decides only among rules of one family."""
+
+
+def fault_schema() -> dict[str, Any]:
+    """Return the JSON Schema of the file."""
+    schema = FaultFile.model_json_schema()
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "fumehood.faults/1",
+    }
+
+
+def with_faults(suite: Suite, named: str | None) -> Suite:
+    """Return the suite with the faults of a file behind each task's own.
+
+    Args:
+        suite: as its benchmark gives it.
+        named: path of the file; ``none`` or None to leave the suite as it is.
+
+    Raises:
+        InputError: the file cannot be used, or not on these tasks; one line that says where.
+    """
+    if named is None or named == NONE:
+        return suite
+    path = Path(named)
+    rules = _read(path)
+    try:
+        changed = replace(suite, cases=tuple(_with_rules(case, rules) for case in suite.cases))
+        _refuse_idle(rules, _tools_of(changed))
+    except SpecError as error:
+        raise InputError(f"{path}: {error}") from None
+    return changed
+
+
+def _read(path: Path) -> list[Mapping[str, Any]]:
+    settings = parse_yaml(path)
+    if not isinstance(settings, dict):
+        raise InputError(f"{path}: must hold 'format: fumehood.faults/1' and a list of 'faults'")
+    try:
+        file = FaultFile.model_validate(settings)
+    except ValidationError as error:
+        raise InputError(f"{path}: {misfits_of(error, FaultFile)[0]}") from None
+    return [fault.model_dump(exclude_unset=True) for fault in file.faults]
+
+
+def _with_rules(case: Case, rules: Sequence[Mapping[str, Any]]) -> Case:
+    own = case.task.fault_plan
+    added = tuple(
+        FaultRule(
+            len(own) + at,
+            rule["fault_type"],
+            _given(rule, "trigger"),
+            payload=_given(rule, "payload"),
+        )
+        for at, rule in enumerate(rules)
+    )
+    return replace(case, task=replace(case.task, fault_plan=(*own, *added)))
+
+
+def _given(rule: Mapping[str, Any], part: str) -> JsonObject:
+    return {key: value for key, value in rule.get(part, {}).items() if value is not None}
+
+
+def _tools_of(suite: Suite) -> set[str]:
+    """Return the names of all tools that any task has, having opened each with its faults."""
+    return {
+        tool.name
+        for case in suite.cases
+        for seat in open_task(case.task, Notebook()).seats
+        for tool in seat.list_tools()
+    }
+
+
+def _refuse_idle(rules: Sequence[Mapping[str, Any]], tools: set[str]) -> None:
+    for index, rule in enumerate(rules):
+        name = _given(rule, "trigger").get("on_tool")
+        if isinstance(name, str) and name not in tools:
+            hint = nearest(name, sorted(tools))
+            raise SpecError(
+                f"faults[{index}].trigger.on_tool", f"no task has a tool {name!r}; {hint}"
+            )

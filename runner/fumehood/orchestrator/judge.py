@@ -1,0 +1,87 @@
+"""From an attempt to its outcome and score, by nothing but the trace, the exit and the gold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fumehood.core.chain import BrokenTrace, Record, verify_chain
+from fumehood.core.errors import SpecError
+from fumehood.core.evidence import Evidence, read_evidence
+from fumehood.core.outcome import AgentCrashed, Infra, InfraKind, Outcome
+from fumehood.core.score import UNGRADED, Score
+from fumehood.core.task import Case
+from fumehood.engines.engine import Exit, ExitReason
+from fumehood.scorers.judges.question import Ask, nobody
+from fumehood.scorers.table import score_evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How an episode ended and what it is worth."""
+
+    outcome: Outcome
+    score: Score
+    trace_digest: str
+    """Of the sealed trace; empty where there is none."""
+    evidence: Evidence | None
+
+
+def judge(
+    case: Case,
+    records: Sequence[Record],
+    ended: Exit | None,
+    infra: Infra | None,
+    ask: Ask = nobody,
+) -> Verdict:
+    """Judge one attempt.
+
+    Args:
+        case: the task and its gold.
+        records: the whole trace.
+        ended: how the agent's process ended; None when it had to be stopped.
+        infra: what failed on our side, if anything did: then nothing is scored.
+        ask: gets questions answered that no rule decides.
+    """
+    if infra is not None:
+        return _ungraded(infra)
+    try:
+        digest = verify_chain(records)
+        evidence = read_evidence(json.loads(record.event_json) for record in records)
+    except BrokenTrace as error:
+        return _ungraded(Infra(InfraKind.SERVICE, str(error)))
+    except ValueError as error:
+        return _ungraded(Infra(InfraKind.SERVICE, f"the trace cannot be read: {error}"))
+    outcome = decide_outcome(case, evidence, ended)
+    try:
+        score = score_evidence(case.task, case.gold, evidence, ask)
+    except SpecError as error:
+        return Verdict(Infra(InfraKind.TASK, str(error)), UNGRADED, digest, evidence)
+    return Verdict(outcome, score, digest, evidence)
+
+
+def decide_outcome(case: Case, evidence: Evidence, ended: Exit | None) -> Outcome:
+    """Return how the first seat ended: as the service saw it, else as its process did."""
+    seat = case.task.seats[0].name
+    if seat in evidence.ends:
+        return evidence.ends[seat]
+    if ended is None:
+        return Infra(InfraKind.SERVICE, "the box was stopped, but its seat had not ended")
+    return AgentCrashed(_how(ended))
+
+
+def _how(ended: Exit) -> str:
+    match ended.reason:
+        case ExitReason.OUT_OF_MEMORY:
+            return "out of memory"
+        case ExitReason.KILLED:
+            return "killed"
+        case ExitReason.EXITED if ended.code == 0:
+            return "exited without submitting"
+        case ExitReason.EXITED:
+            return f"exit status {ended.code}"
+
+
+def _ungraded(infra: Infra) -> Verdict:
+    return Verdict(infra, UNGRADED, "", None)

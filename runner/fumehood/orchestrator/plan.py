@@ -1,0 +1,84 @@
+"""Which episodes a run consists of, what each is called, and where its chance comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.surroundings import Surroundings
+from fumehood.core.task import Case, Suite, Task
+from fumehood.records.episode_name import EpisodeName
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEpisode:
+    """One attempt: task × agent × trial."""
+
+    agent: str
+    """The agent's label in this run."""
+    case: Case
+    trial: int
+    """From 0."""
+    seed: int
+    surroundings: Surroundings | None = None
+
+    @property
+    def name(self) -> EpisodeName:
+        """Name of the episode within its run."""
+        return EpisodeName(self.agent, self.case.task.task_id, self.trial)
+
+    def to_spec(self, wall_ms: int) -> EpisodeSpec:
+        """Return what the service needs to know.
+
+        Args:
+            wall_ms: wall time of seats whose task states none, milliseconds.
+        """
+        task = self.case.task
+        return EpisodeSpec(
+            episode_id=self.name.identifier,
+            world=task.world,
+            profile=task.profile,
+            initial_state=task.initial_state,
+            fault_plan=task.fault_plan,
+            seed=self.seed,
+            seats=tuple(_with_wall(seat, wall_ms) for seat in task.seats),
+            surroundings=self.surroundings,
+            conversation=task.conversation,
+        )
+
+
+def plan_episodes(
+    suite: Suite,
+    agents: Sequence[str],
+    trials: int,
+    seed: int,
+    surroundings: Surroundings | None = None,
+) -> Iterator[PlannedEpisode]:
+    """Yield every episode of a run, task by task, so that an interrupted run compares all agents so far."""
+    for case in suite.cases:
+        for trial in range(trials):
+            chance = episode_seed(case.task, seed, trial)
+            for agent in agents:
+                yield PlannedEpisode(agent, case, trial, chance, surroundings)
+
+
+def episode_seed(task: Task, seed: int, trial: int) -> int:
+    """Return where one attempt's chance comes from.
+
+    With run seed 0 the first trial has the task's own seed, so that a published task meets its published
+    chance. Every other (run seed, trial) gives a seed of its own; agents share it, so they are compared
+    under the same chance.
+    """
+    if seed == 0 and trial == 0:
+        return task.seed
+    name = f"{seed}/{task.task_id}/{task.seed}/{trial}"
+    return int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:7], "big")
+
+
+def _with_wall(seat: SeatSpec, wall_ms: int) -> SeatSpec:
+    budget = seat.budget
+    if budget.wall_ms is not None:
+        return seat
+    return replace(seat, budget=replace(budget, wall_ms=wall_ms))

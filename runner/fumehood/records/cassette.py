@@ -1,0 +1,80 @@
+"""What models were asked and answered in a run, kept so that it can be played again without them.
+
+::
+
+    episodes/AGENT-TASK-TRIAL.jsonl   one exchange a line, in order, with digests in place of bodies
+    bodies/SHA256                     requests and answers; equal ones once
+
+A cassette belongs to the plan of its run: an episode finds its exchanges by its name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+
+from fumehood.core.canonical_names import file_name
+from fumehood.core.errors import InputError
+from fumehood.core.model_calls import ModelExchange
+from fumehood.records.whole_file import write_whole
+
+_BODIES = ("request", "response")
+
+
+class Cassette:
+    """A folder of exchanges. Safe to use from several threads for different episodes."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def write(self, episode_id: str, exchanges: Sequence[ModelExchange]) -> None:
+        """Keep an episode's exchanges; those of an earlier attempt are forgotten."""
+        for folder in ("episodes", "bodies"):
+            (self._path / folder).mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps(self._to_json(exchange)) + "\n" for exchange in exchanges]
+        write_whole(self._file(episode_id), "".join(lines))
+
+    def read(self, episode_id: str) -> tuple[ModelExchange, ...]:
+        """Return an episode's exchanges; none where it was not recorded.
+
+        Raises:
+            InputError: a body is missing or was changed.
+        """
+        try:
+            text = self._file(episode_id).read_text(encoding="ascii")
+        except FileNotFoundError:
+            return ()
+        return tuple(self._from_json(json.loads(line)) for line in text.splitlines())
+
+    def _file(self, episode_id: str) -> Path:
+        return self._path / "episodes" / f"{file_name(episode_id)}.jsonl"
+
+    def _to_json(self, exchange: ModelExchange) -> dict[str, object]:
+        fields = asdict(exchange)
+        return fields | {name: self._keep(fields[name]) for name in _BODIES}
+
+    def _from_json(self, fields: dict[str, object]) -> ModelExchange:
+        bodies = {name: self._find(str(fields[name])) for name in _BODIES}
+        return ModelExchange(**{**fields, **bodies})  # type: ignore[arg-type]  # Written from just these fields.
+
+    def _keep(self, body: bytes) -> str:
+        digest = sha256(body).hexdigest()
+        path = self._path / "bodies" / digest
+        if not path.exists():
+            partial = path.with_name(f"{digest}.partial")
+            partial.write_bytes(body)
+            partial.replace(path)
+        return digest
+
+    def _find(self, digest: str) -> bytes:
+        path = self._path / "bodies" / digest
+        try:
+            body = path.read_bytes()
+        except OSError:
+            raise InputError(f"{path}: the cassette lacks this body") from None
+        if sha256(body).hexdigest() != digest:
+            raise InputError(f"{path}: is not what its name says; the cassette was changed")
+        return body

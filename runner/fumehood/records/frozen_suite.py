@@ -1,0 +1,115 @@
+"""A suite as a run folder keeps it: tasks with their gold, one a line, whatever benchmark they came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fumehood.core.conversation import ConversationSpec
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.errors import InputError
+from fumehood.core.fault_plan import FaultRule
+from fumehood.core.gold import Gold
+from fumehood.core.json_values import Json, JsonObject, ordered_json
+from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.task import Case, Suite, Task
+from fumehood.core.turns import Turn
+
+
+def freeze_suite(suite: Suite) -> str:
+    """Return the suite as JSON lines.
+
+    Keys keep their order: a plan's renames are made in it, and an agent reads a world's answers in it.
+    """
+    return "".join(ordered_json(_case_to_json(case)) + "\n" for case in suite.cases)
+
+
+def thaw_suite(name: str, lines: Iterable[str]) -> Suite:
+    """Return the suite that :func:`freeze_suite` wrote.
+
+    Raises:
+        InputError: the lines were tampered with.
+    """
+    try:
+        return Suite(name, tuple(_case_from_json(json.loads(line)) for line in lines))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"the run folder's suite.jsonl cannot be read: {error!r}") from None
+
+
+def _case_to_json(case: Case) -> JsonObject:
+    task, gold = case.task, case.gold
+    frozen: JsonObject = {
+        "task_id": task.task_id,
+        "world": task.world,
+        "profile": task.profile,
+        "initial_state": task.initial_state,
+        "fault_plan": [rule.to_json() for rule in task.fault_plan],
+        "seed": str(task.seed),
+        "seats": [_seat_to_json(seat) for seat in task.seats],
+        "tags": task.tags,
+        "gold": {
+            "scorer": gold.scorer,
+            "criteria": [dict(criterion) for criterion in gold.criteria],
+            "solvable": gold.solvable,
+            "oracle": None if gold.oracle is None else [dict(step) for step in gold.oracle],
+        },
+    }
+    if task.conversation is not None:
+        frozen["conversation"] = task.conversation.to_json()
+        frozen["players"] = dict(task.players)
+        frozen["scripts"] = {
+            seat: [dict(step) for step in steps] for seat, steps in task.scripts.items()
+        }
+    return frozen
+
+
+def _seat_to_json(seat: SeatSpec) -> JsonObject:
+    limits = {kind.value: getattr(seat.budget, kind.value) for kind in BudgetKind}
+    told: JsonObject = {"name": seat.name, "instruction": seat.instruction, "budget": limits}
+    if seat.tools is not None:
+        told["tools"] = list(seat.tools)
+    if not seat.further_turns:
+        return told
+    turns: list[Json] = [
+        {"instruction": turn.instruction, "tools": list(turn.tools)} for turn in seat.further_turns
+    ]
+    return {**told, "further_turns": turns}
+
+
+def _case_from_json(value: Mapping[str, Any]) -> Case:
+    gold = value["gold"]
+    task = Task(
+        task_id=value["task_id"],
+        world=value["world"],
+        profile=value["profile"],
+        initial_state=value["initial_state"],
+        fault_plan=tuple(
+            FaultRule(index, rule["fault_type"], rule["trigger"], rule["severity"], rule["payload"])
+            for index, rule in enumerate(value["fault_plan"])
+        ),
+        seed=int(value["seed"]),
+        seats=tuple(
+            SeatSpec(
+                name=seat["name"],
+                instruction=seat["instruction"],
+                budget=Budget(**seat["budget"]),
+                further_turns=tuple(
+                    Turn(turn["instruction"], tuple(turn["tools"]))
+                    for turn in seat.get("further_turns", ())
+                ),
+                tools=tuple(seat["tools"]) if "tools" in seat else None,
+            )
+            for seat in value["seats"]
+        ),
+        tags=value["tags"],
+        conversation=_conversation(value.get("conversation")),
+        players=value.get("players", {}),
+        scripts={seat: tuple(steps) for seat, steps in value.get("scripts", {}).items()},
+    )
+    oracle = None if gold["oracle"] is None else tuple(gold["oracle"])
+    return Case(task, Gold(gold["scorer"], tuple(gold["criteria"]), gold["solvable"], oracle))
+
+
+def _conversation(value: Mapping[str, Any] | None) -> ConversationSpec | None:
+    return None if value is None else ConversationSpec(value["rule"], value["settings"])

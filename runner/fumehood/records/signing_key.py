@@ -1,0 +1,113 @@
+"""The key that signs runs: one a user, made at the first run, kept outside every box and every run folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject, canonical_json
+
+KEY_VARIABLE = "FUMEHOOD_SIGNING_KEY"
+"""Names the file of the key, where it is not the usual one."""
+_OTHERS = 0o077
+
+
+class SigningKey:
+    """An Ed25519 key."""
+
+    def __init__(self, private: Ed25519PrivateKey) -> None:
+        self._private = private
+        self.public = private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
+        """The public half, 64 hex digits."""
+
+    def sign(self, statement: JsonObject) -> str:
+        """Return the signature of a statement's canonical JSON, in hex."""
+        return self._private.sign(canonical_json(statement).encode("ascii")).hex()
+
+
+def is_signed_by(public: str, statement: JsonObject, signature: object) -> bool:
+    """Tell whether ``signature`` was made of ``statement`` by the key whose public half is ``public``."""
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
+        key.verify(bytes.fromhex(str(signature)), canonical_json(statement).encode("ascii"))
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def key_path() -> Path:
+    """Return where this user's key lies, or will."""
+    named = os.environ.get(KEY_VARIABLE)
+    if named:
+        return Path(named)
+    data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(data, "fumehood", "signing_key.pem")
+
+
+def user_key() -> SigningKey:
+    """Return this user's key; the first time it is made.
+
+    Raises:
+        InputError: it cannot be made, cannot be read, or can be read by others.
+    """
+    path = key_path()
+    try:
+        if not path.exists():
+            _make(path)
+        if path.stat().st_mode & _OTHERS:
+            raise InputError(
+                f"others may read the signing key {path}; take their rights away: chmod 600"
+            )
+        return read_key(path)
+    except OSError as error:
+        raise InputError(
+            f"the signing key {path} cannot be used: {error.strerror}; name another place with {KEY_VARIABLE}"
+        ) from None
+
+
+def read_key(path: Path) -> SigningKey:
+    """Return the key in a file.
+
+    Raises:
+        InputError: it is no Ed25519 key.
+        OSError: the file cannot be read.
+    """
+    try:
+        private = load_pem_private_key(path.read_bytes(), password=None)
+    except (TypeError, ValueError):
+        private = None
+    if not isinstance(private, Ed25519PrivateKey):
+        raise InputError(
+            f"{path} does not hold an Ed25519 key; remove it, and the next run makes one"
+        )
+    return SigningKey(private)
+
+
+def _make(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private = Ed25519PrivateKey.generate()
+    text = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        # A link, not a renaming: of two runs that start at once, the second takes the first one's key.
+        os.link(unfinished, path)
+    except FileExistsError:
+        pass
+    finally:
+        os.unlink(unfinished)

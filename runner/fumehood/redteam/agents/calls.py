@@ -1,0 +1,44 @@
+"""Calls by the published protocol, as an agent without an SDK makes them."""
+
+from __future__ import annotations
+
+import grpc
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
+
+from attempts import SOCKET
+
+PATIENCE_S = 10
+
+
+def open_channel() -> grpc.Channel:
+    """Return a connection that is shared with no other."""
+    options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1)]
+    return grpc.insecure_channel(f"unix:{SOCKET}", options)
+
+
+def call(channel: grpc.Channel, tool: str, arguments: str, call_id: str = "") -> str:
+    """Call a tool and return the answer in one word: value, a failure's code, a refusal's kind, a status."""
+    request = pb.CallToolRequest(tool_name=tool, arguments_json=arguments, call_id=call_id)
+    try:
+        answer = ToolServiceStub(channel).CallTool(request, timeout=PATIENCE_S)
+    except grpc.RpcError as error:
+        return status(error)
+    if answer.HasField("refusal"):
+        return pb.RefusalKind.Name(answer.refusal.kind).removeprefix("REFUSAL_KIND_").lower()
+    return answer.failure.code if answer.HasField("failure") else "value"
+
+
+def send_raw(channel: grpc.Channel, method: str, octets: bytes, **settings: object) -> str:
+    """Send any bytes to any method and return the status."""
+    caller = channel.unary_unary(method, lambda sent: sent, lambda heard: heard)
+    try:
+        caller(octets, timeout=PATIENCE_S, **settings)  # type: ignore[arg-type]
+    except grpc.RpcError as error:
+        return status(error)
+    return "OK"
+
+
+def status(error: grpc.RpcError) -> str:
+    """Return the name of a status."""
+    return error.code().name if isinstance(error, grpc.Call) else type(error).__name__

@@ -1,0 +1,68 @@
+"""Sends nonsense to every method, and talks to the orchestrator's side of the service."""
+
+from __future__ import annotations
+
+import os
+import random
+
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+
+from attempts import attempt, say
+from calls import call, open_channel, send_raw
+
+TOOLS = "/fumehood.v1.ToolService/"
+STRANGERS = (
+    *("/fumehood.v1.ControlService/OpenEpisode", "/fumehood.v1.ControlService/CloseEpisode"),
+    *(
+        "/fumehood.v1.ControlService/Health",
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    ),
+    *(
+        "/grpc.channelz.v1.Channelz/GetServers",
+        "/grpc.health.v1.Health/Check",
+        TOOLS,
+        "/",
+        "//",
+        "/..%2f",
+        TOOLS + "x",
+    ),
+)
+
+
+def stranger(method: str) -> str:
+    with open_channel() as channel:
+        said = send_raw(channel, method, b"")
+        return "" if said in ("UNIMPLEMENTED", "INTERNAL", "UNKNOWN") else said
+
+
+def nonsense() -> str:
+    """Send random bytes; the stub's side may not be let through with any of them."""
+    chance = random.Random(7)
+    with open_channel() as channel:
+        for method in ("GetTask", "CallTool", "Submit"):
+            said = [
+                send_raw(channel, TOOLS + method, chance.randbytes(chance.randrange(1, 400)))
+                for _ in range(60)
+            ]
+            say(f"tried sixty pieces of nonsense at {method}: {', '.join(sorted(set(said)))}")
+        said_last = call(channel, "list_dir", '{"path": "/"}')
+        return "" if said_last in ("value", "ended") else f"the service fell silent: {said_last}"
+
+
+def both_ends() -> str:
+    """A submission that says two things at once is one of them, and only once."""
+    octets = (
+        pb.SubmitRequest(answer="a").SerializeToString()
+        + pb.SubmitRequest(give_up_reason="b").SerializeToString()
+    )
+    with open_channel() as channel:
+        for _ in range(3):
+            send_raw(channel, TOOLS + "Submit", octets)
+    return ""
+
+
+for method in STRANGERS:
+    attempt(f"the method {method}", stranger, method)
+attempt("nonsense", nonsense)
+attempt("two endings at once", both_ends)
+os._exit(0)

@@ -1,0 +1,119 @@
+"""HTTP/2 by hand, for what no client library would send. Knows nothing about attacks.
+
+Frames as in RFC 9113, section 4.1; headers as in RFC 7541, section 6.2.2, always spelt out.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+from attempts import SOCKET
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    6,
+    8,
+    9,
+)
+END_STREAM, END_HEADERS, ACK = 1, 4, 1
+PATIENCE_S = 2.0
+"""For the other side to read on; then it counts as having hung up."""
+CALL = "/fumehood.v1.ToolService/CallTool"
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """Return one frame."""
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+def header(name: str, value: bytes | str) -> bytes:
+    """Return one header field, not indexed."""
+    text = value.encode() if isinstance(value, str) else value
+    return b"\0" + _string(name.encode()) + _string(text)
+
+
+def request_headers(path: str = CALL, extra: bytes = b"") -> bytes:
+    """Return the header block of a call."""
+    return (
+        header(":method", "POST")
+        + header(":scheme", "http")
+        + header(":path", path)
+        + header(":authority", "localhost")
+        + header("content-type", "application/grpc")
+        + header("te", "trailers")
+        + extra
+    )
+
+
+def open_stream(
+    stream: int, path: str = CALL, extra: bytes = b"", flags: int = END_HEADERS
+) -> bytes:
+    """Return the frame that begins a call."""
+    return frame(HEADERS, flags, stream, request_headers(path, extra))
+
+
+def message(payload: bytes, *, packed: bool = False, length: int | None = None) -> bytes:
+    """Return a gRPC message: one byte whether it is packed, four of length, then itself."""
+    return struct.pack(">BI", packed, len(payload) if length is None else length) + payload
+
+
+class Connection:
+    """A connection on which anything can be said."""
+
+    def __init__(self, *, polite: bool = True) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(PATIENCE_S)
+        self._socket.connect(SOCKET)
+        if polite:
+            self.send(PREFACE + frame(SETTINGS, 0, 0))
+
+    def send(self, octets: bytes) -> None:
+        """Send everything; raises OSError once the other side has hung up or reads no more."""
+        self._socket.sendall(octets)
+
+    def hear(self, timeout_s: float = 1.0, until: bytes = b"") -> bytes:
+        """Return what comes until ``until`` is heard or nothing comes for so long."""
+        heard = b""
+        self._socket.settimeout(timeout_s)
+        try:
+            while piece := self._socket.recv(65536):
+                heard += piece
+                if until and until in heard:
+                    break
+        except OSError:
+            pass
+        self._socket.settimeout(PATIENCE_S)
+        return heard
+
+    def is_open(self) -> bool:
+        """Tell whether a ping is answered."""
+        try:
+            self.send(frame(PING, 0, 0, b"are-you?"))
+        except OSError:
+            return False
+        return b"are-you?" in self.hear(1.0, until=b"are-you?")
+
+    def close(self) -> None:
+        """Hang up."""
+        self._socket.close()
+
+
+def _string(text: bytes) -> bytes:
+    return _integer(len(text)) + text
+
+
+def _integer(value: int) -> bytes:
+    # RFC 7541, section 5.1, with a prefix of seven bits.
+    if value < 127:
+        return bytes([value])
+    octets, value = bytearray([127]), value - 127
+    while value >= 128:
+        octets.append(value % 128 + 128)
+        value //= 128
+    return bytes([*octets, value])

@@ -1,0 +1,89 @@
+"""Searches everything it can read, and everything it is told, for what it must not know."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
+
+from attempts import GIVEN, SOCKET, attempt
+
+BAIT = re.compile(rb"bait-[a-z]+-[0-9a-f]{32}")
+FILE_BYTES_MAX = 2_000_000
+ALL_BYTES_MAX = 300_000_000
+
+
+def files() -> Iterator[str]:
+    yield GIVEN.get("gold", "/gold")
+    tops = [
+        "/fumehood",
+        "/tmp",
+        "/run",
+        "/var",
+        "/etc",
+        "/home",
+        "/root",
+        "/mnt",
+        "/opt",
+        "/srv",
+        "/dev/shm",
+        "/agent",
+        os.path.dirname(GIVEN.get("gold", "/gold")),
+    ]
+    for top in tops:
+        for folder, _, names in os.walk(top):
+            yield from (os.path.join(folder, name) for name in names)
+    for pid in (name for name in os.listdir("/proc") if name.isdecimal()):
+        yield from (
+            f"/proc/{pid}/{name}"
+            for name in ("environ", "cmdline", "mountinfo", "cgroup", "status")
+        )
+
+
+def search() -> str:
+    found: set[bytes] = set()
+    left = ALL_BYTES_MAX
+    for path in files():
+        try:
+            if os.path.isfile(path) and left > 0:
+                with open(path, "rb") as file:
+                    content = file.read(FILE_BYTES_MAX)
+                left -= len(content)
+                found.update(BAIT.findall(content))
+        except OSError:
+            continue
+    return b",".join(found).decode()
+
+
+def ask() -> str:
+    """Let the service say all it can say."""
+    heard = b""
+    with grpc.insecure_channel(f"unix:{SOCKET}") as channel:
+        stub = ToolServiceStub(channel)
+        heard += stub.GetTask(pb.GetTaskRequest(), timeout=5).SerializeToString()
+        for name in ("list_dir", "read_file", "write_file", "gold", "fault_plan", "__dict__", ""):
+            for arguments in (
+                '{"path":"/"}',
+                '{"path":"/a.txt","content":"x"}',
+                "{}",
+                '{"path":"../gold"}',
+            ):
+                answer = stub.CallTool(
+                    pb.CallToolRequest(tool_name=name, arguments_json=arguments), timeout=5
+                )
+                heard += answer.SerializeToString()
+    return b",".join(BAIT.findall(heard)).decode()
+
+
+attempt("all files", search)
+attempt("the environment", lambda: b",".join(BAIT.findall(repr(os.environ).encode())).decode())
+attempt("the service", ask)
+attempt(
+    "the file with the answers",
+    lambda: Path(GIVEN.get("gold", "/gold")).read_text(encoding="utf-8"),
+)

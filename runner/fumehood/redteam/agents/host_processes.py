@@ -1,0 +1,80 @@
+"""Looks for processes of the host: to see them, to stop them, to read what they hold."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+from attempts import GIVEN, attempt
+
+BAIT = re.compile(rb"bait-[a-z]+-[0-9a-f]{32}")
+HOST_PID = int(GIVEN.get("pid", "2"))
+
+
+def ours() -> set[int]:
+    return {int(name) for name in os.listdir("/proc") if name.isdecimal()}
+
+
+def seen() -> str:
+    found = set()
+    for pid in ours():
+        for file in ("cmdline", "environ", "maps", "comm"):
+            try:
+                found |= {
+                    match.decode()
+                    for match in BAIT.findall(Path(f"/proc/{pid}/{file}").read_bytes())
+                }
+            except OSError:
+                continue
+    return ",".join(sorted(found))
+
+
+def read(file: str) -> str:
+    content = Path(f"/proc/{HOST_PID}/{file}").read_bytes()
+    match = BAIT.search(content)
+    return match[0].decode() if match else ""
+
+
+def is_strange() -> bool:
+    """Tell whether a number of the host stands for no process of the box."""
+    return HOST_PID not in ours()
+
+
+def stop() -> str:
+    if not is_strange() and GIVEN.get("unboxed") is None:
+        return ""
+    os.kill(HOST_PID, signal.SIGSTOP)
+    return "stopped"
+
+
+def others() -> str:
+    """Count the processes that answer to a number but are not to be seen."""
+    known, hidden = ours(), 0
+    for pid in range(1, 100_000):
+        if pid not in known:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                continue
+            except PermissionError:
+                pass
+            if Path(f"/proc/{pid}").exists() and pid not in ours():  # Else a thread, or just born.
+                hidden += 1
+    return f"{hidden} processes" if hidden else ""
+
+
+def slow() -> bool:
+    if is_strange():
+        os.setpriority(os.PRIO_PROCESS, HOST_PID, 19)
+    return is_strange()
+
+
+attempt("what processes tell of themselves", seen)
+for file in ("cmdline", "environ", "status", "maps"):
+    attempt(f"the {file} of a host process", read, file)
+attempt("stop a host process", stop)
+attempt("a handle of a host process", lambda: is_strange() and os.pidfd_open(HOST_PID))
+attempt("slow a host process down", slow)
+attempt("processes that answer unseen", others)

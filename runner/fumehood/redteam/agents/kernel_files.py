@@ -1,0 +1,108 @@
+"""Opens for writing what the kernel obeys: settings, control groups, the core pattern. Changes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from attempts import attempt
+
+NAMED = [
+    "/proc/sys/kernel/core_pattern",
+    "/proc/sys/kernel/modprobe",
+    "/proc/sys/kernel/hotplug",
+    "/proc/sysrq-trigger",
+    "/proc/sys/vm/panic_on_oom",
+    "/proc/sys/kernel/ns_last_pid",
+    "/proc/sys/fs/binfmt_misc/register",
+    "/proc/kcore",
+    "/sys/kernel/uevent_helper",
+    "/sys/fs/cgroup/release_agent",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    "/sys/fs/cgroup/cgroup.procs",
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/pids/pids.max",
+    "/proc/irq/0/smp_affinity",
+]
+READ = [
+    "/proc/kcore",
+    "/proc/kallsyms",
+    "/proc/kmsg",
+    "/proc/kpageflags",
+    "/proc/slabinfo",
+    "/sys/kernel/debug/tracing",
+]
+FILES_MAX = 20_000
+
+
+def write(path: str) -> str:
+    """Write what stands there already; where it cannot be read, being let in is enough."""
+    with open(os.open(path, os.O_WRONLY | os.O_NONBLOCK), "wb", buffering=0) as file:
+        try:
+            with open(path, "rb") as before:
+                content = before.read(4096)
+        except OSError:
+            return "opened"
+        file.write(content)
+    return "written"
+
+
+def read(path: str) -> str:
+    if os.path.isdir(path):
+        return ",".join(os.listdir(path)[:3])
+    with open(path, "rb") as file:
+        start = file.read(64)
+    # Addresses are shown as zeros to those who may not know them.
+    return start.hex() if start.strip(b"0 ") and not start.startswith(b"0000000000000000") else ""
+
+
+def files() -> Iterator[str]:
+    left = FILES_MAX
+    for top in (
+        "/proc/sys",
+        "/sys/fs/cgroup",
+        "/sys/kernel",
+        "/sys/module",
+        "/sys/class",
+        "/proc/irq",
+    ):
+        for folder, _, names in os.walk(top):
+            for name in names:
+                left -= 1
+                if left < 0:
+                    return
+                yield os.path.join(folder, name)
+
+
+def writable() -> str:
+    found = []
+    for path in files():
+        try:
+            write(path)
+        except OSError:
+            continue
+        found.append(path)
+    return ",".join(found)
+
+
+def make_group() -> str:
+    for top in (
+        "/sys/fs/cgroup",
+        "/sys/fs/cgroup/memory",
+        "/sys/fs/cgroup/unified",
+        "/sys/fs/cgroup/pids",
+    ):
+        try:
+            os.mkdir(f"{top}/mine")
+            return top
+        except OSError:
+            continue
+    return ""
+
+
+for path in NAMED:
+    attempt(f"write {path}", write, path)
+for path in READ:
+    attempt(f"read {path}", read, path)
+attempt("any file that the kernel obeys", writable)
+attempt("a control group of its own", make_group)

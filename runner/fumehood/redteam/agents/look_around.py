@@ -1,0 +1,70 @@
+"""Prints all that a box tells of itself; whoever started it reads it for words that give the game away."""
+
+from __future__ import annotations
+
+import glob
+import os
+import socket
+import stat
+from pathlib import Path
+
+FILES = (
+    "mountinfo",
+    "mounts",
+    "cgroup",
+    "status",
+    "environ",
+    "cmdline",
+    "limits",
+    "comm",
+    "sched",
+    "attr/current",
+)
+MACHINE = (
+    "/etc/hostname",
+    "/etc/hosts",
+    "/etc/resolv.conf",
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/os-release",
+)
+ROOM_BYTES = 200_000
+
+
+def read(path: str) -> str:
+    try:
+        return Path(path).read_bytes()[:20_000].replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def show(what: str, text: str) -> None:
+    global ROOM_BYTES  # noqa: PLW0603
+    octets = f"{what} {text}\n".encode("utf-8", "replace")[:ROOM_BYTES]
+    ROOM_BYTES -= len(octets)
+    os.write(1, octets)
+
+
+os.write(1, b"tried to look around: begun\n")
+show("environment", repr(dict(os.environ)))
+show("names", f"{socket.gethostname()} {socket.getfqdn()} {os.uname()}")
+show("user", f"{os.getresuid()} {os.getgroups()} {os.getcwd()} {os.umask(0)}")
+show("root", repr([(name, oct(os.lstat(f"/{name}").st_mode)) for name in sorted(os.listdir("/"))]))
+for number in (name for name in os.listdir("/proc") if name.isdecimal()):
+    for file in FILES:
+        show(f"process {file}", read(f"/proc/{number}/{file}"))
+    for link in ("exe", "cwd", "root"):
+        try:
+            show(f"process {link}", os.readlink(f"/proc/{number}/{link}"))
+        except OSError:
+            continue
+for path in MACHINE:
+    show(path, read(path))
+for descriptor in os.listdir("/proc/self/fd"):
+    try:
+        show("descriptor", f"{descriptor} {os.readlink(f'/proc/self/fd/{descriptor}')}")
+    except OSError:
+        continue
+for path in glob.glob("/fumehood/**", recursive=True) + glob.glob("/tmp/**", recursive=True):
+    show("file", f"{path} {stat.filemode(os.lstat(path).st_mode)} {os.lstat(path).st_uid}")
+show("sockets", read("/proc/net/unix"))

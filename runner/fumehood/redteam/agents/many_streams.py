@@ -1,0 +1,57 @@
+"""Opens ten thousand streams, over few connections and over many, and leaves them open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import grpc
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
+
+from attempts import attempt, say
+from calls import call, open_channel, status
+from frames import Connection, open_stream
+
+STREAMS = 10_000
+INTERACT = "/fumehood.v1.ToolService/Interact"
+
+
+def by_hand() -> str:
+    """Ignore what the server allows."""
+    connections = [Connection() for _ in range(10)]
+    for number in range(STREAMS):
+        connections[number % 10].send(open_stream(1 + 2 * (number // 10), INTERACT))
+    said = [one.is_open() for one in connections]
+    for one in connections:
+        one.close()
+    say(f"tried streams by hand: {sum(said)} of {len(said)} connections go on")
+    return ""
+
+
+def answers(stream: Iterable[pb.InteractResponse]) -> str:
+    try:
+        return f"{len(list(stream))} answers"
+    except grpc.RpcError as error:
+        return status(error)
+
+
+def by_library() -> str:
+    channels = [open_channel() for _ in range(8)]
+    # Each stream costs this side a thread, so no more are held at once than a box may have.
+    ended = set()
+    for _ in range(16):
+        held = [
+            ToolServiceStub(one).Interact(iter([pb.InteractRequest()] * 3), timeout=5)
+            for one in channels
+        ]
+        ended |= {answers(one) for one in held}
+    for channel in channels:
+        channel.close()
+    say(f"tried a hundred streams politely: {', '.join(sorted(ended))}")
+    return ""
+
+
+attempt("ten thousand streams by hand", by_hand)
+attempt("a hundred streams", by_library)
+with open_channel() as channel:
+    say(f"tried to be answered afterwards: {call(channel, 'list_dir', '{}')}")

@@ -1,0 +1,111 @@
+"""Sends headers and messages of any size, lengths that lie, and small messages that unpack to large ones."""
+
+from __future__ import annotations
+
+import zlib
+
+import grpc
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
+
+from attempts import attempt, say
+from calls import call, open_channel, send_raw, status
+from frames import DATA, Connection, frame, header, message, open_stream
+
+MIB = 1 << 20
+TOOL = "/fumehood.v1.ToolService/CallTool"
+
+
+def message_of(size: int) -> str:
+    with open_channel() as channel:
+        said = call(channel, "read_file", '{"path": "' + "x" * size + '"}')
+    return said if said == "value" else ""
+
+
+def name_of(size: int) -> str:
+    with open_channel() as channel:
+        said = call(channel, "x" * size, "{}")
+    return said if said == "value" else ""
+
+
+def metadata_of(count: int, size: int) -> str:
+    pairs = tuple((f"x-{number}", "y" * size) for number in range(count))
+    with open_channel() as channel:
+        said = send_raw(
+            channel,
+            TOOL,
+            pb.CallToolRequest(tool_name="list_dir").SerializeToString(),
+            metadata=pairs,
+        )
+    return said if said == "OK" else ""
+
+
+def packed_bomb() -> str:
+    """A megabyte of zeros for every kilobyte sent."""
+    packer = zlib.compressobj(9, wbits=31)
+    octets = packer.compress(b"\x12" + _varint(16 * MIB))
+    octets += b"".join(packer.compress(bytes(MIB)) for _ in range(16)) + packer.flush()
+    connection = Connection()
+    connection.send(open_stream(1, extra=header("grpc-encoding", "gzip")))
+    body = message(octets, packed=True)
+    for start in range(0, len(body), 16000):
+        connection.send(frame(DATA, 0, 1, body[start : start + 16000]))
+    heard = connection.hear(1.0)
+    connection.close()
+    say(f"tried to unpack 16 MiB out of {len(octets)} bytes: {len(heard)} bytes of answer")
+    return ""
+
+
+def packed_by_library() -> str:
+    with open_channel() as channel:
+        request = pb.CallToolRequest(
+            tool_name="read_file", arguments_json='{"path": "' + "x" * (8 * MIB) + '"}'
+        )
+        try:
+            ToolServiceStub(channel).CallTool(
+                request, timeout=10, compression=grpc.Compression.Gzip
+            )
+        except grpc.RpcError as error:
+            return "" if status(error) == "RESOURCE_EXHAUSTED" else status(error)
+    return "taken"
+
+
+def lying_length() -> str:
+    connection = Connection()
+    connection.send(open_stream(1) + frame(DATA, 0, 1, message(b"x", length=0xFFFFFFFF)))
+    connection.hear(0.5)
+    connection.close()
+    return ""
+
+
+def huge_frame() -> str:
+    connection = Connection()
+    connection.send(open_stream(1) + b"\xff\xff\xff\0\0\0\0\0\1")
+    try:
+        for _ in range(16):
+            connection.send(bytes(262144))
+    except OSError:
+        pass
+    connection.close()
+    return ""
+
+
+def _varint(value: int) -> bytes:
+    octets = bytearray()
+    while value >= 128:
+        octets.append(value % 128 + 128)
+        value //= 128
+    return bytes([*octets, value])
+
+
+for size in (2 * MIB, 8 * MIB, 16 * MIB):
+    attempt(f"arguments of {size >> 20} MiB", message_of, size)
+attempt("a name of a megabyte", name_of, MIB)
+for count, size in ((1, MIB), (1000, 100), (50, 1000)):
+    attempt(f"{count} headers of {size} bytes", metadata_of, count, size)
+attempt("a message that unpacks", packed_bomb)
+attempt("a message that unpacks, politely", packed_by_library)
+attempt("a length that lies", lying_length)
+attempt("a frame that never ends", huge_frame)
+with open_channel() as channel:
+    say(f"tried to be answered afterwards: {call(channel, 'list_dir', '{}')}")

@@ -1,0 +1,54 @@
+"""Messages that break readers of protobuf: nesting, groups, lengths that lie, text that is none."""
+
+from __future__ import annotations
+
+import grpc
+
+from attempts import attempt, say
+from calls import call, open_channel, send_raw
+
+TOOL, SUBMIT = "/fumehood.v1.ToolService/CallTool", "/fumehood.v1.ToolService/Submit"
+
+
+def nested(levels: int) -> bytes:
+    octets = b""
+    for _ in range(levels):
+        octets = b"\x0a" + _varint(len(octets)) + octets
+    return octets
+
+
+def _varint(value: int) -> bytes:
+    octets = bytearray()
+    while value >= 128:
+        octets.append(value % 128 + 128)
+        value //= 128
+    return bytes([*octets, value])
+
+
+BOMBS = {
+    "groups within groups": b"\xa3\x06" * 500_000,
+    "groups that end before they begin": b"\xa4\x06" * 1000,
+    "messages within messages": nested(3000),
+    "a length that lies": b"\x0a" + _varint(1 << 40) + b"x",
+    "a length beyond numbers": b"\x0a" + b"\xff" * 10,
+    "text that is none": b"\x0a\x04\xff\xfe\xed\xa0" + b"\x12\x02{}",
+    "half a surrogate": b"\x0a\x03\xed\xa0\x80",
+    "a million unknown fields": b"\xf8\x3f\x01" * 1_000_000,
+    "the same field a million times": b"\x0a\x01x" * 1_000_000,
+    "field number zero": b"\x02\x01x",
+    "kinds that do not exist": b"\x0f\x0e\x07\x06",
+    "a number of too many bytes": b"\x08" + b"\x80" * 100,
+}
+
+
+def silence(channel: grpc.Channel) -> str:
+    """Return what a call is answered with, where that is no answer."""
+    said = call(channel, "list_dir", "{}")
+    return said if said == "UNAVAILABLE" else ""
+
+
+with open_channel() as channel:
+    for what, octets in BOMBS.items():
+        for method in (TOOL, SUBMIT if "text" in what else TOOL):
+            say(f"tried {what}: {send_raw(channel, method, octets)}")
+    attempt("a silent service", silence, channel)

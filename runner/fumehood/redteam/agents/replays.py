@@ -1,0 +1,58 @@
+"""Replays, reorders and races calls, to spend more than the budget or to act after the end."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
+
+from attempts import GIVEN, attempt
+from calls import call, open_channel
+
+BUDGET = int(GIVEN.get("calls", "64"))
+LIST = '{"path": "/"}'
+
+
+def same_name_twice() -> str:
+    with open_channel() as channel:
+        first = call(channel, "write_file", '{"path": "/once", "content": "1"}', "same")
+        again = call(channel, "write_file", '{"path": "/once", "content": "1"}', "same")
+        other = call(channel, "write_file", '{"path": "/twice", "content": "2"}', "same")
+    refused = first == again == "value" and other in ("call_id_reused", "ended")
+    return "" if refused else f"{first}, {again}, {other}"
+
+
+def race() -> str:
+    """Make many more calls at once than there is budget for; a value is an admitted call."""
+    with ThreadPoolExecutor(16) as threads, open_channel() as channel:
+        said = list(threads.map(lambda _: call(channel, "list_dir", LIST), range(6 * BUDGET)))
+    admitted = said.count("value")
+    return f"{admitted} calls of {BUDGET}" if admitted > BUDGET else ""
+
+
+def after_the_end() -> str:
+    with open_channel() as channel:
+        stub = ToolServiceStub(channel)
+        stub.Submit(pb.SubmitRequest(answer="done"), timeout=5)
+        said = call(channel, "list_dir", LIST)
+        counted = stub.Submit(pb.SubmitRequest(answer="done again"), timeout=5).accepted
+    return f"{said}, {counted}" if said == "value" or counted else ""
+
+
+def answers_before_questions() -> str:
+    with open_channel() as channel:
+        stub = ToolServiceStub(channel)
+        requests = [
+            pb.InteractRequest(),
+            pb.InteractRequest(submit=pb.SubmitRequest()),
+            pb.InteractRequest(),
+        ]
+        heard = list(stub.Interact(iter(requests), timeout=5))
+    return "" if len(heard) <= len(requests) else f"{len(heard)} answers"
+
+
+attempt("a name used twice", same_name_twice)
+attempt("six times the budget at once", race)
+attempt("calls after the end", after_the_end)
+attempt("requests without a request", answers_before_questions)

@@ -1,0 +1,73 @@
+"""Begins what it never finishes: prefaces, headers, messages; and asks without reading the answers."""
+
+from __future__ import annotations
+
+import time
+
+from attempts import attempt, say
+from calls import call, open_channel
+from frames import DATA, END_HEADERS, PREFACE, SETTINGS, Connection, frame, message, open_stream
+
+HOLD_S = 1
+EACH = 30
+
+
+def half_prefaces() -> list[Connection]:
+    held = []
+    for _ in range(EACH):
+        one = Connection(polite=False)
+        one.send(PREFACE[:7])
+        held.append(one)
+    return held
+
+
+def half_headers() -> list[Connection]:
+    held = []
+    for _ in range(EACH):
+        one = Connection()
+        one.send(open_stream(1, flags=0))
+        held.append(one)
+    return held
+
+
+def half_messages() -> list[Connection]:
+    held = []
+    for _ in range(EACH):
+        one = Connection()
+        one.send(b"".join(open_stream(stream) for stream in range(1, 40, 2)))
+        one.send(frame(DATA, 0, 1, message(b"\x0a", length=4_000_000)))
+        held.append(one)
+    return held
+
+
+def unread_answers() -> list[Connection]:
+    one = Connection(polite=False)
+    # A window of nothing: the other side may answer and must keep what it wanted to say.
+    one.send(PREFACE + frame(SETTINGS, 0, 0, b"\0\4\0\0\0\0"))
+    for stream in range(1, 2000, 2):
+        one.send(
+            open_stream(stream, flags=END_HEADERS)
+            + frame(DATA, 1, stream, message(b"\x0a\x08list_dir"))
+        )
+    return [one]
+
+
+def hold(kind: object) -> str:
+    held = kind()  # type: ignore[operator]
+    end = time.monotonic() + HOLD_S
+    while time.monotonic() < end:
+        time.sleep(0.25)
+        for one in held:
+            try:
+                one.send(frame(DATA, 0, 1, b"\0") if kind is half_messages else b"")
+            except OSError:
+                continue
+    for one in held:
+        one.close()
+    return ""
+
+
+for kind in (half_prefaces, half_headers, half_messages, unread_answers):
+    attempt(f"{kind.__name__.replace('_', ' ')}, held", hold, kind)
+with open_channel() as channel:
+    say(f"tried to be answered afterwards: {call(channel, 'list_dir', '{}')}")

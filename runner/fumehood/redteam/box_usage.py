@@ -1,0 +1,166 @@
+"""Which processes of the host belong to a box, and what they use: read from /proc and the control groups.
+
+Knows nothing about engines: it is given the number of one process. Where that process has a control group of
+its own, the group is the box and counts memory that belongs to no process too; elsewhere the box is whatever
+descends from it. Nothing here is asked of the box.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROC = Path("/proc")
+_GROUPS = Path("/sys/fs/cgroup")
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_STATE, _PARENT, _USER_TICKS, _CHILD_SYSTEM_TICKS, _THREADS, _START = 0, 1, 11, 14, 17, 19
+"""Fields of /proc/PID/stat after the name, counted from 0. Source: proc(5)."""
+
+_GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a box uses at one moment."""
+
+    tasks: int
+    """Processes and threads."""
+    memory_bytes: int
+    cpu_ms: int
+    """Since its start, those of its processes that have ended included."""
+    members: frozenset[tuple[int, int]]
+    """Number and start time of each process."""
+
+
+def measure(pid: int) -> Usage | None:
+    """Return what the box of process ``pid`` uses; None when the process is gone."""
+    groups = {
+        name: folder
+        for name, folder in _groups_of(pid).items()
+        if folder != _groups_of(os.getpid())[name]
+    }
+    if "pids" in groups or "" in groups:
+        return _measure_group(groups)
+    return _measure_family(pid)
+
+
+def alive(members: Iterable[tuple[int, int]]) -> list[int]:
+    """Return the numbers of those that still run.
+
+    A number that was used again is another process; one that has ended and waits to be buried does not run.
+    """
+    return [pid for pid, started in members if _runs(_stat(pid), started)]
+
+
+def open_descriptors(pid: int) -> int:
+    """Return how many files a process has open; 0 when it is gone."""
+    try:
+        return len(os.listdir(_PROC / str(pid) / "fd"))
+    except _GONE:
+        return 0
+
+
+def _groups_of(pid: int) -> dict[str, Path]:
+    """Return the folder of each controller, version 2 under the empty name."""
+    folders: dict[str, Path] = {}
+    with suppress(*_GONE):
+        for line in (_PROC / str(pid) / "cgroup").read_text("utf-8").splitlines():
+            _, controllers, path = line.split(":", 2)
+            for name in controllers.split(","):
+                top = _GROUPS / name if name else _GROUPS
+                folders[name] = top / path.lstrip("/")
+    return folders
+
+
+def _measure_group(groups: dict[str, Path]) -> Usage | None:
+    folder = groups.get("pids") or groups[""]
+    pids = {int(word) for file in folder.rglob("cgroup.procs") for word in _read(file).split()}
+    found = [(pid, stat) for pid in pids if (stat := _stat(pid))]
+    if not found:
+        return None
+    return Usage(
+        sum(int(stat[_THREADS]) for _, stat in found),
+        _number(groups, "memory", "memory.usage_in_bytes", "memory.current"),
+        _cpu_ms(groups),
+        frozenset((pid, int(stat[_START])) for pid, stat in found),
+    )
+
+
+def _cpu_ms(groups: dict[str, Path]) -> int:
+    if "cpuacct" in groups:
+        return int(_read(groups["cpuacct"] / "cpuacct.usage") or 0) // 1_000_000
+    lines = dict(line.split() for line in _read(groups[""] / "cpu.stat").splitlines())
+    return int(lines.get("usage_usec", 0)) // 1000
+
+
+def _number(groups: dict[str, Path], controller: str, file: str, file_2: str) -> int:
+    if controller in groups:
+        return int(_read(groups[controller] / file) or 0)
+    return int(_read(groups[""] / file_2) or 0) if "" in groups else 0
+
+
+def _measure_family(pid: int) -> Usage | None:
+    family = {one: stat for one in _family(pid) if (stat := _stat(one))}
+    if not family:
+        return None
+    ticks = sum(
+        int(value)
+        for stat in family.values()
+        for value in stat[_USER_TICKS : _CHILD_SYSTEM_TICKS + 1]
+    )
+    return Usage(
+        sum(int(stat[_THREADS]) for stat in family.values()),
+        sum(_own_memory(one) for one in family) + _tmp_bytes(family),
+        ticks * 1000 // _TICKS_PER_S,
+        frozenset((one, int(stat[_START])) for one, stat in family.items()),
+    )
+
+
+def _family(pid: int) -> Iterator[int]:
+    children: dict[int, list[int]] = {}
+    for name in os.listdir(_PROC):
+        if name.isdecimal() and (stat := _stat(int(name))):
+            children.setdefault(int(stat[_PARENT]), []).append(int(name))
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += children.get(one, [])
+
+
+def _own_memory(pid: int) -> int:
+    """Return what a process has for itself, libraries not counted."""
+    fields = dict(
+        line.split(":", 1)
+        for line in _read(_PROC / str(pid) / "status").splitlines()
+        if ":" in line
+    )
+    return sum(int(fields.get(name, "0").split()[0]) << 10 for name in ("RssAnon", "RssShmem"))
+
+
+def _tmp_bytes(family: Iterable[int]) -> int:
+    """Return what lies in the box's own /tmp, which is memory."""
+    for pid in sorted(family, reverse=True):
+        with suppress(*_GONE):
+            inside = os.statvfs(_PROC / str(pid) / "root/tmp")
+            if inside.f_fsid != os.statvfs("/tmp").f_fsid:
+                return (inside.f_blocks - inside.f_bfree) * inside.f_frsize
+    return 0
+
+
+def _runs(stat: list[str], started: int) -> bool:
+    return bool(stat) and stat[_STATE] not in "ZX" and int(stat[_START]) == started
+
+
+def _stat(pid: int) -> list[str]:
+    return _read(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace")
+    except (*_GONE, OSError):
+        return ""

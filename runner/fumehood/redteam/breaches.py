@@ -1,0 +1,116 @@
+"""What counts as a breach: everything that can be seen from outside after an attack."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+
+from fumehood.core.chain import BrokenTrace, verify_chain
+from fumehood.core.json_values import Json
+from fumehood.engines.engine import Limits
+from fumehood.orchestrator.attempt import Attempt
+from fumehood.redteam.attack import Attack
+from fumehood.redteam.box_usage import alive
+from fumehood.redteam.watched_engine import Watch
+
+MIB = 1 << 20
+OVERTIME_MS = 20_000
+"""So long may a box take to go when its time is over, on a machine that has other things to do."""
+BURIAL_S = 5.0
+"""So long may the kernel take to clear away what was killed: files without number take their time."""
+MEMORY_SPARE_BYTES = 32 * MIB
+CPU_SPARE = 1.3
+CPU_SPARE_MS = 1_000
+
+REFUSALS_MAX = 1_000
+"""That may be written down for one seat, as the configuration has it."""
+
+_GOT = re.compile(rb"^got (.{1,300})", re.MULTILINE)
+_TRIED = re.compile(rb"^(?:tried|got) ", re.MULTILINE)
+_TELLING = re.compile(
+    r"\b(harness|bench(mark)?|episode|orchestrator|evaluat\w+|trial|fault(s|_\w+)?|task|scor(e|er|ing)|seat"
+    r"|gold|runner|gb-\w+|fumehood.(run|owner)[\w.]*|Traceback|site-packages/runner\S*)\b",
+    re.IGNORECASE,
+)
+"""Words that would tell an agent that it is being tested. The mount and the SDK are the interface."""
+
+
+def attempts_of(attempt: Attempt) -> int:
+    """Return how many things an agent says it tried."""
+    return len(_TRIED.findall(attempt.output.stdout)) if attempt.output else 0
+
+
+def prizes(attempt: Attempt) -> Iterator[str]:
+    """Yield what an agent says it got."""
+    if attempt.output is not None:
+        for prize in _GOT.findall(attempt.output.stdout):
+            yield f"it got {prize.decode(errors='replace')}"
+
+
+def telling_words(attempt: Attempt) -> Iterator[str]:
+    """Yield what an agent was told that tells of a harness."""
+    if attempt.output is None:
+        return
+    for line in attempt.output.stdout.decode(errors="replace").splitlines():
+        word = _TELLING.search(line)
+        if word is not None:
+            yield f"it was told {word[0]!r}: {line[max(0, word.start() - 60) : word.end() + 60].strip()}"
+
+
+def machinery_trouble(attack: Attack, attempt: Attempt, output_bytes: int) -> Iterator[str]:
+    """Yield what the attack broke on our side; no more than ``output_bytes`` of a stream may be kept."""
+    if attempt.infra is not None:
+        yield f"our side failed: {attempt.infra.detail}"
+        return
+    if attempt.output is not None:
+        kept = max(len(attempt.output.stdout), len(attempt.output.stderr))
+        if kept > output_bytes:
+            yield f"{kept // 1024} KiB of one stream were kept, of {output_bytes // 1024}"
+    if attempt.wall_ms > attack.wall_ms + OVERTIME_MS:
+        yield f"it stayed {(attempt.wall_ms - attack.wall_ms) // 1000} s beyond its time"
+    try:
+        verify_chain(attempt.records)
+    except BrokenTrace as error:
+        yield f"its trace is broken: {error}"
+    events = [json.loads(record.event_json) for record in attempt.records]
+    admitted = [event for event in events if event["kind"] == "call" and not _was_refused(event)]
+    if len(admitted) > attack.calls:
+        yield f"{len(admitted)} calls were admitted by a budget of {attack.calls}"
+    refused = sum(event["kind"] == "refused" for event in events)
+    if refused > REFUSALS_MAX:
+        yield f"{refused} refusals were written down"
+
+
+def _was_refused(event: dict[str, Json]) -> bool:
+    failure = event.get("failure")
+    return isinstance(failure, dict) and failure["kind"] == "out_of_budget"
+
+
+def excess(attack: Attack, watch: Watch, limits: Limits, tasks_spare: int) -> Iterator[str]:
+    """Yield by how much a box exceeded the limit it ran against.
+
+    Args:
+        attack: says which limit.
+        watch: what was seen.
+        limits: of the box.
+        tasks_spare: processes and threads of the engine's own that stand in a box.
+    """
+    match attack.limit:
+        case "processes" if watch.tasks_max > limits.processes + tasks_spare:
+            yield f"{watch.tasks_max} processes and threads, of {limits.processes}"
+        case "memory_bytes" if watch.memory_bytes_max > limits.memory_bytes + MEMORY_SPARE_BYTES:
+            yield f"{watch.memory_bytes_max // MIB} MiB of memory, of {limits.memory_bytes // MIB}"
+        case "cpus" if watch.cpu_ms > limits.cpus * watch.seconds * 1000 * CPU_SPARE + CPU_SPARE_MS:
+            share = watch.cpu_ms / 1000 / watch.seconds
+            yield f"{share:.1f} processors, of {limits.cpus}"
+
+
+def leftovers(watch: Watch) -> Iterator[str]:
+    """Yield what is left of a box that is closed."""
+    deadline = time.monotonic() + BURIAL_S
+    while (living := alive(watch.members)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if living:
+        yield f"{len(living)} of its processes still run"

@@ -1,0 +1,69 @@
+"""The table attack × engine as Markdown, and its place in a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from fumehood.core.errors import InputError
+from fumehood.redteam.attack import Attack, Result, Verdict
+
+BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
+_AGENTS = "../runner/fumehood/redteam/agents"
+_MARKS = {
+    Result.STOPPED: "stopped",
+    Result.NOT_STOPPED: "**not stopped**",
+    Result.NOT_APPLICABLE: "–",
+}
+
+
+def attack_cells(attack: Attack) -> tuple[str, ...]:
+    """Return what a page says of an attack, whatever came of it."""
+    return (f"[{attack.name}]({_AGENTS}/{attack.file})", attack.aim, attack.wall.value, attack.by)
+
+
+def attack_table(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
+    """Return the table, with a list of whatever was not plainly stopped.
+
+    Args:
+        verdicts: by engine, each in the same order of attacks.
+    """
+    engines = list(verdicts)
+    attacks = [verdict.attack for verdict in verdicts[engines[0]]]
+    lines = [
+        _row("attack", "tries to", "wall", "stopped by", *engines),
+        _row(*["---"] * (4 + len(engines))),
+    ]
+    for number, attack in enumerate(attacks):
+        results = (_MARKS.get(verdicts[engine][number].result, "not run") for engine in engines)
+        lines.append(_row(*attack_cells(attack), *results))
+    return "\n".join([*lines, "", *_notes(verdicts)])
+
+
+def replace_table(page: str, table: str) -> str:
+    """Return ``page`` with ``table`` between its marks.
+
+    Raises:
+        InputError: the page has no marks.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"the page has no place for the table; it must hold {BEGIN} and {END}")
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def _notes(verdicts: Mapping[str, Sequence[Verdict]]) -> list[str]:
+    return [
+        f"* {engine}, {verdict.attack.name}: {_plain(verdict.detail)}"
+        for engine, all_of_it in verdicts.items()
+        for verdict in all_of_it
+        if verdict.detail
+    ]
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).replace("<", "&lt;").replace("`", "'")

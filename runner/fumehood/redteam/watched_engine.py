@@ -1,0 +1,112 @@
+"""An engine whose boxes are measured from the host while they run. Else it is the engine it was made of."""
+
+from __future__ import annotations
+
+import time
+from threading import Event, Thread
+
+from fumehood.engines.engine import (
+    AgentSource,
+    Box,
+    BoxSpec,
+    Engine,
+    Image,
+    Isolation,
+    OwnerCheck,
+    Readiness,
+)
+from fumehood.redteam.box_usage import Usage, measure
+
+INTERVAL_S = 0.05
+"""Between two looks."""
+
+
+class Watch:
+    """What one box used at most, and who belonged to it."""
+
+    def __init__(self, box: Box) -> None:
+        """Begin to look."""
+        self.tasks_max = 0
+        self.memory_bytes_max = 0
+        self.cpu_ms = 0
+        self.members: set[tuple[int, int]] = set()
+        """Number and start time of every process that was seen in the box."""
+        self.looks = 0
+        """How often something was seen."""
+        self._box = box
+        self._started = time.monotonic()
+        self._seen_last = self._started
+        self._stop = Event()
+        self._thread = Thread(target=self._look, name="box-watch", daemon=True)
+        self._thread.start()
+
+    @property
+    def seconds(self) -> float:
+        """From the first look to the last that saw something."""
+        return self._seen_last - self._started
+
+    def end(self) -> None:
+        """Look no more."""
+        self._stop.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        pid = self._box.host_pid()
+        while pid is not None and not self._stop.wait(INTERVAL_S):
+            usage = measure(pid)
+            if usage is not None:
+                self._note(usage)
+
+    def _note(self, usage: Usage) -> None:
+        self.looks += 1
+        self._seen_last = time.monotonic()
+        self.tasks_max = max(self.tasks_max, usage.tasks)
+        self.memory_bytes_max = max(self.memory_bytes_max, usage.memory_bytes)
+        self.cpu_ms = max(self.cpu_ms, usage.cpu_ms)
+        self.members |= usage.members
+
+
+class WatchedEngine:
+    """Watches the box it started last."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.watch: Watch | None = None
+        """Of the box that was started last."""
+
+    @property
+    def name(self) -> str:
+        """As the engine behind."""
+        return self._engine.name
+
+    @property
+    def isolation(self) -> Isolation:
+        """As the engine behind."""
+        return self._engine.isolation
+
+    @property
+    def unenforced(self) -> tuple[str, ...]:
+        """As the engine behind."""
+        return self._engine.unenforced
+
+    def check(self) -> Readiness:
+        """As the engine behind."""
+        return self._engine.check()
+
+    def prepare(self, source: AgentSource) -> Image:
+        """As the engine behind."""
+        return self._engine.prepare(source)
+
+    def start(self, spec: BoxSpec) -> Box:
+        """Start one box and begin to watch it."""
+        box = self._engine.start(spec)
+        self.watch = Watch(box)
+        return box
+
+    def reap(self, is_owned: OwnerCheck) -> int:
+        """As the engine behind."""
+        return self._engine.reap(is_owned)
+
+    def close(self) -> None:
+        """As the engine behind."""
+        self._engine.close()

@@ -1,0 +1,131 @@
+"""Everything that a report shows, worked out once. Knows nothing about how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fumehood.report.results import Counts, Results, by_domain, by_family, count
+from fumehood.report.runs import Run, Subject
+from fumehood.report.statistics.failure_labels import Attribution, Label
+from fumehood.report.statistics.failure_rules import attribute
+from fumehood.report.statistics.intervals import Estimate, estimates
+from fumehood.report.statistics.metrics import BUDGETS, graded, solved_within
+from fumehood.report.statistics.pairs import Comparison, compare
+from fumehood.report.statistics.resources import Spent, Spread, spent, spreads
+from fumehood.report.statistics.trials import TrialRates, trial_rates
+from fumehood.report.traces import read_traces
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFindings:
+    """A subject's results, or some of them."""
+
+    counts: Counts
+    estimates: Mapping[str, Estimate]
+    """By name of the metric."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectFindings:
+    """What one agent of one run did."""
+
+    subject: Subject
+    whole: GroupFindings
+    by_fault: Mapping[str, GroupFindings]
+    by_domain: Mapping[str, GroupFindings]
+    curve: tuple[float, ...]
+    """S(k) for k = 0 … 32; empty where nothing is graded."""
+    trials: TrialRates
+    spreads: Mapping[tuple[str, str], Spread]
+    """By seat and name of the resource."""
+    attributions: Mapping[str, Attribution]
+    """Why an episode failed, by its name within the run."""
+
+    def primaries(self) -> dict[Label, int]:
+        """Count failed episodes by primary label."""
+        labels = [attribution.primary for attribution in self.attributions.values()]
+        return {label: labels.count(label) for label in Label if label in labels}
+
+    def secondaries(self) -> dict[Label, int]:
+        """Count failed episodes that a label is secondary to; one may count under several."""
+        labels = [
+            label for attribution in self.attributions.values() for label in attribution.secondary
+        ]
+        return {label: labels.count(label) for label in Label if label in labels}
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """A comparison and whose it is."""
+
+    first: Subject
+    second: Subject
+    comparison: Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Of all runs."""
+
+    runs: tuple[Run, ...]
+    subjects: tuple[SubjectFindings, ...]
+    versus: tuple[Versus, ...]
+    """Every other subject against the baseline."""
+
+    def groups(self, grouping: str) -> list[str]:
+        """Return the names of the groups that any subject has: of ``by_fault`` or ``by_domain``."""
+        names = [name for found in self.subjects for name in getattr(found, grouping)]
+        return list(dict.fromkeys(names))
+
+
+def find(runs: Sequence[Run], subjects: Sequence[Subject], baseline: Subject) -> Findings:
+    """Work everything out.
+
+    Args:
+        runs: all of them.
+        subjects: the agents in them.
+        baseline: one of the subjects; the others are compared with it.
+
+    Raises:
+        InputError: a trace is missing or not a trace.
+    """
+    versus = tuple(
+        Versus(baseline, subject, compare(baseline.results, subject.results))
+        for subject in subjects
+        if subject is not baseline
+    )
+    return Findings(tuple(runs), tuple(_of_subject(subject) for subject in subjects), versus)
+
+
+def _of_subject(subject: Subject) -> SubjectFindings:
+    results = subject.results
+    entries: list[Spent] = []
+    attributions: dict[str, Attribution] = {}
+    for result, trace in read_traces(subject.run.folder, results):
+        entries.extend(spent(result, trace))
+        attribution = attribute(result, trace.evidence)
+        if attribution is not None:
+            attributions[str(result.row.name)] = attribution
+    return SubjectFindings(
+        subject=subject,
+        whole=_of_group(results),
+        by_fault={name: _of_group(group) for name, group in by_family(results).items()},
+        by_domain={name: _of_group(group) for name, group in by_domain(results).items()},
+        curve=_curve(results),
+        trials=trial_rates(results),
+        spreads=spreads(entries),
+        attributions=attributions,
+    )
+
+
+def _of_group(results: Results) -> GroupFindings:
+    return GroupFindings(count(results), estimates(results))
+
+
+def _curve(results: Results) -> tuple[float, ...]:
+    own = graded(results)
+    if not own:
+        return ()
+    ks = range(BUDGETS[-1] + 1)
+    return tuple(sum(solved_within(k, result) or 0.0 for result in own) / len(own) for k in ks)

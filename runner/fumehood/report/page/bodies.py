@@ -1,0 +1,143 @@
+"""What a page shows of one task and of each episode of it, as JSON whose every text is harmless."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Any
+
+from fumehood.core.evidence import Exchange
+from fumehood.core.outcome import outcome_to_json
+from fumehood.core.state_diff import Change, changes
+from fumehood.core.task import Case, Task
+from fumehood.report.page.draining import left_after
+from fumehood.report.page.replayed import state_changes
+from fumehood.report.page.texts import shown, shown_json
+from fumehood.report.results import Result
+from fumehood.report.statistics.failure_labels import TITLES, Attribution
+from fumehood.report.traces import ReadTrace
+
+Body = dict[str, Any]
+
+BUDGETS = ("steps", "calls", "retries")
+
+
+def task_body(case: Case) -> Body:
+    """Return what is the same for all episodes of a task."""
+    task = case.task
+    return {
+        "world": task.world,
+        "profile": task.profile,
+        "solvable": case.gold.solvable,
+        "tags": shown_json(task.tags) if task.tags else "",
+        "seats": [
+            {
+                "name": seat.name,
+                "instruction": shown(seat.instruction),
+                "budget": {kind.value: bound for kind, bound in seat.budget.limits().items()},
+            }
+            for seat in task.seats
+        ],
+        "faults": [
+            {
+                "family": shown(rule.family),
+                "severity": shown(rule.severity),
+                "trigger": shown_json(rule.trigger),
+                "payload": shown_json(rule.payload) if rule.payload else "",
+            }
+            for rule in task.fault_plan
+        ],
+        "criteria": [shown_json(criterion) for criterion in case.gold.criteria],
+        "state": shown_json(task.initial_state),
+    }
+
+
+def episode_body(
+    task: Task, result: Result, trace: ReadTrace, why: Attribution | None, printed: Sequence[str]
+) -> Body:
+    """Return what happened in an episode.
+
+    Args:
+        task: that it is an attempt at.
+        result: its row.
+        trace: of it.
+        why: it failed; None where it did not.
+        printed: files that hold what its box printed.
+    """
+    row, evidence = result.row, trace.evidence
+    ending = {key: value for key, value in outcome_to_json(row.outcome).items() if key != "outcome"}
+    body: Body = {
+        "seed": str(row.seed),
+        "digest": row.trace_digest[:16],
+        "trace": shown(row.trace),
+        "attempts": row.attempts,
+        "wall": row.wall_ms,
+        "ending": {shown(key): shown(str(value)) for key, value in ending.items() if value != ""},
+        "checks": [[shown(name), held] for name, held in row.score.checks.items()],
+        "printed": [shown(path) for path in printed],
+        "calls": [],
+    }
+    if why is not None:
+        body["why"] = {
+            "primary": TITLES[why.primary],
+            "secondary": [TITLES[label] for label in why.secondary],
+            "signs": [[TITLES[sign.label], shown(sign.what)] for sign in why.signs],
+        }
+    if evidence is not None:
+        body["calls"] = list(_calls(task, evidence.exchanges, trace))
+        body["refusals"] = [shown(kind) for kind in evidence.refusals]
+        body["deliveries"] = list(evidence.deliveries)
+        body["changes"] = _changes(changes(task.initial_state, evidence.final_state))
+    return body
+
+
+def _calls(task: Task, calls: tuple[Exchange, ...], trace: ReadTrace) -> Iterator[Body]:
+    stamps = [each for each in trace.events if each.event["kind"] == "call"]
+    started_ms = trace.events[0].wall_ms if trace.events else 0
+    left = left_after(task.seats, calls)
+    for call, stamp, changed, own in zip_longest(calls, stamps, state_changes(task, calls), left):
+        yield {
+            **_call(call, task, changed),
+            "at": stamp.wall_ms - started_ms,
+            "us": stamp.duration_us,
+            "left": [own.get(name, -1) for name in BUDGETS],
+        }
+
+
+def _call(call: Exchange, task: Task, changed: tuple[Change, ...] | None) -> Body:
+    body: Body = {"tool": shown(call.tool_name), "sent": shown_json(call.sent)}
+    if len(task.seats) > 1:
+        body["seat"] = call.seat
+    if dict(call.delivered) != dict(call.sent):
+        body["delivered"] = shown_json(call.delivered)
+    if call.failure is None:
+        body["output"] = shown_json(call.output)
+    else:
+        failure = call.failure
+        body["failure"] = {
+            "kind": failure.kind.value,
+            "code": shown(failure.code),
+            "message": shown(failure.message),
+        }
+        if failure.details:
+            body["failure"]["details"] = shown_json(failure.details)
+    if call.strikes:
+        body["faults"] = list(call.strikes)
+    if changed is None:
+        body["changed"] = True
+    elif changed:
+        body["changes"] = _changes(changed)
+    return body
+
+
+def _changes(found: Sequence[Change]) -> list[list[str | None]]:
+    return [[_path(change.path), _leaf(change.before), _leaf(change.after)] for change in found]
+
+
+def _path(path: Sequence[str | int]) -> str:
+    return shown(" › ".join(str(step) for step in path))
+
+
+def _leaf(text: str | None) -> str | None:
+    return None if text is None else shown_json(json.loads(text))

@@ -1,0 +1,144 @@
+"""What a page says of single episodes: a line each at hand, and everything else in chunks.
+
+A chunk holds tasks with all their episodes, so that opening one unpacks little, and what is alike is packed
+together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fumehood.core.outcome import outcome_name
+from fumehood.core.task import Case
+from fumehood.report.findings import Findings, SubjectFindings
+from fumehood.report.page.bodies import Body, episode_body, task_body
+from fumehood.report.page.packing import packed
+from fumehood.report.page.texts import shown
+from fumehood.report.results import CLEAN, Result
+from fumehood.report.statistics.failure_labels import TITLES, Label
+from fumehood.report.traces import read_traces
+
+CHUNK_CHARS = 600_000
+"""A chunk is closed when its JSON is longer."""
+
+VERDICTS = {True: 1, False: 0, None: -1}
+INFRA = -2
+
+TaskKey = tuple[str, str]
+"""Name and digest: tasks of one name in two runs may differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Tasks that are unpacked together."""
+
+    tasks: range
+    """Their positions in the index."""
+    packed: str
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """A task and who attempted it."""
+
+    case: Case
+    episodes: list[tuple[int, SubjectFindings, Result]] = field(default_factory=list)
+    """With the position of the agent in the report."""
+
+
+def index_and_chunks(findings: Findings) -> tuple[dict[str, Any], list[Chunk]]:
+    """Return the line about each episode, by columns, and the chunks.
+
+    Raises:
+        InputError: a trace is missing or not a trace.
+    """
+    tasks = _by_task(findings)
+    index = _index(findings, tasks)
+    chunks: list[Chunk] = []
+    bodies: list[Body] = []
+    first, chars, row = 0, 0, 0
+    for at, attempts in enumerate(tasks.values()):
+        body = _task_with_episodes(attempts, row)
+        row += len(attempts.episodes)
+        bodies.append(body)
+        chars += len(json.dumps(body))
+        if chars > CHUNK_CHARS or at == len(tasks) - 1:
+            chunks.append(Chunk(range(first, at + 1), packed(bodies)))
+            bodies, first, chars = [], at + 1, 0
+    index["chunk"] = [number for number, chunk in enumerate(chunks) for _ in chunk.tasks]
+    return index, chunks
+
+
+def _by_task(findings: Findings) -> dict[TaskKey, _Attempts]:
+    tasks: dict[TaskKey, _Attempts] = {}
+    for at, found in enumerate(findings.subjects):
+        cases = {case.task.task_id: case for case in found.subject.run.suite.cases}
+        for result in found.subject.results:
+            key = result.task.task_id, result.task.digest
+            attempts = tasks.setdefault(key, _Attempts(cases[result.task.task_id]))
+            attempts.episodes.append((at, found, result))
+    for attempts in tasks.values():
+        attempts.episodes.sort(key=lambda episode: (episode[0], episode[2].row.name.trial))
+    return tasks
+
+
+def _task_with_episodes(attempts: _Attempts, first_row: int) -> Body:
+    return {**task_body(attempts.case), "row": first_row, "episodes": list(_episodes(attempts))}
+
+
+def _episodes(attempts: _Attempts) -> Iterator[Body]:
+    for _, found, result in attempts.episodes:
+        folder = found.subject.run.folder
+        ((_, trace),) = read_traces(folder, [result])
+        printed = [str(path.relative_to(folder.path)) for path in folder.outputs(result.row.name)]
+        why = found.attributions.get(str(result.row.name))
+        yield episode_body(attempts.case.task, result, trace, why, printed)
+
+
+def _index(findings: Findings, tasks: Mapping[TaskKey, _Attempts]) -> dict[str, Any]:
+    episodes = [
+        (number, *episode)
+        for number, attempts in enumerate(tasks.values())
+        for episode in attempts.episodes
+    ]
+    outcomes = sorted({outcome_name(result.row.outcome) for *_, result in episodes})
+    labels = list(Label)
+    facts = [attempts.episodes[0][2].task for attempts in tasks.values()]
+    return {
+        "agents": [shown(found.subject.label) for found in findings.subjects],
+        "outcomes": outcomes,
+        "failures": [TITLES[label] for label in labels],
+        "tasks": [
+            [
+                shown(task.task_id),
+                shown(task.domain),
+                [shown(name) for name in task.families or (CLEAN,)],
+            ]
+            for task in facts
+        ],
+        "task": [number for number, *_ in episodes],
+        "agent": [at for _, at, _, _ in episodes],
+        "trial": [result.row.name.trial for *_, result in episodes],
+        "verdict": [_verdict(result) for *_, result in episodes],
+        "outcome": [outcomes.index(outcome_name(result.row.outcome)) for *_, result in episodes],
+        "calls": [_calls(result) for *_, result in episodes],
+        "wall": [result.row.wall_ms for *_, result in episodes],
+        "failure": [_failure(found, result, labels) for _, _, found, result in episodes],
+    }
+
+
+def _verdict(result: Result) -> int:
+    return INFRA if result.row.is_infra else VERDICTS[result.success]
+
+
+def _calls(result: Result) -> int:
+    calls = result.number("tool_calls")
+    return -1 if calls is None else int(calls)
+
+
+def _failure(found: SubjectFindings, result: Result, labels: Sequence[Label]) -> int:
+    why = found.attributions.get(str(result.row.name))
+    return -1 if why is None else labels.index(why.primary)

@@ -1,0 +1,99 @@
+// A page a task, opened at one of its episodes.
+
+/** Show the episode on a line of the index. */
+async function showEpisode(each) {
+  const page = byId("episode");
+  const number = INDEX.task[each.at];
+  const task = await taskBody(number);
+  const siblings = LINES.filter((other) => INDEX.task[other.at] === number);
+  const body = task.episodes[siblings.indexOf(each)];
+  page.replaceChildren(...header(each, siblings), ...sections(each, task, body).filter(Boolean));
+}
+
+function header(each, siblings) {
+  const { word, tone } = each.verdict;
+  return [
+    make("p", { class: "back" }, make("a", { href: INDEX.home || "#episodes" }, INDEX.home ? "← the report" : "← all episodes")),
+    make("p", { class: "kicker" }, `${each.domain} · ${each.faults.join(", ")}`),
+    make("h1", {}, each.task),
+    make("p", {}, make("span", { class: `badge ${tone}` }, word), ` ${each.agent}, ${each.outcome}`),
+    make("div", { role: "navigation", "aria-label": "Episodes of this task" }, attempts(each, siblings)),
+  ];
+}
+
+/** A way to every episode of the task: a line an agent, or one line where each tried once. */
+function attempts(each, siblings) {
+  const chip = (other, text) =>
+    make("a", { class: `chip ${other.verdict.tone}`, href: address(other), "aria-current": other === each ? "page" : null },
+      `${other.verdict.mark} ${text}`);
+  if (siblings.every((other) => other.trial === 0)) {
+    return make("p", { class: "chips" }, siblings.map((other) => chip(other, other.agent)));
+  }
+  return [...new Set(siblings.map((other) => other.agent))].map((agent) =>
+    make("p", { class: "chips" }, make("span", { class: "whose" }, agent),
+      siblings.filter((other) => other.agent === agent).map((other) => chip(other, String(other.trial)))));
+}
+
+function sections(each, task, body) {
+  return [
+    ...task.seats.map((seat) => section(task.seats.length > 1 ? `Instruction of ${seat.name}` : "Instruction", make("blockquote", {}, seat.instruction))),
+    body.why ? section("Why it failed", why(body.why)) : null,
+    section("Calls", body.calls.length ? timeline(body.calls, task.seats[0].budget) : make("p", { class: "soft" }, "None.")),
+    body.calls.length ? section("", callList(body.calls, task)) : null,
+    body.refusals && body.refusals.length ? section("Refused by the wall", make("p", {}, body.refusals.join(", "))) : null,
+    task.faults.length ? section("Planned faults", faults(task, body)) : null,
+    section("Checks", checks(task, body)),
+    body.changes ? section("What is different at the end", differences(body.changes)) : null,
+    section("Details", details(each, task, body)),
+  ];
+}
+
+function section(title, ...content) {
+  return make("section", {}, title ? make("h2", {}, title) : null, ...content);
+}
+
+function why({ primary, secondary, signs }) {
+  const also = secondary.length ? `, also ${secondary.join(", ")}` : "";
+  const told = signs.map(([label, what]) => make("li", {}, make("b", {}, "·"), `${what} `, make("span", { class: "soft" }, label)));
+  return [make("p", {}, make("strong", {}, primary), make("span", { class: "soft" }, also)), make("ul", { class: "marks" }, told)];
+}
+
+function faults(task, body) {
+  return make("ul", { class: "marks" }, task.faults.map((fault, rule) => {
+    const times = body.deliveries ? body.deliveries[rule] : 0;
+    const told = times ? `delivered ${times}×` : "not reached";
+    return make("li", {}, make("b", { class: times ? "struck" : "soft" }, times ? "ϟ" : "–"),
+      `${fault.family}, ${fault.severity}: `, make("strong", {}, told), " ",
+      make("span", { class: "soft" }, `when ${fault.trigger}${fault.payload ? `, with ${fault.payload}` : ""}`));
+  }));
+}
+
+function checks(task, body) {
+  if (!body.checks.length) return make("p", { class: "soft" }, "None: the episode has no verdict.");
+  return make("ul", { class: "marks" }, body.checks.map(([name, held]) => {
+    const criterion = /^check_(\d+):/.exec(name);
+    return make("li", {}, make("b", { class: held ? "verdict good" : "verdict bad" }, held ? "✓" : "✗"), name, " ",
+      criterion ? make("code", { class: "soft" }, task.criteria[Number(criterion[1])] || "") : null);
+  }));
+}
+
+function differences(changes) {
+  return changes.length ? changeList(changes, "Against the state at the start") : make("p", { class: "soft" }, "Nothing.");
+}
+
+function details(each, task, body) {
+  const known = { true: "yes, proven", false: "no, proven" }[task.solvable] || "not proven";
+  const facts = [
+    ...Object.entries(body.ending),
+    ["time", `${milliseconds(body.wall)}${body.attempts > 1 ? `, attempt ${body.attempts}` : ""}`],
+    ["solvable", known],
+    ["profile", task.profile],
+    ["tags", task.tags],
+    ["seed", body.seed],
+    ["trace", body.trace ? `${body.trace}, SHA-256 ${body.digest}…` : "none"],
+    ["printed", body.printed.join(", ")],
+    ["see also", `fumehood show RUN '${each.agent}/${each.task}/${each.trial}'`],
+  ];
+  const shown = facts.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)));
+  return [make("dl", {}, shown), make("details", {}, make("summary", {}, "State at the start"), make("pre", {}, task.state))];
+}

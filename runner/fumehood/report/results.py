@@ -1,0 +1,139 @@
+"""Rows, each with what tables group it by: the only thing that statistics look at."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import Json, digest_json
+from fumehood.core.task import Suite, Task
+from fumehood.records.row import EpisodeRow
+
+CLEAN = "clean"
+"""What a task without planned faults is grouped under."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """What is known of a task before anybody attempts it."""
+
+    task_id: str
+    domain: str
+    families: tuple[str, ...]
+    """Of its planned faults, each once, in the order of the plan."""
+    solvable: bool | None
+    """None where nobody has proven it."""
+    digest: str
+    """Of all that an agent meets; two tasks of one name are the same task only if this is equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One episode that is done."""
+
+    row: EpisodeRow
+    task: TaskFacts
+
+    @property
+    def success(self) -> bool | None:
+        """The verdict; None where there is none."""
+        return self.row.score.success
+
+    def metric(self, name: str) -> Json:
+        """Return one of the scorer's own numbers; None where it has no such number."""
+        return self.row.score.metrics.get(name)
+
+    def number(self, name: str) -> float | None:
+        """Return one of the scorer's own numbers as a number; true is 1, what is none is None."""
+        value = self.metric(name)
+        return float(value) if isinstance(value, int | float) else None
+
+
+Results = Sequence[Result]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What stands beside every mean: over how many it is, and how many are missing from it."""
+
+    episodes: int
+    graded: int
+    ungraded: int
+    """Without a verdict, though our side did not fail."""
+    infra: int
+    """Lost to failures on our side."""
+
+
+def join_results(rows: Iterable[EpisodeRow], suite: Suite) -> tuple[Result, ...]:
+    """Return rows with the facts of their tasks.
+
+    Raises:
+        InputError: a row belongs to no task of the suite.
+    """
+    facts = {case.task.task_id: _facts(case.task, case.gold.solvable) for case in suite.cases}
+    return tuple(_join(row, facts) for row in rows)
+
+
+def count(results: Results) -> Counts:
+    """Count episodes by whether they can be part of a mean."""
+    graded = sum(result.success is not None for result in results)
+    infra = sum(result.row.is_infra for result in results)
+    return Counts(len(results), graded, len(results) - graded - infra, infra)
+
+
+def by_family(results: Results) -> dict[str, list[Result]]:
+    """Group by planned fault. A task with several families is in the group of each."""
+    return _grouped(results, lambda task: task.families or (CLEAN,))
+
+
+def by_domain(results: Results) -> dict[str, list[Result]]:
+    """Group by domain."""
+    return _grouped(results, lambda task: (task.domain,))
+
+
+def by_task(results: Results) -> dict[str, list[Result]]:
+    """Group by task, in the order in which tasks first appear."""
+    groups: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        groups[result.task.task_id].append(result)
+    return groups
+
+
+def _join(row: EpisodeRow, facts: Mapping[str, TaskFacts]) -> Result:
+    if row.name.task not in facts:
+        raise InputError(f"{row.name}: the run's suite has no such task")
+    return Result(row, facts[row.name.task])
+
+
+def _grouped(
+    results: Results, groups_of: Callable[[TaskFacts], tuple[str, ...]]
+) -> dict[str, list[Result]]:
+    groups: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        for group in groups_of(result.task):
+            groups[group].append(result)
+    return _in_order(groups)
+
+
+def _in_order(groups: Mapping[str, list[Result]]) -> dict[str, list[Result]]:
+    """Sort groups by name, what is clean first, so that two runs show them alike."""
+    return {name: groups[name] for name in sorted(groups, key=lambda name: (name != CLEAN, name))}
+
+
+def _facts(task: Task, solvable: bool | None) -> TaskFacts:
+    families = tuple(dict.fromkeys(rule.family for rule in task.fault_plan))
+    return TaskFacts(task.task_id, task.world, families, solvable, _digest(task))
+
+
+def _digest(task: Task) -> str:
+    return digest_json(
+        {
+            "world": task.world,
+            "profile": task.profile,
+            "initial_state": task.initial_state,
+            "fault_plan": [rule.to_json() for rule in task.fault_plan],
+            "seats": [[seat.name, seat.instruction, str(seat.budget)] for seat in task.seats],
+        }
+    )

@@ -1,0 +1,145 @@
+"""How far a mean could be from what many more tasks would give: bootstrap over tasks.
+
+Episodes of one task are alike, so tasks are drawn, not episodes (Efron and Tibshirani, "An Introduction to
+the Bootstrap", 1993, chapters 6 and 13). Every column is drawn with the same tasks, so columns stay paired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+from fumehood.report.results import Results, by_task
+from fumehood.report.statistics.metrics import METRICS, Mean, Metric, Unit, graded, mean
+
+RESAMPLES = 2000
+LEVEL = 0.95
+SEED = 0
+_BATCH = 200
+"""So many resamples are held in memory at once."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Both ends inclusive."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its interval."""
+
+    value: float | None
+    over: int
+    """Episodes in the mean."""
+    tasks: int
+    """Tasks these episodes are of: what the interval rests on."""
+    interval: Interval | None
+    """None where there are fewer than two tasks."""
+
+
+def estimates(results: Results, metrics: Iterable[Metric] = METRICS) -> dict[str, Estimate]:
+    """Return the mean of each metric over the graded episodes, with its interval, by name."""
+    metrics = tuple(metrics)
+    groups = list(by_task(graded(results)).values())
+    tables = [_sums_and_counts(group, metrics) for group in groups]
+    sums = np.array([sums for sums, _ in tables], dtype=float).reshape(len(groups), len(metrics))
+    counts = np.array([counts for _, counts in tables], dtype=float).reshape(
+        len(groups), len(metrics)
+    )
+    intervals = mean_intervals(sums, counts)
+    found = {}
+    for column, metric in enumerate(metrics):
+        own = mean(metric, results)
+        tasks = int((counts[:, column] > 0).sum())
+        found[metric.name] = _estimate(own, tasks, intervals[column], metric.unit)
+    return found
+
+
+def mean_intervals(sums: Floats, counts: Floats, *, seed: int = SEED) -> list[Interval | None]:
+    """Return the percentile bootstrap interval of each column's mean.
+
+    Args:
+        sums: per task (rows) and column, the sum of the values; shape (tasks, columns).
+        counts: how many values each sum is of; same shape.
+        seed: of the draws; the same numbers in give the same numbers out.
+
+    Returns:
+        One interval a column; None where fewer than two tasks have a value.
+    """
+    tasks, columns = sums.shape
+    if tasks < 2:
+        return [None] * columns
+    draws = _draw_means(sums, counts, seed)
+    tail = (1 - LEVEL) / 2
+    found: list[Interval | None] = []
+    for column in range(columns):
+        drawn = draws[:, column]
+        # A resample may by chance hold no task that has a value; it says nothing.
+        known = drawn[~np.isnan(drawn)]
+        if (counts[:, column] > 0).sum() < 2 or not known.size:
+            found.append(None)
+            continue
+        low, high = np.quantile(known, [tail, 1 - tail])
+        found.append(Interval(float(low), float(high)))
+    return found
+
+
+def share_interval(successes: int, over: int) -> Interval:
+    """Return Wilson's interval of a share (Wilson 1927), which stands where all tasks agree.
+
+    There a bootstrap has nothing to vary and would claim to be certain.
+    """
+    wilson = binomtest(successes, over).proportion_ci(LEVEL, method="wilson")
+    return Interval(float(wilson.low), float(wilson.high))
+
+
+def _draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
+    """Return the mean of each column in each resample; NaN where a resample holds no value."""
+    times = _times_drawn(len(sums), seed)
+    means = []
+    for batch in np.array_split(times, max(1, RESAMPLES // _BATCH)):
+        total = batch @ counts
+        drawn = np.full_like(total, np.nan)
+        np.divide(batch @ sums, total, out=drawn, where=total > 0)
+        means.append(drawn)
+    return np.concatenate(means)
+
+
+@lru_cache(maxsize=4)
+def _times_drawn(tasks: int, seed: int) -> NDArray[np.uint16]:
+    """Return how often each resample (rows) holds each task: the same as drawing one by one, but quicker.
+
+    Kept, because the groups of a report are often of one size.
+    """
+    rng = np.random.default_rng(seed)
+    evenly = np.full(tasks, 1 / tasks)
+    # In batches, because numpy draws in integers four times as wide as needed.
+    batches = [
+        rng.multinomial(tasks, evenly, size=_BATCH).astype(np.uint16)
+        for _ in range(RESAMPLES // _BATCH)
+    ]
+    return np.concatenate(batches)
+
+
+def _sums_and_counts(results: Results, metrics: Sequence[Metric]) -> tuple[list[float], list[int]]:
+    values = [
+        [value for result in results if (value := metric.of(result)) is not None]
+        for metric in metrics
+    ]
+    return [sum(column) for column in values], [len(column) for column in values]
+
+
+def _estimate(own: Mean, tasks: int, interval: Interval | None, unit: Unit) -> Estimate:
+    if unit is Unit.SHARE and own.value in (0.0, 1.0) and tasks:
+        interval = share_interval(tasks if own.value else 0, tasks)
+    return Estimate(own.value, own.over, tasks, interval)

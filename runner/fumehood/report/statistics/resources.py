@@ -1,0 +1,166 @@
+"""What episodes cost: steps, calls, retries, bytes and time, by seat where there are several.
+
+A resource that no episode reports is left out rather than shown as nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fumehood.core.evidence import Exchange
+from fumehood.core.json_values import canonical_json
+from fumehood.core.tools import FailureKind
+from fumehood.report.results import Result
+from fumehood.report.traces import ReadTrace
+
+WHOLE_EPISODE = ""
+"""In the place of a seat's name: what belongs to the episode as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one seat, or a whole episode, spent."""
+
+    seat: str
+    amounts: Mapping[str, float]
+    """By name of the resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How an amount is spread over episodes."""
+
+    mean: float
+    median: float
+    p95: float
+    """95th percentile, interpolated between neighbours."""
+    total: float
+    over: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One thing that is spent."""
+
+    name: str
+    title: str
+    unit: str
+    """Empty for a count."""
+
+
+RESOURCES = (
+    Resource("steps", "Steps", ""),
+    Resource("calls", "Calls", ""),
+    Resource("retries", "Retries", ""),
+    Resource("sent_bytes", "Arguments", "bytes"),
+    Resource("received_bytes", "Answers", "bytes"),
+    Resource("service_us", "Time in calls", "µs"),
+    Resource("model_calls", "Calls of models", ""),
+    Resource("model_tokens", "Tokens", ""),
+    Resource("model_microusd", "Money", "µ$"),
+    Resource("printed_bytes", "Printed", "bytes"),
+    Resource("wall_ms", "Wall time", "ms"),
+    Resource("attempts", "Attempts", ""),
+)
+
+
+NOTHING = dict.fromkeys(("service_us", "model_calls", "model_tokens", "model_microusd"), 0.0)
+
+
+def spent(result: Result, trace: ReadTrace) -> list[Spent]:
+    """Return what an episode spent: one entry a seat, and one for the episode as a whole."""
+    row = result.row
+    whole = {
+        "wall_ms": float(row.wall_ms),
+        "printed_bytes": float(row.stdout_bytes + row.stderr_bytes),
+        "attempts": float(row.attempts),
+    }
+    return [Spent(WHOLE_EPISODE, whole), *(Spent(*own) for own in _by_seat(trace))]
+
+
+def spreads(entries: Iterable[Spent]) -> dict[tuple[str, str], Spread]:
+    """Return mean, median and 95th percentile by seat and name of the resource."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for entry in entries:
+        for name, amount in entry.amounts.items():
+            values.setdefault((entry.seat, name), []).append(amount)
+    return {key: _spread(amounts) for key, amounts in values.items()}
+
+
+def _spread(amounts: Sequence[float]) -> Spread:
+    median, p95 = np.quantile(amounts, [0.5, 0.95])
+    return Spread(
+        float(np.mean(amounts)), float(median), float(p95), float(np.sum(amounts)), len(amounts)
+    )
+
+
+def _by_seat(trace: ReadTrace) -> list[tuple[str, dict[str, float]]]:
+    if trace.evidence is None:
+        return []
+    calls = trace.evidence.exchanges
+    opened = next((each.event for each in trace.events if each.event["kind"] == "opened"), {})
+    seats = [str(seat["name"]) for seat in _list(opened.get("seats")) if isinstance(seat, dict)]
+    beside = _beside_calls(trace)
+    return [
+        (
+            seat,
+            {
+                **_amounts([call for call in calls if call.seat == seat]),
+                **beside.get(seat, NOTHING),
+            },
+        )
+        for seat in seats
+    ]
+
+
+def _beside_calls(trace: ReadTrace) -> dict[str, dict[str, float]]:
+    """Return by seat what is no part of what calls say: their time, and what models cost."""
+    found: dict[str, dict[str, float]] = {}
+    for each in trace.events:
+        event = each.event
+        if event["kind"] not in ("call", "model_call"):
+            continue
+        own = found.setdefault(str(event["seat"]), dict(NOTHING))
+        costs = (
+            event.get("spent")
+            if event["kind"] == "model_call"
+            else {"service_us": each.duration_us}
+        )
+        for name, amount in costs.items() if isinstance(costs, dict) else ():
+            own[name] = own.get(name, 0.0) + float(str(amount))
+    return found
+
+
+def _amounts(calls: Sequence[Exchange]) -> dict[str, float]:
+    return {
+        "steps": float(len(calls)),
+        "calls": float(len(calls)),
+        "retries": float(sum(map(took_retry, calls))),
+        "sent_bytes": float(sum(_size(dict(call.sent)) for call in calls)),
+        "received_bytes": float(sum(map(_answer_bytes, calls))),
+    }
+
+
+def took_retry(call: Exchange) -> bool:
+    """Tell whether a call was charged a retry: every failed one is, but for one that was not admitted."""
+    if call.failure is None:
+        return False
+    not_admitted = (
+        call.failure.kind is FailureKind.OUT_OF_BUDGET and call.failure.code == "budget_exceeded"
+    )
+    return not not_admitted
+
+
+def _answer_bytes(call: Exchange) -> int:
+    return _size(call.output if call.failure is None else call.failure.to_json())
+
+
+def _size(value: object) -> int:
+    return len(canonical_json(value))
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

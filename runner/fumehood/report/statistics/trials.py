@@ -1,0 +1,78 @@
+"""What several trials of a task say: whether it can be solved, and whether it can be relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+
+from fumehood.report.results import Results, by_task
+from fumehood.report.statistics.intervals import Interval, mean_intervals, share_interval
+from fumehood.report.statistics.metrics import graded
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRate:
+    """One of the two rates at one k."""
+
+    k: int
+    value: float
+    interval: Interval | None
+    tasks: int
+    """Tasks with at least k graded trials; the others are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRates:
+    """Both rates at every k that any task has enough trials for."""
+
+    pass_at: tuple[TrialRate, ...]
+    pass_all: tuple[TrialRate, ...]
+
+
+def pass_at(trials: int, successes: int, k: int) -> float:
+    """Return the chance that of k trials at least one succeeds: pass@k.
+
+    The unbiased estimate of Chen et al., "Evaluating Large Language Models Trained on Code", 2021.
+    """
+    return 1 - comb(trials - successes, k) / comb(trials, k)
+
+
+def pass_all(trials: int, successes: int, k: int) -> float:
+    """Return the chance that k trials all succeed: pass^k (Yao et al., "τ-bench", 2024)."""
+    return comb(successes, k) / comb(trials, k)
+
+
+def trial_rates(results: Results) -> TrialRates:
+    """Return both rates of one agent's results for k = 1, 2, 4 … and the most trials a task has."""
+    outcomes = [
+        (len(group), sum(result.success is True for result in group))
+        for group in by_task(graded(results)).values()
+    ]
+    most = max((trials for trials, _ in outcomes), default=0)
+    at, every = [], []
+    for k in _steps(most):
+        enough = [(trials, successes) for trials, successes in outcomes if trials >= k]
+        at.append(_rate(k, [pass_at(trials, successes, k) for trials, successes in enough]))
+        every.append(_rate(k, [pass_all(trials, successes, k) for trials, successes in enough]))
+    return TrialRates(tuple(at), tuple(every))
+
+
+def _steps(most: int) -> Iterator[int]:
+    k = 1
+    while k < most:
+        yield k
+        k *= 2
+    if most:
+        yield most
+
+
+def _rate(k: int, values: list[float]) -> TrialRate:
+    column = np.array(values).reshape(-1, 1)
+    (interval,) = mean_intervals(column, np.ones_like(column))
+    value = float(column.mean())
+    if value in (0.0, 1.0):
+        interval = share_interval(len(values) if value else 0, len(values))
+    return TrialRate(k, value, interval, len(values))

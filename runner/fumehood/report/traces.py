@@ -1,0 +1,55 @@
+"""A trace, read once for everything a report wants of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from fumehood.core.errors import InputError
+from fumehood.core.evidence import Evidence, read_evidence
+from fumehood.core.json_values import JsonObject
+from fumehood.records.run_folder import RunFolder
+from fumehood.report.results import Result
+
+
+@dataclass(frozen=True, slots=True)
+class StampedEvent:
+    """An event and the times that its record has beside it."""
+
+    event: JsonObject
+    wall_ms: int
+    """When, milliseconds since the Unix epoch."""
+    duration_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTrace:
+    """One episode's trace. Both parts are empty or None where no trace was sealed."""
+
+    events: tuple[StampedEvent, ...]
+    evidence: Evidence | None
+
+
+def read_traces(folder: RunFolder, results: Iterable[Result]) -> Iterator[tuple[Result, ReadTrace]]:
+    """Yield each result with its trace, one at a time, so that no run is too long.
+
+    Raises:
+        InputError: a trace is missing or not a trace.
+    """
+    for result in results:
+        yield result, _read(folder, result)
+
+
+def _read(folder: RunFolder, result: Result) -> ReadTrace:
+    if not result.row.trace:
+        return ReadTrace((), None)
+    records = folder.read_trace(result.row)
+    events = tuple(
+        StampedEvent(json.loads(record.event_json), record.wall_ms, record.duration_us)
+        for record in records
+    )
+    try:
+        return ReadTrace(events, read_evidence(stamped.event for stamped in events))
+    except ValueError as error:
+        raise InputError(f"{folder.path / result.row.trace}: {error}") from None

@@ -1,0 +1,91 @@
+"""A report as files: a page, the same as Markdown, the pictures, and the tables for programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fumehood.core.errors import InputError
+from fumehood.report.findings import Findings
+from fumehood.report.headline import why_no_headline
+from fumehood.report.page.render import VOLUMES, render
+from fumehood.report.pictures.gallery import gallery
+from fumehood.report.pictures.picture import WIDE_PX, draw
+from fumehood.report.pictures.theme import in_light
+from fumehood.report.statistics.metrics import Unit
+from fumehood.report.tables.data import data_tables
+from fumehood.report.tables.files import write_csv, write_parquet
+from fumehood.report.tables.people import people_tables
+from fumehood.report.tables.reading import markdown_table, markdown_text
+from fumehood.report.tables.runs import run_table
+from fumehood.report.wording import estimate
+
+FIGURES, TABLES = "figures", "tables"
+
+
+def write_report(findings: Findings, out: Path) -> list[Path]:
+    """Write everything below ``out`` and return what was written, the page first.
+
+    Files of an earlier report there are replaced.
+
+    Raises:
+        InputError: a trace cannot be read, or ``out`` cannot be written.
+    """
+    try:
+        for folder in (out, out / FIGURES, out / TABLES):
+            folder.mkdir(parents=True, exist_ok=True)
+        pages = [_write(out / page.path, page.html) for page in render(findings)]
+        figures = _write_figures(findings, out / FIGURES)
+        tables = [
+            write(table, out / TABLES)
+            for table in data_tables(findings)
+            for write in (write_csv, write_parquet)
+        ]
+        markdown = _write(out / "report.md", _markdown(findings))
+    except OSError as error:
+        raise InputError(f"{error.filename or out} cannot be written: {error.strerror}") from None
+    return [*pages, markdown, *figures, *tables]
+
+
+def _write(path: Path, text: str) -> Path:
+    if path.parent.name == VOLUMES:
+        path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def _write_figures(findings: Findings, folder: Path) -> list[Path]:
+    return [
+        _write(folder / f"{picture.name}.svg", in_light(draw(picture, WIDE_PX)))
+        for picture in gallery(findings)
+    ]
+
+
+def _markdown(findings: Findings) -> str:
+    title = ", ".join(dict.fromkeys(run.suite.name for run in findings.runs))
+    parts = [f"# {markdown_text(title)}\n"]
+    parts.append(f"{markdown_text(_in_one_line(findings))}\n")
+    for found in findings.subjects:
+        blocked = why_no_headline(found.whole.counts)
+        if blocked is not None:
+            parts.append(f"**{markdown_text(found.subject.label)}**: {markdown_text(blocked)}\n")
+    tables = [run_table(findings.runs), *people_tables(findings)]
+    parts += [markdown_table(table) for table in tables]
+    parts.append("## Pictures\n")
+    for picture in gallery(findings):
+        name = markdown_text(picture.title)
+        parts.append(
+            f"![{name}]({FIGURES}/{picture.name}.svg)\n\n{markdown_text(picture.caption)}\n"
+        )
+    parts.append(f"Tables for programs are in `{TABLES}/`, as CSV and Parquet.\n")
+    return "\n".join(parts)
+
+
+def _in_one_line(findings: Findings) -> str:
+    """Return what each agent is worth, where enough of it is known."""
+    told = [
+        f"{found.subject.label} {estimate(found.whole.estimates['task_success'], Unit.SHARE)} "
+        f"of {found.whole.counts.graded:,}"
+        for found in findings.subjects
+        if why_no_headline(found.whole.counts) is None
+    ]
+    return f"Success: {'; '.join(told) or 'not known'}."

@@ -1,0 +1,145 @@
+"""ToolMisuseBench's success checks (spec part 6, correction C7), over final state and transcript."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from fumehood.core.errors import SpecError
+from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.json_values import Json, JsonObject
+
+Criterion = Mapping[str, Json]
+
+
+def check_all(criteria: Sequence[Criterion], evidence: Evidence) -> dict[str, bool]:
+    """Return the verdict of each criterion, under ``check_<index>:<op>``.
+
+    Raises:
+        SpecError: a criterion can never be evaluated; the reference stops there too.
+    """
+    verdicts: dict[str, bool] = {}
+    for index, criterion in enumerate(criteria):
+        try:
+            verdict = _check(criterion, evidence)
+        except (AttributeError, OverflowError) as reason:
+            raise SpecError(
+                f"success_criteria[{index}]", f"cannot be evaluated: {reason}"
+            ) from None
+        except (KeyError, IndexError, TypeError, ValueError):
+            verdict = False
+        verdicts[f"check_{index}:{criterion.get('op')}"] = verdict
+    return verdicts
+
+
+def _check(criterion: Criterion, evidence: Evidence) -> bool:
+    op = criterion.get("op")
+    check = _CHECKS.get(op) if isinstance(op, str) else None
+    if check is None:
+        # The reference looks the path up before it finds that it does not know the operation.
+        resolve(evidence.final_state, criterion["path"])
+        return False
+    return check(criterion, evidence)
+
+
+def resolve(value: Json, path: Json) -> Json:
+    """Follow a dotted path: keys of objects, and list positions by integer cast, also negative.
+
+    Raises:
+        KeyError, IndexError, TypeError, ValueError: the path leads nowhere.
+        AttributeError: the path is not text.
+    """
+    if not isinstance(path, str):
+        raise AttributeError(f"path must be text, not {path!r}")
+    for step in path.split("."):
+        if isinstance(value, dict):
+            value = value[step]
+        elif isinstance(value, list):
+            value = value[int(step)]
+        else:
+            raise KeyError(step)
+    return value
+
+
+def _equals(criterion: Criterion, evidence: Evidence) -> bool:
+    return resolve(evidence.final_state, criterion["path"]) == criterion.get("value")
+
+
+def _exists(criterion: Criterion, evidence: Evidence) -> bool:
+    return resolve(evidence.final_state, criterion["path"]) is not None
+
+
+def _in(criterion: Criterion, evidence: Evidence) -> bool:
+    value, found = criterion.get("value"), resolve(evidence.final_state, criterion["path"])
+    if isinstance(found, dict) and not isinstance(value, str):
+        return value in _untexted_keys(found)
+    return value in found  # type: ignore[operator]
+
+
+def _untexted_keys(found: JsonObject) -> list[Json]:
+    """Return the keys that were numbers or booleans before JSON made texts of them.
+
+    The reference keeps accounts under such ids; an account says itself what its id was.
+    """
+    ids = {key: entry.get("id") for key, entry in found.items() if isinstance(entry, dict)}
+    return [
+        name for key, name in ids.items() if not isinstance(name, str) and json.dumps(name) == key
+    ]
+
+
+def _map_value_equals(criterion: Criterion, evidence: Evidence) -> bool:
+    found = resolve(evidence.final_state, criterion["path"])
+    return isinstance(found, dict) and found.get(criterion["key"]) == criterion.get("value")  # type: ignore[arg-type]
+
+
+def _tool_call(criterion: Criterion, evidence: Evidence) -> bool:
+    return _enough(criterion, [call for call in evidence.exchanges if _is_of(call, criterion)])
+
+
+def _successful_tool_call(criterion: Criterion, evidence: Evidence) -> bool:
+    return _enough(criterion, _answered(criterion, evidence))
+
+
+def _enough(criterion: Criterion, calls: Sequence[Exchange]) -> bool:
+    return len(calls) >= int(criterion.get("min_count", 1))  # type: ignore[arg-type]
+
+
+def _tool_output_path_equals(criterion: Criterion, evidence: Evidence) -> bool:
+    for call in reversed(_answered(criterion, evidence)):
+        found, value = _find(call.output, criterion)
+        if found:
+            return value == criterion.get("value")
+    return False
+
+
+def _tool_output_path_exists(criterion: Criterion, evidence: Evidence) -> bool:
+    return any(
+        _find(call.output, criterion)[1] is not None for call in _answered(criterion, evidence)
+    )
+
+
+def _find(output: JsonObject | None, criterion: Criterion) -> tuple[bool, Json]:
+    try:
+        return True, resolve(output, criterion["output_path"])
+    except (KeyError, IndexError, TypeError, ValueError):
+        return False, None
+
+
+def _is_of(call: Exchange, criterion: Criterion) -> bool:
+    return call.tool_name == criterion["tool_name"]
+
+
+def _answered(criterion: Criterion, evidence: Evidence) -> list[Exchange]:
+    return [call for call in evidence.exchanges if _is_of(call, criterion) and call.failure is None]
+
+
+_CHECKS: Mapping[str, Callable[[Criterion, Evidence], bool]] = {
+    "equals": _equals,
+    "exists": _exists,
+    "in": _in,
+    "map_value_equals": _map_value_equals,
+    "successful_tool_call": _successful_tool_call,
+    "tool_call": _tool_call,
+    "tool_output_path_equals": _tool_output_path_equals,
+    "tool_output_path_exists": _tool_output_path_exists,
+}

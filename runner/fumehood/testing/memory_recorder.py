@@ -1,0 +1,25 @@
+"""A recorder that keeps everything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from fumehood.core.events import Event
+from fumehood.core.json_values import JsonObject, canonical_json
+
+
+class MemoryRecorder:
+    """Keeps events as they come."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def record(self, event: Event, duration_ns: int = 0) -> None:
+        """Keep one event."""
+        self.events.append(event)
+
+    def written(self) -> Iterator[JsonObject]:
+        """Yield each event as a trace would hold it: written down and read again."""
+        for event in self.events:
+            yield json.loads(canonical_json(event.to_json()))

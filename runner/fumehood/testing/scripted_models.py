@@ -1,0 +1,156 @@
+"""A provider of models for tests: it says what it was told to, or fails as it was told to.
+
+It speaks OpenAI's chat completions and responses and Anthropic's messages, whole and streamed, over plain
+HTTP on loopback, and remembers what it was asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Lock, Thread
+from typing import Any, Self
+
+from fumehood.testing.scripted_replies import ScriptedReply, events, whole
+
+
+@dataclass(frozen=True, slots=True)
+class AskedOfModel:
+    """One request as it arrived."""
+
+    path: str
+    headers: dict[str, str]
+    """With names in lower case."""
+    body: bytes
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """The request, parsed."""
+        value: dict[str, Any] = json.loads(self.body)
+        return value
+
+
+FAILED = {"error": {"message": "as scripted", "type": "scripted"}}
+
+Script = Sequence[ScriptedReply] | Callable[[AskedOfModel], ScriptedReply]
+"""Answers in order, the last of them again and again; or from a request to its answer."""
+
+
+class ScriptedModels:
+    """A context manager that serves while it is open."""
+
+    def __init__(self, script: Script) -> None:
+        self.asked: list[AskedOfModel] = []
+        self.list_status = 200
+        """Of the answer to who asks which models there are."""
+        self._script = script
+        self._lock = Lock()
+        self._over = Event()
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
+        self._thread = Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+
+    @property
+    def address(self) -> str:
+        """Where it is, without a path."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def answer(self, asked: AskedOfModel) -> ScriptedReply:
+        """Return what comes next."""
+        with self._lock:
+            number = len(self.asked)
+            self.asked.append(asked)
+        if callable(self._script):
+            return self._script(asked)
+        return self._script[min(number, len(self._script) - 1)]
+
+    def pause(self, seconds: float | None) -> None:
+        """Wait; without a number, until all is over."""
+        if seconds != 0:
+            self._over.wait(seconds)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 512
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: whoever tests hangs up when it likes."""
+
+
+def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        # Head and body are two writes, and must not wait for one another.
+        disable_nagle_algorithm = True
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+        def do_GET(self) -> None:
+            listed = {"object": "list", "data": []} if models.list_status == 200 else FAILED
+            with suppress(OSError):
+                self._whole(models.list_status, listed, {})
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            asked = AskedOfModel(self.path, headers, body)
+            with suppress(OSError):
+                self._reply(asked, models.answer(asked))
+
+        def _reply(self, asked: AskedOfModel, reply: ScriptedReply) -> None:
+            request = asked.request
+            if reply.status == 200 and request.get("stream"):
+                self._stream(asked, reply)
+                return
+            models.pause(reply.pause_s)
+            value = (
+                whole(asked.path, str(request["model"]), reply) if reply.status == 200 else FAILED
+            )
+            self._whole(reply.status, value, reply.headers)
+
+        def _whole(self, status: int, value: object, headers: Mapping[str, str]) -> None:
+            text = json.dumps(value).encode()
+            self._head(status, "application/json", {**headers, "content-length": str(len(text))})
+            self.wfile.write(text)
+
+        def _stream(self, asked: AskedOfModel, reply: ScriptedReply) -> None:
+            request = asked.request
+            self._head(200, "text/event-stream", {**reply.headers, "transfer-encoding": "chunked"})
+            reports = bool((request.get("stream_options") or {}).get("include_usage"))
+            parts = events(asked.path, str(request["model"]), reply, reports=reports)
+            for number, part in enumerate(parts):
+                if number == reply.stalls_after:
+                    models.pause(None)
+                    self.close_connection = True
+                    return
+                models.pause(reply.pause_s)
+                if number == 1 and reply.malformed:
+                    self._chunk(reply.malformed)
+                self._chunk(part)
+            self._chunk(b"")
+
+        def _chunk(self, part: bytes) -> None:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+
+        def _head(self, status: int, content_type: str, headers: dict[str, str]) -> None:
+            self.send_response(status)
+            for name, value in {"content-type": content_type, **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+    return Handler

@@ -1,0 +1,224 @@
+"""What a scripted model says, in the words of whichever provider it stands in for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A call of a tool that the model asks for."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    call_id: str = "call_1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedReply:
+    """One answer, or one way to fail."""
+
+    text: str = ""
+    tools: tuple[ToolUse, ...] = ()
+    usage: tuple[int, int] | None = (10, 5)
+    """Tokens read and said, as reported; None for no report."""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    pause_s: float = 0.0
+    """Before each part of a stream."""
+    stalls_after: int | None = None
+    """Parts of a stream after which nothing more comes."""
+    malformed: bytes = b""
+    """Put into a stream before its second part."""
+    echo: str = ""
+    """Of the request's instructions, which OpenAI's responses repeat."""
+
+
+def whole(path: str, model: str, reply: ScriptedReply) -> Json:
+    """Return the answer to a request without streaming."""
+    if path.endswith("/messages"):
+        return _message(model, reply)
+    return _response(model, reply) if path.endswith("/responses") else _completion(model, reply)
+
+
+def events(path: str, model: str, reply: ScriptedReply, *, reports: bool) -> Iterator[bytes]:
+    """Yield the parts of a stream.
+
+    Args:
+        path: of the request.
+        model: as asked for.
+        reply: to say.
+        reports: whether a chat was asked to report its usage.
+    """
+    if path.endswith("/messages"):
+        yield from _message_events(model, reply)
+    elif path.endswith("/responses"):
+        yield from _response_events(model, reply)
+    else:
+        yield from _chunks(model, reply, reports=reports)
+
+
+def _words(text: str) -> list[str]:
+    return [word + " " for word in text.split(" ")] if text else []
+
+
+def _calls(reply: ScriptedReply) -> list[Json]:
+    return [
+        {
+            "id": tool.call_id,
+            "type": "function",
+            "function": {"name": tool.name, "arguments": json.dumps(dict(tool.arguments))},
+        }
+        for tool in reply.tools
+    ]
+
+
+def _chat_usage(reply: ScriptedReply) -> Json:
+    if reply.usage is None:
+        return {}
+    read, said = reply.usage
+    return {
+        "usage": {"prompt_tokens": read, "completion_tokens": said, "total_tokens": read + said}
+    }
+
+
+def _completion(model: str, reply: ScriptedReply) -> Json:
+    message: Json = {"role": "assistant", "content": reply.text or None}
+    if reply.tools:
+        message["tool_calls"] = _calls(reply)
+    choice = {
+        "index": 0,
+        "message": message,
+        "finish_reason": "tool_calls" if reply.tools else "stop",
+    }
+    head = {"id": "c1", "object": "chat.completion", "created": 0, "model": model}
+    return {**head, "choices": [choice], **_chat_usage(reply)}
+
+
+def _data(value: Json) -> bytes:
+    return f"data: {json.dumps(value)}\n\n".encode()
+
+
+def _event(kind: str, **more: Any) -> bytes:
+    return f"event: {kind}\n".encode() + _data({"type": kind, **more})
+
+
+def _chunks(model: str, reply: ScriptedReply, *, reports: bool) -> Iterator[bytes]:
+    head = {"id": "c1", "object": "chat.completion.chunk", "created": 0, "model": model}
+
+    def chunk(delta: Json, reason: str | None = None) -> bytes:
+        return _data({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]})
+
+    yield chunk({"role": "assistant", "content": ""})
+    for word in _words(reply.text):
+        yield chunk({"content": word})
+    if reply.tools:
+        yield chunk(
+            {"tool_calls": [{"index": at, **call} for at, call in enumerate(_calls(reply))]}
+        )
+    yield chunk({}, "tool_calls" if reply.tools else "stop")
+    if reports and reply.usage is not None:
+        yield _data({**head, "choices": [], **_chat_usage(reply)})
+    yield b"data: [DONE]\n\n"
+
+
+def _usage(reply: ScriptedReply) -> Json:
+    return (
+        {}
+        if reply.usage is None
+        else {"input_tokens": reply.usage[0], "output_tokens": reply.usage[1]}
+    )
+
+
+def _response(model: str, reply: ScriptedReply) -> Json:
+    output: list[Json] = [
+        {
+            "type": "function_call",
+            "call_id": tool.call_id,
+            "id": tool.call_id,
+            "status": "completed",
+        }
+        | {"name": tool.name, "arguments": json.dumps(dict(tool.arguments))}
+        for tool in reply.tools
+    ]
+    if reply.text:
+        content = [{"type": "output_text", "text": reply.text, "annotations": []}]
+        said = {
+            "type": "message",
+            "id": "m1",
+            "role": "assistant",
+            "status": "completed",
+            "content": content,
+        }
+        output.append(said)
+    head = {
+        "id": "r1",
+        "object": "response",
+        "created_at": 0,
+        "model": model,
+        "status": "completed",
+    }
+    head["instructions"] = reply.echo or None
+    tail = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+    usage = {"usage": {**_usage(reply), "total_tokens": sum(reply.usage)}} if reply.usage else {}
+    return {**head, **tail, "output": output, **usage}
+
+
+def _response_events(model: str, reply: ScriptedReply) -> Iterator[bytes]:
+    done = _response(model, reply)
+    yield _event(
+        "response.created", response={**done, "status": "in_progress", "output": [], "usage": None}
+    )
+    for at, item in enumerate(done["output"]):
+        yield _event(
+            "response.output_item.added", output_index=at, item={**item, "status": "in_progress"}
+        )
+        where = {"item_id": item["id"], "output_index": at}
+        if item["type"] == "function_call":
+            kind = "response.function_call_arguments"
+            yield _event(f"{kind}.delta", **where, delta=item["arguments"])
+            yield _event(f"{kind}.done", **where, arguments=item["arguments"])
+        for word in _words(reply.text) if item["type"] == "message" else ():
+            yield _event("response.output_text.delta", **where, content_index=0, delta=word)
+        yield _event("response.output_item.done", output_index=at, item=item)
+    yield _event("response.completed", response=done)
+
+
+def _message(model: str, reply: ScriptedReply) -> Json:
+    content: list[Json] = [{"type": "text", "text": reply.text}] if reply.text else []
+    content += [
+        {"type": "tool_use", "id": tool.call_id, "name": tool.name, "input": dict(tool.arguments)}
+        for tool in reply.tools
+    ]
+    head = {"id": "m1", "type": "message", "role": "assistant", "model": model, "content": content}
+    reason = "tool_use" if reply.tools else "end_turn"
+    return {**head, "stop_reason": reason, "stop_sequence": None, "usage": _usage(reply)}
+
+
+def _message_events(model: str, reply: ScriptedReply) -> Iterator[bytes]:
+    said = _message(model, reply)
+    begun = {**said, "content": [], "stop_reason": None}
+    if reply.usage is not None:
+        begun["usage"] = {"input_tokens": reply.usage[0], "output_tokens": 1}
+    yield _event("message_start", message=begun)
+    for at, block in enumerate(said["content"]):
+        empty: Json = {"text": ""} if block["type"] == "text" else {"input": {}}
+        yield _event("content_block_start", index=at, content_block={**block, **empty})
+        for delta in _block_deltas(block):
+            yield _event("content_block_delta", index=at, delta=delta)
+        yield _event("content_block_stop", index=at)
+    reason = {"stop_reason": said["stop_reason"], "stop_sequence": None}
+    usage = {} if reply.usage is None else {"usage": {"output_tokens": reply.usage[1]}}
+    yield _event("message_delta", delta=reason, **usage)
+    yield _event("message_stop")
+
+
+def _block_deltas(block: Json) -> list[Json]:
+    if block["type"] == "text":
+        return [{"type": "text_delta", "text": word} for word in _words(block["text"])]
+    return [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]

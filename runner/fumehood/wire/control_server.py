@@ -1,0 +1,110 @@
+"""The server the orchestrator talks to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import BoundedSemaphore
+
+import grpc
+from fumehood_agent._proto.v1 import control_pb2, control_pb2_grpc
+
+from fumehood.core.errors import SpecError
+from fumehood.wire.convert import message_to_pb, spec_from_pb
+from fumehood.wire.exchanges import exchange_from_pb
+from fumehood.wire.ports import HostPort, Unhostable
+
+SPEC_BYTES = 64 * 1024 * 1024
+"""Largest episode specification; states can be whole databases."""
+OPEN_EPISODES = 512
+"""Episodes one service hosts at once; each holds a thread for its stream."""
+SHORT_CALLS = 16
+"""Calls beside those streams that are worked on at once, so that a full service can still close and tell."""
+
+
+class ControlServer:
+    """Serves the host on one Unix socket."""
+
+    def __init__(
+        self, host: HostPort, socket_path: str, open_episodes: int = OPEN_EPISODES
+    ) -> None:
+        """Listen at once.
+
+        Args:
+            host: whom to serve.
+            socket_path: where to listen, at most 107 bytes.
+            open_episodes: that may be open at once; one more is turned away.
+
+        Raises:
+            RuntimeError: the socket cannot be bound.
+        """
+        self._server = grpc.server(
+            ThreadPoolExecutor(open_episodes + SHORT_CALLS, "control"),
+            options=[("grpc.max_receive_message_length", SPEC_BYTES)],
+        )
+        control_pb2_grpc.add_ControlServiceServicer_to_server(
+            _ControlService(host, open_episodes), self._server
+        )
+        self._server.add_insecure_port(f"unix:{socket_path}")
+        self._server.start()
+
+    def stop(self) -> None:
+        """Drop every connection at once."""
+        self._server.stop(None).wait()
+
+
+class _ControlService(control_pb2_grpc.ControlServiceServicer):
+    def __init__(self, host: HostPort, open_episodes: int) -> None:
+        self._host = host
+        self._places = BoundedSemaphore(open_episodes)
+
+    def OpenEpisode(
+        self, request: control_pb2.OpenEpisodeRequest, context: grpc.ServicerContext
+    ) -> Iterator[control_pb2.OpenEpisodeResponse]:
+        if not self._places.acquire(blocking=False):
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "as many episodes are open as may be")
+        try:
+            yield from self._open(request, context)
+        finally:
+            self._places.release()
+
+    def _open(
+        self, request: control_pb2.OpenEpisodeRequest, context: grpc.ServicerContext
+    ) -> Iterator[control_pb2.OpenEpisodeResponse]:
+        try:
+            exchanges = [exchange_from_pb(exchange) for exchange in request.exchanges]
+            episode = self._host.open_episode(spec_from_pb(request.spec), exchanges)
+        except SpecError as error:
+            yield message_to_pb(Unhostable(error.field, error.reason))
+            return
+        # Whoever waits for the next event cannot see that the orchestrator has hung up.
+        if not context.add_callback(episode.abandon):
+            episode.abandon()
+        for message in episode.messages():
+            yield message_to_pb(message)
+
+    def CloseEpisode(
+        self, request: control_pb2.CloseEpisodeRequest, context: grpc.ServicerContext
+    ) -> control_pb2.CloseEpisodeResponse:
+        timed_out = request.reason == control_pb2.CLOSE_REASON_TIMED_OUT
+        was_open = self._host.close_episode(request.episode_id, timed_out)
+        return control_pb2.CloseEpisodeResponse(was_open=was_open)
+
+    def OpenLane(
+        self, request: control_pb2.OpenLaneRequest, context: grpc.ServicerContext
+    ) -> control_pb2.OpenLaneResponse:
+        sockets = self._host.open_lane()
+        return control_pb2.OpenLaneResponse(
+            control_socket=sockets.control, agent_directory=sockets.agent_directory
+        )
+
+    def Health(
+        self, request: control_pb2.HealthRequest, context: grpc.ServicerContext
+    ) -> control_pb2.HealthResponse:
+        health = self._host.health()
+        return control_pb2.HealthResponse(
+            episodes_open=health.episodes_open,
+            episodes_closed=health.episodes_closed,
+            resident_bytes=health.resident_bytes,
+            version=health.version,
+        )

@@ -1,0 +1,78 @@
+"""The contract's unary methods over HTTP, as the Connect protocol has them.
+
+``POST /fumehood.v1.ToolService/CallTool`` with a message as JSON (or, as ``application/proto``, in binary)
+is answered with a message in the same form, or with an error of a closed set as JSON.
+Source: https://connectrpc.com/docs/protocol
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fumehood_agent._proto.v1 import tool_pb2
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError, Message
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from fumehood.wire.convert import task_to_pb
+from fumehood.wire.http.body import TooLarge, read_body
+from fumehood.wire.http.turns import Turns
+from fumehood.wire.ports import SeatPort
+from fumehood.wire.seat_messages import answer_call, answer_submission
+
+SERVICE = tool_pb2.DESCRIPTOR.services_by_name["ToolService"].full_name
+
+_BINARY = "application/proto"
+_JSON = "application/json"
+_STATUS = {"invalid_argument": 400, "resource_exhausted": 429, "unimplemented": 501}
+
+_Method = tuple[type[Message], Callable[[SeatPort, Any], Message]]
+METHODS: dict[str, _Method] = {
+    "GetTask": (tool_pb2.GetTaskRequest, lambda seat, _: task_to_pb(seat.view_task())),
+    "CallTool": (tool_pb2.CallToolRequest, answer_call),
+    "Submit": (tool_pb2.SubmitRequest, answer_submission),
+}
+
+
+class ConnectDoor:
+    """Answers for one seat."""
+
+    def __init__(self, seat: SeatPort, turns: Turns, body_bytes: int) -> None:
+        self._seat = seat
+        self._turns = turns
+        self._body_bytes = body_bytes
+
+    async def answer(self, request: Request) -> Response:
+        """Answer one request; ``method`` is part of its path."""
+        name = request.path_params["method"]
+        if name not in METHODS:
+            return _error("unimplemented", f"over HTTP there are: {', '.join(METHODS)}")
+        kind, method = METHODS[name]
+        # curl calls everything a form, so whatever is not said to be binary is JSON.
+        binary = (
+            request.headers.get("content-type", "").partition(";")[0].strip().lower() == _BINARY
+        )
+        try:
+            body = await read_body(request, self._body_bytes)
+        except TooLarge:
+            return _error("resource_exhausted", f"a message has at most {self._body_bytes} bytes")
+        try:
+            message = _read(kind, body, binary=binary)
+        except (DecodeError, json_format.ParseError, ValueError, RecursionError):
+            return _error("invalid_argument", "not a message of this protocol")
+        answer = await self._turns.take(lambda: method(self._seat, message))
+        if binary:
+            return Response(answer.SerializeToString(), media_type=_BINARY)
+        return Response(json_format.MessageToJson(answer, indent=None), media_type=_JSON)
+
+
+def _read(kind: type[Message], body: bytes, *, binary: bool) -> Message:
+    if binary:
+        return kind.FromString(body)
+    return json_format.Parse(body or b"{}", kind())
+
+
+def _error(code: str, message: str) -> Response:
+    return JSONResponse({"code": code, "message": message}, _STATUS[code])

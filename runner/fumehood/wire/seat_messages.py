@@ -1,0 +1,34 @@
+"""What a seat answers to a message, whichever way the message came."""
+
+from __future__ import annotations
+
+from fumehood_agent._proto.v1 import tool_pb2
+
+from fumehood.core.outcome import Finished, GaveUp
+from fumehood.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
+from fumehood.wire.ports import SeatPort
+
+
+def answer_interaction(
+    seat: SeatPort, request: tool_pb2.InteractRequest
+) -> tool_pb2.InteractResponse:
+    """Return the answer to a message of an open exchange; an empty one counts as a call of no tool."""
+    match request.WhichOneof("request"):
+        case "get_task":
+            return tool_pb2.InteractResponse(task=task_to_pb(seat.view_task()))
+        case "submit":
+            return tool_pb2.InteractResponse(submit=answer_submission(seat, request.submit))
+        case _:
+            return tool_pb2.InteractResponse(call=answer_call(seat, request.call))
+
+
+def answer_call(seat: SeatPort, request: tool_pb2.CallToolRequest) -> tool_pb2.CallToolResponse:
+    """Return the answer to a call."""
+    return answer_to_pb(seat.call(request.tool_name, request.arguments_json, request.call_id))
+
+
+def answer_submission(seat: SeatPort, request: tool_pb2.SubmitRequest) -> tool_pb2.SubmitResponse:
+    """Return the answer to the end of the work."""
+    given_up = request.WhichOneof("end") == "give_up_reason"
+    end = GaveUp(request.give_up_reason) if given_up else Finished(request.answer)
+    return submission_to_pb(seat.submit(end))

@@ -1,0 +1,132 @@
+"""Customer accounts: read, change, create, close (ToolMisuseBench, spec part 2.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from fumehood.core.errors import SpecError
+from fumehood.core.json_values import Json, JsonObject, copy_json, copy_object
+from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
+from fumehood.worlds.refusals import refuse
+from fumehood.worlds.schema import tool
+
+_TOOLS = (
+    tool("get_account", "Read one account.", id="string"),
+    tool("update_account", "Set some fields of one account.", id="string", patch="object"),
+    tool("create_account", "Open a new account with these fields.", fields="object"),
+    tool("close_account", "Close one account and note the reason.", id="string", reason="string"),
+)
+
+
+class Crud:
+    """State: ``accounts``, a map from account id to account."""
+
+    toolset_id = "crud_v1"
+
+    def __init__(self, state: JsonObject) -> None:
+        """Take over ``state``.
+
+        Raises:
+            SpecError: ``accounts`` is there and is not an object.
+        """
+        if not isinstance(state.get("accounts", {}), dict):
+            raise SpecError("initial_state.accounts", "must be an object of accounts by id")
+        self._state = state
+        self._untexted: dict[Json, JsonObject] = {}
+        """Accounts whose id is a number or a boolean. JSON has no such keys, the reference's memory has."""
+        self.revision = 0
+
+    @property
+    def state(self) -> JsonObject:
+        """The accounts by id; an id that is not text stands as its JSON text."""
+        if not self._untexted:
+            return self._state
+        untexted: JsonObject = {
+            json.dumps(name): account for name, account in self._untexted.items()
+        }
+        return {**self._state, "accounts": {**self._accounts(), **untexted}}
+
+    def list_tools(self) -> tuple[ToolSpec, ...]:
+        """Return the four tools."""
+        return _TOOLS
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Carry out one call whose arguments fit its tool's schema."""
+        accounts = self._accounts()
+        match call.tool_name:
+            case "get_account":
+                return self._get(accounts, call.arguments)
+            case "update_account":
+                return self._update(accounts, call.arguments)
+            case "create_account":
+                return self._create(accounts, call.arguments)
+            case _:
+                return self._close(accounts, call.arguments)
+
+    def _accounts(self) -> JsonObject:
+        if "accounts" not in self._state:
+            self._state["accounts"] = {}
+            self.revision += 1
+        accounts = self._state["accounts"]
+        assert isinstance(accounts, dict)
+        return accounts
+
+    def _get(self, accounts: JsonObject, arguments: Mapping[str, Json]) -> ToolResult:
+        account = accounts.get(str(arguments["id"]))
+        return _NOT_FOUND if account is None else Value({"account": copy_json(account)})
+
+    def _update(self, accounts: JsonObject, arguments: Mapping[str, Json]) -> ToolResult:
+        name, patch = str(arguments["id"]), arguments["patch"]
+        if name not in accounts:
+            return _NOT_FOUND
+        account = _as_account(accounts, name)
+        account.update(copy_object(patch if isinstance(patch, dict) else {}))
+        return self._changed(account)
+
+    def _create(self, accounts: JsonObject, arguments: Mapping[str, Json]) -> ToolResult:
+        fields = arguments["fields"]
+        account = copy_object(fields if isinstance(fields, dict) else {})
+        # Any false id, be it 0, [] or "", takes a generated one (correction C3).
+        name = account.get("id") or f"acct_{len(accounts) + len(self._untexted) + 1}"
+        if isinstance(name, dict | list):
+            return _UNUSABLE_ID
+        if name in accounts or name in self._untexted:
+            return refuse("already_exists", "Account already exists.")
+        account["id"] = name
+        account.setdefault("status", "active")
+        if isinstance(name, str):
+            accounts[name] = account
+        else:
+            self._untexted[name] = account
+        return self._changed(account)
+
+    def _close(self, accounts: JsonObject, arguments: Mapping[str, Json]) -> ToolResult:
+        name = str(arguments["id"])
+        if accounts.get(name) is None:
+            return _NOT_FOUND
+        account = _as_account(accounts, name)
+        account["status"] = "closed"
+        account["closed_reason"] = arguments["reason"]
+        return self._changed(account)
+
+    def _changed(self, account: JsonObject) -> Value:
+        self.revision += 1
+        return Value({"account": copy_object(account)})
+
+
+_NOT_FOUND = refuse("not_found", "Account not found.")
+
+_UNUSABLE_ID = Failure(
+    FailureKind.INVALID_CALL,
+    "invalid_argument_type",
+    "Argument type mismatch.",
+    {"tool_name": "create_account", "arg": "fields.id", "expected": "string"},
+)
+
+
+def _as_account(accounts: JsonObject, name: str) -> JsonObject:
+    account = accounts[name]
+    if not isinstance(account, dict):
+        raise SpecError(f"initial_state.accounts.{name}", "must be an object to be changed")
+    return account

@@ -1,0 +1,88 @@
+"""A shelf of documents: search and fetch (ToolMisuseBench, spec part 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fumehood.core.errors import SpecError
+from fumehood.core.json_values import Json, JsonObject, copy_json
+from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
+from fumehood.worlds.refusals import refuse
+from fumehood.worlds.schema import tool
+
+_TOOLS = (
+    tool(
+        "search_docs", "Find the documents that contain the words.", query="string", top_k="integer"
+    ),
+    tool("get_doc", "Read one document.", doc_id="string"),
+)
+
+
+class Retrieval:
+    """State: ``docs``, a list of objects with ``id``, ``title`` and ``text``; made empty where absent."""
+
+    toolset_id = "retrieval_v1"
+
+    def __init__(self, state: JsonObject) -> None:
+        """Take over ``state``.
+
+        Raises:
+            SpecError: ``docs`` is there and is not a list of objects.
+        """
+        docs = state.get("docs", [])
+        if not isinstance(docs, list):
+            raise SpecError("initial_state.docs", "must be a list of documents")
+        for position, doc in enumerate(docs):
+            if not isinstance(doc, dict):
+                raise SpecError(f"initial_state.docs[{position}]", "must be an object")
+        self.state = state
+        self.revision = 0
+
+    def list_tools(self) -> tuple[ToolSpec, ...]:
+        """Return the two tools."""
+        return _TOOLS
+
+    def call(self, call: ToolCall) -> ToolResult:
+        """Carry out one call whose arguments fit its tool's schema."""
+        if call.tool_name == "search_docs":
+            return self._search(call.arguments)
+        return self._get(call.arguments["doc_id"])
+
+    def _docs(self) -> list[JsonObject]:
+        if "docs" not in self.state:
+            self.state["docs"] = []
+            self.revision += 1
+        docs = self.state["docs"]
+        assert isinstance(docs, list)
+        return [doc for doc in docs if isinstance(doc, dict)]
+
+    def _search(self, arguments: Mapping[str, Json]) -> ToolResult:
+        # An integer to JSON Schema may be 3.0 here; the reference takes true for one.
+        count = max(1, int(arguments["top_k"]))  # type: ignore[arg-type]
+        terms = str(arguments["query"]).strip().lower().split()
+        scored = [(_score(doc, terms), doc) for doc in self._docs()]
+        try:
+            scored.sort(key=lambda pair: (-pair[0], pair[1].get("id", "")))
+        except TypeError:
+            raise SpecError(
+                "initial_state.docs", "ids of equally good documents cannot be ordered"
+            ) from None
+        # The reference cuts first and drops misses after, so a low top_k cannot be refilled.
+        found: list[Json] = [
+            {"id": copy_json(doc.get("id")), "title": copy_json(doc.get("title")), "score": score}
+            for score, doc in scored[:count]
+            if score > 0
+        ]
+        return Value({"results": found})
+
+    def _get(self, doc_id: Json) -> ToolResult:
+        for doc in self._docs():
+            if doc.get("id") == doc_id:
+                return Value({"doc": copy_json(doc)})
+        return refuse("not_found", "Document not found.")
+
+
+def _score(doc: JsonObject, terms: list[str]) -> int:
+    # Only an absent part is empty; null is searched as the word "none" (correction C4).
+    text = f"{doc.get('title', '')} {doc.get('text', '')}".lower()
+    return sum(text.count(term) for term in terms)

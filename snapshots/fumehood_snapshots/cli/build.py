@@ -1,0 +1,110 @@
+"""``fumehood snapshot build``: inputs in, a sealed folder out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from fumehood_snapshots.build.options import PROFILES, Pace, profile
+from fumehood_snapshots.build.pipeline import build_snapshot
+from fumehood_snapshots.cli.showing import ShownProgress
+from fumehood_snapshots.errors import SnapshotInputError
+from fumehood_snapshots.extraction.main_text import DEFAULT, EXTRACTORS
+from fumehood_snapshots.format.manifest import Manifest, read_manifest
+from fumehood_snapshots.sources.folder import Folder
+from fumehood_snapshots.sources.jsonl import JsonLines
+from fumehood_snapshots.sources.recording import RecordingFolder
+from fumehood_snapshots.sources.source import Source
+from fumehood_snapshots.sources.warc import WarcFile
+
+A_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("out", type=A_PATH)
+@click.option(
+    "--jsonl", type=A_PATH, multiple=True, help="A file of JSON lines; may be given several times."
+)
+@click.option(
+    "--key",
+    multiple=True,
+    metavar="PART=NAME",
+    help="What the lines call a part, such as id=docid.",
+)
+@click.option(
+    "--folder", type=A_PATH, multiple=True, help="A folder of HTML, Markdown and text files."
+)
+@click.option(
+    "--base-url", default="", help="The URL under which the folder's files were published."
+)
+@click.option("--warc", type=A_PATH, multiple=True, help="A WARC file, packed or not.")
+@click.option(
+    "--recording", type=A_PATH, help="What `snapshot record` or a run with environment record left."
+)
+@click.option("--name", default="snapshot", show_default=True)
+@click.option("--profile", "profile_name", type=click.Choice(sorted(PROFILES)), default="standard")
+@click.option(
+    "--extractor", type=click.Choice(sorted(EXTRACTORS)), default=DEFAULT, show_default=True
+)
+@click.option("--licence", multiple=True, help="A note on who may do what with the documents.")
+@click.option("--note", default="", help="Anything worth knowing about where they come from.")
+@click.option(
+    "--workers", type=click.IntRange(1, 256), help="Processes; as many as there are cores."
+)
+def build(
+    out: Path,
+    jsonl: Sequence[Path],
+    key: Sequence[str],
+    folder: Sequence[Path],
+    base_url: str,
+    warc: Sequence[Path],
+    recording: Path | None,
+    name: str,
+    profile_name: str,
+    extractor: str,
+    licence: Sequence[str],
+    note: str,
+    workers: int | None,
+) -> None:
+    """Build the snapshot OUT from files.
+
+    The same inputs and options give the same bytes. Pages that cannot be read are listed in the snapshot, not
+    fatal. An interrupted build goes on where it was when it is started again.
+    """
+    sources: list[Source] = [JsonLines(path, _names(key)) for path in jsonl]
+    sources += [Folder(path, base_url) for path in folder]
+    sources += [WarcFile(path) for path in warc]
+    extra_files: list[tuple[str, Path]] = []
+    if recording is not None:
+        recorded = RecordingFolder(recording)
+        sources.append(recorded)
+        extra_files = recorded.replay_files()
+    if not sources:
+        raise SnapshotInputError(
+            "nothing to build from: give --jsonl, --folder, --warc or --recording"
+        )
+    options = profile(
+        profile_name, name=name, extractor=extractor, licences=tuple(licence), note=note
+    )
+    pace = Pace(workers=workers or os.cpu_count() or 1)
+    with ShownProgress() as progress:
+        manifest = build_snapshot(sources, out, options, pace, progress, extra_files)
+    say_built(out, manifest)
+
+
+def say_built(out: Path, manifest: Manifest) -> None:
+    """Print what a build made."""
+    counts = manifest.counts
+    documents = "1 document" if counts.documents == 1 else f"{counts.documents} documents"
+    click.echo(f"{out}: {documents}, {counts.terms} terms, {counts.broken} broken")
+    click.echo(f"digest sha256:{read_manifest(out)[1]}")
+
+
+def _names(keys: Sequence[str]) -> dict[str, str]:
+    pairs = [key.partition("=") for key in keys]
+    if not all(equals and name for _, equals, name in pairs):
+        raise SnapshotInputError("--key must be like id=docid")
+    return {part: name for part, _, name in pairs}

@@ -1,0 +1,38 @@
+"""``fumehood snapshot diff``: what two snapshots do not share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fumehood_snapshots.comparison import compare
+from fumehood_snapshots.snapshot import open_snapshot
+
+SHOWN_MAX = 20
+
+
+@click.command()
+@click.argument("left", type=click.Path(path_type=Path))
+@click.argument("right", type=click.Path(path_type=Path))
+@click.option("--all", "show_all", is_flag=True, help="Every document, not the first of each kind.")
+def diff(left: Path, right: Path, show_all: bool) -> None:
+    """Compare the snapshots LEFT and RIGHT; exit status 1 if they differ."""
+    ours, theirs = open_snapshot(left), open_snapshot(right)
+    difference = compare((ours.manifest, ours.documents), (theirs.manifest, theirs.documents))
+    for name, (before, after) in difference.settings.items():
+        click.echo(f"{name}: {before!r} → {after!r}")
+    changed = [f"{each.id}: {', '.join(each.parts)}" for each in difference.changed]
+    for title, lines in (
+        ("only left", list(difference.only_left)),
+        ("only right", list(difference.only_right)),
+        ("changed", changed),
+    ):
+        shown = lines if show_all else lines[:SHOWN_MAX]
+        for line in shown:
+            click.echo(f"{title}  {line}")
+        if len(lines) > len(shown):
+            click.echo(f"{title}  … and {len(lines) - len(shown)} more")
+    if difference:
+        raise click.exceptions.Exit(1)
+    click.echo("equal" if ours.digest == theirs.digest else "equal in documents and settings")

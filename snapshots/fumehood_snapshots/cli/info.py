@@ -1,0 +1,43 @@
+"""``fumehood snapshot info``: what a snapshot is, from its manifest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from fumehood_snapshots.format.manifest import read_manifest
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="The manifest without the list of files.")
+def info(path: Path, as_json: bool) -> None:
+    """Say what the snapshot PATH holds and how it was made."""
+    manifest, digest = read_manifest(path)
+    if as_json:
+        told = manifest.model_dump(mode="json", exclude={"files"})
+        click.echo(json.dumps({"digest": f"sha256:{digest}", **told}, indent=2, ensure_ascii=False))
+        return
+    size = sum(entry.bytes for entry in manifest.files.values())
+    ranking, analysis = manifest.ranking, manifest.analysis
+    scope = f"by {ranking.shard_documents} documents" if ranking.shard_documents else "global"
+    rows = {
+        "name": manifest.name,
+        "digest": f"sha256:{digest}",
+        "documents": f"{manifest.counts.documents} ({manifest.counts.broken} broken inputs left out)",
+        "index": f"{manifest.counts.terms} terms, {manifest.counts.postings} postings",
+        "raw pages": str(manifest.counts.captures),
+        "size": f"{size / 1e6:.1f} MB in {len(manifest.files)} files",
+        "ranking": f"BM25 {ranking.method}, k1 {ranking.k1}, b {ranking.b}, statistics {scope}",
+        "analysis": f"stemmer {analysis.stemmer}, {len(analysis.stop_words)} stop words",
+        "fields": ", ".join(manifest.fields) or "none",
+        "extractor": manifest.provenance.extractor,
+        "inputs": "; ".join(f"{each.kind} {each.name}" for each in manifest.provenance.inputs),
+        "licences": "; ".join(manifest.licences) or "nobody said",
+        "note": manifest.provenance.note,
+    }
+    for name, value in rows.items():
+        if value:
+            click.echo(f"{name:<10} {value}")

@@ -1,0 +1,77 @@
+"""``fumehood snapshot record``: fetch pages once, to have something to seal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from fumehood_snapshots.errors import SnapshotInputError
+from fumehood_snapshots.web.crawl import CrawlLimits, crawl
+from fumehood_snapshots.web.fetcher import LiveFetcher
+from fumehood_snapshots.web.policy import FetchPolicy
+from fumehood_snapshots.web.recording import Recorder, RecordingFetcher
+
+SESSION = "record"
+
+
+@click.command()
+@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("urls", nargs=-1)
+@click.option("--urls-from", type=click.Path(path_type=Path), help="A file with one URL a line.")
+@click.option(
+    "--allow", "hosts", multiple=True, required=True, help="A host, *.host, or host:port."
+)
+@click.option(
+    "--allow-private", "private_hosts", multiple=True, help="A host that may be on this machine."
+)
+@click.option(
+    "--depth", type=click.IntRange(0, 20), default=0, show_default=True, help="Links to follow."
+)
+@click.option("--pages-max", type=click.IntRange(1), default=1000, show_default=True)
+@click.option(
+    "--pause", type=click.FloatRange(0, 60), default=0.5, show_default=True, help="In seconds."
+)
+@click.option("--ignore-robots", is_flag=True, help="Where the sites' owners agreed.")
+def record(
+    out: Path,
+    urls: Sequence[str],
+    urls_from: Path | None,
+    hosts: Sequence[str],
+    private_hosts: Sequence[str],
+    depth: int,
+    pages_max: int,
+    pause: float,
+    ignore_robots: bool,
+) -> None:
+    """Fetch URLS, and what they link to, into the recording OUT.
+
+    Only allowed hosts are asked, robots.txt is obeyed, addresses that are not public are refused. Build a
+    snapshot from the recording with `snapshot build --recording OUT`.
+    """
+    seeds = [*urls, *(_lines(urls_from) if urls_from else [])]
+    if not seeds:
+        raise SnapshotInputError("no URL to record: name some, or a file with --urls-from")
+    policy = FetchPolicy(
+        hosts=tuple(hosts), private_hosts=tuple(private_hosts), obey_robots=not ignore_robots
+    )
+    recorder = Recorder(out)
+    fetcher = RecordingFetcher(
+        LiveFetcher(policy, observe=recorder.keep), recorder, SESSION, "page"
+    )
+    kept = lost = 0
+    for visit in crawl(fetcher, seeds, CrawlLimits(depth, pages_max, pause)):
+        if visit.capture is not None:
+            kept += 1
+            click.echo(f"{visit.capture.status} {visit.url}", err=True)
+        else:
+            lost += 1
+            click.echo(f"{visit.failure} {visit.url}", err=True)
+    click.echo(f"{out}: {kept} pages recorded, {lost} failed")
+
+
+def _lines(path: Path) -> list[str]:
+    if not path.is_file():
+        raise SnapshotInputError(f"{path}: there is no such file")
+    return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]

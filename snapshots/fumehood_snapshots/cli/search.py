@@ -1,0 +1,52 @@
+"""``fumehood snapshot search``: ask a snapshot what an agent would ask it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from fumehood_snapshots.errors import SnapshotInputError
+from fumehood_snapshots.snapshot import open_snapshot
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("query")
+@click.option("-k", type=click.IntRange(1, 1000), help="How many; as the manifest says.")
+@click.option("--filter", "filters", multiple=True, metavar="FIELD=VALUE")
+@click.option("--snippet-chars", type=click.IntRange(1, 1_000_000), default=200, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One hit a line.")
+def search(
+    path: Path, query: str, k: int | None, filters: Sequence[str], snippet_chars: int, as_json: bool
+) -> None:
+    """Search the snapshot PATH for QUERY."""
+    hits = open_snapshot(path).search(query, k, _wanted(filters), snippet_chars)
+    if not hits:
+        click.echo("no hits", err=True)
+    for rank, hit in enumerate(hits, start=1):
+        if as_json:
+            click.echo(json.dumps(asdict(hit), ensure_ascii=False))
+            continue
+        click.echo(f"{rank:>3}  {hit.score:8.4f}  {_plain(hit.id)}  {_plain(hit.title)}")
+        click.echo(f"               {_plain(hit.snippet)}")
+
+
+def _wanted(filters: Sequence[str]) -> dict[str, list[str]]:
+    wanted: dict[str, list[str]] = {}
+    for each in filters:
+        field, equals, value = each.partition("=")
+        if not equals:
+            raise SnapshotInputError("--filter must be like host=docs.example.org")
+        wanted.setdefault(field, []).append(value)
+    return wanted
+
+
+def _plain(text: str) -> str:
+    """Return a page's text as one line that cannot steer a terminal."""
+    return "".join(
+        character if character.isprintable() else " " for character in " ".join(text.split())
+    )

@@ -1,0 +1,55 @@
+"""How far a build is: a bar on a terminal, a line a stage elsewhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+
+class ShownProgress:
+    """Shows the stages of a build on standard error. A context manager, and a ``Progress`` of a build."""
+
+    def __init__(self) -> None:
+        console = Console(stderr=True)
+        self._terminal = console.is_terminal
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._stages: dict[str, TaskID | None] = {}
+
+    def __enter__(self) -> ShownProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """Take note of how far a stage is."""
+        if stage not in self._stages:
+            self._stages[stage] = self._bar.add_task(stage, total=total) if self._terminal else None
+            if not self._terminal:
+                click.echo(stage, err=True)
+        task = self._stages[stage]
+        if task is not None:
+            self._bar.update(task, completed=done, total=total)

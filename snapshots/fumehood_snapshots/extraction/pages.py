@@ -1,0 +1,121 @@
+"""Title and text of a page by its media type: HTML, Markdown, plain text (also as taken from a PDF)."""
+
+from __future__ import annotations
+
+import re
+from email.message import Message
+
+from fumehood_snapshots.extraction.extracted import Extracted, UnreadablePageError
+from fumehood_snapshots.extraction.main_text import main_text_extractor
+
+HTML_TYPES = ("text/html", "application/xhtml+xml")
+MARKDOWN_TYPES = ("text/markdown", "text/x-markdown")
+TEXT_TYPES = ("text/plain", "application/json", "text/csv", "application/xml", "text/xml")
+TITLE_CHARS_MAX = 300
+
+NESTING_DEPTH_MAX = 2000
+"""Four times what browsers build; of 990 pages of the open web none comes near."""
+
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)([^<>]*)")
+_NEEDS_NO_END = frozenset({
+    "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html", "img",
+    "input", "li", "link", "meta", "optgroup", "option", "p", "param", "path", "rp", "rt", "source", "tbody",
+    "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+})  # fmt: skip
+_HEADING = re.compile(r"^#\s+(.+?)\s*#*\s*$", re.MULTILINE)
+
+
+def media_type_and_charset(content_type: str) -> tuple[str, str | None]:
+    """Split a ``Content-Type`` into its lower-case media type and its charset, where it names one."""
+    message = Message()
+    message["content-type"] = content_type or "application/octet-stream"
+    return message.get_content_type(), message.get_content_charset()
+
+
+def extract_page(body: bytes, content_type: str, extractor: str) -> Extracted:
+    """Return title and text of a page.
+
+    Args:
+        body: the page, content encodings already undone.
+        content_type: as a server would say it.
+        extractor: which one finds the main text of HTML.
+
+    Raises:
+        UnreadablePageError: it is of another type, or holds no text.
+    """
+    media_type, charset = media_type_and_charset(content_type)
+    if media_type in HTML_TYPES:
+        found = _from_html(body, charset, extractor)
+    elif media_type in MARKDOWN_TYPES:
+        found = _from_markdown(_decoded(body, charset))
+    elif media_type in TEXT_TYPES:
+        found = _from_text(_decoded(body, charset))
+    else:
+        raise UnreadablePageError(f"{media_type} is not text; turn it into text first")
+    if not found.text.strip():
+        raise UnreadablePageError("no text in it")
+    return Extracted(clean(found.title).strip()[:TITLE_CHARS_MAX], clean(found.text))
+
+
+def clean(text: str) -> str:
+    """Return ``text`` with lone surrogates replaced and line ends as newlines."""
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode("utf-8")
+    if "\r" in text or "\f" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n")
+    return text
+
+
+def _from_html(body: bytes, charset: str | None, extractor: str) -> Extracted:
+    from resiliparse.parse.encoding import bytes_to_str, detect_encoding
+    from resiliparse.parse.html import HTMLTree
+
+    encoding = safe_encoding(charset) or detect_encoding(body, from_html_meta=True) or "utf-8"
+    html = bytes_to_str(body, encoding, errors="replace")
+    if nesting_depth(html) > NESTING_DEPTH_MAX:
+        raise UnreadablePageError(f"its elements are nested more than {NESTING_DEPTH_MAX} deep")
+    try:
+        tree = HTMLTree.parse(html)
+        return Extracted(tree.title or "", main_text_extractor(extractor)(html))
+    except (
+        Exception
+    ) as error:  # A page must not be able to end a build by what it does to a parser.
+        raise UnreadablePageError(f"{extractor} cannot read it: {type(error).__name__}") from error
+
+
+def safe_encoding(charset: str | None) -> str | None:
+    """Return the text encoding a server names, as the web understands the name; None for any other codec."""
+    from resiliparse.parse.encoding import map_encoding_to_html5
+
+    return map_encoding_to_html5(charset, fallback_utf8=False) if charset else None
+
+
+def nesting_depth(html: str) -> int:
+    """Return about how deep elements are nested, never less than elements that must be closed are.
+
+    Parsers take quadratic time and worse on pages that only ever open elements.
+    """
+    depth = deepest = 0
+    for closing, name, rest in _TAG.findall(html):
+        if rest.endswith("/") or name.lower() in _NEEDS_NO_END:
+            continue
+        depth = max(0, depth - 1) if closing else depth + 1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _from_markdown(text: str) -> Extracted:
+    heading = _HEADING.search(text)
+    return Extracted(heading.group(1) if heading else _first_line(text), text)
+
+
+def _from_text(text: str) -> Extracted:
+    return Extracted(_first_line(text), text)
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def _decoded(body: bytes, charset: str | None) -> str:
+    return body.decode(safe_encoding(charset) or "utf-8-sig", "replace").removeprefix("\ufeff")

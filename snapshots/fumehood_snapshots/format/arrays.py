@@ -1,0 +1,86 @@
+"""Numeric arrays on disk: ``.npy`` files, written in pieces and mapped back, never pickled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from fumehood_snapshots.errors import SnapshotDamagedError
+
+
+def map_array(path: Path, dtype: str) -> NDArray[Any]:
+    """Map a one-dimensional array into memory without reading it.
+
+    Args:
+        path: an ``.npy`` file.
+        dtype: what it must hold, such as ``"<i4"``.
+
+    Raises:
+        SnapshotDamagedError: it is not such an array. Arrays of Python objects, which would have to be
+            unpickled, are among the refused.
+    """
+    try:
+        mapped = npy.open_memmap(path, mode="r")
+    except (ValueError, OSError, EOFError, SyntaxError) as error:
+        raise SnapshotDamagedError(
+            f"{path.name} is not a plain numeric array: {first_line(error)}"
+        ) from error
+    if mapped.ndim != 1 or mapped.dtype != np.dtype(dtype):
+        raise SnapshotDamagedError(
+            f"{path.name} holds {mapped.dtype.str} in {mapped.ndim} dimensions; one of {dtype} is needed"
+        )
+    # A plain view: slicing the memmap subclass costs several microseconds each time.
+    return np.asarray(mapped)
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says, cut to one line."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+class ArrayWriter:
+    """Writes a one-dimensional array whose length is known before its values are."""
+
+    def __init__(self, path: Path, dtype: str, length: int) -> None:
+        """Create the file and write its header.
+
+        Args:
+            path: where.
+            dtype: such as ``"<f4"``; the byte order is part of the format.
+            length: how many values :meth:`append` will be given in all.
+        """
+        self._dtype = np.dtype(dtype)
+        self._missing = length
+        self._stream: BinaryIO = path.open("wb")
+        header = {"descr": self._dtype.str, "fortran_order": False, "shape": (length,)}
+        npy.write_array_header_1_0(self._stream, header)
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Write the next values."""
+        self._missing -= len(values)
+        self._stream.write(np.ascontiguousarray(values, dtype=self._dtype).data)
+
+    def __enter__(self) -> ArrayWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stream.close()
+        if kind is None and self._missing:
+            raise ValueError(f"{self._missing} values of the announced length were not written")
+
+
+def save_array(path: Path, values: NDArray[Any], dtype: str) -> None:
+    """Write a whole array at once."""
+    with ArrayWriter(path, dtype, len(values)) as writer:
+        writer.append(values)

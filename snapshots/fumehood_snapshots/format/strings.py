@@ -1,0 +1,106 @@
+"""A sorted table of strings that is mapped, not loaded: terms, document ids, URLs, field values.
+
+Two files: ``NAME.utf8`` holds the strings one after another, ``NAME.npy`` holds where each begins and, last,
+where all end. They are sorted by their UTF-8 bytes, which is the order of their code points, so a string is
+found by bisection and opening costs nothing however long the table is.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from fumehood_snapshots.errors import SnapshotDamagedError
+from fumehood_snapshots.format.arrays import map_array, save_array
+
+OFFSETS_TYPE = "<i8"
+
+
+def table_files(stem: str) -> tuple[str, str]:
+    """Return the two relative file names of the table called ``stem``."""
+    return f"{stem}.utf8", f"{stem}.npy"
+
+
+def write_strings(root: Path, stem: str, strings: Iterable[str]) -> int:
+    """Write a table.
+
+    Args:
+        root: the snapshot's folder.
+        stem: relative path without a suffix.
+        strings: sorted by code point, each once.
+
+    Returns:
+        How many there are.
+    """
+    blob, offsets = (root / name for name in table_files(stem))
+    blob.parent.mkdir(parents=True, exist_ok=True)
+    encoded = [string.encode("utf-8") for string in strings]
+    blob.write_bytes(b"".join(encoded))
+    ends = np.zeros(len(encoded) + 1, dtype=OFFSETS_TYPE)
+    np.cumsum(np.fromiter(map(len, encoded), dtype=OFFSETS_TYPE, count=len(encoded)), out=ends[1:])
+    save_array(offsets, ends, OFFSETS_TYPE)
+    return len(encoded)
+
+
+def map_file(path: Path) -> bytes | mmap.mmap:
+    """Map a file for reading; an empty one, which cannot be mapped, becomes empty bytes."""
+    with path.open("rb") as stream:
+        if path.stat().st_size == 0:
+            return b""
+        return mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+class StringTable:
+    """A mapped table; equal to the sorted sequence it was written from."""
+
+    def __init__(self, blob: Path, offsets: Path) -> None:
+        """Map both files.
+
+        Raises:
+            SnapshotDamagedError: the offsets are no such array or do not fit the strings.
+        """
+        self._blob = map_file(blob)
+        # A view that gives Python's own integers: bisection takes twenty steps for every term of a query.
+        self._offsets = map_array(offsets, OFFSETS_TYPE).data
+        if len(self._offsets) == 0 or self._offsets[-1] != len(self._blob):
+            raise SnapshotDamagedError(
+                f"{offsets.name} does not fit {blob.name}; the snapshot is damaged"
+            )
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __getitem__(self, number: int) -> str:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        return self._bytes(number).decode("utf-8")
+
+    def __iter__(self) -> Iterator[str]:
+        # All at once: a string at a time would cost a microsecond each in index arithmetic.
+        blob, ends = bytes(self._blob[:]), self._offsets.tolist()
+        if blob.isascii():
+            text = blob.decode("ascii")
+            return (text[begin:end] for begin, end in pairwise(ends))
+        return (blob[begin:end].decode("utf-8") for begin, end in pairwise(ends))
+
+    def find(self, string: str) -> int | None:
+        """Return the number of ``string``, or None if it is not in the table."""
+        try:
+            wanted = string.encode("utf-8")
+        except UnicodeEncodeError:
+            return None
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self._bytes(middle) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self) and self._bytes(low) == wanted else None
+
+    def _bytes(self, number: int) -> bytes:
+        return bytes(self._blob[self._offsets[number] : self._offsets[number + 1]])

@@ -1,0 +1,112 @@
+"""From the settings of an environment to the library that an episode gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from fumehood_snapshots.documents.urls import DEFAULT_PORTS
+from fumehood_snapshots.errors import SnapshotInputError
+from fumehood_snapshots.format import layout
+from fumehood_snapshots.library.library import Library
+from fumehood_snapshots.library.live import LiveLibrary
+from fumehood_snapshots.library.sealed import SealedLibrary
+from fumehood_snapshots.library.settings import EnvironmentConfig, SearchConfig
+from fumehood_snapshots.snapshot import open_snapshot
+from fumehood_snapshots.web.addresses import Resolver, system_resolver
+from fumehood_snapshots.web.fetcher import Fetcher, LiveFetcher
+from fumehood_snapshots.web.policy import FetchPolicy
+from fumehood_snapshots.web.providers import SearchProvider
+from fumehood_snapshots.web.recording import (
+    REQUESTS,
+    Purpose,
+    Recorder,
+    Recording,
+    RecordingFetcher,
+    ReplayingFetcher,
+)
+from fumehood_snapshots.web.searxng import SearxngProvider
+from fumehood_snapshots.web.site_index import SiteIndexProvider
+
+
+def open_library(
+    config: EnvironmentConfig,
+    session: str,
+    *,
+    recorder: Recorder | None = None,
+    resolve: Resolver = system_resolver,
+) -> Library:
+    """Return the library for one episode.
+
+    Args:
+        config: which.
+        session: the episode's name; recordings keep the requests of different ones apart.
+        recorder: of ``record``; episodes of one process share one.
+        resolve: looks names up.
+
+    Raises:
+        SnapshotError: the snapshot or the recording cannot be used.
+    """
+    if config.environment == "offline":
+        assert config.snapshot is not None
+        return SealedLibrary(open_snapshot(config.snapshot), config.snippet_chars)
+    if config.environment == "replay":
+        replaying = ReplayingFetcher(Recording(_recording_folder(config)), session)
+        return LiveLibrary(replaying, _provider(config.search, replaying), config.extractor)
+    if config.environment == "record" and recorder is None:
+        assert config.recording is not None
+        recorder = Recorder(config.recording)
+    recorder = recorder if config.environment == "record" else None
+    assert config.fetch is not None
+    pages = _fetcher(config.fetch, recorder, session, "page", resolve)
+    searches = _fetcher(_search_policy(config), recorder, session, "search", resolve)
+    return LiveLibrary(pages, _provider(config.search, searches), config.extractor)
+
+
+def _recording_folder(config: EnvironmentConfig) -> Path:
+    if config.recording is not None:
+        return config.recording
+    assert config.snapshot is not None
+    folder = config.snapshot / layout.RECORDED
+    if not (folder / REQUESTS).is_file():
+        raise SnapshotInputError(
+            f"{config.snapshot} was not built from a recording, so nothing can be replayed"
+        )
+    return folder
+
+
+def _fetcher(
+    policy: FetchPolicy,
+    recorder: Recorder | None,
+    session: str,
+    purpose: Purpose,
+    resolve: Resolver,
+) -> Fetcher:
+    if recorder is None:
+        return LiveFetcher(policy, resolve=resolve)
+    return RecordingFetcher(
+        LiveFetcher(policy, resolve=resolve, observe=recorder.keep), recorder, session, purpose
+    )
+
+
+def _search_policy(config: EnvironmentConfig) -> FetchPolicy:
+    """Return a policy under which nothing but the provider can be fetched."""
+    assert config.fetch is not None
+    if config.search is None:
+        return config.fetch
+    parts = urlsplit(config.search.url)
+    host = parts.hostname or ""
+    port = parts.port
+    name = host if port in {None, DEFAULT_PORTS.get(parts.scheme)} else f"{host}:{port}"
+    private = (host,) if config.search.private else ()
+    # An engine that one runs or rents is no site that one visits: its robots.txt speaks to others.
+    changes = {"hosts": (name,), "private_hosts": private, "obey_robots": False}
+    return config.fetch.model_copy(update=changes)
+
+
+def _provider(search: SearchConfig | None, fetcher: Fetcher) -> SearchProvider | None:
+    if search is None:
+        return None
+    if search.provider == "searxng":
+        return SearxngProvider(search.url, fetcher)
+    return SiteIndexProvider(search.url, fetcher)

@@ -1,0 +1,94 @@
+"""Recall@k, nDCG@k and reciprocal rank of a snapshot's search, computed by ``ir_measures``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from fumehood_snapshots.errors import SnapshotInputError
+from fumehood_snapshots.metrics.judgements import Judgements
+from fumehood_snapshots.snapshot import Snapshot
+
+CUTS = (5, 10, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalQuality:
+    """Measures by name, such as ``R@10``, ``nDCG@10`` and ``RR``."""
+
+    means: Mapping[str, float]
+    """Over all questions; one without a single hit counts as 0."""
+    by_question: Mapping[str, Mapping[str, float]]
+
+
+def measure_snapshot(
+    snapshot: Snapshot,
+    questions: Mapping[str, str],
+    judgements: Judgements,
+    cuts: Sequence[int] = CUTS,
+) -> RetrievalQuality:
+    """Search for every question and measure the rankings.
+
+    Raises:
+        SnapshotInputError: a question has no relevant document among the judgements.
+    """
+    deepest = max(cuts)
+    rankings = {
+        identity: [ranked.id for ranked in snapshot.rank(text, deepest)]
+        for identity, text in questions.items()
+    }
+    return measure_rankings(rankings, judgements, cuts)
+
+
+def measure_rankings(
+    rankings: Mapping[str, Sequence[str]], judgements: Judgements, cuts: Sequence[int] = CUTS
+) -> RetrievalQuality:
+    """Measure rankings against judgements.
+
+    Args:
+        rankings: question → ids of documents, best first; of any origin.
+        judgements: may judge further questions, which are left out.
+        cuts: ranks at which recall and nDCG are taken.
+
+    Raises:
+        SnapshotInputError: a question has no relevant document among the judgements.
+    """
+    import ir_measures
+
+    measures = [measure @ cut for measure in (ir_measures.R, ir_measures.nDCG) for cut in cuts]
+    measures.append(ir_measures.RR)
+    for identity in rankings:
+        if not any(relevance > 0 for relevance in judgements.get(identity, {}).values()):
+            raise SnapshotInputError(
+                f"question {identity} has no relevant document among the judgements"
+            )
+    judged = {identity: dict(judgements[identity]) for identity in rankings}
+    # The evaluator sorts by score and breaks ties its own way, so it is given the ranks themselves.
+    runs = {
+        identity: {document: float(len(ranking) - rank) for rank, document in enumerate(ranking)}
+        for identity, ranking in rankings.items()
+    }
+    by_question: dict[str, dict[str, float]] = {identity: {} for identity in rankings}
+    for metric in ir_measures.iter_calc(measures, judged, runs):
+        by_question[metric.query_id][str(metric.measure)] = metric.value
+    names = [str(measure) for measure in measures]
+    complete = {
+        identity: {name: values.get(name, 0.0) for name in names}
+        for identity, values in by_question.items()
+    }
+    count = max(1, len(complete))
+    means = {
+        name: math.fsum(values[name] for values in complete.values()) / count for name in names
+    }
+    return RetrievalQuality(means, complete)
+
+
+def evidence_recall(seen: Sequence[str], relevant: Sequence[str]) -> float | None:
+    """Return the share of the relevant documents that an agent saw; None where none are relevant."""
+    return len(set(seen) & set(relevant)) / len(set(relevant)) if relevant else None
+
+
+def citation_precision(cited: Sequence[str], relevant: Sequence[str]) -> float | None:
+    """Return the share of the cited documents that are relevant; None where nothing is cited."""
+    return len(set(cited) & set(relevant)) / len(set(cited)) if cited else None

@@ -1,0 +1,123 @@
+"""The installed documentation as a source: one document for each section of a page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from fumehood_snapshots.captures.capture import Capture
+from fumehood_snapshots.errors import SnapshotInputError
+from fumehood_snapshots.format.manifest import InputEntry
+from fumehood_snapshots.sources.folder import Folder
+from fumehood_snapshots.sources.pages import PageItem
+from fumehood_snapshots.sources.source import Item
+
+PACKAGE = "python3.11-doc"
+INSTALLED = Path("/usr/share/doc/python3.11/html")
+PUBLISHED = "https://docs.python.org/3.11/"
+LICENCE = (
+    "Python documentation, Python Software Foundation License 2.0 (examples: Zero-Clause BSD); "
+    "see /usr/share/doc/python3.11/copyright"
+)
+FOLDERS = (
+    "c-api",
+    "extending",
+    "faq",
+    "howto",
+    "library",
+    "reference",
+    "tutorial",
+    "using",
+    "whatsnew",
+)
+SECTION_CHARS_MIN = 80
+"""Headings with next to nothing below them are no documents."""
+PERMALINK_SIGN = "¶"
+
+_PERMALINK = re.compile(r'<a class="headerlink"[^>]*>[^<]*</a>')
+_TAG = re.compile(r"<[^>]*>")
+
+
+class PythonDocs:
+    """The HTML of one installation; each section of the first two levels becomes a document."""
+
+    def __init__(self, root: Path = INSTALLED) -> None:
+        """Take note of the folder.
+
+        Raises:
+            SnapshotInputError: the package is not installed.
+        """
+        if not (root / "library" / "json.html").is_file():
+            raise SnapshotInputError(
+                f"{root} holds no Python documentation: apt-get install {PACKAGE}"
+            )
+        self._root = root
+
+    def entry(self) -> InputEntry:
+        """Describe the folder by the hashes of its pages."""
+        return Folder(self._root).entry().model_copy(update={"kind": "python-doc", "name": PACKAGE})
+
+    def items(self) -> Iterator[Item]:
+        """Yield the sections page by page."""
+        for folder in FOLDERS:
+            for path in sorted((self._root / folder).rglob("*.html")):
+                yield from page_sections(path.read_bytes(), path.relative_to(self._root).as_posix())
+
+
+def page_sections(body: bytes, relative: str) -> Iterator[PageItem]:
+    """Yield the sections of one page: those of the second level, then what is left of the first.
+
+    Args:
+        body: HTML as Sphinx writes it.
+        relative: path of the page below the root.
+    """
+    from resiliparse.parse.html import HTMLTree
+
+    tree = HTMLTree.parse_from_bytes(body)
+    whole = tree.body.query_selector(".body section[id]") if tree.body is not None else None
+    if whole is None:
+        return
+    page = relative.removesuffix(".html")
+    page_title = _heading(whole)
+    # Cut out of the text rather than out of the tree: a library's tree takes ten times as long to change.
+    left = _without_permalinks(whole.html)
+    for section in whole.query_selector_all("section[id]"):
+        if section.parent != whole:
+            continue
+        html = _without_permalinks(section.html)
+        left = left.replace(html, "", 1)
+        title = f"{page_title}: {_heading(section)}"
+        yield from _section(html, f"{page}#{section.id}", f"{relative}#{section.id}", title)
+    yield from _section(left, page, relative, page_title)
+
+
+def _section(html: str, identity: str, relative: str, title: str) -> Iterator[PageItem]:
+    if len(_TAG.sub("", html).strip()) < SECTION_CHARS_MIN:
+        return
+    url = PUBLISHED + relative
+    yield PageItem(
+        where=relative,
+        id=identity,
+        url=url,
+        title=title,
+        capture=Capture(
+            uri=url,
+            fetched_at="",
+            body=f"<html><body><main>{html}</main></body></html>".encode(),
+            content_type="text/html; charset=utf-8",
+        ),
+        fields={"part": identity.partition("/")[0]},
+    )
+
+
+def _without_permalinks(html: str) -> str:
+    return _PERMALINK.sub("", html)
+
+
+def _heading(section: Any) -> str:
+    heading = section.query_selector("h1, h2, h3")
+    return (
+        " ".join(heading.text.removesuffix(PERMALINK_SIGN).split()) if heading is not None else ""
+    )
