@@ -7,36 +7,36 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.benchmarks.benchmark import Benchmark
 from fumehood.benchmarks.table import BENCHMARKS
 from fumehood.core.clock import StoppedClock
-from fumehood.core.conversation import Moderator
-from fumehood.core.dice import NamedDice
+from fumehood.core.conversation import TurnPolicy
 from fumehood.core.episode import Episode
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
 from fumehood.core.outcome import Finished
+from fumehood.core.random_source import KeyedRandom
 from fumehood.core.registry import Registry
 from fumehood.core.score import UNGRADED
 from fumehood.core.task import Case
 from fumehood.core.tools import Failure, Layer, ToolCall, Toolset, Value
 from fumehood.engines.engine import Engine, Isolation
 from fumehood.engines.table import ENGINES
-from fumehood.harness_modes.profile import Profile
+from fumehood.harness_modes.harness_mode import Profile
 from fumehood.harness_modes.table import PROFILES
 from fumehood.layers.faults.table import FAMILIES
-from fumehood.layers.faults.trigger import Armed, Trigger
+from fumehood.layers.faults.trigger import BoundFault, Trigger
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.scorers.scorer import Scorer
 from fumehood.scorers.table import SCORERS
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
-from fumehood.turn_policies.table import MODERATORS
+from fumehood.turn_policies.table import TURN_POLICIES
 from fumehood.worlds.table import WORLDS
 from fumehood_agent.adapter import Agent, Ending, GiveUp, work
-
 from tests.architecture.project import ROOT
 
 ADDING = ROOT / "docs" / "adding"
@@ -45,7 +45,7 @@ POINTS: dict[str, tuple[type, str]] = {
     "benchmark": (Benchmark, "runner/fumehood/benchmarks/table.py"),
     "engine": (Engine, "runner/fumehood/engines/table.py"),
     "fault_family": (Layer, "runner/fumehood/layers/faults/table.py"),
-    "moderator": (Moderator, "runner/fumehood/turn_policies/table.py"),
+    "turn_policy": (TurnPolicy, "runner/fumehood/turn_policies/table.py"),
     "profile": (Profile, "runner/fumehood/harness_modes/table.py"),
     "scorer": (Scorer, "runner/fumehood/scorers/table.py"),
     "world": (Toolset, "runner/fumehood/worlds/table.py"),
@@ -55,7 +55,7 @@ REGISTRIES: list[Registry[Any]] = [
     BENCHMARKS,
     ENGINES,
     FAMILIES,
-    MODERATORS,
+    TURN_POLICIES,
     PROFILES,
     SCORERS,
     WORLDS,
@@ -118,8 +118,8 @@ def test_an_example_keeps_its_protocol(point: str) -> None:
 
 def test_the_entry_point_groups_are_those_of_the_registries() -> None:
     text = (ADDING / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"`fumehood\.(\w+)`", text)) == {
-        f"{registry.kind}s" for registry in REGISTRIES
+    assert set(re.findall(r"`(fumehood\.\w+)`", text)) == {
+        registry.group for registry in REGISTRIES
     }
 
 
@@ -149,7 +149,7 @@ def test_the_world_counts() -> None:
 
 def test_the_fault_adds_a_field_to_whatever_is_answered() -> None:
     rule = FaultRule(0, "extra_field", {"on_nth_call": 2}, "soft", {"field": "extra"})
-    fault = _example("fault_family")(Armed(rule, Trigger.of(rule), NamedDice(1)))
+    fault = _example("fault_family")(BoundFault(rule, Trigger.of(rule), KeyedRandom(1)))
     shown = [
         fault.around(ToolCall("get", {"id": "a"}, number), lambda _: Value({"now": "true"}))
         for number in (1, 2, 3)
@@ -162,7 +162,7 @@ def test_the_fault_adds_a_field_to_whatever_is_answered() -> None:
     assert [len(result.story) for result in shown] == [0, 1, 0]
     wrong = FaultRule(0, "extra_field", {}, "soft", {"field": 1})
     with pytest.raises(SpecError, match="must be a text"):
-        _example("fault_family")(Armed(wrong, Trigger.of(wrong), NamedDice(1)))
+        _example("fault_family")(BoundFault(wrong, Trigger.of(wrong), KeyedRandom(1)))
 
 
 def test_the_profile_and_the_scorer_and_the_benchmark_make_an_episode(tmp_path: Path) -> None:

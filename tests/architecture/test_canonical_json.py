@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from fumehood.core.json_values import canonical_json, digest_json
 
+from fumehood.core.json_values import canonical_json, digest_json
 from tests.architecture.project import ROOT
 
 PAGE = (ROOT / "docs" / "canonical_json.md").read_text(encoding="utf-8")

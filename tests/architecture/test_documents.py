@@ -12,14 +12,14 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from pydantic_core import PydanticUndefined
+
 from fumehood.cli.main import COMMANDS
 from fumehood.cli.schema import schema
 from fumehood.orchestrator.config import BoxLimits, RunConfig
 from fumehood.service.arguments import SeatLimits
 from fumehood.wire.http.listener import HttpLimits
 from fumehood.wire.tool_server import ToolServerLimits
-from pydantic_core import PydanticUndefined
-
 from tests.architecture.project import ROOT, committed_files
 
 PAGES = [path for path in committed_files() if path.suffix == ".md"]

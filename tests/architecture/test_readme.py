@@ -13,7 +13,6 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood_agent.adapter import Ending, work
-
 from tests.architecture.project import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.core.outcome import InfraKind
 from fumehood.core.refusal import RefusalKind
-
 from tests.architecture.project import ROOT
 
 PAGE = (ROOT / "docs" / "run_folder.md").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ from importlib import import_module
 
 import click
 import pytest
+
 from fumehood.benchmarks.benchmark import Benchmark
 from fumehood.benchmarks.table import BENCHMARKS
 from fumehood.cli.main import COMMANDS
@@ -15,7 +16,7 @@ from fumehood.core.registry import Registry
 from fumehood.core.tools import Layer, Toolset
 from fumehood.engines.engine import Engine
 from fumehood.engines.table import ENGINES
-from fumehood.harness_modes.profile import Profile
+from fumehood.harness_modes.harness_mode import Profile
 from fumehood.harness_modes.table import PROFILES
 from fumehood.layers.faults.table import FAMILIES
 from fumehood.scorers.scorer import Scorer
@@ -23,7 +24,6 @@ from fumehood.scorers.table import SCORERS
 from fumehood.worlds.table import WORLDS
 from fumehood_agent.adapter import Agent
 from fumehood_agent.builtin import BUILTIN
-
 from tests.architecture.project import modules
 
 TABLES = [

@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import pytest
+
 from fumehood.core.tools import ToolSpec
 from fumehood.worlds.table import WORLDS
-
 from tests.architecture.project import ROOT
 
 PAGE = (ROOT / "docs" / "worlds.md").read_text(encoding="utf-8")

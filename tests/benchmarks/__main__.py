@@ -19,7 +19,6 @@ from fumehood.core.task import Suite
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import Progress, resume_run
 from fumehood.records.run_folder import RunFolder
-
 from tests.parts.benchmark_data import data_folder
 from tests.parts.bfcl_gold import written_out
 from tests.parts.commands import fumehood_json

@@ -14,14 +14,13 @@ from pathlib import Path
 from fumehood.benchmarks.dbbench.record import MODIFYING
 from fumehood.benchmarks.dbbench.world import Sql
 from fumehood.benchmarks.dbbench.world_mariadb import MariaDbSql
-from fumehood.benchmarks.rehearsal import rehearse
+from fumehood.benchmarks.in_memory import play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, copy_object
 from fumehood.core.task import Case
 from fumehood.core.tools import ToolCall, Value
 from fumehood.scorers.table import score_evidence
-
 from tests.parts.benchmark_data import data_folder
 
 WORDS: JsonObject = {
@@ -113,7 +112,9 @@ def _changes(case: Case) -> bool:
 
 
 def _verdict(case: Case) -> bool | None:
-    return score_evidence(case.task, case.gold, rehearse(case.task, case.gold.oracle or ())).success
+    return score_evidence(
+        case.task, case.gold, play_in_memory(case.task, case.gold.oracle or ())
+    ).success
 
 
 def _said(world: Sql, query: str) -> str:

@@ -7,14 +7,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from playwright.sync_api import expect
+
 from fumehood.bench.played_run import play_run
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.gold import Gold
 from fumehood.core.ledger import Budget
 from fumehood.core.task import Case, Suite, Task
 from fumehood.testing.memory_seat import MemorySeat
-from playwright.sync_api import expect
-
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
 

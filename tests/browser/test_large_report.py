@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
+
 from fumehood.bench.played_run import builtin, play_run
 from fumehood.benchmarks.table import load_suite
 from fumehood.records.run_folder import RunFolder
-from playwright.sync_api import expect
-
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
 

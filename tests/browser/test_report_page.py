@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from fumehood.bench.played_run import builtin, play_run
-from fumehood.benchmarks.table import load_suite
 from playwright.sync_api import Browser, expect
 
+from fumehood.bench.played_run import builtin, play_run
+from fumehood.benchmarks.table import load_suite
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from fumehood.engines.docker import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource
-from fumehood.engines.leftovers import Leftover, LeftoverKind, Machine
+from fumehood.engines.orphans import Leftover, LeftoverKind, Machine
 from fumehood.engines.ownership import OWNER_START, owner_is_alive, owner_labels
-
 from tests.chaos.victims import Victim, services_of
 from tests.parts.listening import wait_until
 

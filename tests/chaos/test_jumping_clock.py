@@ -6,18 +6,18 @@ import json
 from collections.abc import Iterable, Iterator
 from threading import Lock
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fumehood.core.clock import Clock, StoppedClock
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import Finished
 from fumehood.core.refusal import Refusal, RefusalKind
 from fumehood.harness_modes.table import PROFILES
 from fumehood.service.arguments import SeatLimits
-from fumehood.service.seat_desk import SeatDesk
+from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.ports import Answered
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.parts.specs import episode_spec
 from tests.property.rooms.values import bounded
 
@@ -43,7 +43,7 @@ def _played(clock: Clock) -> tuple[list[object], list[object]]:
     spec = episode_spec(wall_ms=WALL_MS, calls=20)
     recorder, profile = MemoryRecorder(), PROFILES.load("native")()
     episode = profile.open_episode(spec, recorder, clock)
-    desk = SeatDesk(
+    desk = SeatEndpoint(
         episode.seats[0],
         profile=profile,
         recorder=recorder,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fumehood.records.only_one import only_one
 
+from fumehood.records.only_one import only_one
 from tests.chaos.arena import arena
 from tests.chaos.kills import survive_kills
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from fumehood.engines.engine import AgentKind, AgentSource, EngineOptions
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.table import ENGINES
-
 from tests.conformance.boxes import SOCKET, Boxes
 
 STUBBORN = (
@@ -20,10 +19,10 @@ STUBBORN = (
 )
 
 
-def main(engine_name: str, runtime: str, gloves: str) -> None:
+def main(engine_name: str, runtime: str, socket_dir: str) -> None:
     engine = ENGINES.load(engine_name)(EngineOptions(runtime=runtime or None))
     image = engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
-    boxes = Boxes(engine, image, Path(gloves), owner_labels(secrets.token_hex(4)), ExitStack())
+    boxes = Boxes(engine, image, Path(socket_dir), owner_labels(secrets.token_hex(4)), ExitStack())
     boxes.start(STUBBORN, SOCKET)
     time.sleep(600)
 

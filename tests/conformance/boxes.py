@@ -32,7 +32,7 @@ class Boxes:
 
     engine: Engine
     image: Image
-    gloves: Path
+    socket_dir: Path
     labels: dict[str, str]
     cleaning: ExitStack
 
@@ -58,7 +58,7 @@ class Boxes:
         image = replace(self.image, command=(self.image.command[0], "-c", code))
         return BoxSpec(
             image=image,
-            gloves=self.gloves,
+            socket_dir=self.socket_dir,
             arguments=arguments,
             mounts=mounts,
             limits=limits or Limits(),
@@ -86,12 +86,12 @@ class Boxes:
 
 
 class Listener:
-    """A real server on the socket that boxes find in their gloves."""
+    """A real server on the socket that boxes find in their socket_dir."""
 
-    def __init__(self, gloves: Path) -> None:
+    def __init__(self, socket_dir: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.bind(str(gloves / "grpc.sock"))
-        (gloves / "grpc.sock").chmod(0o666)
+        self._socket.bind(str(socket_dir / "grpc.sock"))
+        (socket_dir / "grpc.sock").chmod(0o666)
         self._socket.listen()
         self._socket.settimeout(PATIENCE_MS / 1000)
 
@@ -119,4 +119,4 @@ def hangs_up(connection: socket.socket) -> bool:
     return True
 
 
-Starter = Callable[[], Boxes]
+ProcessLauncher = Callable[[], Boxes]

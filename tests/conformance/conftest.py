@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+
 from fumehood.engines.engine import AgentKind, AgentSource, Engine, EngineOptions
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.table import choose_engine
-
 from tests.conformance.boxes import Boxes, Listener
 
 CONTAINERS = [
@@ -49,7 +49,7 @@ def container_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def gloves() -> Iterator[Path]:
+def socket_dir() -> Iterator[Path]:
     # pytest's own folders have names too long for the address of a socket.
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -57,29 +57,29 @@ def gloves() -> Iterator[Path]:
 
 
 @pytest.fixture
-def listener(gloves: Path) -> Iterator[Listener]:
-    with Listener(gloves) as listening:
+def listener(socket_dir: Path) -> Iterator[Listener]:
+    with Listener(socket_dir) as listening:
         yield listening
 
 
-def _boxes(engine: Engine, gloves: Path) -> Iterator[Boxes]:
+def _boxes(engine: Engine, socket_dir: Path) -> Iterator[Boxes]:
     image = engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
     with ExitStack() as cleaning:
-        yield Boxes(engine, image, gloves, owner_labels(secrets.token_hex(4)), cleaning)
+        yield Boxes(engine, image, socket_dir, owner_labels(secrets.token_hex(4)), cleaning)
 
 
 @pytest.fixture
-def boxes(engine: Engine, gloves: Path) -> Iterator[Boxes]:
-    yield from _boxes(engine, gloves)
+def boxes(engine: Engine, socket_dir: Path) -> Iterator[Boxes]:
+    yield from _boxes(engine, socket_dir)
 
 
 @pytest.fixture
-def sealed(containing_engine: Engine, gloves: Path) -> Iterator[Boxes]:
+def sealed(containing_engine: Engine, socket_dir: Path) -> Iterator[Boxes]:
     """Boxes of the engines that keep something out or in."""
-    yield from _boxes(containing_engine, gloves)
+    yield from _boxes(containing_engine, socket_dir)
 
 
 @pytest.fixture
-def containers(container_engine: Engine, gloves: Path) -> Iterator[Boxes]:
+def containers(container_engine: Engine, socket_dir: Path) -> Iterator[Boxes]:
     """Boxes of the engines with resource control."""
-    yield from _boxes(container_engine, gloves)
+    yield from _boxes(container_engine, socket_dir)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.engine import (
     AgentKind,
@@ -24,7 +25,6 @@ from fumehood.engines.engine import (
     Mount,
 )
 from fumehood.engines.ownership import owner_is_alive
-
 from tests.conformance.boxes import PATIENCE_MS, SOCKET, Boxes, Listener, hangs_up
 
 SLEEP = "import time; time.sleep(600)"
@@ -206,7 +206,7 @@ def test_what_lost_its_owner_is_reaped_and_nothing_else(boxes: Boxes, listener: 
 
 def _start_owner(boxes: Boxes) -> subprocess.Popen[bytes]:
     runtime = "runsc" if boxes.engine.isolation.value == "sandboxed_kernel" else ""
-    command = [sys.executable, str(OWNER), boxes.engine.name, runtime, str(boxes.gloves)]
+    command = [sys.executable, str(OWNER), boxes.engine.name, runtime, str(boxes.socket_dir)]
     return subprocess.Popen(command, env={"PYTHONPATH": ":".join(sys.path)})
 
 
@@ -223,7 +223,9 @@ def test_a_module_of_the_user_is_found_in_the_folder_where_the_command_runs(
     image = boxes.engine.prepare(AgentSource(AgentKind.MODULE, "mine:Agent"))
     assert image.command[1:] == ("-m", "fumehood_agent", "run", "mine:Agent")
     looking = (image.command[0], "-c", "import mine; print(mine.__file__)")
-    box = boxes.engine.start(BoxSpec(image=replace(image, command=looking), gloves=boxes.gloves))
+    box = boxes.engine.start(
+        BoxSpec(image=replace(image, command=looking), socket_dir=boxes.socket_dir)
+    )
     assert box.wait(PATIENCE_MS) is not None
     assert box.close().stdout == b"/agent/mine.py\n"
 

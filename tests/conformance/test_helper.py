@@ -11,13 +11,13 @@ from pathlib import Path
 from tarfile import TarFile
 
 import pytest
+
 from fumehood.engines.docker_daemon import Daemon
 from fumehood.engines.engine import AgentKind, AgentSource, BoxOutput, BoxSpec, Engine, Image
 from fumehood.engines.images.build import import_image
 from fumehood.engines.images.helper import build_helper
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.wire.control_client import ControlClient
-
 from tests.conformance.boxes import PATIENCE_MS
 from tests.parts.listening import Listened, listening
 from tests.parts.specs import episode_spec
@@ -87,7 +87,7 @@ class Seat:
     def run_whole(self, *command: str) -> tuple[int, BoxOutput]:
         image = replace(self._image, command=command)
         with ExitStack() as stack:
-            box = self._engine.start(BoxSpec(image=image, gloves=self._gloves))
+            box = self._engine.start(BoxSpec(image=image, socket_dir=self._gloves))
             stack.callback(box.close)
             ended = box.wait(PATIENCE_MS)
             assert ended is not None

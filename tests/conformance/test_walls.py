@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from fumehood.engines.engine import BOX_UID, ENVIRONMENT_NAMES, ExitReason, Isolation, Limits
-
 from tests.conformance.boxes import Boxes
 
 MIB = 1024 * 1024
@@ -86,9 +85,9 @@ except PermissionError: print('refused')
 
 
 def test_the_gloves_cannot_be_changed(sealed: Boxes) -> None:
-    (sealed.gloves / "there").write_text("before")
-    (sealed.gloves / "there").chmod(0o666)
-    sealed.gloves.chmod(0o777)
+    (sealed.socket_dir / "there").write_text("before")
+    (sealed.socket_dir / "there").chmod(0o666)
+    sealed.socket_dir.chmod(0o777)
     code = """
 import os
 there = '/fumehood/there'
@@ -97,7 +96,7 @@ for change in (lambda: open(there, 'w'), lambda: os.remove(there), lambda: os.mk
     except OSError as error: print(error.strerror)
 """
     assert set(sealed.says(code).splitlines()) == {"Read-only file system"}
-    assert (sealed.gloves / "there").read_text() == "before"
+    assert (sealed.socket_dir / "there").read_text() == "before"
 
 
 def test_there_is_no_network(sealed: Boxes) -> None:

@@ -1,4 +1,4 @@
-"""A Docker engine, and a folder for gloves."""
+"""A Docker engine, and a folder for socket_dir."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from docker import APIClient
+
 from fumehood.engines.docker import DockerEngine
 from fumehood.engines.engine import EngineOptions
 from fumehood.engines.ownership import owner_labels
@@ -29,7 +30,7 @@ def daemon() -> Iterator[APIClient]:
 
 
 @pytest.fixture
-def gloves() -> Iterator[Path]:
+def socket_dir() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)

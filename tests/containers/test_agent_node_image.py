@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from docker import APIClient
+
 from fumehood.core.errors import InputError
 from fumehood.engines.docker import DockerEngine
 from fumehood.engines.docker_daemon import Daemon
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec
 from fumehood.engines.images.agent_node import NAME, build_agent_node
-
 from tests.parts.folder_images import remove_images_from
 from tests.parts.npm import require_npm
 
@@ -68,10 +68,10 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_folder_compiles_and_runs_without_a_network(
-    reference: str, docker_engine: DockerEngine, folder: Path, gloves: Path
+    reference: str, docker_engine: DockerEngine, folder: Path, socket_dir: Path
 ) -> None:
     image = docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(folder)))
-    box = docker_engine.start(BoxSpec(image=image, gloves=gloves))
+    box = docker_engine.start(BoxSpec(image=image, socket_dir=socket_dir))
     try:
         ended = box.wait(20_000)
         assert ended is not None

@@ -11,6 +11,7 @@ from tempfile import TemporaryFile
 
 import pytest
 from docker import APIClient
+
 from fumehood.engines.docker import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Image
 from fumehood.engines.images.agent_python import NAME, build_agent_python
@@ -87,11 +88,11 @@ def test_everything_python_imports_is_compiled(names: list[str]) -> None:
 
 
 def test_importing_compiles_nothing(
-    docker_engine: DockerEngine, image: Image, gloves: Path
+    docker_engine: DockerEngine, image: Image, socket_dir: Path
 ) -> None:
     code = "import sys; import fumehood_agent; print(sys.version_info[:2], flush=True)"
     command = ("python3", "-v", "-c", code)
-    box = docker_engine.start(BoxSpec(image=replace(image, command=command), gloves=gloves))
+    box = docker_engine.start(BoxSpec(image=replace(image, command=command), socket_dir=socket_dir))
     assert box.wait(60_000) is not None
     output = box.close()
     assert output.stdout == b"(3, 11)\n"

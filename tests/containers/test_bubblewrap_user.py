@@ -15,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.errors import InfraError
 from fumehood.engines.bubblewrap import BubblewrapEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Image
-
 from tests.conformance.boxes import Listener
 
 pytestmark = pytest.mark.bubblewrap
@@ -36,7 +36,7 @@ from fumehood.engines.engine import BoxSpec, Image
 engine = BubblewrapEngine()
 readiness = engine.check()
 assert readiness.ready, readiness.detail
-box = engine.start(BoxSpec(image=Image("", "", ("python3", "-c", sys.argv[2])), gloves=Path(sys.argv[1])))
+box = engine.start(BoxSpec(image=Image("", "", ("python3", "-c", sys.argv[2])), socket_dir=Path(sys.argv[1])))
 ended = box.wait(60000)
 output = box.close()
 engine.close()
@@ -55,7 +55,7 @@ try:
 except OSError: pass
 writable = [place for place in ('/', '/dev', '/usr', '/fumehood', '/tmp') if os.access(place, os.W_OK)]
 print(json.dumps({'uid': os.getuid(), 'caps': status.split('CapEff:')[1].split()[0], 'forks': forks,
-                  'gloves': os.listdir('/fumehood'), 'writable': writable}))
+                  'socket_dir': os.listdir('/fumehood'), 'writable': writable}))
 """
 
 
@@ -71,9 +71,9 @@ def python(engine: BubblewrapEngine) -> Image:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_an_ordinary_user_gets_the_same_box(gloves: Path) -> None:
-    (gloves / "there").write_text("")
-    os.chown(gloves, ORDINARY_UID, ORDINARY_UID)
+def test_an_ordinary_user_gets_the_same_box(socket_dir: Path) -> None:
+    (socket_dir / "there").write_text("")
+    os.chown(socket_dir, ORDINARY_UID, ORDINARY_UID)
     become = [
         "setpriv",
         "--reuid",
@@ -86,7 +86,7 @@ def test_an_ordinary_user_gets_the_same_box(gloves: Path) -> None:
         Path(copy).chmod(0o755)
         shutil.copytree(ROOT / "runner" / "fumehood", Path(copy, "fumehood"))
         done = subprocess.run(
-            [*become, SYSTEM_PYTHON, "-B", "-c", AS_ORDINARY_USER, str(gloves), LOOK],
+            [*become, SYSTEM_PYTHON, "-B", "-c", AS_ORDINARY_USER, str(socket_dir), LOOK],
             check=False,
             capture_output=True,
             text=True,
@@ -100,17 +100,17 @@ def test_an_ordinary_user_gets_the_same_box(gloves: Path) -> None:
     assert seen["uid"] == 65534
     assert int(seen["caps"], 16) == 0
     assert seen["forks"] < 128
-    assert (seen["gloves"], seen["writable"]) == (["there"], ["/tmp"])
+    assert (seen["socket_dir"], seen["writable"]) == (["there"], ["/tmp"])
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="about root")
 def test_a_box_started_by_root_is_nobody_to_the_host_too(
-    engine: BubblewrapEngine, python: Image, gloves: Path
+    engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
     connect = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/fumehood/grpc.sock'); s.recv(1)"
-    with Listener(gloves) as listener:
+    with Listener(socket_dir) as listener:
         image = replace(python, command=("python3", "-c", connect))
-        box = engine.start(BoxSpec(image=image, gloves=gloves))
+        box = engine.start(BoxSpec(image=image, socket_dir=socket_dir))
         with listener.accept() as connection:
             peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
             connection.sendall(b"x")
@@ -120,39 +120,39 @@ def test_a_box_started_by_root_is_nobody_to_the_host_too(
 
 
 def test_no_user_namespace_can_be_made_inside(
-    engine: BubblewrapEngine, python: Image, gloves: Path
+    engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
     code = "import ctypes; print(ctypes.CDLL(None).unshare(0x10000000))"
     box = engine.start(
-        BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves)
+        BoxSpec(image=replace(python, command=("python3", "-c", code)), socket_dir=socket_dir)
     )
     assert box.wait(PATIENCE_MS) is not None
     assert box.close().stdout == b"-1\n"
 
 
 def test_other_packages_of_this_host_are_not_there(
-    engine: BubblewrapEngine, python: Image, gloves: Path
+    engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
     names = ("fumehood", "pytest", "docker", "pip", "fumehood_snapshots", "fumehood_agent")
     code = f"import importlib.util as u; print([name for name in {names} if u.find_spec(name)])"
     box = engine.start(
-        BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves)
+        BoxSpec(image=replace(python, command=("python3", "-c", code)), socket_dir=socket_dir)
     )
     assert box.wait(PATIENCE_MS) is not None
     assert box.close().stdout == b"['fumehood_agent']\n"
 
 
 def test_no_folder_of_the_host_is_named_in_a_command_line(
-    engine: BubblewrapEngine, python: Image, gloves: Path
+    engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
     code = "import glob; print([open(p).read() for p in glob.glob('/proc/[0-9]*/cmdline')])"
     box = engine.start(
-        BoxSpec(image=replace(python, command=("python3", "-c", code)), gloves=gloves)
+        BoxSpec(image=replace(python, command=("python3", "-c", code)), socket_dir=socket_dir)
     )
     assert box.wait(PATIENCE_MS) is not None
     said = box.close().stdout.decode()
     assert "bwrap" in said
-    for host in (str(gloves), str(ROOT), sys.base_prefix):
+    for host in (str(socket_dir), str(ROOT), sys.base_prefix):
         assert host == "/usr" or host not in said
 
 
@@ -160,7 +160,7 @@ def test_a_view_that_cannot_be_built_is_our_failure_and_not_the_agents(
     engine: BubblewrapEngine, python: Image, tmp_path: Path
 ) -> None:
     box = engine.start(
-        BoxSpec(image=replace(python, command=("true",)), gloves=tmp_path / "not-there")
+        BoxSpec(image=replace(python, command=("true",)), socket_dir=tmp_path / "not-there")
     )
     with pytest.raises(InfraError, match="could not make the box"):
         box.wait(PATIENCE_MS)

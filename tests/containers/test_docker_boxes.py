@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from docker import APIClient
+
 from fumehood.core.errors import InputError
 from fumehood.engines.docker import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, Box, BoxSpec, Image, Limits
@@ -43,9 +44,9 @@ def containers_of(daemon: APIClient, labels: dict[str, str]) -> list[dict[str, A
     return found
 
 
-def run(engine: DockerEngine, image: Image, gloves: Path, *command: str) -> tuple[int, bytes]:
+def run(engine: DockerEngine, image: Image, socket_dir: Path, *command: str) -> tuple[int, bytes]:
     box = engine.start(
-        BoxSpec(image=replace(image, command=command or image.command), gloves=gloves)
+        BoxSpec(image=replace(image, command=command or image.command), socket_dir=socket_dir)
     )
     ended = box.wait(PATIENCE_MS)
     output = box.close()
@@ -63,14 +64,16 @@ def test_a_box_is_hardened_in_every_setting(
     docker_engine: DockerEngine,
     daemon: APIClient,
     python: Image,
-    gloves: Path,
+    socket_dir: Path,
     labels: dict[str, str],
 ) -> None:
     image = replace(python, command=("python3", "-c", SLEEP))
     limits = Limits(
         memory_bytes=64 << 20, cpus=0.5, processes=20, file_bytes=1 << 20, open_files=50
     )
-    box = docker_engine.start(BoxSpec(image=image, gloves=gloves, limits=limits, labels=labels))
+    box = docker_engine.start(
+        BoxSpec(image=image, socket_dir=socket_dir, limits=limits, labels=labels)
+    )
     try:
         [container] = containers_of(daemon, labels)
         seen = daemon.inspect_container(container["Id"])
@@ -113,12 +116,12 @@ def test_closing_leaves_no_container(
     docker_engine: DockerEngine,
     daemon: APIClient,
     python: Image,
-    gloves: Path,
+    socket_dir: Path,
     labels: dict[str, str],
 ) -> None:
     def start() -> Box:
         image = replace(python, command=("python3", "-c", SLEEP))
-        return docker_engine.start(BoxSpec(image=image, gloves=gloves, labels=labels))
+        return docker_engine.start(BoxSpec(image=image, socket_dir=socket_dir, labels=labels))
 
     boxes = [start(), start()]
     assert len(containers_of(daemon, labels)) == 2
@@ -131,12 +134,14 @@ def test_a_box_that_cannot_start_leaves_no_container(
     docker_engine: DockerEngine,
     daemon: APIClient,
     python: Image,
-    gloves: Path,
+    socket_dir: Path,
     labels: dict[str, str],
 ) -> None:
     with pytest.raises(InputError, match="nowhere"):
         docker_engine.start(
-            BoxSpec(image=replace(python, command=("nowhere",)), gloves=gloves, labels=labels)
+            BoxSpec(
+                image=replace(python, command=("nowhere",)), socket_dir=socket_dir, labels=labels
+            )
         )
     assert containers_of(daemon, labels) == []
 
@@ -147,12 +152,12 @@ def test_a_missing_image_is_the_users_to_mend(docker_engine: DockerEngine) -> No
 
 
 def test_a_folder_becomes_an_image_that_runs_its_own_command(
-    docker_engine: DockerEngine, gloves: Path, tmp_path: Path, remove_images: list[str]
+    docker_engine: DockerEngine, socket_dir: Path, tmp_path: Path, remove_images: list[str]
 ) -> None:
     source = write_agent(tmp_path, 'ENTRYPOINT ["python3", "-c"]', "CMD [\"print('its own')\"]")
     image = docker_engine.prepare(source)
     remove_images.append(image.reference)
-    assert run(docker_engine, image, gloves) == (0, b"its own\n")
+    assert run(docker_engine, image, socket_dir) == (0, b"its own\n")
 
 
 def test_a_folder_is_built_again_only_when_it_changed(
@@ -209,7 +214,7 @@ def test_an_image_without_a_command_is_the_users_to_mend(
 def test_what_an_image_asks_for_is_not_given(
     docker_engine: DockerEngine,
     daemon: APIClient,
-    gloves: Path,
+    socket_dir: Path,
     tmp_path: Path,
     remove_images: list[str],
 ) -> None:
@@ -229,7 +234,9 @@ def test_what_an_image_asks_for_is_not_given(
     )
     remove_images.append(image.reference)
     before = {one["Name"] for one in daemon.volumes()["Volumes"] or ()}
-    box = docker_engine.start(BoxSpec(image=image, gloves=gloves, limits=Limits(tmp_bytes=2 << 20)))
+    box = docker_engine.start(
+        BoxSpec(image=image, socket_dir=socket_dir, limits=Limits(tmp_bytes=2 << 20))
+    )
     during = {one["Name"] for one in daemon.volumes()["Volumes"] or ()}
     assert box.wait(PATIENCE_MS) is not None
     output = box.close()

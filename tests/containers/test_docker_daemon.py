@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from docker import APIClient
+
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines import docker_daemon
 from fumehood.engines.docker import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, EngineOptions
 from fumehood.engines.ownership import RUN
 from fumehood.engines.table import choose_engine
-
 from tests.containers.docker_proxy import DockerProxy
 
 pytestmark = [pytest.mark.docker, pytest.mark.image]
@@ -27,16 +27,16 @@ PATIENCE_MS = 60_000
 
 
 @pytest.fixture
-def proxy(gloves: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DockerProxy]:
-    with DockerProxy(gloves) as road:
+def proxy(socket_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DockerProxy]:
+    with DockerProxy(socket_dir) as road:
         monkeypatch.setenv("DOCKER_HOST", f"unix://{road.address}")
         yield road
 
 
-def spec_of(engine: DockerEngine, gloves: Path, labels: dict[str, str], code: str) -> BoxSpec:
+def spec_of(engine: DockerEngine, socket_dir: Path, labels: dict[str, str], code: str) -> BoxSpec:
     image = engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
     return BoxSpec(
-        image=replace(image, command=("python3", "-c", code)), gloves=gloves, labels=labels
+        image=replace(image, command=("python3", "-c", code)), socket_dir=socket_dir, labels=labels
     )
 
 
@@ -45,11 +45,11 @@ def spec_of(engine: DockerEngine, gloves: Path, labels: dict[str, str], code: st
     [b"/containers/create?", b"/start HTTP", b"/wait HTTP", b"DELETE ", b"/images/"],
 )
 def test_a_lost_answer_changes_nothing(
-    proxy: DockerProxy, daemon: APIClient, gloves: Path, labels: dict[str, str], question: bytes
+    proxy: DockerProxy, daemon: APIClient, socket_dir: Path, labels: dict[str, str], question: bytes
 ) -> None:
     engine = DockerEngine(EngineOptions())
     proxy.lose_next_answer_to(question)
-    spec = spec_of(engine, gloves, labels, "print('ran')")
+    spec = spec_of(engine, socket_dir, labels, "print('ran')")
     box = engine.start(spec)
     ended = box.wait(PATIENCE_MS)
     output = box.close()
@@ -60,9 +60,11 @@ def test_a_lost_answer_changes_nothing(
     assert daemon.containers(all=True, filters={"label": f"{RUN}={labels[RUN]}"}) == []
 
 
-def test_boxes_share_connections(proxy: DockerProxy, gloves: Path, labels: dict[str, str]) -> None:
+def test_boxes_share_connections(
+    proxy: DockerProxy, socket_dir: Path, labels: dict[str, str]
+) -> None:
     engine = DockerEngine(EngineOptions())
-    spec = spec_of(engine, gloves, labels, "pass")
+    spec = spec_of(engine, socket_dir, labels, "pass")
     before = proxy.connections
     for _ in range(4):
         box = engine.start(spec)
@@ -89,13 +91,13 @@ def test_an_engine_that_is_not_there_is_said_to_be_missing(
 
 
 def test_an_engine_that_does_not_answer_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch, gloves: Path
+    monkeypatch: pytest.MonkeyPatch, socket_dir: Path
 ) -> None:
     monkeypatch.setattr(docker_daemon, "CONNECT_DEADLINE_S", 1)
     with socket.socket(socket.AF_UNIX) as deaf:
-        deaf.bind(str(gloves / "docker.sock"))
+        deaf.bind(str(socket_dir / "docker.sock"))
         deaf.listen()
-        monkeypatch.setenv("DOCKER_HOST", f"unix://{gloves}/docker.sock")
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{socket_dir}/docker.sock")
         assert not DockerEngine(EngineOptions()).check().ready
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from fumehood.engines.bubblewrap import BubblewrapEngine
 from fumehood.engines.docker import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Image, Mount
@@ -20,7 +21,6 @@ from fumehood.gateway.settings import GatewaySettings, Upstream
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
-
 from tests.architecture.project import ROOT
 from tests.parts.listening import Listened, listening
 from tests.parts.specs import episode_spec
@@ -90,7 +90,7 @@ def fetched(name: str) -> Path:
 
 def works(engine: Engine, image: Image, episode: Listened) -> None:
     """Let an agent work: it makes the one call that its model wants, and hands the model's words in."""
-    box = engine.start(BoxSpec(image=image, gloves=Path(episode.directory)))
+    box = engine.start(BoxSpec(image=image, socket_dir=Path(episode.directory)))
     try:
         ended = box.wait(PATIENCE_MS)
     finally:

@@ -9,14 +9,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from testcontainers.core.config import testcontainers_config
+from testcontainers.core.container import DockerContainer
+
 from fumehood.service.confinement import SERVICE_UID
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import Opened
 from fumehood_agent.seat import Value
 from fumehood_agent.session import Session
-from testcontainers.core.config import testcontainers_config
-from testcontainers.core.container import DockerContainer
-
 from tests.architecture.project import ROOT
 from tests.parts.specs import episode_spec
 

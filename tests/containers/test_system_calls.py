@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Limits
 from fumehood.engines.seccomp import docker_profile, filter_program
 from fumehood.engines.system_calls import ALLOWED, CONDITIONS, REFUSED
@@ -79,17 +80,17 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def gloves() -> Iterator[Path]:
+def socket_dir() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 
 
 def _run(
-    engine: Engine, gloves: Path, *command: str, limits: Limits | None = None
+    engine: Engine, socket_dir: Path, *command: str, limits: Limits | None = None
 ) -> tuple[int, str]:
     image = replace(engine.prepare(AgentSource(AgentKind.BUILTIN, "noop")), command=command)
-    box = engine.start(BoxSpec(image=image, gloves=gloves, limits=limits or Limits()))
+    box = engine.start(BoxSpec(image=image, socket_dir=socket_dir, limits=limits or Limits()))
     ended = box.wait(PATIENCE_MS)
     output = box.close()
     assert ended is not None
@@ -97,17 +98,17 @@ def _run(
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of calls are those of x86-64")
-def test_a_refused_call_answers_as_if_there_were_none(engine: Engine, gloves: Path) -> None:
+def test_a_refused_call_answers_as_if_there_were_none(engine: Engine, socket_dir: Path) -> None:
     code = (
         "import ctypes; c = ctypes.CDLL(None, use_errno=True)\n"
         f"for n in {NUMBERS}: print(c.syscall(n, 0, 0, 0, 0, 0), ctypes.get_errno())"
     )
-    status, said = _run(engine, gloves, "python3", "-c", code)
+    status, said = _run(engine, socket_dir, "python3", "-c", code)
     assert status == 0, said
     assert said.split("\n")[:-1] == [f"-1 {errno.ENOSYS}"] * len(NUMBERS)
 
 
-def test_sockets_are_of_the_usual_families(engine: Engine, gloves: Path) -> None:
+def test_sockets_are_of_the_usual_families(engine: Engine, socket_dir: Path) -> None:
     code = """
 import errno, socket
 def opens(*what):
@@ -117,14 +118,14 @@ usual = [opens(socket.AF_UNIX), opens(socket.AF_INET), opens(socket.AF_INET6), o
 rare = [opens(40, 1), opens(38, 5), opens(17, 3), opens(16, socket.SOCK_RAW, 9)]
 print(usual, rare)
 """
-    status, said = _run(engine, gloves, "python3", "-c", code)
+    status, said = _run(engine, socket_dir, "python3", "-c", code)
     usual, rare = said.removesuffix("]\n").split("] [")
     assert (status, usual) == (0, "[True, True, True, True")
     # Older daemons have but one answer to what is in no list.
     assert set(rare.split(", ")) <= {"'ENOSYS'", "'EPERM'"}
 
 
-def test_python_finds_what_it_works_with(engine: Engine, gloves: Path) -> None:
+def test_python_finds_what_it_works_with(engine: Engine, socket_dir: Path) -> None:
     code = """
 import asyncio, concurrent.futures, os, select, signal, subprocess, sys, tempfile, threading, time
 with concurrent.futures.ThreadPoolExecutor(4) as pool: assert list(pool.map(abs, [-1, 2])) == [1, 2]
@@ -139,7 +140,7 @@ with tempfile.NamedTemporaryFile() as file:
 os.sched_getaffinity(0); os.pidfd_open(os.getpid()); os.memfd_create('x'); os.getrandom(1); time.sleep(0.01)
 threading.Thread(target=signal.pthread_kill, args=(threading.main_thread().ident, 0)).start()
 """
-    assert _run(engine, gloves, "python3", "-c", code) == (0, "x")
+    assert _run(engine, socket_dir, "python3", "-c", code) == (0, "x")
 
 
 @pytest.mark.bubblewrap
@@ -151,10 +152,12 @@ threading.Thread(target=signal.pthread_kill, args=(threading.main_thread().ident
         ("perl", ("-e", "print fork() ? wait() && 1 : exit 0")),
     ],
 )
-def test_other_languages_start(gloves: Path, language: str, arguments: tuple[str, ...]) -> None:
+def test_other_languages_start(socket_dir: Path, language: str, arguments: tuple[str, ...]) -> None:
     found = shutil.which(language)
     if found is None or not found.startswith("/usr/bin/"):
         pytest.skip(f"there is no {language} in /usr/bin")
     with closing(choose_engine("bubblewrap").engine) as engine:
-        status, said = _run(engine, gloves, found, *arguments, limits=Limits(memory_bytes=8 << 30))
+        status, said = _run(
+            engine, socket_dir, found, *arguments, limits=Limits(memory_bytes=8 << 30)
+        )
     assert status == 0, said

@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from fumehood.agent_check.check import Check, Finding, Verdict
-from fumehood.agent_check.condition import load_conditions
 from fumehood.agent_check.init import languages, lay_out, next_commands
+from fumehood.agent_check.robustness_case import load_conditions
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import EngineOptions
 from fumehood.engines.process import ProcessEngine
 from fumehood.orchestrator.agents import name_agents
 from fumehood.orchestrator.service_pool import ServicePool
-
 from tests.parts.commands import fumehood, fumehood_json
 
 AGENTS = Path(__file__).parent / "agents"

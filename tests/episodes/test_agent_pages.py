@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fumehood.agent_check.condition import load_conditions
-from fumehood.agent_check.init import languages
 
+from fumehood.agent_check.init import languages
+from fumehood.agent_check.robustness_case import load_conditions
 from tests.architecture.project import ROOT
 from tests.parts.folder_images import remove_images_from
 

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
 from fumehood.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome, TimedOut
 from fumehood.core.task import Case
 from fumehood.engines.engine import ExitReason, Image, Limits
 from fumehood.engines.process import ProcessEngine
-from fumehood.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
+from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
 from fumehood.orchestrator.judge import judge
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
-
 from tests.parts.listening import wait_until
 from tests.parts.specs import episode_spec
 from tests.parts.tasks import crud_task

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from fumehood.engines.engine import EngineOptions
 from fumehood.engines.table import ENGINES
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
 from fumehood.benchmarks.table import load_suite
 from fumehood.cli.report import report
 from fumehood.core.outcome import Finished
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder
-
 from tests.parts.browsecomp import QUESTIONS, write_plus
 from tests.parts.folders import short_folder
 from tests.parts.libraries import play

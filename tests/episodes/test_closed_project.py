@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from fumehood.harness_modes.table import PROFILES
 from fumehood.orchestrator.service_pool import START_TIMEOUT_S
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import Opened
 from fumehood_agent.seat import Failure
 from fumehood_agent.session import Session
-
 from tests.architecture.project import ROOT
 from tests.conformance.worlds.examples import EXAMPLES
 from tests.parts.folders import short_folder

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+
 from fumehood.cli.compare_env import compare_env
 from fumehood.core.errors import InputError
-
 from tests.parts.folders import short_folder
 from tests.parts.libraries import article, config_for, play, publish, seal, write_tasks
 from tests.unit.snapshots.sites import Site, page, redirect, serving

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+
 from fumehood.benchmarks.table import load_suite
 from fumehood.cli.compare_scaffolds import compare_scaffolds
 from fumehood.core.errors import InputError
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
-
 from tests.architecture.project import ROOT
 
 TASKS = ("crud_close_relocation", "crud_gold_after_silence", "crud_same_tier_as")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from fumehood.cli.run import run
 
+from fumehood.cli.run import run
 from tests.parts.commands import fumehood, fumehood_json
 
 BUDGET = {"steps": 9, "calls": 9, "retries": 2}

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.launch import Progress, resume_run
 from fumehood.orchestrator.rescore import rescore
-
 from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.cut_short import cut_short
 from tests.parts.folders import short_folder

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
@@ -22,10 +23,9 @@ from fumehood.service.http_doors import THREADS
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import SeatCalled
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-
-from tests.parts.gloves import gloves
 from tests.parts.http import HttpGloves
 from tests.parts.listening import Listened, listening, wait_until
+from tests.parts.raw_seat import socket_dir
 from tests.parts.specs import episode_spec
 
 MOMENT_S = 0.3
@@ -73,7 +73,7 @@ def threads() -> Iterator[ThreadPoolExecutor]:
 def agent_says(request: pytest.FixtureRequest, episode: Listened) -> Iterator[Submit]:
     """The agent's seat over either socket."""
     if request.param == "gRPC":
-        with gloves(episode.directory) as agent:
+        with socket_dir(episode.directory) as agent:
             yield lambda text: heard(agent.submit(text))
     else:
         with closing(HttpGloves(episode.directory)) as http:
@@ -107,7 +107,7 @@ def ends_of(episode: Listened) -> dict[str, str]:
 def test_to_answer_is_to_wait_for_what_the_other_says(
     episode: Listened, agent_says: Submit, threads: ThreadPoolExecutor
 ) -> None:
-    with gloves(episode.directories["user"]) as user:
+    with socket_dir(episode.directories["user"]) as user:
         assert user.task().instruction == "Ask.\n\nHello!"
         users = threads.submit(user.submit, "Raise ax1.")
         assert waits(users)
@@ -126,7 +126,7 @@ def test_a_seat_is_called_when_it_first_has_the_floor(
         return [one.name for one in episode.messages if isinstance(one, SeatCalled)]
 
     assert wait_until(lambda: called() == ["user"])
-    with gloves(episode.directories["user"]) as user:
+    with socket_dir(episode.directories["user"]) as user:
         threads.submit(user.submit, "Raise ax1.")
         assert wait_until(lambda: called() == ["user", "agent"])
         episode.close()
@@ -135,7 +135,7 @@ def test_a_seat_is_called_when_it_first_has_the_floor(
 def test_a_call_out_of_turn_is_carried_out_when_it_is_its_turn(
     episode: Listened, threads: ThreadPoolExecutor
 ) -> None:
-    with gloves(episode.directory) as agent, gloves(episode.directories["user"]) as user:
+    with socket_dir(episode.directory) as agent, socket_dir(episode.directories["user"]) as user:
         early = threads.submit(
             lambda: agent.call("update_account", id="ax1", patch={"tier": "gold"})
         )
@@ -151,7 +151,7 @@ def test_a_call_out_of_turn_is_carried_out_when_it_is_its_turn(
 
 
 def test_a_tool_of_another_seat_is_none(episode: Listened) -> None:
-    with gloves(episode.directories["user"]) as user:
+    with socket_dir(episode.directories["user"]) as user:
         assert [tool.name for tool in user.task().tools] == ["get_account"]
         assert user.call("update_account", id="ax1", patch={}).failure.code == "unknown_tool"
 
@@ -161,8 +161,8 @@ def test_time_stands_still_for_who_waits(
 ) -> None:
     with (
         talk(client, wall_ms=1000) as episode,
-        gloves(episode.directory) as agent,
-        gloves(episode.directories["user"]) as user,
+        socket_dir(episode.directory) as agent,
+        socket_dir(episode.directories["user"]) as user,
     ):
         time.sleep(1.2)
         users = threads.submit(user.submit, "Go on.")
@@ -176,7 +176,7 @@ def test_time_stands_still_for_who_waits(
 
 
 def test_who_gives_up_ends_a_dialogue(episode: Listened, threads: ThreadPoolExecutor) -> None:
-    with gloves(episode.directory) as agent, gloves(episode.directories["user"]) as user:
+    with socket_dir(episode.directory) as agent, socket_dir(episode.directories["user"]) as user:
         users = threads.submit(user.submit, "Raise ax1.")
         agent.call("update_account", id="ax1", patch={"tier": "gold"})
         agent.stub.Submit(pb.SubmitRequest(give_up_reason="I may not."))
@@ -220,7 +220,7 @@ def test_however_many_wait_over_http_who_has_the_floor_is_answered(client: Contr
 def test_closing_lets_everybody_go_who_waits(
     episode: Listened, threads: ThreadPoolExecutor
 ) -> None:
-    with gloves(episode.directories["user"]) as user:
+    with socket_dir(episode.directories["user"]) as user:
         users = threads.submit(user.submit, "Is anybody there?")
         assert waits(users)
         episode.close()
@@ -231,7 +231,7 @@ def test_closing_lets_everybody_go_who_waits(
 def test_evidence_tells_who_said_what_in_order(
     episode: Listened, threads: ThreadPoolExecutor
 ) -> None:
-    with gloves(episode.directory) as agent, gloves(episode.directories["user"]) as user:
+    with socket_dir(episode.directory) as agent, socket_dir(episode.directories["user"]) as user:
         users = threads.submit(user.submit, "Raise ax1.")
         agent.call("update_account", id="ax1", patch={"tier": "gold"})
         threads.submit(agent.submit, "Done.")

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
-from fumehood.wire.control_client import ControlClient
-from fumehood.wire.http.listener import HttpLimits
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from tests.parts.gloves import gloves
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.wire.control_client import ControlClient
+from fumehood.wire.http.listener import HttpLimits
 from tests.parts.http import HttpGloves
 from tests.parts.listening import Listened, listening, wait_until
 from tests.parts.mcp import McpGloves
+from tests.parts.raw_seat import socket_dir
 from tests.parts.specs import episode_spec
 
 GET = {"toolName": "get_account", "argumentsJson": '{"id":"ax1"}'}
@@ -135,7 +135,7 @@ def test_curl_is_enough(episode: Listened) -> None:
 
 
 def test_every_door_leads_to_the_same_seat(episode: Listened, http: HttpGloves) -> None:
-    with gloves(episode.directory) as grpc, closing(McpGloves(episode.directory)) as mcp:
+    with socket_dir(episode.directory) as grpc, closing(McpGloves(episode.directory)) as mcp:
         grpc.call("get_account", id="ax1")
         http.rpc("CallTool", GET)
         mcp.call("get_account", {"id": "ax1"})

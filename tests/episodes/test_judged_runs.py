@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 import yaml
+
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
-
 from tests.architecture.project import ROOT
 from tests.parts.commands import fumehood, fumehood_json
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.gold import Gold
 from fumehood.core.outcome import (
@@ -22,15 +23,14 @@ from fumehood.core.outcome import (
     TimedOut,
 )
 from fumehood.core.task import Case
-from fumehood.engines.child import ChildBox
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Image, Limits
 from fumehood.engines.process import ProcessEngine
-from fumehood.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
+from fumehood.engines.subprocess_box import ChildBox
+from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
 from fumehood.orchestrator.judge import judge
 from fumehood.orchestrator.lane import Lanes
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
-
 from tests.parts.specs import episode_spec
 from tests.parts.tasks import crud_task
 

@@ -8,8 +8,8 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from tests.parts.http import HttpGloves
 from tests.parts.listening import listening
 from tests.parts.specs import episode_spec

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
-from fumehood.testing.scripted_models import ScriptedModels
 
+from fumehood.testing.scripted_models import ScriptedModels
 from tests.architecture.project import ROOT
 from tests.parts.clumsy_model import clumsy
 from tests.parts.commands import fumehood_json

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fumehood.testing.scripted_models import ScriptedModels
 
+from fumehood.testing.scripted_models import ScriptedModels
 from tests.architecture.project import ROOT
 from tests.parts.clumsy_model import clumsy
 

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.verify import verify
-
 from tests.architecture.project import ROOT
 from tests.parts.commands import fumehood
 from tests.parts.cut_short import cut_short

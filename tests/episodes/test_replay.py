@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.core.chain import Chain
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.json_values import canonical_json
@@ -19,7 +20,6 @@ from fumehood.core.turns import Turn
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.vectors.recorded_episode import Replayed, replay_episode
 from fumehood_agent.session import Session
-
 from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.listening import listening
 from tests.parts.specs import episode_spec

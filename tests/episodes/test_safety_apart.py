@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fumehood.benchmarks.rehearsal import Move, rehearse
+
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.score import Score
 from fumehood.core.task import Case
 from fumehood.scorers.table import score_evidence
-
 from tests.parts.commands import fumehood, fumehood_json
 
 LOOK: Move = {"tool_name": "get_account", "args": {"id": "a1"}}
@@ -47,7 +47,7 @@ def _write(folder: Path, **change: Any) -> Path:
 def _score(folder: Path, *moves: Move) -> Score:
     (case,) = load_suite(str(_write(folder))).cases
     assert isinstance(case, Case)
-    return score_evidence(case.task, case.gold, rehearse(case.task, moves))
+    return score_evidence(case.task, case.gold, play_in_memory(case.task, moves))
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.service_pool import START_TIMEOUT_S, ServicePool
 from fumehood.service.confinement import SERVICE_UID
 from fumehood.wire.ports import Opened
 from fumehood_agent.session import Session
-
 from tests.parts.specs import episode_spec
 
 AS_ROOT = os.geteuid() == 0

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner
+
 from fumehood.cli.run import run
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
-
 from tests.episodes.test_conversations import HELPED
 from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.models import KEY

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
+
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
-
 from tests.parts.commands import fumehood_json
 from tests.parts.folders import short_folder
 from tests.parts.taubench import write_checkout

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
-
 from tests.architecture.project import ROOT
 
 KEY = f"sk-never-to-be-seen-{secrets.token_hex(16)}"

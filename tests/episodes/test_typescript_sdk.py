@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fumehood.orchestrator.service_pool import ServicePool
 
+from fumehood.orchestrator.service_pool import ServicePool
 from tests.parts.listening import Listened, listening
 from tests.parts.npm import run, typescript_sdk
 from tests.parts.specs import episode_spec

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.errors import SpecError
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.vectors.record import Vector, read_vectors
@@ -16,7 +17,6 @@ from fumehood.vectors.replay import Replay, check
 from fumehood.vectors.via_core import ViaCore
 from fumehood.vectors.via_wire import ViaWire
 from fumehood_agent.errors import NotAnAction, Refused
-
 from tests.golden import golden_file, golden_sample
 
 SESSIONS_AT_ONCE = 4

@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
+from google.protobuf.message import DecodeError
+
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.chain import BrokenTrace, verify_chain
 from fumehood.core.clock import StoppedClock
@@ -34,12 +36,10 @@ from fumehood.records.run_folder import RunFolder
 from fumehood.records.verify import verify
 from fumehood.report.safe_text import safe
 from fumehood.service.arguments import SeatLimits, read_arguments
-from fumehood.service.seat_desk import SeatDesk
+from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.convert import answer_to_pb, spec_from_pb, submission_to_pb
 from fumehood_agent._proto.v1 import control_pb2, tool_pb2
-from google.protobuf.message import DecodeError
-
 from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run
 from tests.parts.specs import episode_spec
 
@@ -216,11 +216,11 @@ _FAULTS = (
 )
 
 
-def _desk(world: str, faults: tuple[Mapping[str, object], ...] = ()) -> SeatDesk:
+def _desk(world: str, faults: tuple[Mapping[str, object], ...] = ()) -> SeatEndpoint:
     spec = episode_spec(*faults, world=world, state={}, calls=20)
     recorder, profile = MemoryRecorder(), PROFILES.load("native")()
     episode = profile.open_episode(spec, recorder, StoppedClock())
-    return SeatDesk(
+    return SeatEndpoint(
         episode.seats[0],
         profile=profile,
         recorder=recorder,
@@ -236,7 +236,7 @@ def _must_not_break(why: object) -> None:
     raise AssertionError(f"the world broke down: {why}")
 
 
-def _take(desk: SeatDesk, request: tool_pb2.InteractRequest) -> None:
+def _take(desk: SeatEndpoint, request: tool_pb2.InteractRequest) -> None:
     if request.WhichOneof("request") == "submit":
         given_up = request.submit.WhichOneof("end") == "give_up_reason"
         text = request.submit.give_up_reason if given_up else request.submit.answer

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 
 import pytest
+
 from fumehood.engines.engine import EngineOptions
 from fumehood.engines.table import choose_engine
 from fumehood.redteam.probe import Probe

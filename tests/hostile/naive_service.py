@@ -11,6 +11,7 @@ from threading import Thread
 from typing import Any
 
 import grpc
+
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 
 PREFIX = "/fumehood.v1.ToolService/"

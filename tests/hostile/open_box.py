@@ -11,9 +11,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from fumehood.engines.child import ChildBox
 from fumehood.engines.engine import AGENT_FOLDER, BoxSpec, EngineOptions
 from fumehood.engines.process import ProcessEngine
+from fumehood.engines.subprocess_box import ChildBox
 
 PYTHON = "/usr/bin/python3"
 """Python where everybody may enter, which that of a project under root's home is not."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from _pytest.mark import ParameterSet
+
 from fumehood.redteam.attack import Attack, Result
 from fumehood.redteam.probe import Probe
 from fumehood.redteam.table import ATTACKS

@@ -12,12 +12,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
 from fumehood.engines.engine import EngineOptions
 from fumehood.engines.process import ProcessEngine
 from fumehood.redteam.attack import Result
 from fumehood.redteam.probe import Probe
 from fumehood.redteam.table import ATTACKS
-
 from tests.hostile.open_box import PYTHON, OpenBoxes
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}

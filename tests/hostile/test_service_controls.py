@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+
 from fumehood.engines.engine import EngineOptions
 from fumehood.engines.process import ProcessEngine
-from fumehood.redteam import bystanders
+from fumehood.redteam import control_episodes
 from fumehood.redteam.attack import Attack, Result, Wall
 from fumehood.redteam.kit import AGENTS
 from fumehood.redteam.probe import Probe
-
 from tests.hostile.naive_service import naive_http, naive_service
 from tests.parts.folders import short_folder
 
@@ -75,7 +75,7 @@ def test_a_service_that_dies_is_seen(probe: Probe) -> None:
 
 
 def test_a_service_that_falls_silent_is_seen(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bystanders, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(control_episodes, "PATIENCE_S", 1.0)
     wakes_it = f"time.sleep(2)\nos.kill({probe.service_pid}, signal.SIGCONT)\n"
     verdict = probe.attack(_signal_the_service(probe, signal.SIGSTOP, wakes_it))
     assert verdict.result is Result.NOT_STOPPED

@@ -6,12 +6,12 @@ import ast
 import re
 
 import pytest
+
 from fumehood.core.errors import InputError
 from fumehood.redteam.attack import Attack, Result, Verdict, Wall
 from fumehood.redteam.kit import AGENTS
 from fumehood.redteam.page import BEGIN, END, attack_cells, attack_table, replace_table
 from fumehood.redteam.table import ATTACKS
-
 from tests.architecture.project import ROOT
 
 HELPERS = {"attempts.py", "calls.py", "frames.py", "speak_http.py", "try.h", "ruff.toml"}

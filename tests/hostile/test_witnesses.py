@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.core.chain import Chain, Record
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import BoxOutput, Image, Limits
-from fumehood.orchestrator.attempt import Attempt
+from fumehood.orchestrator.episode_runner import Attempt
 from fumehood.redteam.attack import Attack, Wall
 from fumehood.redteam.box_usage import alive, measure
 from fumehood.redteam.breaches import (

@@ -17,7 +17,6 @@ from fumehood.orchestrator.launch import Progress, resume_run
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood_snapshots.almanac.benchmark import build_almanac
-
 from tests.parts.benchmark_data import SAMPLES
 from tests.parts.mariadb import has_mariadb
 from tests.parts.taubench import write_checkout

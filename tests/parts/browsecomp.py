@@ -6,7 +6,7 @@ import csv
 import json
 from pathlib import Path
 
-from fumehood.core.veil import encipher
+from fumehood.core.encryption import encipher
 from fumehood_snapshots.build.options import BuildOptions
 from fumehood_snapshots.build.pipeline import build_snapshot
 from fumehood_snapshots.sources.jsonl import JsonLines

@@ -15,7 +15,6 @@ from fumehood.report.runs import Run, join_run
 from fumehood_snapshots.build.options import BuildOptions
 from fumehood_snapshots.build.pipeline import build_snapshot
 from fumehood_snapshots.sources.recording import RecordingFolder
-
 from tests.unit.snapshots.sites import Site, page
 
 TOPICS: Mapping[str, str] = {

@@ -14,7 +14,7 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.wire.control_client import ControlClient
-from fumehood.wire.ports import EpisodeMessage, Opened, Records, SeatWorkEnded, Unhostable
+from fumehood.wire.ports import EpisodeMessage, Opened, Records, SeatWorkEnded, SpecRejected
 
 PATIENCE_S = 20.0
 
@@ -72,9 +72,11 @@ class Listened:
         return [message.name for message in self.messages if isinstance(message, SeatWorkEnded)]
 
     @property
-    def unhostable(self) -> Unhostable | None:
+    def unhostable(self) -> SpecRejected | None:
         """Why the world could not go on, if it could not."""
-        return next((message for message in self.messages if isinstance(message, Unhostable)), None)
+        return next(
+            (message for message in self.messages if isinstance(message, SpecRejected)), None
+        )
 
     def _read(self) -> None:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+
 from fumehood.benchmarks.dbbench.mariadb_server import mariadbd
 from fumehood.core.errors import InputError
 

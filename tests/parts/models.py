@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
+
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Upstream
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
-
 from tests.parts.http import HttpGloves
 from tests.parts.listening import Listened
 

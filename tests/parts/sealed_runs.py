@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from fumehood.core.chain import Chain, Record
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import canonical_json
@@ -14,9 +15,8 @@ from fumehood.core.task import Case, Suite
 from fumehood.records.episode_name import EpisodeName
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.sealing import Signing
+from fumehood.records.signer import Signing
 from fumehood.records.signing_key import SigningKey
-
 from tests.parts.tasks import crud_task
 
 TASKS = ("t1", "t2", "t3")

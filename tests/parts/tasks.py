@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from fumehood.core.task import Task
-
 from tests.parts.specs import ACCOUNTS, episode_spec
 
 

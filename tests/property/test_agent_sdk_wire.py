@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fumehood_agent import Failure, JsonObject, Remaining, Reply, Value, wire
-from fumehood_agent._proto.v1 import tool_pb2 as pb
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from fumehood_agent import Failure, JsonObject, Remaining, Reply, Value, wire
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
 _text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)

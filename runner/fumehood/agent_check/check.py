@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Self, TypeVar
 
-from fumehood.agent_check.condition import Condition, load_conditions, tools_of_conditions
 from fumehood.agent_check.judging import differences, evidence_of, lingered, misconduct
+from fumehood.agent_check.protocol_case import Vector, load_vectors
+from fumehood.agent_check.robustness_case import Condition, load_conditions, tools_of_conditions
 from fumehood.agent_check.scene import Scene
 from fumehood.agent_check.stand_in import NAME as MODEL
 from fumehood.agent_check.stand_in import leading_to, stand_in
-from fumehood.agent_check.vector import Vector, load_vectors
 from fumehood.core.episode_spec import ONLY_SEAT, EpisodeSpec
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import outcome_name
@@ -22,10 +22,10 @@ from fumehood.engines.engine import Engine, EngineOptions, Image, Limits
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.table import choose_engine
 from fumehood.orchestrator.agents import is_scaffold, name_agents
-from fumehood.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
+from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
 from fumehood.orchestrator.second_sockets import http_offer
 from fumehood.orchestrator.service_pool import ServicePool
-from fumehood.orchestrator.watcher import GRACE_S
+from fumehood.orchestrator.trace_receiver import GRACE_S
 
 S = TypeVar("S", bound=Scene)
 

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from fumehood.agent_check.vector import Vector
+from fumehood.agent_check.protocol_case import Vector
 from fumehood.core.episode_spec import ONLY_SEAT
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.outcome import Finished, TimedOut, outcome_name
 from fumehood.engines.engine import ExitReason, Limits
-from fumehood.orchestrator.attempt import Attempt
+from fumehood.orchestrator.episode_runner import Attempt
 
 _SHOWN_CHARS = 500
 

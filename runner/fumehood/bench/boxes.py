@@ -13,7 +13,7 @@ from fumehood.core.task import Case
 from fumehood.engines.engine import AgentKind, AgentSource, Engine, Limits
 from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.ownership import owner_labels
-from fumehood.orchestrator.attempt import BoxPlan, attempt_episode
+from fumehood.orchestrator.episode_runner import BoxPlan, attempt_episode
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
 

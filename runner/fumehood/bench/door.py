@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from fumehood_agent.adapter import work
-from fumehood_agent.loading import load_agent
-
 from fumehood.bench.measure import Figure, best_of, timed
 from fumehood.bench.workload import endless_case
 from fumehood.core.clock import StoppedClock
@@ -16,10 +13,12 @@ from fumehood.core.task import Case
 from fumehood.core.tools import ToolCall
 from fumehood.harness_modes.table import PROFILES
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.service.outbox import Outbox
+from fumehood.service.trace_stream import TraceStream
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood.worlds.table import WORLDS
+from fumehood_agent.adapter import work
+from fumehood_agent.loading import load_agent
 
 CALLS = 5000
 LAYERS_US_MAX = 50
@@ -78,7 +77,7 @@ def _time_world() -> float:
 
 def _calls_through_door(profile: str) -> Callable[[], None]:
     spec = PlannedEpisode("bench", endless_case(), 0, 1).to_spec(60_000)
-    seat = PROFILES.load(profile)().open_episode(spec, Outbox(), StoppedClock()).seats[0]
+    seat = PROFILES.load(profile)().open_episode(spec, TraceStream(), StoppedClock()).seats[0]
 
     def run() -> None:
         for _ in range(CALLS):

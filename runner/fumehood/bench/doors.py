@@ -11,7 +11,6 @@ from http.client import HTTPConnection
 from statistics import median
 
 import grpc
-from fumehood_agent._proto.v1 import tool_pb2
 
 from fumehood.bench.measure import Figure, ratio
 from fumehood.core.task import Case
@@ -21,6 +20,7 @@ from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood.wire.ports import Opened
+from fumehood_agent._proto.v1 import tool_pb2
 
 RATIO_MAX = 3.0
 GATEWAY_MAX_MS = 5.0

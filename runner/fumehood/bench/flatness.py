@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from fumehood_agent.adapter import work
-from fumehood_agent.loading import load_agent
-from fumehood_agent.session import Session
 from rich.console import Console
 from rich.table import Table
 
@@ -27,6 +24,9 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import Opened, Records
+from fumehood_agent.adapter import work
+from fumehood_agent.loading import load_agent
+from fumehood_agent.session import Session
 
 LOOKS = 10
 AT_ONCE = 4

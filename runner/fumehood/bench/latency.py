@@ -88,7 +88,7 @@ def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
                 image=replace(
                     image, command=command, mounts=(*others, Mount(Path(code), AGENT_FOLDER))
                 ),
-                gloves=Path(opened.seats[0].directory),
+                socket_dir=Path(opened.seats[0].directory),
                 mounts=(Mount(echo, "/echo"),),
             )
         )

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import grpc
+
 from fumehood_agent._proto.v1 import tool_pb2, tool_pb2_grpc
 
 ECHO_SOCKET = "/echo/echo.sock"

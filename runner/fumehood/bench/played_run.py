@@ -13,9 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from fumehood_agent.adapter import work
-from fumehood_agent.loading import load_agent
-
 from fumehood.core.chain import Record
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
@@ -31,6 +28,8 @@ from fumehood.service.monotonic_clock import MonotonicClock
 from fumehood.service.scroll import Scroll
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood.version import __version__
+from fumehood_agent.adapter import work
+from fumehood_agent.loading import load_agent
 
 WALL_MS = 60_000
 

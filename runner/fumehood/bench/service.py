@@ -7,16 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from threading import Thread
 
-from fumehood_agent.adapter import work
-from fumehood_agent.loading import load_agent
-from fumehood_agent.session import Session
-
 from fumehood.bench.measure import Figure, timed
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.task import Case
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.wire.ports import EpisodeMessage, Opened
+from fumehood_agent.adapter import work
+from fumehood_agent.loading import load_agent
+from fumehood_agent.session import Session
 
 OPEN_EPISODES = 200
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.proof import Judge, nothing
-from fumehood.benchmarks.rehearsal import Move, rehearse
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case, Suite
@@ -63,7 +63,7 @@ def _verdict(case: Case, moves: tuple[Move, ...] | None, judge: Judge) -> bool |
     if moves is None:
         return None
     try:
-        return judge(case.task, case.gold, rehearse(case.task, moves)).success
+        return judge(case.task, case.gold, play_in_memory(case.task, moves)).success
     except InputError:
         # A world that looks outside has nothing to look at here.
         return None

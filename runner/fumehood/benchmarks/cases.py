@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from fumehood.benchmarks.in_memory import Notebook, open_task
 from fumehood.benchmarks.reading import Placed, Problem, Unreadable
-from fumehood.benchmarks.rehearsal import Notebook, open_task
 from fumehood.core.errors import InputError
 from fumehood.core.task import Case
 

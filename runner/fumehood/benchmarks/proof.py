@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
@@ -69,7 +69,7 @@ def prove_not_free(case: Case, judge: Judge) -> None:
     Raises:
         Unproven: doing nothing is a success.
     """
-    if judge(case.task, case.gold, rehearse(case.task, nothing(case.task))).success is True:
+    if judge(case.task, case.gold, play_in_memory(case.task, nothing(case.task))).success is True:
         raise Unproven(case.task.task_id, "doing nothing solves it")
 
 
@@ -77,6 +77,6 @@ def _rehearse(case: Case) -> Evidence:
     if not case.gold.oracle:
         raise Unproven(case.task.task_id, "it has no oracle")
     try:
-        return rehearse(case.task, case.gold.oracle)
+        return play_in_memory(case.task, case.gold.oracle)
     except SpecError as error:
         raise Unproven(case.task.task_id, f"its oracle cannot be played: {error}") from None

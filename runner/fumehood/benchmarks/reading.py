@@ -15,7 +15,7 @@ from math import isinf
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
-from fumehood.benchmarks.misfits import Misfit
+from fumehood.benchmarks.validation_errors import FieldError
 from fumehood.core.errors import InputError
 
 T_co = TypeVar("T_co", covariant=True)
@@ -63,7 +63,7 @@ class Unreadable(InputError):
     """A file, or a record in it, that cannot be used."""
 
     def __init__(
-        self, place: Place, problem: Problem, reason: str, misfits: Sequence[Misfit] = ()
+        self, place: Place, problem: Problem, reason: str, misfits: Sequence[FieldError] = ()
     ) -> None:
         super().__init__(f"{place}: {reason}")
         self.place = place

@@ -7,8 +7,8 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from fumehood.benchmarks.misfits import misfits_of
 from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable
+from fumehood.benchmarks.validation_errors import misfits_of
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from fumehood.engines.leftovers import Leftover, Machine
+from fumehood.engines.orphans import Leftover, Machine
 from fumehood.engines.ownership import owner_is_alive
 from fumehood.report.safe_text import safe
 

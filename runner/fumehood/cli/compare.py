@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from fumehood.cli.comparison_args import Sides, pairs_of
 from fumehood.cli.extra import report_extra
-from fumehood.cli.sides import Sides, pairs_of
 from fumehood.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,11 +80,11 @@ def refuse_incomparable(found: Sequence[Versus]) -> None:
 
 def _print(versus: Versus) -> None:
     from fumehood.cli.reading import print_tables
-    from fumehood.report.tables import people
+    from fumehood.report.tables import text_tables
 
     print_tables(
-        people.versus_table([versus]),
-        people.difference_table(versus),
-        people.flip_table(versus),
-        people.flipped_table(versus, FLIPS_MAX),
+        text_tables.versus_table([versus]),
+        text_tables.difference_table(versus),
+        text_tables.flip_table(versus),
+        text_tables.flipped_table(versus, FLIPS_MAX),
     )

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from fumehood_agent.scaffolds.table import SCAFFOLDS
 
-from fumehood.cli.carried_out import carried_out
 from fumehood.cli.compare import refuse_incomparable
 from fumehood.cli.extra import report_extra
+from fumehood.cli.run_or_resume import carried_out
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import read_yaml, run_config
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder
+from fumehood_agent.scaffolds.table import SCAFFOLDS
 
 if TYPE_CHECKING:
     from fumehood.report.scaffolds.effects import ScaffoldEffects
@@ -125,10 +125,10 @@ def _no_runs(what: tuple[str, ...]) -> list[str]:
 def _print(effects: ScaffoldEffects) -> None:
     from fumehood.cli.reading import print_tables
     from fumehood.report.scaffolds.tables import cost_change_table, cost_table
-    from fumehood.report.tables import people
+    from fumehood.report.tables import text_tables
 
     versus = [one.versus for one in effects.each if one.versus]
-    print_tables(cost_table(effects), people.versus_table(versus), cost_change_table(effects))
+    print_tables(cost_table(effects), text_tables.versus_table(versus), cost_change_table(effects))
 
 
 def _write_page(effects: ScaffoldEffects, out: Path) -> Path:

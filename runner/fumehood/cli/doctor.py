@@ -17,7 +17,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.engines.docker import DockerEngine
 from fumehood.engines.engine import EngineOptions, Isolation
 from fumehood.engines.table import ENGINES
-from fumehood.records.probed import last_probe, system_name, told_shortly
+from fumehood.records.containment_cache import last_probe, system_name, told_shortly
 from fumehood.redteam.table import ATTACKS
 from fumehood.version import __version__
 

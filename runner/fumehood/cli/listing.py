@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 
 import click
-from fumehood_agent.builtin import BUILTIN
-from fumehood_agent.scaffolds.table import WITH_MODEL
 
 from fumehood.benchmarks.table import BENCHMARKS
 from fumehood.engines.table import ENGINES
@@ -14,6 +12,8 @@ from fumehood.harness_modes.table import PROFILES
 from fumehood.layers.faults.table import FAMILIES
 from fumehood.scorers.table import SCORERS
 from fumehood.worlds.table import WORLDS
+from fumehood_agent.builtin import BUILTIN
+from fumehood_agent.scaffolds.table import WITH_MODEL
 
 
 @click.command("list")

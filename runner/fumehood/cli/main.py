@@ -17,7 +17,7 @@ from fumehood.version import __version__
 COMMANDS = {
     "agent": "fumehood.cli.agent:agent",
     "attribute": "fumehood.cli.attribute:attribute",
-    "board": "fumehood.cli.board:board",
+    "board": "fumehood.cli.leaderboard:board",
     "clean": "fumehood.cli.clean:clean",
     "compare": "fumehood.cli.compare:compare",
     "compare-env": "fumehood.cli.compare_env:compare_env",

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
+from fumehood.core.data_source import Environment
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InputError
-from fumehood.core.surroundings import Environment
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.launch import config_of, planned_of
 from fumehood.orchestrator.model_bounds import bounded
@@ -118,14 +118,14 @@ def _offline(one: PlannedEpisode) -> PlannedEpisode:
     Raises:
         InputError: it was live, so nothing was kept that it could be played from.
     """
-    around = one.surroundings
+    around = one.data_source
     if around is None or around.environment in (Environment.OFFLINE, Environment.REPLAY):
         return one
     if around.environment is Environment.LIVE:
         raise InputError(
             "this run was live: what the network said was not kept, so it cannot be replayed"
         )
-    return replace(one, surroundings=replace(around, environment=Environment.REPLAY))
+    return replace(one, data_source=replace(around, environment=Environment.REPLAY))
 
 
 def _spec(one: PlannedEpisode, config: RunConfig) -> EpisodeSpec:

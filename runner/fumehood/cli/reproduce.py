@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fumehood.cli.carried_out import carried_out
 from fumehood.cli.extra import report_extra
 from fumehood.cli.provenance import data_of, generated_tasks
+from fumehood.cli.run_or_resume import carried_out
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder

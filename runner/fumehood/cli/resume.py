@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from fumehood.cli.finish import finish
 from fumehood.cli.progress import RunProgress
+from fumehood.cli.run_summary import finish
 from fumehood.orchestrator.launch import Progress, resume_run
 from fumehood.records.run_folder import RunFolder
 

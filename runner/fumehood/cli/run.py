@@ -10,8 +10,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from fumehood.cli.finish import finish
 from fumehood.cli.progress import RunProgress
+from fumehood.cli.run_summary import finish
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig, read_yaml, run_config
 from fumehood.orchestrator.launch import Progress, start_run

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from fumehood.cli.finish import finish
+from fumehood.cli.run_summary import finish
 from fumehood.orchestrator.config import read_yaml, run_config
 from fumehood.orchestrator.launch import config_of
 from fumehood.orchestrator.rescore import rescore

@@ -1,6 +1,6 @@
 """Seats that talk in turn: which of them has the floor, and what it was told when it got it.
 
-One seat at a time has the floor. It works until it answers; a moderator hears the answer and says who goes on
+One seat at a time has the floor. It works until it answers; a turn_policy hears the answer and says who goes on
 and with which words. So the same words lead to the same episode, however fast who thinks.
 """
 
@@ -20,9 +20,9 @@ class ConversationSpec:
     """How the seats of an episode talk to each other."""
 
     rule: str
-    """Name of the moderator, such as ``dialogue``."""
+    """Name of the turn_policy, such as ``dialogue``."""
     settings: JsonObject
-    """In the moderator's own terms."""
+    """In the turn_policy's own terms."""
 
     def to_json(self) -> JsonObject:
         """Return the specification."""
@@ -39,7 +39,7 @@ class Handover:
 
 
 @runtime_checkable
-class Moderator(Protocol):
+class TurnPolicy(Protocol):
     """Decides who speaks next. Must be a function of what it has heard, and of nothing else."""
 
     def open(self) -> Handover:
@@ -86,12 +86,12 @@ class Speaker(Protocol):
 class Conversation:
     """Where an episode's seats stand among each other. Not safe for use from several threads."""
 
-    def __init__(self, moderator: Moderator) -> None:
+    def __init__(self, turn_policy: TurnPolicy) -> None:
         self.speaker: str | None = None
         """The seat that has the floor; None before the first words and after the last."""
         self.on_change: Callable[[], None] = lambda: None
         """Called whenever another seat has the floor, and when all has been said."""
-        self._moderator = moderator
+        self._moderator = turn_policy
         self._seats: dict[str, Speaker] = {}
         self._is_over = False
 

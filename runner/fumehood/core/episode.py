@@ -9,7 +9,7 @@ from fumehood.core.seat import Seat
 from fumehood.core.tools import World
 
 
-class DeliveryCount:
+class FireCounts:
     """A recorder that counts fault deliveries and passes everything on."""
 
     def __init__(self, recorder: Recorder, rules: int) -> None:
@@ -32,7 +32,7 @@ class Episode:
         spec: EpisodeSpec,
         world: World,
         seats: tuple[Seat, ...],
-        recorder: DeliveryCount,
+        recorder: FireCounts,
         conversation: Conversation | None = None,
     ) -> None:
         """Open the episode, and the conversation of its seats where they have one."""

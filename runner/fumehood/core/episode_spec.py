@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fumehood.core.conversation import ConversationSpec
+from fumehood.core.data_source import DataSource
 from fumehood.core.fault_plan import FaultPlan
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
-from fumehood.core.surroundings import Surroundings
 from fumehood.core.turns import Turn
 
 ONLY_SEAT = "agent"
@@ -51,7 +51,7 @@ class EpisodeSpec:
     seed: int
     seats: tuple[SeatSpec, ...]
     """At least one."""
-    surroundings: Surroundings | None = None
+    data_source: DataSource | None = None
     """What lies around the world; None where it does not look outside."""
     conversation: ConversationSpec | None = None
     """How the seats talk to each other; None where each works for itself."""

@@ -16,7 +16,7 @@ from fumehood.core.json_values import Json, JsonObject, digest_json
 from fumehood.core.model_calls import ModelCalled
 from fumehood.core.outcome import SeatEnd, outcome_to_json
 from fumehood.core.refusal import CallRefused
-from fumehood.core.tools import FaultEvent, ToolCall, ToolResult, Value, delivered_arguments
+from fumehood.core.tools import FiredFault, ToolCall, ToolResult, Value, delivered_arguments
 from fumehood.core.turns import TurnEnded
 
 
@@ -30,8 +30,8 @@ class EpisodeOpened:
         """Return the event; the state appears as its digest."""
         spec = self.spec
         further: JsonObject = {}
-        if spec.surroundings is not None:
-            further["environment"] = spec.surroundings.environment.value
+        if spec.data_source is not None:
+            further["environment"] = spec.data_source.environment.value
         if spec.conversation is not None:
             further["conversation"] = spec.conversation.rule
         return {
@@ -139,6 +139,6 @@ class Recorder(Protocol):
         ...
 
 
-def _strike_json(strike: FaultEvent) -> JsonObject:
+def _strike_json(strike: FiredFault) -> JsonObject:
     event: JsonObject = {"rule": strike.rule, "family": strike.family}
     return event if strike.code_before is None else {**event, "code_before": strike.code_before}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.core.tools import FaultEvent
+from fumehood.core.tools import FiredFault
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class FaultRule:
 
     def event(
         self, *, delivered: Mapping[str, Json] | None = None, code_before: str | None = None
-    ) -> FaultEvent:
+    ) -> FiredFault:
         """Return the record of one delivery of this fault."""
-        return FaultEvent(
+        return FiredFault(
             self.index, self.family, self.severity, self.payload, delivered, code_before
         )
 

@@ -32,6 +32,12 @@ class Registry(Generic[T]):
         self.table = dict(table)
         self._loaded: dict[str, T] = {}
 
+    @property
+    def group(self) -> str:
+        """Name of the entry-point group, such as ``fumehood.turn_policies``."""
+        kind = self.kind.replace(" ", "_")
+        return f"fumehood.{kind[:-1]}ies" if kind.endswith("y") else f"fumehood.{kind}s"
+
     def __iter__(self) -> Iterator[str]:
         yield from self.table
 
@@ -64,4 +70,4 @@ class Registry(Generic[T]):
         return cast(T, getattr(import_module(module), attribute))
 
     def _from_entry_points(self) -> dict[str, str]:
-        return {entry.name: entry.value for entry in entry_points(group=f"fumehood.{self.kind}s")}
+        return {entry.name: entry.value for entry in entry_points(group=self.group)}

@@ -12,7 +12,7 @@ from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Ledger, Reserva
 from fumehood.core.model_calls import ModelCalled
 from fumehood.core.outcome import Finished, OutOfBudget, SeatEnd
 from fumehood.core.tools import ToolCall, ToolResult, Toolset, ToolSpec
-from fumehood.core.turns import Script, TurnEnded
+from fumehood.core.turns import TurnEnded, TurnQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Seat:
     def __init__(
         self,
         name: str,
-        script: Script,
+        script: TurnQueue,
         door: Toolset,
         ledger: Ledger,
         recorder: Recorder,
@@ -102,7 +102,7 @@ class Seat:
         self._recorder.record(event)
 
     def hear(self, text: str) -> None:
-        """Get the floor, with what another seat or a moderator said."""
+        """Get the floor, with what another seat or a turn_policy said."""
         self._script.hear(text)
         self._recorder.record(TurnBegan(self.name, self._script.number, text))
 

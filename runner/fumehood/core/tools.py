@@ -58,7 +58,7 @@ class FailureKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class FaultEvent:
+class FiredFault:
     """One delivery of one planned fault."""
 
     rule: int
@@ -72,7 +72,7 @@ class FaultEvent:
     """The failure code that this fault replaced, where it rewrote one."""
 
 
-Story = tuple[FaultEvent, ...]
+Story = tuple[FiredFault, ...]
 
 
 @dataclass(frozen=True, slots=True)

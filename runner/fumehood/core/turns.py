@@ -34,7 +34,7 @@ class TurnEnded:
         return {"kind": "turn_ended", "seat": self.seat, "turn": self.turn, "answer": self.answer}
 
 
-class Script:
+class TurnQueue:
     """Where a seat stands among its turns."""
 
     def __init__(

@@ -16,7 +16,6 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.agent_command import ENVIRONMENT, agent_mounts, sdk_command
 from fumehood.engines.bubblewrap_command import StatusPipe, box_command, view_arguments
 from fumehood.engines.bubblewrap_view import PACKAGES_FOLDER, View, host_view
-from fumehood.engines.child import ChildBox, Command, Starter
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     GLOVES,
@@ -37,6 +36,7 @@ from fumehood.engines.images.sdk_folder import installed_sdk
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.seccomp import filter_program
 from fumehood.engines.session_records import SessionRecords, default_folder
+from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher
 
 _TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 """Command → the package that has it."""
@@ -51,7 +51,7 @@ class BubblewrapEngine:
     unenforced = ("memory_bytes", "cpus")
 
     def __init__(self, options: EngineOptions | None = None) -> None:
-        self._starter = Starter()
+        self._starter = ProcessLauncher()
         self._records = SessionRecords(default_folder())
 
     @cached_property
@@ -108,7 +108,7 @@ class BubblewrapEngine:
         """
         command = (*spec.image.command, *spec.arguments)
         view = self._view.with_mounts(
-            (*spec.image.mounts, *spec.mounts, Mount(spec.gloves, GLOVES))
+            (*spec.image.mounts, *spec.mounts, Mount(spec.socket_dir, GLOVES))
         )
         if not view.holds_command(command[0]):
             raise InputError(f"there is no command {command[0]!r} in the box")

@@ -23,7 +23,7 @@ from docker.utils import kwargs_from_env
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from fumehood.core.errors import InfraError, InputError
-from fumehood.engines import docker_road as road
+from fumehood.engines import docker_socket as road
 
 T = TypeVar("T")
 

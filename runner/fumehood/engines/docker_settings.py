@@ -66,7 +66,7 @@ def container_config(
 
 
 def _host_config(client: APIClient, spec: BoxSpec, runtime: Runtime) -> HostConfig:
-    shown = (Shown(spec.gloves, GLOVES), *spec.image.mounts, *spec.mounts)
+    shown = (Shown(spec.socket_dir, GLOVES), *spec.image.mounts, *spec.mounts)
     return client.create_host_config(
         network_mode="none",
         read_only=True,

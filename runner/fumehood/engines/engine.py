@@ -129,7 +129,7 @@ class BoxSpec:
     """One box to start."""
 
     image: Image
-    gloves: Path
+    socket_dir: Path
     """Host folder with the seat's sockets, shown inside as /fumehood."""
     arguments: tuple[str, ...] = ()
     """Appended to the image's command."""

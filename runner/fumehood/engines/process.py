@@ -14,7 +14,6 @@ from pathlib import Path
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.agent_command import ENVIRONMENT, agent_mounts, sdk_command
-from fumehood.engines.child import ChildBox, Command, Starter, told_code
 from fumehood.engines.engine import (
     GLOVES,
     AgentKind,
@@ -28,6 +27,7 @@ from fumehood.engines.engine import (
     Readiness,
 )
 from fumehood.engines.session_records import SessionRecords, default_folder
+from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher, told_code
 
 SOCKET_VARIABLE = "FUMEHOOD_SOCKET"
 """Tells the agent where its socket is, for there is no /fumehood here."""
@@ -42,7 +42,7 @@ class ProcessEngine:
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._trust = (options or EngineOptions()).trust
-        self._starter = Starter()
+        self._starter = ProcessLauncher()
         self._records = SessionRecords(default_folder())
 
     def check(self) -> Readiness:
@@ -78,12 +78,12 @@ class ProcessEngine:
             InputError: there is no such command.
             InfraError: the machine cannot start a process.
         """
-        mounts = (Mount(spec.gloves, GLOVES), *spec.image.mounts, *spec.mounts)
+        mounts = (Mount(spec.socket_dir, GLOVES), *spec.image.mounts, *spec.mounts)
         command = [_at_host(word, mounts) for word in (*spec.image.command, *spec.arguments)]
         environment = {"PATH": _search_path()} | {
             name: _at_host(value, mounts) for name, value in spec.image.environment.items()
         }
-        environment[SOCKET_VARIABLE] = str(spec.gloves / "grpc.sock")
+        environment[SOCKET_VARIABLE] = str(spec.socket_dir / "grpc.sock")
         if shutil.which(command[0], path=environment["PATH"]) is None:
             raise InputError(f"there is no command {command[0]!r} on this machine")
         child = self._starter.start(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 
 from fumehood.core.model_calls import ModelExchange
+from fumehood.gateway.budget_port import BudgetPort
 from fumehood.gateway.model_door import ModelDoor
 from fumehood.gateway.provider import Provider
-from fumehood.gateway.purse import Purse
 from fumehood.gateway.settings import GatewaySettings
 
 
@@ -21,16 +21,16 @@ class Gateway:
         self._provider = Provider(settings)
 
     def door(
-        self, purse: Purse, exchanges: Sequence[ModelExchange], threads: Executor
+        self, budget_port: BudgetPort, exchanges: Sequence[ModelExchange], threads: Executor
     ) -> ModelDoor:
         """Return the application of one seat.
 
         Args:
-            purse: pays.
+            budget_port: pays.
             exchanges: what was answered before, where that is replayed.
-            threads: in which the purse is asked.
+            threads: in which the budget_port is asked.
         """
-        return ModelDoor(self._settings, self._provider, purse, exchanges, threads)
+        return ModelDoor(self._settings, self._provider, budget_port, exchanges, threads)
 
     async def close(self) -> None:
         """Hang up on every provider."""

@@ -19,17 +19,17 @@ from starlette.types import Receive, Scope, Send
 
 from fumehood.core.ledger import BudgetKind, Exhausted, Reservation
 from fumehood.core.model_calls import ModelCalled, ModelExchange
-from fumehood.gateway.body_room import BodyRoom, Held
+from fumehood.gateway.budget_port import BudgetPort
 from fumehood.gateway.cassette import SeatCassette, request_key
 from fumehood.gateway.costs import BadBound, amounts, believed, fewest_tokens, most_tokens
-from fumehood.gateway.lost_time import LostTime
-from fumehood.gateway.passing import Passing
+from fumehood.gateway.memory_quota import BodyRoom, Held
 from fumehood.gateway.provider import Provider, ProviderFailed
-from fumehood.gateway.purse import Purse
+from fumehood.gateway.provider_delay import LostTime
 from fumehood.gateway.question import Question, read_question
 from fumehood.gateway.reading import AnswerReader
 from fumehood.gateway.refusals import ModelRefusal, refuse
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Upstream
+from fumehood.gateway.streaming_response import Passing
 
 T = TypeVar("T")
 
@@ -57,14 +57,14 @@ class ModelDoor:
         self,
         settings: GatewaySettings,
         provider: Provider,
-        purse: Purse,
+        budget_port: BudgetPort,
         exchanges: Sequence[ModelExchange],
         threads: Executor,
     ) -> None:
         self._settings = settings
         self._provider = provider
-        self._purse = purse
-        self._cassette = SeatCassette(purse.name, exchanges)
+        self._purse = budget_port
+        self._cassette = SeatCassette(budget_port.name, exchanges)
         self._threads = threads
         self._room = BodyRoom(2 * settings.body_bytes_max)
         self._lost_time = LostTime()

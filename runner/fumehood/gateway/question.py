@@ -8,9 +8,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from fumehood.core.json_values import JsonObject
-from fumehood.gateway.body_room import Held
 from fumehood.gateway.cassette import parse_request
 from fumehood.gateway.dialects import DIALECTS, Dialect
+from fumehood.gateway.memory_quota import Held
 from fumehood.gateway.refusals import ModelRefusal, refuse
 
 

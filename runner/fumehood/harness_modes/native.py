@@ -5,23 +5,23 @@ from __future__ import annotations
 from itertools import count
 
 from fumehood.core.clock import Clock
-from fumehood.core.dice import NamedDice
 from fumehood.core.door import Door
-from fumehood.core.episode import DeliveryCount, Episode
+from fumehood.core.episode import Episode, FireCounts
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.events import Recorder
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Ledger
+from fumehood.core.random_source import KeyedRandom
 from fumehood.core.seat import Reply, Seat
 from fumehood.core.tools import Layer, Toolset
-from fumehood.core.turns import Script
-from fumehood.layers.charged import Charged
-from fumehood.layers.concealed import Concealed
-from fumehood.layers.faults.arming import arm
-from fumehood.layers.offered import Offered
-from fumehood.layers.traced import Traced
-from fumehood.layers.validated import Validated
+from fumehood.core.turns import TurnQueue
+from fumehood.layers.charge_budget import ChargeBudget
+from fumehood.layers.faults.build import arm
+from fumehood.layers.hide_faults import HideFaults
+from fumehood.layers.restrict_tools import RestrictTools
+from fumehood.layers.trace_calls import TraceCalls
+from fumehood.layers.validate_arguments import ValidateArguments
 from fumehood.turn_policies.table import converse
 from fumehood.worlds.table import ChecksItself, open_world, toolset_of
 
@@ -40,20 +40,20 @@ class Native:
 
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
         """Build the world and one door a seat."""
-        counted = DeliveryCount(recorder, len(spec.fault_plan))
+        counted = FireCounts(recorder, len(spec.fault_plan))
         world = open_world(spec)
-        faults = arm(spec.fault_plan, NamedDice(spec.seed), FAMILIES_OUTERMOST_FIRST)
+        faults = arm(spec.fault_plan, KeyedRandom(spec.seed), FAMILIES_OUTERMOST_FIRST)
         numbers = count(1)
         conversation = converse(spec, world)
 
         def seat(given: SeatSpec) -> Seat:
             ledger = Ledger(given.budget)
             toolset = toolset_of(world, given.name)
-            script = Script(given.instruction, given.further_turns, _withheld(toolset, given))
+            script = TurnQueue(given.instruction, given.further_turns, _withheld(toolset, given))
             layers: list[Layer] = [
-                Traced(given.name, world, counted, clock, numbers),
-                Charged(ledger),
-                Concealed(),
+                TraceCalls(given.name, world, counted, clock, numbers),
+                ChargeBudget(ledger),
+                HideFaults(),
                 *faults,
                 *_checks(toolset, script, checks_itself=isinstance(world, ChecksItself)),
             ]
@@ -78,13 +78,13 @@ def _withheld(toolset: Toolset, seat: SeatSpec) -> frozenset[str]:
     return frozenset(names.difference(seat.tools))
 
 
-def _checks(toolset: Toolset, script: Script, *, checks_itself: bool) -> list[Layer]:
+def _checks(toolset: Toolset, script: TurnQueue, *, checks_itself: bool) -> list[Layer]:
     """Return what answers for the tools when a call does not fit them."""
     tools = toolset.list_tools()
     missing = script.hidden - {tool.name for tool in tools}
     if missing:
         raise SpecError("seats.further_turns.tools", f"the world has no tool {min(missing)!r}")
     if checks_itself:
-        return [Offered(tools, script, early=True)]
-    validated = Validated(tools)
-    return [Offered(tools, script), validated] if script.hidden else [validated]
+        return [RestrictTools(tools, script, early=True)]
+    validated = ValidateArguments(tools)
+    return [RestrictTools(tools, script), validated] if script.hidden else [validated]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from fumehood.core.registry import Registry
-from fumehood.harness_modes.profile import Profile
+from fumehood.harness_modes.harness_mode import Profile
 from fumehood.layers.faults.table import FAMILIES
 from fumehood.worlds.table import WORLDS, preload
 
@@ -13,7 +13,7 @@ PROFILES: Registry[Callable[[], Profile]] = Registry(
     "profile",
     {
         "native": "fumehood.harness_modes.native:Native",
-        "veiled": "fumehood.harness_modes.veiled:Veiled",
+        "veiled": "fumehood.harness_modes.encrypted:EncryptedQuestions",
         "toolmisuse": "fumehood.harness_modes.toolmisuse:ToolMisuse",
     },
 )

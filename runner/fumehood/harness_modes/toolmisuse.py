@@ -6,7 +6,7 @@ from itertools import count
 
 from fumehood.core.clock import Clock
 from fumehood.core.door import Door
-from fumehood.core.episode import DeliveryCount, Episode
+from fumehood.core.episode import Episode, FireCounts
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.events import Recorder
@@ -14,13 +14,13 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Ledger
 from fumehood.core.seat import Reply, Seat
 from fumehood.core.tools import Layer, delivered_arguments
-from fumehood.core.turns import Script
-from fumehood.layers.charged import Charged
-from fumehood.layers.disclosed import Disclosed
-from fumehood.layers.faults.arming import arm
-from fumehood.layers.faults.stream_dice import StreamDice
-from fumehood.layers.traced import Traced
-from fumehood.layers.validated_loosely import ValidatedLoosely
+from fumehood.core.turns import TurnQueue
+from fumehood.layers.charge_budget import ChargeBudget
+from fumehood.layers.faults.build import arm
+from fumehood.layers.faults.sequential_random import SequentialRandom
+from fumehood.layers.reveal_faults import RevealFaults
+from fumehood.layers.trace_calls import TraceCalls
+from fumehood.layers.validate_loosely import ValidateLoosely
 from fumehood.worlds.table import open_world
 
 FAMILIES_OUTERMOST_FIRST = {
@@ -39,27 +39,27 @@ class ToolMisuse:
 
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
         """Build the world and one door a seat."""
-        counted = DeliveryCount(recorder, len(spec.fault_plan))
+        counted = FireCounts(recorder, len(spec.fault_plan))
         world = open_world(spec)
         if spec.conversation is not None:
             raise SpecError("conversation", "is not of this profile")
-        dice = StreamDice(spec.seed, spec.fault_plan)
-        faults = arm(spec.fault_plan, dice, FAMILIES_OUTERMOST_FIRST)
+        random_source = SequentialRandom(spec.seed, spec.fault_plan)
+        faults = arm(spec.fault_plan, random_source, FAMILIES_OUTERMOST_FIRST)
         numbers = count(1)
 
         def seat(given: SeatSpec) -> Seat:
             ledger = Ledger(given.budget)
-            script = Script(given.instruction, given.further_turns)
+            script = TurnQueue(given.instruction, given.further_turns)
             if script.hidden or given.tools is not None:
                 raise SpecError(
                     "seats.tools", "are not of this profile: every seat has all tools, always"
                 )
             layers: list[Layer] = [
-                Traced(given.name, world, counted, clock, numbers),
-                Charged(ledger),
-                Disclosed(),
+                TraceCalls(given.name, world, counted, clock, numbers),
+                ChargeBudget(ledger),
+                RevealFaults(),
                 *faults,
-                ValidatedLoosely(world.toolset_id, world.list_tools()),
+                ValidateLoosely(world.toolset_id, world.list_tools()),
             ]
             return Seat(given.name, script, Door(world, layers), ledger, counted)
 

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fumehood.benchmarks.misfits import misfits_of, nearest
+from fumehood.benchmarks.in_memory import Notebook, open_task
 from fumehood.benchmarks.native.faults import FaultRecord
-from fumehood.benchmarks.rehearsal import Notebook, open_task
+from fumehood.benchmarks.validation_errors import misfits_of, nearest
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.json_values import JsonObject

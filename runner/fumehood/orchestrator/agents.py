@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fumehood_agent.builtin import BUILTIN
-from fumehood_agent.scaffolds.table import WITH_MODEL
-
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import AgentKind, AgentSource
+from fumehood_agent.builtin import BUILTIN
+from fumehood_agent.scaffolds.table import WITH_MODEL
 
 _LABELLED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,63})=(.+)", re.DOTALL)
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")

@@ -13,9 +13,9 @@ from fumehood.core.json_values import Json
 from fumehood.core.task import SCRIPT
 from fumehood.engines.engine import AgentKind, Engine, Image, Isolation, Limits, Mount
 from fumehood.orchestrator.agents import NamedAgent, is_scaffold
-from fumehood.orchestrator.attempt import BoxPlan
-from fumehood.orchestrator.cast import ORACLE, Cast, Player, is_builtin
 from fumehood.orchestrator.config import RunConfig
+from fumehood.orchestrator.episode_runner import BoxPlan
+from fumehood.orchestrator.participants import ORACLE, Cast, Player, is_builtin
 from fumehood.orchestrator.plan import PlannedEpisode
 
 CALLS_INSIDE = "/agent-data/calls.json"

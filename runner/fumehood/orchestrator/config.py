@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from fumehood_snapshots.library.settings import SearchConfig
-from fumehood_snapshots.web.policy import FetchPolicy
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.judging_config import JudgingConfig
 from fumehood.orchestrator.message_limits import MessageLimits
 from fumehood.orchestrator.models_config import ModelsConfig
+from fumehood_snapshots.library.settings import SearchConfig
+from fumehood_snapshots.web.policy import FetchPolicy
 
 LONGEST_S = 30 * 24 * 60 * 60
 """Wall time that an episode may be given, seconds."""

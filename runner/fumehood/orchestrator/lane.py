@@ -15,7 +15,7 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import GLOVES, Engine, Exit, ExitReason, Mount
-from fumehood.orchestrator.attempt import Attempt, BoxPlan, failed, wall_ms_of
+from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, failed, wall_ms_of
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.wire.lane_client import LaneClient
 from fumehood.wire.ports import Played

@@ -19,29 +19,29 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
 from fumehood.engines.engine import EngineOptions, Image
 from fumehood.engines.folder_records import owned_folder
-from fumehood.engines.leftovers import reap_local
+from fumehood.engines.orphans import reap_local
 from fumehood.engines.ownership import owner_is_alive, owner_labels
 from fumehood.engines.table import ChosenEngine, choose_engine
 from fumehood.orchestrator.added_faults import with_faults
 from fumehood.orchestrator.agents import NamedAgent, name_agents
-from fumehood.orchestrator.attempts import Attempts
 from fumehood.orchestrator.box_plans import BoxPlans
-from fumehood.orchestrator.cast import Cast
 from fumehood.orchestrator.config import RunConfig, run_config
+from fumehood.orchestrator.data_source import make_room_for_recording, settled, surroundings_of
+from fumehood.orchestrator.episode_attempts import Attempts
 from fumehood.orchestrator.model_run import ModelRun, check_models
+from fumehood.orchestrator.participants import Cast
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
+from fumehood.orchestrator.prepare_resume import take_up
 from fumehood.orchestrator.run import Run, RunLimits, missing
 from fumehood.orchestrator.run_judge import RunJudge
 from fumehood.orchestrator.second_sockets import http_offer
 from fumehood.orchestrator.service_pool import ServicePool
-from fumehood.orchestrator.surroundings import make_room_for_recording, settled, surroundings_of
-from fumehood.orchestrator.take_up import take_up
+from fumehood.records.containment_cache import last_probe
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.only_one import only_one
-from fumehood.records.probed import last_probe
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.sealing import Signing
+from fumehood.records.signer import Signing
 from fumehood.records.signing_key import user_key
 from fumehood.version import __version__
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InputError
 from fumehood.core.model_calls import ModelExchange
-from fumehood.orchestrator.cast import Cast
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.model_bounds import bounded
 from fumehood.orchestrator.models_config import ModelsConfig, gateway_settings
+from fumehood.orchestrator.participants import Cast
 from fumehood.records.cassette import Cassette
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from fumehood.core.data_source import DataSource
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
-from fumehood.core.surroundings import Surroundings
 from fumehood.core.task import Case, Suite, Task
 from fumehood.records.episode_name import EpisodeName
 
@@ -22,7 +22,7 @@ class PlannedEpisode:
     trial: int
     """From 0."""
     seed: int
-    surroundings: Surroundings | None = None
+    data_source: DataSource | None = None
 
     @property
     def name(self) -> EpisodeName:
@@ -44,7 +44,7 @@ class PlannedEpisode:
             fault_plan=task.fault_plan,
             seed=self.seed,
             seats=tuple(_with_wall(seat, wall_ms) for seat in task.seats),
-            surroundings=self.surroundings,
+            data_source=self.data_source,
             conversation=task.conversation,
         )
 
@@ -54,14 +54,14 @@ def plan_episodes(
     agents: Sequence[str],
     trials: int,
     seed: int,
-    surroundings: Surroundings | None = None,
+    data_source: DataSource | None = None,
 ) -> Iterator[PlannedEpisode]:
     """Yield every episode of a run, task by task, so that an interrupted run compares all agents so far."""
     for case in suite.cases:
         for trial in range(trials):
             chance = episode_seed(case.task, seed, trial)
             for agent in agents:
-                yield PlannedEpisode(agent, case, trial, chance, surroundings)
+                yield PlannedEpisode(agent, case, trial, chance, data_source)
 
 
 def episode_seed(task: Task, seed: int, trial: int) -> int:

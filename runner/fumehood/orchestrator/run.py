@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import structlog
 
+from fumehood.core.encryption import VEILED
 from fumehood.core.errors import InfraError
 from fumehood.core.outcome import Infra, InfraKind, outcome_name
-from fumehood.core.veil import VEILED
 from fumehood.engines.engine import BoxOutput
-from fumehood.orchestrator.attempt import Attempt, BoxPlan
-from fumehood.orchestrator.attempts import Attempts
-from fumehood.orchestrator.crew import Crew
+from fumehood.orchestrator.episode_attempts import Attempts
+from fumehood.orchestrator.episode_runner import Attempt, BoxPlan
+from fumehood.orchestrator.executor import EpisodeExecutor
 from fumehood.orchestrator.judge import Verdict, judge
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.run_judge import RunJudge
@@ -76,7 +76,7 @@ class Run:
             InputError: no box can be started from what the user named.
             InfraError: ``LOST_IN_A_ROW_MAX`` episodes in a row failed on our side.
         """
-        crew = Crew(self._limits.concurrency, self._episode, planned)
+        crew = EpisodeExecutor(self._limits.concurrency, self._episode, planned)
         in_a_row = 0
         try:
             for rows in crew.batches():
@@ -130,7 +130,7 @@ class Run:
             stdout_bytes=output.stdout_bytes,
             stderr_bytes=output.stderr_bytes,
             refusals=len(verdict.evidence.refusals) if verdict.evidence else 0,
-            environment=planned.surroundings.environment.value if planned.surroundings else None,
+            environment=planned.data_source.environment.value if planned.data_source else None,
         )
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import structlog
 
+from fumehood.core.encryption import VEILED
 from fumehood.core.errors import InputError
-from fumehood.core.veil import VEILED
 from fumehood.gateway.from_host import ask_models
 from fumehood.orchestrator.config import RunConfig
-from fumehood.orchestrator.kept_replies import Kept, from_kept
 from fumehood.orchestrator.model_judge import Answer, opinion_of
 from fumehood.orchestrator.models_config import gateway_settings
+from fumehood.orchestrator.reply_cache import Kept, from_kept
 from fumehood.records.cassette import Cassette
 from fumehood.scorers.judges.judge import Judge
 from fumehood.scorers.judges.question import Ask, Opinion, Question, majority, nobody

@@ -8,13 +8,15 @@ from threading import Thread
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import Box, BoxOutput, BoxSpec, Engine, Exit
-from fumehood.orchestrator.watcher import Watcher
+from fumehood.orchestrator.trace_receiver import TraceReceiver
 
 
 class SeatBoxes:
     """Starts boxes and waits for their end; knows nothing of what is said in them."""
 
-    def __init__(self, engine: Engine, boxes: Mapping[str, BoxSpec], watcher: Watcher) -> None:
+    def __init__(
+        self, engine: Engine, boxes: Mapping[str, BoxSpec], watcher: TraceReceiver
+    ) -> None:
         """Start nothing yet.
 
         Args:

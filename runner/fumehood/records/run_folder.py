@@ -28,7 +28,7 @@ from fumehood.records.episode_name import EpisodeName
 from fumehood.records.frozen_suite import freeze_suite, thaw_suite
 from fumehood.records.plain_file import read_plain
 from fumehood.records.row import EpisodeRow
-from fumehood.records.sealing import ROWS, UNREADABLE, Sealing, Signing, digest_bytes, row_lines
+from fumehood.records.signer import ROWS, UNREADABLE, Sealing, Signing, digest_bytes, row_lines
 from fumehood.records.signing_key import KEY_VARIABLE
 from fumehood.records.trace_line import record_from_json, record_line
 from fumehood.records.whole_file import append_whole, write_or_remove, write_whole

@@ -19,7 +19,8 @@ from fumehood.records.episode_name import EpisodeName
 from fumehood.records.plain_file import digest_file
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.sealing import (
+from fumehood.records.signatures import RunSeal, SealedFile, row_is_signed, sealed_files
+from fumehood.records.signer import (
     FIRST,
     PLAN_FILES,
     SEAL,
@@ -29,9 +30,8 @@ from fumehood.records.sealing import (
     read_seal,
     row_lines,
 )
-from fumehood.records.sealing import ROWS as ROWS_FILE
-from fumehood.records.seals import RunSeal, SealedFile, row_is_signed, sealed_files
-from fumehood.records.strays import strays
+from fumehood.records.signer import ROWS as ROWS_FILE
+from fumehood.records.unsigned_files import strays
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fumehood.core.chain import BrokenTrace, verify_chain
 from fumehood.core.json_values import Json
 from fumehood.engines.engine import Limits
-from fumehood.orchestrator.attempt import Attempt
+from fumehood.orchestrator.episode_runner import Attempt
 from fumehood.redteam.attack import Attack
 from fumehood.redteam.box_usage import alive
 from fumehood.redteam.watched_engine import Watch

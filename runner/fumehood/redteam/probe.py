@@ -31,10 +31,9 @@ from fumehood.engines.engine import (
     Mount,
 )
 from fumehood.engines.ownership import RUN, owner_labels
-from fumehood.orchestrator.attempt import Attempt, BoxPlan, attempt_episode
+from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.redteam.attack import Attack, Result, Verdict, Wall
-from fumehood.redteam.baits import Baits
 from fumehood.redteam.box_usage import open_descriptors
 from fumehood.redteam.breaches import (
     attempts_of,
@@ -44,7 +43,8 @@ from fumehood.redteam.breaches import (
     prizes,
     telling_words,
 )
-from fumehood.redteam.bystanders import Bystanders
+from fumehood.redteam.canaries import Baits
+from fumehood.redteam.control_episodes import Bystanders
 from fumehood.redteam.kit import lay_out_kit
 from fumehood.redteam.readers import misled
 from fumehood.redteam.turns import one_at_a_time

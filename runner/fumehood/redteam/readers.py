@@ -13,7 +13,7 @@ from pathlib import Path
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.gold import Gold
 from fumehood.core.task import Case, Suite, Task
-from fumehood.orchestrator.attempt import Attempt
+from fumehood.orchestrator.episode_runner import Attempt
 from fumehood.orchestrator.judge import judge
 from fumehood.records.episode_name import EpisodeName
 from fumehood.records.row import EpisodeRow

@@ -21,7 +21,7 @@ ATTACKS = (
     Attack("abstract-sockets", "abstract_sockets.py", _BOX, "network namespace of its own",
            "reach sockets of the host that have no file"),
     # The host.
-    Attack("daemon-sockets", "daemon_sockets.py", _BOX, "nothing of the host is shown but the gloves",
+    Attack("daemon-sockets", "daemon_sockets.py", _BOX, "nothing of the host is shown but the socket_dir",
            "tell a container daemon or the system bus what to do"),
     Attack("host-processes", "host_processes.py", _BOX, "process namespace of its own",
            "see, signal or read processes of the host"),

@@ -12,11 +12,11 @@ from fumehood.report.pictures.gallery import gallery
 from fumehood.report.pictures.picture import WIDE_PX, draw
 from fumehood.report.pictures.theme import in_light
 from fumehood.report.statistics.metrics import Unit
-from fumehood.report.tables.data import data_tables
 from fumehood.report.tables.files import write_csv, write_parquet
-from fumehood.report.tables.people import people_tables
+from fumehood.report.tables.machine_tables import data_tables
 from fumehood.report.tables.reading import markdown_table, markdown_text
 from fumehood.report.tables.runs import run_table
+from fumehood.report.tables.text_tables import text_tables
 from fumehood.report.wording import estimate
 
 FIGURES, TABLES = "figures", "tables"
@@ -68,7 +68,7 @@ def _markdown(findings: Findings) -> str:
         blocked = why_no_headline(found.whole.counts)
         if blocked is not None:
             parts.append(f"**{markdown_text(found.subject.label)}**: {markdown_text(blocked)}\n")
-    tables = [run_table(findings.runs), *people_tables(findings)]
+    tables = [run_table(findings.runs), *text_tables(findings)]
     parts += [markdown_table(table) for table in tables]
     parts.append("## Pictures\n")
     for picture in gallery(findings):

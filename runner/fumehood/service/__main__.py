@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from fumehood.core.errors import InputError
-from fumehood.gateway.handing_over import settings_from_line
+from fumehood.gateway.serialization import settings_from_line
 from fumehood.service.message_limits import message_limits
 from fumehood.service.serve import HttpSettings, serve
 

@@ -15,8 +15,8 @@ from fumehood.core.errors import InfraError
 from fumehood.core.model_calls import ModelExchange
 from fumehood.harness_modes.table import PROFILES
 from fumehood.service.arguments import SeatLimits
-from fumehood.service.outbox import Outbox
-from fumehood.service.seat_desk import SeatDesk
+from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.trace_stream import TraceStream
 from fumehood.wire.ports import EpisodeMessage, Opened, SeatSockets
 from fumehood.wire.tool_server import ToolServer, ToolServerLimits
 
@@ -66,7 +66,7 @@ class HostedEpisode:
         self._on_over = on_over
         self._doors = doors
         self._exchanges = exchanges
-        self._outbox = Outbox()
+        self._outbox = TraceStream()
         self._lock = Lock()
         self._closed = False
         self._servers: list[_Server] = []
@@ -75,7 +75,7 @@ class HostedEpisode:
         conversation = self._episode.conversation
         self._floor = None if conversation is None else Condition(self._lock)
         self._desks = [
-            SeatDesk(
+            SeatEndpoint(
                 seat,
                 profile=profile,
                 recorder=self._outbox,
@@ -128,7 +128,7 @@ class HostedEpisode:
         if self._floor is not None:
             self._floor.notify_all()
 
-    def _listen(self, desk: SeatDesk, limits: ToolServerLimits) -> SeatSockets:
+    def _listen(self, desk: SeatEndpoint, limits: ToolServerLimits) -> SeatSockets:
         room = self._directory / desk.name
         room.mkdir(parents=True)
         # Whatever the process's umask: a box sees this folder, and its user is not ours.

@@ -17,8 +17,8 @@ from fumehood.core.model_calls import ModelExchange
 from fumehood.gateway.gateway import Gateway
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.service.model_purse import ModelPurse
-from fumehood.service.outbox import Outbox
-from fumehood.service.seat_desk import SeatDesk
+from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.trace_stream import TraceStream
 from fumehood.wire.http.listener import STOP_TIMEOUT_S, App, HttpLimits, HttpListener, hush
 from fumehood.wire.http.loop_thread import LoopThread
 from fumehood.wire.http.seat_app import seat_app
@@ -73,7 +73,11 @@ class HttpDoors:
             self._helper.chmod(0o555)
 
     def open(
-        self, desk: SeatDesk, room: Path, outbox: Outbox, exchanges: Sequence[ModelExchange]
+        self,
+        desk: SeatEndpoint,
+        room: Path,
+        outbox: TraceStream,
+        exchanges: Sequence[ModelExchange],
     ) -> HttpListener:
         """Listen in a seat's folder, and put the helper there.
 
@@ -98,7 +102,7 @@ class HttpDoors:
         return listener
 
     def _app(
-        self, desk: SeatDesk, outbox: Outbox, exchanges: Sequence[ModelExchange]
+        self, desk: SeatEndpoint, outbox: TraceStream, exchanges: Sequence[ModelExchange]
     ) -> AbstractAsyncContextManager[App]:
         models = None
         if self._gateway is not None:

@@ -11,8 +11,8 @@ from fumehood.core.errors import SpecError
 from fumehood.harness_modes.table import PROFILES
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.scroll import Scroll
-from fumehood.service.seat_desk import SeatDesk
-from fumehood.wire.ports import Played, Unhostable
+from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.wire.ports import Played, SpecRejected
 
 
 class LaneEpisode:
@@ -36,10 +36,10 @@ class LaneEpisode:
             raise SpecError("seats", f"a lane has one seat, not {len(spec.seats)}")
         self._on_over = on_over
         self._scroll = Scroll()
-        self._broken: Unhostable | None = None
+        self._broken: SpecRejected | None = None
         profile = PROFILES.load(spec.profile)()
         self._episode = profile.open_episode(spec, self._scroll, clock)
-        self.seat = SeatDesk(
+        self.seat = SeatEndpoint(
             self._episode.seats[0],
             profile=profile,
             recorder=self._scroll,
@@ -59,5 +59,5 @@ class LaneEpisode:
         self._episode.close()
         return Played(self._scroll.sealed(), None, agent_gone)
 
-    def _break_off(self, why: Unhostable) -> None:
+    def _break_off(self, why: SpecRejected) -> None:
         self._broken = why

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
 from fumehood.core.model_calls import ModelCalled, ModelExchange
-from fumehood.service.outbox import Outbox
-from fumehood.service.seat_desk import SeatDesk
-from fumehood.wire.ports import MODELS_FIELD, TimeGranted, Unhostable
+from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.trace_stream import TraceStream
+from fumehood.wire.ports import MODELS_FIELD, SpecRejected, TimeGranted
 
 
 class ModelPurse:
-    """Implements the gateway's ``Purse``."""
+    """Implements the gateway's ``BudgetPort``."""
 
-    def __init__(self, desk: SeatDesk, outbox: Outbox) -> None:
+    def __init__(self, desk: SeatEndpoint, outbox: TraceStream) -> None:
         self.name = desk.name
         self._desk = desk
         self._outbox = outbox
@@ -40,4 +40,4 @@ class ModelPurse:
 
     def break_off(self, reason: str) -> None:
         """End the episode because no model can be asked."""
-        self._outbox.close(Unhostable(MODELS_FIELD, reason))
+        self._outbox.close(SpecRejected(MODELS_FIELD, reason))

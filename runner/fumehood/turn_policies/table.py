@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fumehood.core.conversation import Conversation, ConversationSpec, Moderator
+from fumehood.core.conversation import Conversation, ConversationSpec, TurnPolicy
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.registry import Registry
 from fumehood.core.tools import World
 
-ModeratorFactory = Callable[[JsonObject, tuple[str, ...]], Moderator]
-"""Makes a moderator of its settings and the names of the seats; raises SpecError for unusable settings."""
+ModeratorFactory = Callable[[JsonObject, tuple[str, ...]], TurnPolicy]
+"""Makes a turn_policy of its settings and the names of the seats; raises SpecError for unusable settings."""
 
 BY_WORLD = "world"
 """The rule of worlds that say themselves who speaks next."""
 
-MODERATORS: Registry[ModeratorFactory] = Registry(
-    "moderator",
+TURN_POLICIES: Registry[ModeratorFactory] = Registry(
+    "turn policy",
     {
         "dialogue": "fumehood.turn_policies.dialogue:Dialogue",
         "round": "fumehood.turn_policies.round:Round",
@@ -37,13 +37,15 @@ def converse(spec: EpisodeSpec, world: World) -> Conversation | None:
     return None if given is None else Conversation(_moderator(given, spec, world))
 
 
-def _moderator(given: ConversationSpec, spec: EpisodeSpec, world: World) -> Moderator:
+def _moderator(given: ConversationSpec, spec: EpisodeSpec, world: World) -> TurnPolicy:
     if any(seat.further_turns for seat in spec.seats):
         raise SpecError(
             "seats.further_turns", "are not of a conversation: there, others say what is next"
         )
     if given.rule != BY_WORLD:
-        return MODERATORS.load(given.rule)(given.settings, tuple(seat.name for seat in spec.seats))
-    if not isinstance(world, Moderator):
+        return TURN_POLICIES.load(given.rule)(
+            given.settings, tuple(seat.name for seat in spec.seats)
+        )
+    if not isinstance(world, TurnPolicy):
         raise SpecError("conversation.rule", f"the world {spec.world!r} does not moderate")
     return world

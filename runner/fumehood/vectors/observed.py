@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fumehood_agent.seat import Failure, Reply, Seat, Value
-
 from fumehood.core.evidence import Evidence, Exchange
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import OutOfBudget, SeatEnd
 from fumehood.core.task import Case
 from fumehood.core.tools import FailureKind
 from fumehood.scorers.table import score_evidence
+from fumehood_agent.seat import Failure, Reply, Seat, Value
 
 
 @dataclass(slots=True)

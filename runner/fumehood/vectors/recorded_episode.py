@@ -14,16 +14,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from fumehood_agent.errors import Ended, Refused
-from fumehood_agent.session import Session
-
 from fumehood.core.chain import BrokenTrace, Record, verify_chain
+from fumehood.core.data_source import Environment
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
-from fumehood.core.surroundings import Environment
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.vectors.compare import first_difference
-from fumehood.wire.ports import EpisodeMessage, Opened, Records, Unhostable
+from fumehood.wire.ports import EpisodeMessage, Opened, Records, SpecRejected
+from fumehood_agent.errors import Ended, Refused
+from fumehood_agent.session import Session
 
 Event = dict[str, Any]
 
@@ -91,7 +90,7 @@ def _play(spec: EpisodeSpec, events: Iterable[Event], pool: ServicePool) -> list
         match first:
             case Opened(seats):
                 folders = {seat.name: seat.directory for seat in seats}
-            case Unhostable(field, reason):
+            case SpecRejected(field, reason):
                 raise SpecError(field, reason)
             case other:
                 raise InfraError(f"the service opened with {other!r}")
@@ -144,7 +143,7 @@ def _rest(messages: Iterable[EpisodeMessage]) -> list[Record]:
         match message:
             case Records(more):
                 records.extend(more)
-            case Unhostable(field, reason):
+            case SpecRejected(field, reason):
                 raise SpecError(field, reason)
     return records
 

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fumehood_agent.adapter import work
-from fumehood_agent.errors import Ended, FumehoodError, NotAnAction
-from fumehood_agent.loading import load_agent
-from fumehood_agent.seat import Seat
-
 from fumehood.core.errors import FumehoodError as RunnerError
 from fumehood.core.json_values import copy_object
 from fumehood.vectors.compare import first_difference
 from fumehood.vectors.record import Vector
+from fumehood_agent.adapter import work
+from fumehood_agent.errors import Ended, FumehoodError, NotAnAction
+from fumehood_agent.loading import load_agent
+from fumehood_agent.seat import Seat
 
 
 class Replay(Protocol):

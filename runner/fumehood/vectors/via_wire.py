@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fumehood_agent.session import Session
-
 from fumehood.core.chain import Record, verify_chain
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.evidence import read_evidence
@@ -16,7 +14,8 @@ from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.vectors.observed import Watched, observed
 from fumehood.vectors.record import Vector
 from fumehood.vectors.replay import drive
-from fumehood.wire.ports import EpisodeMessage, Opened, Records, Unhostable
+from fumehood.wire.ports import EpisodeMessage, Opened, Records, SpecRejected
+from fumehood_agent.session import Session
 
 WALL_MS = 60_000
 
@@ -33,9 +32,9 @@ class ViaWire:
         spec = PlannedEpisode(vector.vector_id, case, 0, case.task.seed).to_spec(WALL_MS)
         with self._pool.lease() as client:
             messages = client.open_episode(spec)
-            gloves = _opened(messages)
+            socket_dir = _opened(messages)
             try:
-                with Session(f"{gloves}/grpc.sock") as session:
+                with Session(f"{socket_dir}/grpc.sock") as session:
                     seat = Watched(session)
                     drive(vector, seat)
             finally:
@@ -50,7 +49,7 @@ def _opened(messages: Iterator[EpisodeMessage]) -> str:
     match next(messages, None):
         case Opened(seats):
             return seats[0].directory
-        case Unhostable(field, reason):
+        case SpecRejected(field, reason):
             raise SpecError(field, reason)
         case other:
             raise InfraError(f"the service opened with {other!r}")
@@ -61,5 +60,5 @@ def _rest(messages: Iterator[EpisodeMessage]) -> Iterator[Record]:
         match message:
             case Records(records):
                 yield from records
-            case Unhostable(field, reason):
+            case SpecRejected(field, reason):
                 raise SpecError(field, reason)

@@ -6,7 +6,6 @@ from collections.abc import Generator, Sequence
 from threading import Timer
 
 import grpc
-from fumehood_agent._proto.v1 import control_pb2, control_pb2_grpc
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
@@ -16,6 +15,7 @@ from fumehood.wire.convert import message_from_pb, spec_to_pb
 from fumehood.wire.exchanges import exchange_to_pb
 from fumehood.wire.lane_client import LaneClient
 from fumehood.wire.ports import EpisodeMessage, LaneSockets, ServiceHealth
+from fumehood_agent._proto.v1 import control_pb2, control_pb2_grpc
 
 CALL_TIMEOUT_S = 30.0
 """For the answer to a short call; the service answers in milliseconds or is gone."""

@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore
 
 import grpc
-from fumehood_agent._proto.v1 import control_pb2, control_pb2_grpc
 
 from fumehood.core.errors import SpecError
 from fumehood.wire.convert import message_to_pb, spec_from_pb
 from fumehood.wire.exchanges import exchange_from_pb
-from fumehood.wire.ports import HostPort, Unhostable
+from fumehood.wire.ports import HostPort, SpecRejected
+from fumehood_agent._proto.v1 import control_pb2, control_pb2_grpc
 
 SPEC_BYTES = 64 * 1024 * 1024
 """Largest episode specification; states can be whole databases."""
@@ -75,7 +75,7 @@ class _ControlService(control_pb2_grpc.ControlServiceServicer):
             exchanges = [exchange_from_pb(exchange) for exchange in request.exchanges]
             episode = self._host.open_episode(spec_from_pb(request.spec), exchanges)
         except SpecError as error:
-            yield message_to_pb(Unhostable(error.field, error.reason))
+            yield message_to_pb(SpecRejected(error.field, error.reason))
             return
         # Whoever waits for the next event cannot see that the orchestrator has hung up.
         if not context.add_callback(episode.abandon):

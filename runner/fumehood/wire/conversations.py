@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 
-from fumehood_agent._proto.v1 import control_pb2, episode_pb2
-
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import ordered_json
 from fumehood.wire.ports import SeatCalled, SeatWorkEnded, TimeGranted
 from fumehood.wire.turns import wire_text
+from fumehood_agent._proto.v1 import control_pb2, episode_pb2
 
 SeatMessage = SeatCalled | SeatWorkEnded | TimeGranted
 """What is told of one seat while an episode goes on."""

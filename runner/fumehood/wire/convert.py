@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from fumehood_agent._proto.v1 import control_pb2, episode_pb2, tool_pb2, trace_pb2
-
 from fumehood.core.chain import Record
+from fumehood.core.data_source import DataSource, surroundings_from_json
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule
@@ -15,7 +14,6 @@ from fumehood.core.json_values import Json, ordered_json
 from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.core.model_calls import ModelExchange
 from fumehood.core.refusal import Refusal, RefusalKind
-from fumehood.core.surroundings import Surroundings, surroundings_from_json
 from fumehood.core.tools import Value
 from fumehood.wire.conversations import (
     conversation_from_pb,
@@ -35,11 +33,12 @@ from fumehood.wire.ports import (
     SeatCalled,
     SeatSockets,
     SeatWorkEnded,
+    SpecRejected,
     TaskView,
     TimeGranted,
-    Unhostable,
 )
 from fumehood.wire.turns import turns_from_pb, turns_to_pb, wire_text
+from fumehood_agent._proto.v1 import control_pb2, episode_pb2, tool_pb2, trace_pb2
 
 LARGEST_COUNT = 2**63 - 1
 """What a count on the wire can be."""
@@ -123,8 +122,8 @@ def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
         seed=_decimal("seed", spec.seed),
         seats=[_seat_to_pb(seat) for seat in spec.seats],
         surroundings_json=""
-        if spec.surroundings is None
-        else ordered_json(spec.surroundings.to_json()),
+        if spec.data_source is None
+        else ordered_json(spec.data_source.to_json()),
         conversation=conversation_to_pb(spec.conversation),
     )
 
@@ -181,13 +180,13 @@ def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
             )
             for seat in spec.seats
         ),
-        surroundings=_surroundings_from_json(spec.surroundings_json),
+        data_source=_surroundings_from_json(spec.surroundings_json),
         conversation=conversation_from_pb(spec),
     )
 
 
-def _surroundings_from_json(text: str) -> Surroundings | None:
-    return surroundings_from_json(_loads("surroundings", text)) if text else None
+def _surroundings_from_json(text: str) -> DataSource | None:
+    return surroundings_from_json(_loads("data_source", text)) if text else None
 
 
 def _integer(field: str, text: str) -> int:
@@ -249,7 +248,7 @@ def message_to_pb(message: EpisodeMessage) -> control_pb2.OpenEpisodeResponse:
             return control_pb2.OpenEpisodeResponse(records=control_pb2.Records(records=lines))
         case SeatCalled() | SeatWorkEnded() | TimeGranted():
             return seat_message_to_pb(message)
-        case Unhostable(field, reason):
+        case SpecRejected(field, reason):
             error = control_pb2.SpecError(field=field, message=reason)
             return control_pb2.OpenEpisodeResponse(spec_error=error)
         case ModelExchange():
@@ -269,7 +268,7 @@ def message_from_pb(message: control_pb2.OpenEpisodeResponse) -> EpisodeMessage:
         case "records":
             return Records(tuple(record_from_pb(record) for record in message.records.records))
         case "spec_error":
-            return Unhostable(message.spec_error.field, message.spec_error.message)
+            return SpecRejected(message.spec_error.field, message.spec_error.message)
         case "exchange":
             return exchange_from_pb(message.exchange)
         case _:
@@ -290,7 +289,9 @@ def played_to_pb(played: Played) -> control_pb2.PlayedEpisode:
 def played_from_pb(message: control_pb2.PlayedEpisode) -> Played:
     """Return what :func:`played_to_pb` wrote."""
     error = message.spec_error
-    unhostable = Unhostable(error.field, error.message) if message.HasField("spec_error") else None
+    unhostable = (
+        SpecRejected(error.field, error.message) if message.HasField("spec_error") else None
+    )
     records = tuple(map(record_from_pb, message.records.records))
     return Played(records, unhostable, message.agent_gone)
 

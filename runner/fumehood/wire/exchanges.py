@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fumehood_agent._proto.v1 import control_pb2
-
 from fumehood.core.model_calls import ModelExchange
+from fumehood_agent._proto.v1 import control_pb2
 
 
 def exchange_to_pb(exchange: ModelExchange) -> control_pb2.ModelExchange:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import socket
 from contextlib import suppress
 
-from fumehood_agent._proto.v1 import control_pb2
-
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
 from fumehood.wire.convert import played_from_pb, spec_to_pb
 from fumehood.wire.frames import Frames
 from fumehood.wire.lane_server import AGENT_SOCKET, TIME_IS_OVER
 from fumehood.wire.ports import LaneSockets, Played
+from fumehood_agent._proto.v1 import control_pb2
 
 TRACE_BYTES = 2**31 - 1
 """Longest message that the framing can hold: what a trace says is up to the agent."""

@@ -14,7 +14,6 @@ from pathlib import Path
 from select import POLLIN, poll
 from threading import Thread
 
-from fumehood_agent._proto.v1 import episode_pb2, tool_pb2
 from google.protobuf.message import DecodeError
 
 from fumehood.core.episode_spec import EpisodeSpec
@@ -22,8 +21,9 @@ from fumehood.core.errors import SpecError
 from fumehood.wire.control_server import SPEC_BYTES
 from fumehood.wire.convert import played_to_pb, spec_from_pb
 from fumehood.wire.frames import Frames
-from fumehood.wire.ports import LaneEpisodePort, LaneSockets, Played, Unhostable
+from fumehood.wire.ports import LaneEpisodePort, LaneSockets, Played, SpecRejected
 from fumehood.wire.seat_messages import answer_interaction
+from fumehood_agent._proto.v1 import episode_pb2, tool_pb2
 
 AGENT_SOCKET = "lane.sock"
 TIME_IS_OVER = b""
@@ -84,7 +84,7 @@ class LaneServer:
         try:
             episode = self._begin(spec_from_pb(message))
         except SpecError as error:
-            return Played((), Unhostable(error.field, error.reason), agent_gone=False)
+            return Played((), SpecRejected(error.field, error.reason), agent_gone=False)
         agent_gone = not self._has_played(episode, orchestrator)
         if agent_gone:
             self._hang_up_agent()

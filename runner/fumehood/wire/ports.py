@@ -96,7 +96,7 @@ class SeatWorkEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Unhostable:
+class SpecRejected:
     """The specification cannot be hosted, or its world cannot go on."""
 
     field: str
@@ -112,7 +112,7 @@ class TimeGranted:
 
 
 EpisodeMessage = (
-    Opened | Records | SeatCalled | SeatWorkEnded | Unhostable | ModelExchange | TimeGranted
+    Opened | Records | SeatCalled | SeatWorkEnded | SpecRejected | ModelExchange | TimeGranted
 )
 
 MODELS_FIELD = "models"
@@ -150,7 +150,7 @@ class Played:
 
     records: tuple[Record, ...]
     """The whole trace; empty when ``unhostable`` says why there is none."""
-    unhostable: Unhostable | None
+    unhostable: SpecRejected | None
     agent_gone: bool
     """Whether the agent hung up before the end; then its lane is over."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from fumehood_agent._proto.v1 import tool_pb2
-
 from fumehood.core.outcome import Finished, GaveUp
 from fumehood.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
 from fumehood.wire.ports import SeatPort
+from fumehood_agent._proto.v1 import tool_pb2
 
 
 def answer_interaction(

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import grpc
-from fumehood_agent._proto.v1 import tool_pb2
 from google.protobuf.message import DecodeError, Message
 
 from fumehood.wire.convert import task_to_pb
 from fumehood.wire.ports import SeatPort
 from fumehood.wire.seat_messages import answer_call, answer_interaction, answer_submission
+from fumehood_agent._proto.v1 import tool_pb2
 
 M = TypeVar("M", bound=Message)
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fumehood_agent._proto.v1 import episode_pb2
-
 from fumehood.core.errors import SpecError
 from fumehood.core.turns import Turn
+from fumehood_agent._proto.v1 import episode_pb2
 
 
 def turns_to_pb(turns: Iterable[Turn]) -> list[episode_pb2.Turn]:

@@ -1,6 +1,6 @@
 """A library: search and open_page, over a sealed snapshot, the network or a recording of it.
 
-Which of them stands in the surroundings, not in the state, and the tools are the same in each. The work is
+Which of them stands in the data_source, not in the state, and the tools are the same in each. The work is
 done by ``snapshots``, which is imported when an episode begins: its libraries are an extra.
 """
 
@@ -10,14 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fumehood_snapshots.library.tools import K_MAX, TOOLS
-
+from fumehood.core.data_source import DataSource
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.extras import how_to_install
 from fumehood.core.json_values import Json, JsonObject, copy_json, copy_object
-from fumehood.core.surroundings import Surroundings
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
 from fumehood.worlds.refusals import refuse
+from fumehood_snapshots.library.tools import K_MAX, TOOLS
 
 if TYPE_CHECKING:
     from fumehood_snapshots.library.library import Library
@@ -60,8 +59,8 @@ class Search:
         self.revision = 0
         self._reader: LibraryReader | None = None
 
-    def look_outside(self, surroundings: Surroundings, session: str) -> None:
-        """Open what the surroundings name.
+    def attach_data_source(self, data_source: DataSource, session: str) -> None:
+        """Open what the data_source name.
 
         Raises:
             SpecError: it cannot be opened, or is not the snapshot that the state names.
@@ -70,7 +69,7 @@ class Search:
         try:
             from fumehood_snapshots.library.reader import LibraryReader
 
-            library = _library(surroundings, session, self.state)
+            library = _library(data_source, session, self.state)
         except ModuleNotFoundError as error:
             hint = f"searching needs {error.name}; install it with: {how_to_install('snapshots')}"
             raise InputError(hint) from None
@@ -88,7 +87,7 @@ class Search:
         """Carry out one call whose arguments fit its tool's schema.
 
         Raises:
-            SpecError: what the surroundings name is damaged.
+            SpecError: what the data_source name is damaged.
         """
         if self._reader is None:
             return refuse("not_found", "There is nothing here to search.")
@@ -99,7 +98,7 @@ class Search:
         except Refusal as refusal:
             return refuse(refusal.code.value, str(refusal))
         except SnapshotError as error:
-            raise SpecError("surroundings", str(error)) from None
+            raise SpecError("data_source", str(error)) from None
 
 
 def _answer(reader: LibraryReader, call: ToolCall) -> JsonObject:
@@ -112,23 +111,23 @@ def _answer(reader: LibraryReader, call: ToolCall) -> JsonObject:
     return answer(**arguments, bytes_max=call.answer_bytes_max)
 
 
-def _library(surroundings: Surroundings, session: str, state: JsonObject) -> Library:
+def _library(data_source: DataSource, session: str, state: JsonObject) -> Library:
     from fumehood_snapshots.errors import SnapshotError
     from fumehood_snapshots.library.environment import open_library
     from fumehood_snapshots.library.sealed import SealedLibrary
     from fumehood_snapshots.library.settings import read_settings
 
     try:
-        told = {**surroundings.settings, "environment": surroundings.environment.value}
+        told = {**data_source.settings, "environment": data_source.environment.value}
         config = read_settings(told)
         if config.environment == "offline" and config.snapshot is not None:
             opened = _snapshot(config.snapshot, _digest(state))
             return SealedLibrary(opened, _number(state, "snippet_chars", 0) or config.snippet_chars)
         return open_library(config, session)
     except SnapshotError as error:
-        raise SpecError("surroundings", str(error)) from None
+        raise SpecError("data_source", str(error)) from None
     except OSError as error:
-        raise SpecError("surroundings", f"{error.filename}: {error.strerror}") from None
+        raise SpecError("data_source", f"{error.filename}: {error.strerror}") from None
 
 
 @lru_cache(maxsize=8)

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Protocol, runtime_checkable
 
+from fumehood.core.data_source import DataSource
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.json_values import JsonObject, copy_object
 from fumehood.core.registry import Registry
-from fumehood.core.surroundings import Surroundings
 from fumehood.core.tools import Toolset, World
 
 WorldFactory = Callable[[JsonObject], World]
@@ -42,14 +42,14 @@ WORLDS: Registry[WorldFactory] = Registry(
 
 
 @runtime_checkable
-class LooksOutside(Protocol):
+class UsesDataSource(Protocol):
     """A world that serves what is not in its state: sealed documents, or the network within limits."""
 
-    def look_outside(self, surroundings: Surroundings, session: str) -> None:
+    def attach_data_source(self, data_source: DataSource, session: str) -> None:
         """Find what it serves; called once, before the first call.
 
         Args:
-            surroundings: of the whole run.
+            data_source: of the whole run.
             session: name of the episode; recordings keep the requests of different ones apart.
 
         Raises:
@@ -89,11 +89,11 @@ def open_world(spec: EpisodeSpec) -> World:
     """Return the world of an episode, made of a copy of its state.
 
     Raises:
-        InputError: there is no such world, or it cannot live in its state or surroundings.
+        InputError: there is no such world, or it cannot live in its state or data_source.
     """
     world = WORLDS.load(spec.world)(copy_object(spec.initial_state))
-    if spec.surroundings is not None and isinstance(world, LooksOutside):
-        world.look_outside(spec.surroundings, spec.episode_id)
+    if spec.data_source is not None and isinstance(world, UsesDataSource):
+        world.attach_data_source(spec.data_source, spec.episode_id)
     return world
 
 
@@ -109,6 +109,6 @@ def preload(names: Iterable[str]) -> None:
             load()
 
 
-def looks_outside(name: str) -> bool:
+def needs_data_source(name: str) -> bool:
     """Tell whether the world called ``name`` serves what is not in its state."""
-    return hasattr(WORLDS.load(name), "look_outside")
+    return hasattr(WORLDS.load(name), "attach_data_source")

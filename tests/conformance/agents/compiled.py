@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 from fumehood.engines.images.node_modules import SDK, lay_out_node_modules
-
 from tests.architecture.project import ROOT
 
 FOLDER = Path(__file__).parent

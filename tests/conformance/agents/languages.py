@@ -11,7 +11,6 @@ from fumehood.engines.docker_daemon import Daemon
 from fumehood.engines.images.agent_node import build_agent_node
 from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.images.agent_shell import build_agent_shell
-
 from tests.conformance.agents.compiled import lay_out_cpp, lay_out_typescript
 
 FOLDER = Path(__file__).parent

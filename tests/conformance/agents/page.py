@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from fumehood.agent_check.vector import Vector
-
+from fumehood.agent_check.protocol_case import Vector
 from tests.architecture.project import ROOT
 from tests.conformance.agents.languages import Language
 

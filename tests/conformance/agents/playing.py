@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fumehood.agent_check.check import Check, Verdict
-from fumehood.agent_check.vector import Vector
+from fumehood.agent_check.protocol_case import Vector
 from fumehood.engines.docker_daemon import Daemon
 from fumehood.engines.engine import (
     AGENT_FOLDER,
@@ -24,7 +24,6 @@ from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.table import choose_engine
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
-
 from tests.conformance.agents.languages import Language
 
 WALL_MS = 60_000

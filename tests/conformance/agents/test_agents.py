@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import JsonObject

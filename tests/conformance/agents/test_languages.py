@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 
 import pytest
-from fumehood.agent_check.vector import Vector, load_vectors
 
+from fumehood.agent_check.protocol_case import Vector, load_vectors
 from tests.conformance.agents.languages import LANGUAGES, Language
 from tests.conformance.agents.page import PAGE, shape_of, shape_written
 from tests.conformance.agents.playing import Stage, stage

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from fumehood.benchmarks.rehearsal import Move, rehearse
+
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.added_faults import with_faults
@@ -19,7 +20,6 @@ from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import start_run
 from fumehood.records.row import EpisodeRow
 from fumehood.scorers.table import score_evidence
-
 from tests.parts.benchmark_slices import NEEDS, SILENT, make, play, slices
 from tests.parts.folders import short_folder
 from tests.parts.installed import installed
@@ -73,7 +73,7 @@ class Played:
 
     def alone(self, moves: Moves) -> Score:
         """Return what the benchmark's own criterion says of these moves where nothing strikes."""
-        return score_evidence(self.case.task, self.case.gold, rehearse(self.case.task, moves))
+        return score_evidence(self.case.task, self.case.gold, play_in_memory(self.case.task, moves))
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+
 from fumehood.benchmarks.table import BENCHMARKS
 from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.score import Score
 from fumehood.core.task import Case
 from fumehood.records.row import EpisodeRow
-
 from tests.parts.benchmark_slices import SLICES, WITHOUT, make, mixed, play, slices
 from tests.parts.folders import short_folder
 

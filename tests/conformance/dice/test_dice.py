@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from fumehood.core.dice import Dice, NamedDice
-from fumehood.core.tools import ToolCall
-from fumehood.layers.faults.stream_dice import StreamDice
 
+from fumehood.core.random_source import KeyedRandom, RandomSource
+from fumehood.core.tools import ToolCall
+from fumehood.layers.faults.sequential_random import SequentialRandom
 from tests.parts.specs import fault_plan
 
 PLAN = fault_plan({"fault_type": "timeout"}, {"fault_type": "authz"})
-MAKERS: dict[str, Callable[[int], Dice]] = {
-    "named": NamedDice,
-    "streams": lambda seed: StreamDice(seed, PLAN),
+MAKERS: dict[str, Callable[[int], RandomSource]] = {
+    "named": KeyedRandom,
+    "streams": lambda seed: SequentialRandom(seed, PLAN),
 }
 CALL = ToolCall("get_account", {"id": "ax1"}, 1)
 
-Roll = Callable[[int], Dice]
+Roll = Callable[[int], RandomSource]
 
 
 @pytest.fixture(params=MAKERS)
 def roll(request: pytest.FixtureRequest) -> Roll:
-    """Makes dice of a seed."""
+    """Makes random_source of a seed."""
     return MAKERS[request.param]
 
 
-def numbers(dice: Dice, rule: int = 0, count: int = 200) -> list[float]:
-    return [dice.draw(rule, CALL, "strike") for _ in range(count)]
+def numbers(random_source: RandomSource, rule: int = 0, count: int = 200) -> list[float]:
+    return [random_source.draw(rule, CALL, "strike") for _ in range(count)]
 
 
 def test_they_lie_between_0_and_1_without_1(roll: Roll) -> None:
@@ -48,8 +48,8 @@ def test_another_seed_tells_another(roll: Roll) -> None:
 
 
 def test_another_rule_has_its_own(roll: Roll) -> None:
-    dice = roll(7)
-    assert not set(numbers(dice, rule=0)) & set(numbers(dice, rule=1))
+    random_source = roll(7)
+    assert not set(numbers(random_source, rule=0)) & set(numbers(random_source, rule=1))
 
 
 def test_one_rules_draws_do_not_move_anothers(roll: Roll) -> None:

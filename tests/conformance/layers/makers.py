@@ -7,18 +7,18 @@ from itertools import count
 from typing import Any
 
 from fumehood.core.clock import StoppedClock
-from fumehood.core.dice import NamedDice
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.ledger import Budget, Ledger
+from fumehood.core.random_source import KeyedRandom
 from fumehood.core.tools import Layer
-from fumehood.layers.charged import Charged
-from fumehood.layers.concealed import Concealed
-from fumehood.layers.disclosed import Disclosed
+from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.faults.table import FAMILIES
-from fumehood.layers.faults.trigger import Armed, Trigger
-from fumehood.layers.traced import Traced
-from fumehood.layers.validated import Validated
-from fumehood.layers.validated_loosely import ValidatedLoosely
+from fumehood.layers.faults.trigger import BoundFault, Trigger
+from fumehood.layers.hide_faults import HideFaults
+from fumehood.layers.reveal_faults import RevealFaults
+from fumehood.layers.trace_calls import TraceCalls
+from fumehood.layers.validate_arguments import ValidateArguments
+from fumehood.layers.validate_loosely import ValidateLoosely
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.worlds.files import Files
 
@@ -38,7 +38,7 @@ PAYLOADS: Mapping[str, Mapping[str, Any]] = {
 
 def _fault(family: str, trigger: Mapping[str, Any]) -> Layer:
     rule = FaultRule(0, family, dict(trigger), "soft", dict(PAYLOADS[family]))
-    return FAMILIES.load(family)(Armed(rule, Trigger.of(rule), NamedDice(1)))
+    return FAMILIES.load(family)(BoundFault(rule, Trigger.of(rule), KeyedRandom(1)))
 
 
 def _quiet(family: str) -> MakeLayer:
@@ -52,19 +52,19 @@ def _loud(family: str) -> MakeLayer:
 _WORLD = Files({"files": {}})
 
 PASSING: Mapping[str, MakeLayer] = {
-    "traced": lambda: Traced("agent", _WORLD, MemoryRecorder(), StoppedClock(), count(1)),
-    "charged": lambda: Charged(Ledger(Budget(steps=9, calls=9, retries=9))),
-    "concealed": Concealed,
-    "disclosed": Disclosed,
-    "validated": lambda: Validated(_WORLD.list_tools()),
-    "validated_loosely": lambda: ValidatedLoosely("files_v1", _WORLD.list_tools()),
+    "traced": lambda: TraceCalls("agent", _WORLD, MemoryRecorder(), StoppedClock(), count(1)),
+    "charged": lambda: ChargeBudget(Ledger(Budget(steps=9, calls=9, retries=9))),
+    "concealed": HideFaults,
+    "disclosed": RevealFaults,
+    "validated": lambda: ValidateArguments(_WORLD.list_tools()),
+    "validated_loosely": lambda: ValidateLoosely("files_v1", _WORLD.list_tools()),
     **{f"quiet {family}": _quiet(family) for family in FAMILIES},
 }
 """Layers that have nothing to say about a call that fits."""
 
 ACTING: Mapping[str, MakeLayer] = {
-    "charged, budget used up": lambda: Charged(Ledger(Budget(steps=0))),
-    "charged, no failure tolerated": lambda: Charged(Ledger(Budget(retries=0))),
+    "charged, budget used up": lambda: ChargeBudget(Ledger(Budget(steps=0))),
+    "charged, no failure tolerated": lambda: ChargeBudget(Ledger(Budget(retries=0))),
     **{f"loud {family}": _loud(family) for family in FAMILIES},
 }
 """Layers that act on whatever comes."""

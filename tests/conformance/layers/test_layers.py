@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from copy import deepcopy
 
 import pytest
-from fumehood.core.json_values import canonical_json
-from fumehood.core.tools import Failure, FailureKind, FaultEvent, Layer, ToolCall, ToolResult, Value
-from fumehood.layers.faults.table import FAMILIES
 
+from fumehood.core.json_values import canonical_json
+from fumehood.core.tools import Failure, FailureKind, FiredFault, Layer, ToolCall, ToolResult, Value
+from fumehood.layers.faults.table import FAMILIES
 from tests.conformance.layers.makers import ACTING, PASSING, PAYLOADS, MakeLayer
 
 CALL = ToolCall("write_file", {"path": "/a", "content": "x"}, 1)
 ODD = ToolCall("no_such_tool", {"path": [1], "more": {"deep": [None]}}, 1)
 
 STORY = (
-    FaultEvent(3, "timeout", "soft", {"p": [1]}),
-    FaultEvent(4, "authz", "hard", {}, None, "timeout"),
+    FiredFault(3, "timeout", "soft", {"p": [1]}),
+    FiredFault(4, "authz", "hard", {}, None, "timeout"),
 )
 RESULTS: tuple[ToolResult, ...] = (
     Value({"a": [1, {"b": 2}]}),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from fumehood.core.conversation import Handover, Moderator
-from fumehood.core.errors import SpecError
-from fumehood.core.json_values import JsonObject
-from fumehood.turn_policies.table import MODERATORS
 from hypothesis import given
 from hypothesis import strategies as st
+
+from fumehood.core.conversation import Handover, TurnPolicy
+from fumehood.core.errors import SpecError
+from fumehood.core.json_values import JsonObject
+from fumehood.turn_policies.table import TURN_POLICIES
 
 SEATS = ("lead", "scout")
 SETTINGS: dict[str, JsonObject] = {
@@ -27,25 +28,25 @@ TURNS_MAX = 12
 WORDS = st.sampled_from(("yes", "", "@scout: go on", "@nobody x", "ENOUGH", "@scout")) | st.text(
     max_size=20
 )
-Make = Callable[[], Moderator]
+Make = Callable[[], TurnPolicy]
 
 
-@pytest.fixture(scope="module", params=sorted(MODERATORS))
+@pytest.fixture(scope="module", params=sorted(TURN_POLICIES))
 def make(request: pytest.FixtureRequest) -> Make:
     """Every rule of the table, made anew on each call."""
     name: str = request.param
-    return lambda: MODERATORS.load(name)(dict(SETTINGS[name]), SEATS)
+    return lambda: TURN_POLICIES.load(name)(dict(SETTINGS[name]), SEATS)
 
 
-def played(moderator: Moderator, words: list[tuple[str, bool]]) -> list[Handover]:
+def played(turn_policy: TurnPolicy, words: list[tuple[str, bool]]) -> list[Handover]:
     """Return who got the floor, while the words last."""
-    floor: Handover | None = moderator.open()
+    floor: Handover | None = turn_policy.open()
     seen = []
     for text, leaves in words:
         if floor is None:
             break
         seen.append(floor)
-        floor = moderator.left(floor.seat) if leaves else moderator.heard(floor.seat, text)
+        floor = turn_policy.left(floor.seat) if leaves else turn_policy.heard(floor.seat, text)
     return seen
 
 
@@ -79,7 +80,7 @@ def test_the_first_words_are_the_opening(make: Make) -> None:
     assert make().open().text == "Go."
 
 
-@pytest.mark.parametrize("name", sorted(MODERATORS))
+@pytest.mark.parametrize("name", sorted(TURN_POLICIES))
 def test_an_unknown_setting_is_named(name: str) -> None:
     with pytest.raises(SpecError, match=r"settings\.colour"):
-        MODERATORS.load(name)({**SETTINGS[name], "colour": 1}, SEATS)
+        TURN_POLICIES.load(name)({**SETTINGS[name], "colour": 1}, SEATS)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
 from fumehood.core.clock import StoppedClock
 from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
@@ -18,10 +19,9 @@ from fumehood.core.json_values import digest_json
 from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.core.outcome import Finished, OutOfBudget
 from fumehood.core.tools import Failure, Value
-from fumehood.harness_modes.profile import Profile
+from fumehood.harness_modes.harness_mode import Profile
 from fumehood.harness_modes.table import PROFILES
 from fumehood.testing.memory_recorder import MemoryRecorder
-
 from tests.parts.specs import ACCOUNTS, episode_spec
 
 FAULTS: tuple[Mapping[str, Any], ...] = (

@@ -10,18 +10,18 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from fumehood.benchmarks.rehearsal import Notebook
+
+from fumehood.benchmarks.in_memory import Notebook
 from fumehood.core.chain import Record, verify_chain
-from fumehood.core.episode import DeliveryCount
+from fumehood.core.episode import FireCounts
 from fumehood.core.events import CallMade, EpisodeClosed, EpisodeOpened, Event, Recorder, SeatEnded
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Finished
 from fumehood.core.refusal import CallRefused
 from fumehood.core.tools import ToolCall, Value
-from fumehood.service.outbox import Outbox
+from fumehood.service.trace_stream import TraceStream
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.ports import Records
-
 from tests.parts.specs import episode_spec
 
 EVENTS: tuple[Event, ...] = (
@@ -55,11 +55,11 @@ def _notebook() -> Case:
 
 def _delivery_count() -> Case:
     behind = MemoryRecorder()
-    return Case(DeliveryCount(behind, 1), lambda: list(behind.written()))
+    return Case(FireCounts(behind, 1), lambda: list(behind.written()))
 
 
 def _outbox() -> Case:
-    outbox = Outbox()
+    outbox = TraceStream()
 
     def read() -> list[dict[str, Any]]:
         outbox.close()
@@ -70,7 +70,7 @@ def _outbox() -> Case:
     return Case(outbox, read)
 
 
-def streamed(outbox: Outbox) -> list[Record]:
+def streamed(outbox: TraceStream) -> list[Record]:
     """Return every record of a closed outbox."""
     return [
         record

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
+
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.clock import StoppedClock
 from fumehood.core.evidence import Evidence, read_evidence

@@ -5,8 +5,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from fumehood.service.arguments import SeatLimits
 
+from fumehood.service.arguments import SeatLimits
 from tests.conformance.seats.seated import Seated, seated
 from tests.conformance.seats.ways import WAYS
 from tests.parts.specs import episode_spec

@@ -15,7 +15,6 @@ from fumehood.wire.lane_server import AGENT_SOCKET, LaneServer
 from fumehood.wire.ports import Played, SeatPort
 from fumehood.wire.tool_server import ToolServerLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-
 from tests.parts.specs import episode_spec
 
 PATIENCE_S = 30.0

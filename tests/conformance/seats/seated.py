@@ -9,14 +9,14 @@ from threading import Lock
 from typing import Any
 
 import pytest
+
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.harness_modes.table import PROFILES
 from fumehood.service.arguments import SeatLimits
-from fumehood.service.seat_desk import SeatDesk
+from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.testing.memory_recorder import MemoryRecorder
-from fumehood.wire.ports import Unhostable
+from fumehood.wire.ports import SpecRejected
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-
 from tests.conformance.seats.ways import WAYS, Way
 from tests.parts.folders import short_folder
 
@@ -38,13 +38,13 @@ class Seated:
     """One agent at one seat, reached in one of the ways."""
 
     def __init__(
-        self, way: Way, desk: SeatDesk, recorder: MemoryRecorder, clock: HandClock
+        self, way: Way, desk: SeatEndpoint, recorder: MemoryRecorder, clock: HandClock
     ) -> None:
         self._way = way
         self._recorder = recorder
         self.desk = desk
         self.clock = clock
-        self.broken: list[Unhostable] = []
+        self.broken: list[SpecRejected] = []
 
     def task(self) -> pb.GetTaskResponse:
         return self._way.task()
@@ -90,10 +90,10 @@ def _is_plain_object(text: str) -> bool:
 @contextmanager
 def seated(way: str, spec: EpisodeSpec, limits: SeatLimits) -> Iterator[Seated]:
     """Open an episode and sit down at its first seat."""
-    recorder, clock, broken = MemoryRecorder(), HandClock(), list[Unhostable]()
+    recorder, clock, broken = MemoryRecorder(), HandClock(), list[SpecRejected]()
     profile = PROFILES.load(spec.profile)()
     episode = profile.open_episode(spec, recorder, clock)
-    desk = SeatDesk(
+    desk = SeatEndpoint(
         episode.seats[0],
         profile=profile,
         recorder=recorder,

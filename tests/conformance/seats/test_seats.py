@@ -6,7 +6,6 @@ import json
 
 from fumehood.service.arguments import SeatLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-
 from tests.conformance.seats.conftest import SitDown
 
 DENIED = {"fault_type": "authz", "payload": {}}

@@ -12,10 +12,9 @@ from fumehood.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
 from fumehood.wire.ports import SeatPort
 from fumehood.wire.tool_server import ToolServer, ToolServerLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-
 from tests.conformance.seats.http_ways import by_http, by_mcp, by_paths
 from tests.conformance.seats.lane_ways import on_a_lane
-from tests.parts.gloves import Gloves, gloves
+from tests.parts.raw_seat import RawSeat, socket_dir
 
 
 class Way(Protocol):
@@ -64,7 +63,7 @@ class Unary:
 
     lacks = frozenset[str]()
 
-    def __init__(self, connection: Gloves) -> None:
+    def __init__(self, connection: RawSeat) -> None:
         self._stub = connection.stub
 
     def task(self) -> pb.GetTaskResponse:
@@ -82,7 +81,7 @@ class Streamed:
 
     lacks = frozenset[str]()
 
-    def __init__(self, connection: Gloves) -> None:
+    def __init__(self, connection: RawSeat) -> None:
         self._requests: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
         self._answers = connection.interact(iter(self._requests.get, None))
         self._stub = connection.stub
@@ -130,10 +129,10 @@ def by_stream(port: SeatPort, directory: str) -> Iterator[Way]:
 
 
 @contextmanager
-def _served(port: SeatPort, directory: str) -> Iterator[Gloves]:
+def _served(port: SeatPort, directory: str) -> Iterator[RawSeat]:
     server = ToolServer(port, f"{directory}/grpc.sock", ToolServerLimits())
     try:
-        with gloves(directory) as connection:
+        with socket_dir(directory) as connection:
             yield connection
     finally:
         server.stop()

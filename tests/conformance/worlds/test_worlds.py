@@ -11,12 +11,12 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+
+from fumehood.core.data_source import DataSource, Environment
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import canonical_json, digest_json
-from fumehood.core.surroundings import Environment, Surroundings
 from fumehood.core.tools import Failure, FailureKind, ToolCall, Value, World
 from fumehood.worlds.table import WORLDS, open_world
-
 from tests.conformance.worlds.example import Example
 from tests.conformance.worlds.examples import EXAMPLES
 from tests.parts.installed import installed
@@ -47,25 +47,25 @@ def example(name: str) -> Example:
 
 
 @pytest.fixture(scope="module")
-def around(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Example], Surroundings | None]:
+def around(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Example], DataSource | None]:
     """Makes what lies around a world, once."""
 
     @cache
-    def snapshot_of(texts: str) -> Surroundings:
+    def snapshot_of(texts: str) -> DataSource:
         folder = tmp_path_factory.mktemp("around") / "snapshot"
         build(folder, json.loads(texts))
-        return Surroundings(Environment.OFFLINE, {"snapshot": str(folder)})
+        return DataSource(Environment.OFFLINE, {"snapshot": str(folder)})
 
     return lambda example: snapshot_of(json.dumps(example.documents)) if example.documents else None
 
 
 @pytest.fixture
 def make_world(
-    name: str, example: Example, around: Callable[[Example], Surroundings | None]
+    name: str, example: Example, around: Callable[[Example], DataSource | None]
 ) -> MakeWorld:
     """Makes one that nobody has touched yet."""
     spec = episode_spec(world=name, state=example.state)
-    return lambda: open_world(replace(spec, surroundings=around(example)))
+    return lambda: open_world(replace(spec, data_source=around(example)))
 
 
 def all_calls(example: Example) -> tuple[ToolCall, ...]:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import ScriptedModels
 from fumehood.wire.control_client import ControlClient
-
 from tests.parts.listening import listening
 from tests.parts.models import (
     Asker,

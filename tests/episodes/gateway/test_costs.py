@@ -9,10 +9,10 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+
 from fumehood.testing.scripted_models import ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood.wire.ports import TimeGranted
-
 from tests.parts.http import HttpGloves
 from tests.parts.listening import wait_until
 from tests.parts.models import (

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 from fumehood.wire.control_client import ControlClient
-
 from tests.parts.http import HttpGloves
 from tests.parts.listening import listening, wait_until
 from tests.parts.models import (

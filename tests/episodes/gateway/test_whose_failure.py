@@ -7,12 +7,12 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
+
 from fumehood.gateway.settings import ModelsMode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood.wire.ports import TimeGranted
-
 from tests.parts.listening import listening, wait_until
 from tests.parts.models import CHAT, Asker, Script, chat, gateway_settings, with_budget
 from tests.parts.specs import episode_spec

@@ -5,9 +5,9 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+
 from fumehood.orchestrator.service_pool import ServiceWorker
 from fumehood.wire.control_client import ControlClient
-
 from tests.parts.folders import short_folder
 
 _numbers = count()

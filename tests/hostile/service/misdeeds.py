@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import grpc
-from fumehood_agent._proto.v1 import tool_pb2 as pb
 
-from tests.parts.gloves import Gloves
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from tests.parts.raw_seat import RawSeat
 
 NOT_A_MESSAGE = b"\xff\xff\xff\x0f"
 NOT_UTF8 = b"\x0a\x02\xff\xfe"
@@ -16,14 +16,14 @@ GOOD_MESSAGE = pb.InteractRequest(
     call=pb.CallToolRequest(tool_name="get_account")
 ).SerializeToString()
 
-Misdeed = Callable[[Gloves], object]
+Misdeed = Callable[[RawSeat], object]
 
 
-def _large(connection: Gloves) -> object:
+def _large(connection: RawSeat) -> object:
     return connection.send("get_account", " " * (5 << 20))
 
 
-def _inflated(connection: Gloves) -> object:
+def _inflated(connection: RawSeat) -> object:
     """50 MB that travel as a few thousand bytes."""
     request = pb.CallToolRequest(tool_name="get_account", arguments_json=" " * (50 << 20))
     return connection.stub.CallTool(request, compression=grpc.Compression.Gzip, timeout=20)
@@ -35,7 +35,7 @@ def _metadata(size: int) -> Misdeed:
 
 
 def _method(path: str) -> Misdeed:
-    def call(connection: Gloves) -> object:
+    def call(connection: RawSeat) -> object:
         send: Any = connection.channel.unary_unary(path, None, None)
         return send(b"", timeout=20)
 

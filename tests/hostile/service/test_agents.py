@@ -16,15 +16,15 @@ from typing import Any
 
 import grpc
 import pytest
+
 from fumehood.core.chain import verify_chain
 from fumehood.orchestrator.service_pool import ServiceWorker
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import Records
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-
 from tests.hostile.service.misdeeds import GOOD_MESSAGE, MISDEEDS, STATUS_TEXTS
-from tests.parts.gloves import Gloves, gloves, refused_with
 from tests.parts.listening import Listened, listening, wait_until
+from tests.parts.raw_seat import RawSeat, refused_with, socket_dir
 from tests.parts.specs import episode_spec
 
 CLOSING_S = 4.0
@@ -47,7 +47,7 @@ def close_quickly(episode: Listened) -> None:
     assert not os.path.exists(episode.directory)
 
 
-def is_answered(connection: Gloves) -> bool:
+def is_answered(connection: RawSeat) -> bool:
     return connection.call("get_account", id="ax1").WhichOneof("result") == "value_json"
 
 
@@ -55,10 +55,10 @@ def is_answered(connection: Gloves) -> bool:
 def test_a_message_that_is_none_is_turned_away_and_changes_nothing(
     episode: Listened, misdeed: str
 ) -> None:
-    with gloves(episode.directory) as connection:
+    with socket_dir(episode.directory) as connection:
         _, text = refused_with(lambda: MISDEEDS[misdeed](connection))
         assert any(known in text for known in STATUS_TEXTS), text
-    with gloves(episode.directory) as connection:
+    with socket_dir(episode.directory) as connection:
         assert is_answered(connection)
     close_quickly(episode)
 
@@ -70,7 +70,7 @@ def test_all_of_it_together_many_times_over_costs_the_episode_nothing(
     cheap = [misdeed for name, misdeed in MISDEEDS.items() if "unpacked" not in name]
 
     def misbehave(_: int) -> None:
-        with gloves(episode.directory) as connection:
+        with socket_dir(episode.directory) as connection:
             for misdeed in cheap:
                 refused_with(lambda misdeed=misdeed: misdeed(connection))  # type: ignore[misc]
 
@@ -86,7 +86,7 @@ def test_a_thousand_streams_are_not_served_at_once(
     open_ended: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
     before = threads_of(lasting_worker)
     with ExitStack() as stack:
-        connections = [stack.enter_context(gloves(episode.directory)) for _ in range(40)]
+        connections = [stack.enter_context(socket_dir(episode.directory)) for _ in range(40)]
         streams: list[Any] = [
             connections[number % 40].stub.Interact(iter(open_ended.get, None))
             for number in range(1000)
@@ -98,7 +98,7 @@ def test_a_thousand_streams_are_not_served_at_once(
         for stream in streams:
             stream.cancel()
             open_ended.put(None)
-    with gloves(episode.directory) as connection:
+    with socket_dir(episode.directory) as connection:
         assert wait_until(lambda: _is_let_in(connection))
     close_quickly(episode)
 
@@ -110,10 +110,10 @@ def test_whoever_never_reads_his_answers_holds_up_nobody(
     writing = pb.CallToolRequest(
         tool_name="update_account", arguments_json=f'{{"id":"ax1","patch":{{"t":"{text}"}}}}'
     )
-    with gloves(episode.directory) as connection:
+    with socket_dir(episode.directory) as connection:
         never_read = connection.interact(iter([pb.InteractRequest(call=writing)] * 40))
         with listening(client, episode_spec(episode_id=f"{episode_id} beside")) as beside:
-            with gloves(beside.directory) as other:
+            with socket_dir(beside.directory) as other:
                 assert all(is_answered(other) for _ in range(20))
             close_quickly(beside)
         close_quickly(episode)
@@ -127,7 +127,7 @@ def test_whoever_sends_large_calls_cannot_break_his_own_trace(
     """All of this would be far more than one message can hold."""
     spec = episode_spec(episode_id=episode_id, world="files", state={})
     with listening(client, spec) as episode:
-        with gloves(episode.directory) as connection:
+        with socket_dir(episode.directory) as connection:
             text = '{"path":"/a","content":"' + "é" * 500_000 + '"}'
             for _ in range(25):
                 assert connection.send("write_file", text).WhichOneof("result") == "value_json"
@@ -162,7 +162,7 @@ def test_whoever_vanishes_in_the_middle_of_a_call_leaves_a_whole_episode(
             assert agent.stdout is not None
             assert agent.stdout.readline() == b"called\n"
             agent.send_signal(signal.SIGKILL)
-        with gloves(episode.directory) as connection:
+        with socket_dir(episode.directory) as connection:
             assert '"pro"' in connection.call("get_account", id="ax1").value_json
         close_quickly(episode)
         assert episode.evidence.ends == {}
@@ -177,7 +177,7 @@ def test_more_connections_than_a_seat_may_have_are_hung_up_on(
         greeted = [_greets(stack, episode.directory) for _ in range(150)]
         assert greeted == [True] * 64 + [False] * 86
         assert wait_until(lambda: descriptors_of(lasting_worker) <= before + 64)
-    with gloves(episode.directory) as connection:
+    with socket_dir(episode.directory) as connection:
         assert wait_until(lambda: _is_let_in(connection))
     close_quickly(episode)
     assert wait_until(lambda: descriptors_of(lasting_worker) <= before)
@@ -185,7 +185,7 @@ def test_more_connections_than_a_seat_may_have_are_hung_up_on(
 
 def test_a_stream_that_is_left_open_does_not_keep_the_episode_open(episode: Listened) -> None:
     requests: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
-    with gloves(episode.directory) as connection:
+    with socket_dir(episode.directory) as connection:
         answers = connection.interact(iter(requests.get, None))
         requests.put(pb.InteractRequest.FromString(GOOD_MESSAGE))
         assert next(answers).call.failure.code == "missing_required_arg"
@@ -196,7 +196,7 @@ def test_a_stream_that_is_left_open_does_not_keep_the_episode_open(episode: List
 
 
 def test_a_closed_seat_cannot_be_reached_any_more(episode: Listened) -> None:
-    with gloves(episode.directory) as connection:
+    with socket_dir(episode.directory) as connection:
         assert is_answered(connection)
         close_quickly(episode)
         code, _ = refused_with(lambda: connection.call("get_account", id="ax1"))
@@ -215,7 +215,7 @@ def _greets(stack: ExitStack, directory: str) -> bool:
         return False
 
 
-def _is_let_in(connection: Gloves) -> bool:
+def _is_let_in(connection: RawSeat) -> bool:
     try:
         return is_answered(connection)
     except grpc.RpcError:

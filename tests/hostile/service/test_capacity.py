@@ -7,9 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 from fumehood.orchestrator.service_pool import ServiceWorker
-
-from tests.parts.gloves import gloves
 from tests.parts.listening import Listened, listening, wait_until
+from tests.parts.raw_seat import socket_dir
 from tests.parts.specs import episode_spec
 
 EPISODES = 200
@@ -66,7 +65,7 @@ def warm_up(worker: ServiceWorker) -> None:
 
 
 def _rename_the_account(episode: Listened) -> bool:
-    with gloves(episode.directory) as connection:
+    with socket_dir(episode.directory) as connection:
         answer = connection.call("update_account", id="ax1", patch={"by": episode.spec.episode_id})
         return answer.WhichOneof("result") == "value_json"
 

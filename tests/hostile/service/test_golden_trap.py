@@ -9,16 +9,16 @@ from typing import Any
 
 import grpc
 import pytest
+
 from fumehood.core.gold import Gold
 from fumehood.core.task import Case
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.convert import spec_to_pb
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-
 from tests.hostile.service.misdeeds import MISDEEDS
-from tests.parts.gloves import Gloves, gloves
 from tests.parts.listening import Listened, listening
+from tests.parts.raw_seat import RawSeat, socket_dir
 from tests.parts.specs import episode_spec, fault_plan
 from tests.parts.tasks import crud_task
 
@@ -94,7 +94,7 @@ def episode(client: ControlClient) -> Iterator[Listened]:
 
 
 def test_nothing_that_is_said_over_the_socket_tells_what_it_must_not(episode: Listened) -> None:
-    with gloves(episode.directory) as connection:
+    with socket_dir(episode.directory) as connection:
         heard = [*ordinary_answers(connection), *provoked_answers(connection)]
     episode.close()
     assert len(heard) > 40
@@ -105,7 +105,7 @@ def test_nothing_that_is_said_over_the_socket_tells_what_it_must_not(episode: Li
 
 
 def test_all_of_those_faults_were_really_delivered(episode: Listened) -> None:
-    with gloves(episode.directory) as connection:
+    with socket_dir(episode.directory) as connection:
         list(ordinary_answers(connection))
     episode.close()
     assert [count > 0 for count in episode.evidence.deliveries] == [True] * 8
@@ -117,7 +117,7 @@ def test_the_trap_would_snap(client: ControlClient, episode_id: str) -> None:
     with listening(
         client, episode_spec(fault, episode_id=episode_id, profile="toolmisuse")
     ) as episode:
-        with gloves(episode.directory) as connection:
+        with socket_dir(episode.directory) as connection:
             heard = "".join(ordinary_answers(connection))
         assert "PAYLOAD-MARK" in heard
         assert PLAN_WORDS.search(heard) is not None
@@ -127,7 +127,7 @@ def test_a_world_of_ours_that_breaks_down_says_nothing_of_itself(
     client: ControlClient, episode_id: str
 ) -> None:
     spec = episode_spec(episode_id=episode_id, state={"accounts": {"ax1": "TASK-MARK"}})
-    with listening(client, spec) as episode, gloves(episode.directory) as connection:
+    with listening(client, spec) as episode, socket_dir(episode.directory) as connection:
         answer, call = connection.stub.CallTool.with_call(
             pb.CallToolRequest(tool_name="close_account", arguments_json='{"id":"ax1","reason":""}')
         )
@@ -144,7 +144,7 @@ def test_the_service_is_never_told_the_gold() -> None:
     assert b"TASK-MARK" in sent
 
 
-def ordinary_answers(connection: Gloves) -> Iterator[str]:
+def ordinary_answers(connection: RawSeat) -> Iterator[str]:
     """Yield everything that a well-behaved agent gets to see, metadata included."""
     task, call = connection.stub.GetTask.with_call(pb.GetTaskRequest(), timeout=20)
     yield from _texts(task, call)
@@ -157,7 +157,7 @@ def ordinary_answers(connection: Gloves) -> Iterator[str]:
     yield str(connection.submit("done"))
 
 
-def provoked_answers(connection: Gloves) -> Iterator[str]:
+def provoked_answers(connection: RawSeat) -> Iterator[str]:
     """Yield everything that an ill-behaved agent gets to see."""
     for tool, text in (("", ""), ("x" * 2000, ""), ("get_account", "["), ("get_account", "[" * 70)):
         yield str(connection.send(tool, text))

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import grpc
 import pytest
+
 from fumehood.core.chain import BrokenTrace, verify_chain
 from fumehood.core.errors import InfraError
 from fumehood.core.outcome import TimedOut
@@ -20,14 +21,13 @@ from fumehood.service.host import Host
 from fumehood.service.monotonic_clock import MonotonicClock
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.control_server import ControlServer
-from fumehood.wire.ports import Opened, Records, Unhostable
+from fumehood.wire.ports import Opened, Records, SpecRejected
 from fumehood.wire.tool_server import ToolServerLimits
 from fumehood_agent.errors import ConnectionLost
 from fumehood_agent.session import Session
-
 from tests.parts.folders import short_folder
-from tests.parts.gloves import Gloves, gloves, refused_with
 from tests.parts.listening import Listened, listening, wait_until
+from tests.parts.raw_seat import RawSeat, refused_with, socket_dir
 from tests.parts.specs import episode_spec
 
 
@@ -58,7 +58,7 @@ def test_also_while_its_agent_is_at_work(client: ControlClient, episode_id: str)
     stream = client.open_episode(episode_spec(episode_id=episode_id))
     opened = next(stream)
     assert isinstance(opened, Opened)
-    with gloves(opened.seats[0].directory) as connection:
+    with socket_dir(opened.seats[0].directory) as connection:
         connection.call("get_account", id="ax1")
         stream.close()
         assert wait_until(lambda: _is_gone(connection))
@@ -69,9 +69,9 @@ def test_a_name_is_taken_while_its_episode_is_open(client: ControlClient, episod
     spec = episode_spec(episode_id=episode_id)
     with listening(client, spec) as episode:
         second = next(client.open_episode(spec))
-        assert isinstance(second, Unhostable)
+        assert isinstance(second, SpecRejected)
         assert second.field == "episode_id"
-        with gloves(episode.directory) as connection:
+        with socket_dir(episode.directory) as connection:
             assert connection.task().instruction == "Do it."
 
 
@@ -83,14 +83,14 @@ def test_the_end_of_one_episode_is_not_the_end_of_its_namesake(
     unread = client.open_episode(spec)
     opened = next(unread)
     assert isinstance(opened, Opened)
-    with gloves(opened.seats[0].directory) as connection:
+    with socket_dir(opened.seats[0].directory) as connection:
         for _ in range(20):
             connection.call("write_file", path="/a", content="x" * 500_000)
     assert client.close_episode(episode_id, timed_out=False)
     with listening(client, spec) as namesake:
         assert sum(len(message.records) for message in unread if isinstance(message, Records)) == 23
         time.sleep(0.3)
-        with gloves(namesake.directory) as connection:
+        with socket_dir(namesake.directory) as connection:
             assert connection.task().instruction == "Do it."
 
 
@@ -105,7 +105,7 @@ def test_closing_twice_or_what_never_was_is_no_error(
 
 def test_wall_time_ends_a_seat_that_still_calls(client: ControlClient, episode_id: str) -> None:
     with listening(client, episode_spec(episode_id=episode_id, wall_ms=300)) as episode:
-        with gloves(episode.directory) as connection:
+        with socket_dir(episode.directory) as connection:
             assert 0 < connection.task().remaining.wall_ms <= 300
             assert wait_until(lambda: connection.call("get_account", id="ax1").ended)
         assert wait_until(lambda: episode.ended_seats == ["agent"])
@@ -134,11 +134,11 @@ def test_a_world_that_cannot_go_on_ends_the_episode_without_a_seal(
         episode_id=episode_id, world="scheduling", state={"jobs": [{"cron": "* * * * *"}]}
     )
     episode = Listened(client, spec)
-    with gloves(episode.directory) as connection:
+    with socket_dir(episode.directory) as connection:
         answer = connection.call("create_job", name="a", cron="* * * * *", command="c")
         assert (answer.WhichOneof("result"), answer.ended) == ("refusal", True)
     episode.hear_out()
-    assert episode.unhostable == Unhostable("initial_state.jobs[0].name", "is missing")
+    assert episode.unhostable == SpecRejected("initial_state.jobs[0].name", "is missing")
     with pytest.raises(BrokenTrace):
         verify_chain(episode.records)
     assert wait_until(lambda: not os.path.exists(episode.directory))
@@ -158,8 +158,8 @@ def test_what_cannot_be_hosted_is_said_and_leaves_nothing(
 ) -> None:
     before = client.health()
     answer = list(client.open_episode(episode_spec(episode_id=episode_id, **change)))  # type: ignore[arg-type]
-    assert [type(message) for message in answer] == [Unhostable]
-    assert isinstance(answer[0], Unhostable)
+    assert [type(message) for message in answer] == [SpecRejected]
+    assert isinstance(answer[0], SpecRejected)
     assert answer[0].field == field
     assert client.health().episodes_open == before.episodes_open
 
@@ -216,12 +216,12 @@ def test_an_agent_cannot_reach_the_orchestrators_methods(
     client: ControlClient, episode_id: str, method: str
 ) -> None:
     spec = episode_spec(episode_id=episode_id)
-    with listening(client, spec) as episode, gloves(episode.directory) as connection:
+    with listening(client, spec) as episode, socket_dir(episode.directory) as connection:
         send = connection.channel.unary_unary(f"/fumehood.v1.ControlService/{method}", None, None)
         assert refused_with(lambda: send(b""))[0] is grpc.StatusCode.UNIMPLEMENTED
 
 
-def _is_gone(connection: Gloves) -> bool:
+def _is_gone(connection: RawSeat) -> bool:
     try:
         connection.call("get_account", id="ax1")
     except grpc.RpcError:

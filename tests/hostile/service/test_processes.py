@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from fumehood.orchestrator.service_pool import ServiceWorker
 from fumehood.wire.control_client import ControlClient
 from fumehood_agent.session import Session
-
 from tests.parts.folders import short_folder
 from tests.parts.listening import Listened, listening
 from tests.parts.specs import episode_spec

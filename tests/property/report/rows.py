@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from hypothesis import strategies as st
+
 from fumehood.core.outcome import Finished, Infra, InfraKind
 from fumehood.core.score import UNGRADED, Score
 from fumehood.records.episode_name import EpisodeName
 from fumehood.records.row import EpisodeRow
 from fumehood.report.results import Result, TaskFacts
-from hypothesis import strategies as st
 
 FAMILIES = ("timeout", "rate_limit", "schema_drift", "authz", "adversarial_error")
 DOMAINS = ("crud", "retrieval", "files", "scheduling")

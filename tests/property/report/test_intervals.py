@@ -6,16 +6,16 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import bootstrap
+
 from fumehood.core.score import Score
 from fumehood.report.results import Result
 from fumehood.report.statistics.intervals import estimates, mean_intervals
 from fumehood.report.statistics.metrics import METRICS
 from fumehood.report.statistics.pairs import compare
 from fumehood.report.statistics.trials import pass_all, pass_at, trial_rates
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.stats import bootstrap
-
 from tests.property.report.rows import facts, result, result_lists
 
 

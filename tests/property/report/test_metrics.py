@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from fumehood.core.json_values import Json
-from fumehood.report.results import Result, by_domain, by_family, count
-from fumehood.report.statistics.metrics import BUDGETS, METRICS, THE_EIGHT, means
 from hypothesis import given
 from scipy.integrate import trapezoid
 
+from fumehood.core.json_values import Json
+from fumehood.report.results import Result, by_domain, by_family, count
+from fumehood.report.statistics.metrics import BUDGETS, METRICS, THE_EIGHT, means
 from tests.property.report.rows import result_lists
 
 Number = Fraction | None

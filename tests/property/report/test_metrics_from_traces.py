@@ -8,6 +8,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from fumehood.bench.played_run import play_run
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.fault_plan import FaultRule
@@ -21,9 +24,6 @@ from fumehood.report.statistics.metrics import means
 from fumehood.report.statistics.resources import WHOLE_EPISODE, spent, spreads
 from fumehood.report.traces import read_traces
 from fumehood.testing.memory_seat import MemorySeat
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
 from tests.property.report.rows import FAMILIES
 
 INVALID = {"unknown_tool", "missing_required_arg", "unknown_argument", "invalid_argument_type"}

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.wire.control_client import ControlClient
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hypothesis import strategies as st
+
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.fault_plan import FaultPlan, FaultRule
 from fumehood.core.gold import Gold
@@ -20,8 +22,6 @@ from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite, Task
 from fumehood.records.episode_name import EpisodeName
 from fumehood.records.row import EpisodeRow
-from hypothesis import strategies as st
-
 from tests.property.rooms.values import COUNTS, FLAT_OBJECTS, OBJECTS, TEXT, VALUES, WIRE_TEXT
 
 BUDGETS = st.builds(

@@ -6,11 +6,11 @@ import json
 import math
 from typing import Any
 
-from fumehood.core.refusal import Refusal, RefusalKind
-from fumehood.service.arguments import SeatLimits, read_arguments, refuse_large
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fumehood.core.refusal import Refusal, RefusalKind
+from fumehood.service.arguments import SeatLimits, read_arguments, refuse_large
 from tests.property.rooms.values import OBJECTS, TEXT, bounded, same
 
 LIMITS = SeatLimits(argument_bytes=2000, argument_depth=6)

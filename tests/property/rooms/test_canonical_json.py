@@ -6,6 +6,9 @@ import json
 from random import Random
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fumehood.core.json_values import (
     canonical_json,
     copy_json,
@@ -13,9 +16,6 @@ from fumehood.core.json_values import (
     ordered_json,
     type_word,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.property.rooms.values import OBJECTS, VALUES, bounded, same
 
 

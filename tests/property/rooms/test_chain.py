@@ -7,11 +7,11 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from fumehood.core.chain import GENESIS, BrokenTrace, Chain, Record, verify_chain
-from fumehood.core.json_values import canonical_json
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fumehood.core.chain import GENESIS, BrokenTrace, Chain, Record, verify_chain
+from fumehood.core.json_values import canonical_json
 from tests.property.rooms.values import FLAT_OBJECTS, bounded
 
 EVENTS = st.lists(FLAT_OBJECTS, max_size=6)

@@ -7,12 +7,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from fumehood.core.dice import NamedDice
-from fumehood.core.tools import ToolCall
-from fumehood.layers.faults.stream_dice import StreamDice
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fumehood.core.random_source import KeyedRandom
+from fumehood.core.tools import ToolCall
+from fumehood.layers.faults.sequential_random import SequentialRandom
 from tests.parts.specs import fault_plan
 from tests.property.rooms.values import OBJECTS, TEXT, bounded
 
@@ -35,9 +35,11 @@ SPEC_NUMBERS = [
 """Seed, rule, and the first numbers of its stream (ToolMisuseBench, spec part 4.2)."""
 
 
-def draw(dice: NamedDice, named: tuple[int, str, dict[str, Any], str], number: int = 1) -> float:
+def draw(
+    random_source: KeyedRandom, named: tuple[int, str, dict[str, Any], str], number: int = 1
+) -> float:
     rule, tool, arguments, purpose = named
-    return dice.draw(rule, ToolCall(tool, arguments, number), purpose)
+    return random_source.draw(rule, ToolCall(tool, arguments, number), purpose)
 
 
 @bounded
@@ -47,7 +49,7 @@ def test_no_other_draw_moves_a_draw(
     named: tuple[int, str, dict[str, Any], str],
     others: list[tuple[int, str, dict[str, Any], str]],
 ) -> None:
-    alone, beside = NamedDice(seed), NamedDice(seed)
+    alone, beside = KeyedRandom(seed), KeyedRandom(seed)
     for other in others:
         if other != named:
             draw(beside, other)
@@ -61,8 +63,8 @@ def test_the_number_of_the_call_and_the_order_of_arguments_do_not_matter(
 ) -> None:
     rule, tool, arguments, purpose = named
     turned = dict(reversed(arguments.items()))
-    assert draw(NamedDice(seed), named, 1) == draw(
-        NamedDice(seed), (rule, tool, turned, purpose), 9
+    assert draw(KeyedRandom(seed), named, 1) == draw(
+        KeyedRandom(seed), (rule, tool, turned, purpose), 9
     )
 
 
@@ -78,33 +80,37 @@ def test_each_part_of_the_name_matters(
         (rule, tool, {**arguments, "one more": 1}, purpose),
         (rule, tool, arguments, f"{purpose}x"),
     ]
-    dice = NamedDice(seed)
-    drawn = [draw(dice, named), draw(dice, named), *(draw(dice, other) for other in others)]
-    drawn.append(draw(NamedDice(seed + 1), named))
+    random_source = KeyedRandom(seed)
+    drawn = [
+        draw(random_source, named),
+        draw(random_source, named),
+        *(draw(random_source, other) for other in others),
+    ]
+    drawn.append(draw(KeyedRandom(seed + 1), named))
     assert len(set(drawn)) == len(drawn)
 
 
 def test_the_numbers_are_spread_evenly() -> None:
     """Chi-squared over 20 bins; 43.8 is exceeded once in a thousand seeds, and this is one seed."""
-    dice, bins, count = NamedDice(2026), [0] * 20, 10_000
+    random_source, bins, count = KeyedRandom(2026), [0] * 20, 10_000
     for number in range(count):
-        bins[int(draw(dice, (0, "t", {"n": number}, "strike")) * 20)] += 1
+        bins[int(draw(random_source, (0, "t", {"n": number}, "strike")) * 20)] += 1
     expected = count / 20
     assert sum((found - expected) ** 2 / expected for found in bins) < 43.8
 
 
 def test_neighbouring_draws_do_not_lean_on_each_other() -> None:
-    dice, count = NamedDice(7), 5000
-    drawn = [draw(dice, (0, "t", {}, "strike")) - 0.5 for _ in range(count)]
+    random_source, count = KeyedRandom(7), 5000
+    drawn = [draw(random_source, (0, "t", {}, "strike")) - 0.5 for _ in range(count)]
     correlation = sum(a * b for a, b in pairwise(drawn)) / (count / 12)
     assert abs(correlation) < 0.06
 
 
 @pytest.mark.parametrize(("seed", "rule", "numbers"), SPEC_NUMBERS)
 def test_streams_give_the_references_numbers(seed: int, rule: int, numbers: list[float]) -> None:
-    dice = StreamDice(seed, fault_plan(*[{"fault_type": "timeout"}] * 3))
+    random_source = SequentialRandom(seed, fault_plan(*[{"fault_type": "timeout"}] * 3))
     call = ToolCall("t", {})
-    assert [dice.draw(rule, call, "strike") for _ in numbers] == numbers
+    assert [random_source.draw(rule, call, "strike") for _ in numbers] == numbers
 
 
 @bounded
@@ -120,7 +126,7 @@ def test_a_rules_own_seed_comes_before_the_tasks(
         {"fault_type": "timeout", "trigger": {"prob": prob}}
         for prob in ({"seed": own}, 0.5, {"seed": None})
     ]
-    dice = StreamDice(seed, fault_plan(*rules))
+    random_source = SequentialRandom(seed, fault_plan(*rules))
     streams = [Random(base * 9973 + index) for index, base in enumerate((own, seed, seed))]
     for rule, purpose in draws:
-        assert dice.draw(rule, ToolCall("t", {}), purpose) == streams[rule].random()
+        assert random_source.draw(rule, ToolCall("t", {}), purpose) == streams[rule].random()

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
 from fumehood.core.clock import StoppedClock
 from fumehood.core.episode import Episode
 from fumehood.core.json_values import digest_json
@@ -11,10 +15,6 @@ from fumehood.core.ledger import BudgetKind
 from fumehood.core.tools import Failure, FailureKind
 from fumehood.harness_modes.table import PROFILES
 from fumehood.testing.memory_recorder import MemoryRecorder
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-
 from tests.parts.specs import episode_spec
 
 TOOLS = ("get_account", "update_account", "no_such_tool")

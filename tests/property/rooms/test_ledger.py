@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-from fumehood.core.ledger import Budget, BudgetKind, Exhausted, Ledger, Reservation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
+from fumehood.core.ledger import Budget, BudgetKind, Exhausted, Ledger, Reservation
 from tests.property.rooms.values import bounded
 
 COUNTED = (BudgetKind.STEPS, BudgetKind.CALLS, BudgetKind.RETRIES)

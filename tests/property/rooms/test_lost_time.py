@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fumehood.gateway.lost_time import LostTime
 from hypothesis import given
 from hypothesis import strategies as st
+
+from fumehood.gateway.provider_delay import LostTime
 
 MOMENTS = st.integers(0, 60)
 INTERVALS = st.tuples(MOMENTS, MOMENTS).map(lambda pair: (min(pair), max(pair)))

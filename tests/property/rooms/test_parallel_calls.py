@@ -9,13 +9,13 @@ from itertools import count
 from threading import Barrier
 
 import pytest
-from fumehood.wire.control_client import ControlClient
-from fumehood_agent._proto.v1 import tool_pb2 as pb
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.parts.gloves import Gloves, gloves
+from fumehood.wire.control_client import ControlClient
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 from tests.parts.listening import listening
+from tests.parts.raw_seat import RawSeat, socket_dir
 from tests.parts.specs import episode_spec
 
 AT_ONCE_MAX = 12
@@ -29,7 +29,7 @@ _numbers = count()
 
 
 def all_at_once(
-    directory: str, callers: int, call: Callable[[Gloves, int], object]
+    directory: str, callers: int, call: Callable[[RawSeat, int], object]
 ) -> list[object]:
     """Let every caller call at the same moment, each over a connection of its own."""
     together = Barrier(callers)
@@ -41,7 +41,7 @@ def all_at_once(
         return call(connection, caller)
 
     with ExitStack() as stack, ThreadPoolExecutor(callers) as threads:
-        connections = [stack.enter_context(gloves(directory)) for _ in range(callers)]
+        connections = [stack.enter_context(socket_dir(directory)) for _ in range(callers)]
         return list(threads.map(one, range(callers)))
 
 
@@ -60,7 +60,7 @@ def test_a_budget_of_one_admits_exactly_one_of_all_who_call_at_once(
     spec = episode_spec(episode_id=f"p{next(_numbers)}", profile=profile, **{kind: 1})  # type: ignore[arg-type]
     with listening(service, spec) as episode:
 
-        def create(connection: Gloves, caller: int) -> object:
+        def create(connection: RawSeat, caller: int) -> object:
             return connection.call("create_account", fields={"id": f"by{caller}"})
 
         answers = all_at_once(episode.directory, callers, create)

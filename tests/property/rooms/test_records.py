@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fumehood.core.canonical_names import file_name
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import canonical_json
@@ -13,9 +16,6 @@ from fumehood.core.task import Suite
 from fumehood.records.episode_name import EpisodeName
 from fumehood.records.frozen_suite import freeze_suite, thaw_suite
 from fumehood.records.row import EpisodeRow
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.property.rooms.episodes import NAMES, OUTCOMES, ROWS, SUITES
 from tests.property.rooms.values import TEXT, bounded
 

@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fumehood.records.verify import verify
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fumehood.records.verify import verify
 from tests.parts.sealed_runs import finished_run
 from tests.property.rooms.values import bounded
 

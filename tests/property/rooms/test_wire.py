@@ -6,6 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fumehood.core.chain import Record
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import SpecError
@@ -31,13 +34,10 @@ from fumehood.wire.ports import (
     Records,
     SeatSockets,
     SeatWorkEnded,
+    SpecRejected,
     TaskView,
-    Unhostable,
 )
 from fumehood_agent._proto.v1 import control_pb2, episode_pb2, tool_pb2
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.parts.specs import episode_spec
 from tests.property.rooms.episodes import SPECS
 from tests.property.rooms.values import COUNTS, OBJECTS, WIRE_TEXT, bounded, same
@@ -53,7 +53,7 @@ MESSAGES = st.one_of(
     ),
     st.builds(Records, st.lists(RECORDS, max_size=3).map(tuple)),
     st.builds(SeatWorkEnded, WIRE_TEXT),
-    st.builds(Unhostable, WIRE_TEXT, WIRE_TEXT),
+    st.builds(SpecRejected, WIRE_TEXT, WIRE_TEXT),
 )
 
 

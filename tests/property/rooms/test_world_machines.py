@@ -5,15 +5,16 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
 from fumehood.core.json_values import copy_object
 from fumehood.core.tools import Failure, ToolCall, Value, World
 from fumehood.worlds.crud import Crud
 from fumehood.worlds.files import Files
 from fumehood.worlds.retrieval import Retrieval
 from fumehood.worlds.scheduling import Scheduling
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 NAMES = st.sampled_from(["a", "b", "c", "acct_1", "acct_2"])
 WORDS = st.sampled_from(["x", "y", "yes", "X y", ""])

@@ -6,15 +6,15 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import canonical_json, digest_json
 from fumehood.core.tools import Failure, FailureKind, ToolCall, Value
 from fumehood.harness_modes.table import PROFILES
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.worlds.table import WORLDS
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.conformance.worlds.examples import EXAMPLES
 from tests.parts.installed import installed
 from tests.parts.mariadb import needs_mariadb

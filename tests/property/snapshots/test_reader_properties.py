@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from fumehood_snapshots.errors import Refusal
 from fumehood_snapshots.library.library import Page, SearchResult
 from fumehood_snapshots.library.reader import LibraryReader, answer_bytes
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 TEXTS = st.text(max_size=300) | st.text('"\\\n\u2028é\U0001f989', max_size=300)
 

@@ -10,6 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
 from fumehood_snapshots.build.options import BuildOptions, Pace
 from fumehood_snapshots.documents.urls import canonical_url
 from fumehood_snapshots.format.hashing import canonical_json
@@ -18,9 +21,6 @@ from fumehood_snapshots.format.strings import StringTable, table_files, write_st
 from fumehood_snapshots.index.selection import best
 from fumehood_snapshots.snapshot import Snapshot, open_snapshot
 from fumehood_snapshots.snippets import densest_span
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
-
 from tests.unit.snapshots.building import build, contents
 
 WORDS = st.sampled_from(

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any, Self
 
 import grpc
+
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent._proto.v1 import tool_pb2_grpc as pb_grpc
 

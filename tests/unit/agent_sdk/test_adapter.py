@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+
 from fumehood_agent import (
     Answer,
     Ended,
@@ -23,7 +24,6 @@ from fumehood_agent import (
     Value,
     work,
 )
-
 from tests.unit.agent_sdk.memory_seat import MemorySeat, Script
 from tests.unit.agent_sdk.scripted_service import ScriptedService, failure, value
 

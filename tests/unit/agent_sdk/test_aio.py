@@ -11,6 +11,7 @@ from threading import Event, Thread
 from time import sleep
 
 import pytest
+
 from fumehood_agent import (
     ConnectionLost,
     DeadlinePassed,
@@ -24,7 +25,6 @@ from fumehood_agent import (
 )
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent.aio import AsyncSession
-
 from tests.unit.agent_sdk.relay import Relay
 from tests.unit.agent_sdk.scripted_service import ScriptedService, echo, failure, refusal, value
 

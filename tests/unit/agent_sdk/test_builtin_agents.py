@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
 from fumehood_agent import Ending, Failure, UsageError, Value, work
 from fumehood_agent.builtin.heuristic import Heuristic
 from fumehood_agent.builtin.noop import Noop
 from fumehood_agent.builtin.oracle import Oracle
 from fumehood_agent.builtin.schema_repair import cast_to
-
 from tests.unit.agent_sdk.memory_seat import TOOLS, MemorySeat
 
 

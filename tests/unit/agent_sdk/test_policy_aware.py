@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from fumehood_agent import Ending, Failure, JsonObject, Remaining, Reply, Value, work
 from fumehood_agent.builtin.policy_aware import PolicyAware
 from fumehood_agent.builtin.policy_aware.plan import plan
-
 from tests.unit.agent_sdk.memory_seat import TOOLS, MemorySeat
 
 CLOSE = "Close account a12345 with reason fraud."

@@ -7,11 +7,11 @@ import asyncio
 import re
 from pathlib import Path
 
-import fumehood_agent
 import pytest
+
+import fumehood_agent
 from fumehood_agent import Ending, Value, errors, work
 from fumehood_agent.builtin import BUILTIN
-
 from tests.unit.agent_sdk.memory_seat import TOOLS, MemorySeat
 from tests.unit.agent_sdk.scripted_service import Answer, ScriptedService, failure, value
 

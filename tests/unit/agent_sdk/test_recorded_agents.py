@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood_agent import Agent
 from fumehood_agent.builtin.instruction_parser import InstructionParser
 from fumehood_agent.builtin.instruction_parser_no_recovery import InstructionParserNoRecovery
 from fumehood_agent.builtin.schema_repair import SchemaRepair
 from fumehood_agent.observation import Observation, tool_schema
-
 from tests.golden import golden_file, golden_sample
 from tests.unit.agent_sdk.memory_seat import TOOLS
 

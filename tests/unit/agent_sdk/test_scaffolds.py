@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
+
 from fumehood_agent.errors import Ended
 from fumehood_agent.loading import load_class
 from fumehood_agent.scaffolds.chat_model import Said, WantedCall, WorkOver

@@ -9,9 +9,9 @@ from threading import Event, Thread
 from time import sleep
 
 import pytest
+
 from fumehood_agent import Failure, Remaining, Session, Value
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-
 from tests.unit.agent_sdk.scripted_service import PARAMETERS, ScriptedService, failure, value
 
 

@@ -6,13 +6,17 @@ import re
 from pathlib import Path
 
 import pytest
-from fumehood.agent_check.condition import CONDITIONS_FOLDER, load_conditions, tools_of_conditions
-from fumehood.agent_check.scene import Scene, read_record
-from fumehood.agent_check.vector import VECTORS_FOLDER, Vector, load_vectors
-from fumehood.benchmarks.native.faults import FaultRecord
-from fumehood.worlds.table import WORLDS
 from pydantic import TypeAdapter
 
+from fumehood.agent_check.protocol_case import VECTORS_FOLDER, Vector, load_vectors
+from fumehood.agent_check.robustness_case import (
+    CONDITIONS_FOLDER,
+    load_conditions,
+    tools_of_conditions,
+)
+from fumehood.agent_check.scene import Scene, read_record
+from fumehood.benchmarks.native.faults import FaultRecord
+from fumehood.worlds.table import WORLDS
 from tests.architecture.project import ROOT
 
 SCENES: list[Scene] = [*load_vectors(), *load_conditions()]

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
+
 from fumehood.agent_check.stand_in import CALLS, DONE, stand_in
 
 SCHEMA = {"type": "object", "properties": {"a": {}}, "required": ["a"]}

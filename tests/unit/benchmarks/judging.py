@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.score import Score
@@ -17,4 +17,4 @@ def judge(task: Task, gold: Gold, evidence: Evidence) -> Score:
 
 
 def play(case: Case, moves: Iterable[Move]) -> Score:
-    return judge(case.task, case.gold, rehearse(case.task, moves))
+    return judge(case.task, case.gold, play_in_memory(case.task, moves))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+
 from fumehood.benchmarks.agentdojo.loader import AgentDojo
 from fumehood.benchmarks.agentdojo.world import NEEDS
-from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Case
-
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play
 
@@ -103,7 +103,7 @@ def test_neither_the_clock_nor_the_order_of_a_set_is_in_a_trace() -> None:
         },
         {"tool_name": "send_email", "args": mail},
     )
-    met, sent = rehearse(cases("workspace")[0].task, moves).exchanges
+    met, sent = play_in_memory(cases("workspace")[0].task, moves).exchanges
     assert met.output is not None
     assert sent.output is not None
     told = str(met.output["result"])

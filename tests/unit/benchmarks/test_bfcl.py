@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from fumehood.benchmarks.bfcl.checker import rendered
 from fumehood.benchmarks.bfcl.loader import Bfcl
-from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case
 from fumehood.third_party.process import checker
-
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play
 
@@ -135,7 +135,7 @@ def test_the_order_of_a_set_is_not_in_a_trace() -> None:
     }
     fields: JsonObject = {f"field{number}": "x" for number in range(9)}
     edit: Move = {"tool_name": "edit_ticket", "args": {"ticket_id": 1, "updates": fields}}
-    (refused,) = rehearse(replace(case.task, initial_state=state), (edit,)).exchanges
+    (refused,) = play_in_memory(replace(case.task, initial_state=state), (edit,)).exchanges
     assert refused.output == {"error": f"Invalid fields for update: {', '.join(fields)}"}
 
 

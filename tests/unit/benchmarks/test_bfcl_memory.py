@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
 from fumehood.benchmarks.bfcl.loader import Bfcl
 from fumehood.benchmarks.bfcl.memory_tasks import SCENARIOS
 from fumehood.benchmarks.bfcl.tool_docs import package_folder
-from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.task import Case
-
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play
 
@@ -99,7 +99,7 @@ def test_what_an_agent_wrote_is_there_when_it_is_asked(
     category: str, write: Move, tmp_path: Path
 ) -> None:
     for case in cases(f"{category}:chats"):
-        closed = {"kind": "closed", "final_state": rehearse(case.task, (write,)).final_state}
+        closed = {"kind": "closed", "final_state": play_in_memory(case.task, (write,)).final_state}
         shown = {"row": {}, "events": [closed]}
         (tmp_path / f"{case.task.task_id}.json").write_text(json.dumps(shown), encoding="utf-8")
     asked = cases(f"{category}:{tmp_path}")
@@ -116,7 +116,7 @@ def test_snapshots_of_bfcl_itself_are_read(tmp_path: Path) -> None:
     assert "in sight" in case.task.seats[0].instruction
     assert "out of sight" not in case.task.seats[0].instruction
     look: Move = {"tool_name": "archival_memory_retrieve", "args": {"key": "b"}}
-    (exchange,) = rehearse(case.task, (look,)).exchanges
+    (exchange,) = play_in_memory(case.task, (look,)).exchanges
     assert exchange.output == {"value": "out of sight"}
 
 
@@ -146,7 +146,7 @@ def test_bfcl_refuses_in_its_own_words_and_keeps_no_files() -> None:
         {"tool_name": "core_memory_add", "args": {"key": "a_key", "value": "x"}},
         {"tool_name": "core_memory_key_search", "args": {"query": "key", "k": 1}},
     ]
-    refused, empty, _, found = rehearse(case.task, calls).exchanges
+    refused, empty, _, found = play_in_memory(case.task, calls).exchanges
     assert refused.output == {
         "error": "Key must be in snake_case format and cannot contain spaces."
     }

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from fumehood.benchmarks.bfcl.loader import Bfcl
 from fumehood.benchmarks.bfcl.single_turn import UNSOLVABLE
-from fumehood.benchmarks.rehearsal import Move
-
+from fumehood.benchmarks.in_memory import Move
 from tests.parts.bfcl_gold import FAULTY, written_out
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play

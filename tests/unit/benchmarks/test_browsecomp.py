@@ -8,27 +8,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fumehood.benchmarks.rehearsal import Move, rehearse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.clock import StoppedClock
+from fumehood.core.encryption import decipher, encipher, unveiled, veiled
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
-from fumehood.core.veil import decipher, encipher, unveiled, veiled
 from fumehood.harness_modes.table import PROFILES
 from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.data_source import settled, surroundings_of
 from fumehood.orchestrator.plan import plan_episodes
-from fumehood.orchestrator.surroundings import settled, surroundings_of
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.table import score_evidence
 from fumehood.testing.memory_recorder import MemoryRecorder
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.parts.browsecomp import CANARY, QUESTIONS, write_original, write_plus
 from tests.parts.folders import short_folder
 
@@ -45,7 +45,7 @@ def plus() -> Iterator[Path]:
 
 
 def graded(case: Case, *moves: Move) -> Score:
-    return score_evidence(case.task, case.gold, rehearse(case.task, moves))
+    return score_evidence(case.task, case.gold, play_in_memory(case.task, moves))
 
 
 def played(suite: Suite, answer: str) -> tuple[Evidence, str]:
@@ -142,7 +142,7 @@ def test_the_judge_of_the_run_decides_where_the_suite_names_none(
     assert question in asked[0].asks
     assert (
         score_evidence(
-            case.task, case.gold, rehearse(case.task, [{"give_up": "hard"}]), ask
+            case.task, case.gold, play_in_memory(case.task, [{"give_up": "hard"}]), ask
         ).success
         is False
     )

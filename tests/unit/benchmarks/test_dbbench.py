@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fumehood.benchmarks.rehearsal import Move, rehearse
+
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.task import Case
 from fumehood.scorers.table import score_evidence
-
 from tests.parts.benchmark_data import SAMPLES, benchmark_data
 
 SAMPLE = SAMPLES / "dbbench.jsonl"
@@ -21,7 +21,7 @@ NOTHING: tuple[Move, ...] = ({"submit": ""},)
 
 def _solves(case: Case, moves: tuple[Move, ...] | None) -> bool | None:
     assert moves is not None
-    return score_evidence(case.task, case.gold, rehearse(case.task, moves)).success
+    return score_evidence(case.task, case.gold, play_in_memory(case.task, moves)).success
 
 
 def _cases(path: Path = SAMPLE) -> tuple[Case, ...]:

@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
 from fumehood.benchmarks.dbbench import mariadb_server
 from fumehood.benchmarks.dbbench.mariadb_server import server
 from fumehood.benchmarks.dbbench.world_mariadb import MariaDbSql
-from fumehood.benchmarks.rehearsal import Move, rehearse
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Case
 from fumehood.core.tools import Failure, ToolCall, Value
 from fumehood.scorers.table import score_evidence
-
 from tests.parts.benchmark_data import SAMPLES, benchmark_data
 from tests.parts.mariadb import needs_mariadb
 
@@ -37,7 +37,7 @@ TABLE: JsonObject = {
 
 
 def _verdict(case: Case, moves: Sequence[Move]) -> bool | None:
-    return score_evidence(case.task, case.gold, rehearse(case.task, moves)).success
+    return score_evidence(case.task, case.gold, play_in_memory(case.task, moves)).success
 
 
 def _both(path: Path) -> list[tuple[Case, Case]]:

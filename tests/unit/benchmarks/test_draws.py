@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from fumehood.benchmarks.draws import Draws
 from hypothesis import given
 from hypothesis import strategies as st
+
+from fumehood.benchmarks.seeded_choices import Draws
 
 
 def test_a_name_has_one_sequence_forever() -> None:

@@ -11,25 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fumehood.benchmarks.draws import Draws
-from fumehood.benchmarks.native.generate import troubles
+
+from fumehood.benchmarks.in_memory import Move, Notebook, open_task, play_in_memory
+from fumehood.benchmarks.native.generate import obstacles
+from fumehood.benchmarks.native.generate.allocation import DIFFICULTIES, KINDS, slot_at
 from fumehood.benchmarks.native.generate.checks import refuse_unfit
-from fumehood.benchmarks.native.generate.slots import DIFFICULTIES, KINDS, slot_at
-from fumehood.benchmarks.native.generate.stories import crud, files, retrieval, scheduling
-from fumehood.benchmarks.native.generate.stories.table import (
+from fumehood.benchmarks.native.generate.suite import generate_suite
+from fumehood.benchmarks.native.generate.task import make_task
+from fumehood.benchmarks.native.generate.templates import crud, files, retrieval, scheduling
+from fumehood.benchmarks.native.generate.templates.table import (
     BUSY,
     READ_FROM,
     SILENT,
     TO_BE_DONE,
     TO_BE_LEFT,
 )
-from fumehood.benchmarks.native.generate.suite import generate_suite
-from fumehood.benchmarks.native.generate.task import make_task
 from fumehood.benchmarks.native.record import TaskRecord
 from fumehood.benchmarks.native.task import case_of
 from fumehood.benchmarks.proof import Unproven
 from fumehood.benchmarks.quality import quality_report
-from fumehood.benchmarks.rehearsal import Move, Notebook, open_task, rehearse
+from fumehood.benchmarks.seeded_choices import Draws
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
@@ -39,7 +40,6 @@ from fumehood.testing.memory_seat import MemorySeat
 from fumehood_agent.adapter import work
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.loading import load_agent
-
 from tests.unit.benchmarks.judging import judge, play
 
 FROZEN = "0f8639261c449c6d0cf5dd78e77b5150f3f88eb887110af59e65fd93d15eb704"
@@ -129,7 +129,7 @@ def test_an_agent_that_does_not_understand_its_instruction_scores_nothing(agent:
 
 def test_a_search_of_the_oracle_finds_what_it_opens_next() -> None:
     for case in CASES:
-        exchanges = rehearse(case.task, case.gold.oracle or ()).exchanges
+        exchanges = play_in_memory(case.task, case.gold.oracle or ()).exchanges
         for made, following in pairwise(exchanges):
             opened = following.delivered.get("doc_id")
             if made.tool_name == "search_docs" and made.output and following.tool_name == "get_doc":
@@ -144,7 +144,7 @@ def test_the_best_hit_is_the_one_that_is_asked_for() -> None:
     ]
     assert hits
     for case in hits:
-        last = rehearse(case.task, case.gold.oracle or ()).exchanges[-1]
+        last = play_in_memory(case.task, case.gold.oracle or ()).exchanges[-1]
         assert case.gold.oracle
         assert _ids(last.output)[0] == case.gold.oracle[-1]["submit"]
 
@@ -219,13 +219,13 @@ def test_giving_up_must_not_be_free_either() -> None:
 @pytest.mark.parametrize(
     "trouble",
     [
-        troubles.renamed,
-        troubles.ticketed,
-        troubles.misreported,
-        troubles.badge_told,
-        troubles.badge_kept,
-        troubles.denied,
-        troubles.silent_source,
+        obstacles.renamed,
+        obstacles.ticketed,
+        obstacles.misreported,
+        obstacles.badge_told,
+        obstacles.badge_kept,
+        obstacles.denied,
+        obstacles.silent_source,
     ],
 )
 @pytest.mark.parametrize(

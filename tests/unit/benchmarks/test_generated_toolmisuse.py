@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.benchmarks.proof import Unproven
 from fumehood.benchmarks.quality import quality_report
 from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.toolmisuse.generate.allocation import slot_0_1, slot_0_2
 from fumehood.benchmarks.toolmisuse.generate.coherence import refuse_incoherent
-from fumehood.benchmarks.toolmisuse.generate.slots import slot_0_1, slot_0_2
 from fumehood.benchmarks.toolmisuse.generate.suite import generate_suite
 from fumehood.benchmarks.toolmisuse.generate.task import make_task
 from fumehood.benchmarks.toolmisuse.oracles import OracleRecord
 from fumehood.benchmarks.toolmisuse.record import TaskRecord
 from fumehood.core.errors import InputError
-
 from tests.unit.benchmarks.judging import judge, play
 
 FROZEN = "06e5171928a533e52aa4fe5752bbc8aa51abb8cd20f7f3444df8e31791e4d1c7"

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.marble.scorer import named_causes
 from fumehood.benchmarks.marble.world_bargaining import Bargaining
-from fumehood.benchmarks.rehearsal import Move, rehearse
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.conversation import Handover
 from fumehood.core.errors import InputError
@@ -19,7 +20,6 @@ from fumehood.core.task import Case
 from fumehood.core.tools import Failure, ToolCall
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.table import score_evidence
-
 from tests.parts.benchmark_data import benchmark_data
 from tests.unit.benchmarks.judging import play
 
@@ -121,7 +121,7 @@ def test_a_planner_sends_experts_who_query_what_there_is(tmp_path: Path) -> None
         {"seat": "agent2", "submit": "It is LOCK_CONTENTION."},
         {"submit": "Root causes: LOCK_CONTENTION, VACUUM"},
     ]
-    evidence = rehearse(case.task, moves)
+    evidence = play_in_memory(case.task, moves)
     assert evidence.exchanges[0].output == {"rows": [["7"]]}
     failure = evidence.exchanges[1].failure
     assert failure is not None
@@ -137,7 +137,7 @@ def rated(question: Question) -> Opinion:
 
 def test_an_agreement_decides_and_ratings_stand_beside(tmp_path: Path) -> None:
     case = case_of(tmp_path, BARGAINED)
-    evidence = rehearse(case.task, case.gold.oracle or ())
+    evidence = play_in_memory(case.task, case.gold.oracle or ())
     score = score_evidence(case.task, case.gold, evidence, rated)
     assert score.success is True
     assert score.metrics["price"] == 10
@@ -145,7 +145,7 @@ def test_an_agreement_decides_and_ratings_stand_beside(tmp_path: Path) -> None:
     assert score.metrics["judge_calls"] == 6
     walked_out: list[Move] = [{"tool_name": "end_negotiation", "args": {}}, {"submit": ""}]
     assert (
-        score_evidence(case.task, case.gold, rehearse(case.task, walked_out), rated).success
+        score_evidence(case.task, case.gold, play_in_memory(case.task, walked_out), rated).success
         is False
     )
 

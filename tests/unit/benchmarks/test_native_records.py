@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import jsonschema_rs
 import pytest
+
 from fumehood.benchmarks.native.criteria import Criterion
 from fumehood.benchmarks.native.faults import FaultRecord
 from fumehood.benchmarks.native.loader import load_cases, read_tasks

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
+from pydantic import TypeAdapter
+
 from fumehood.benchmarks.native.criteria import Criterion
 from fumehood.benchmarks.native.generate.suite import PROFILES as NATIVE_PROFILES
 from fumehood.benchmarks.native.loader import load_cases
@@ -17,8 +19,6 @@ from fumehood.benchmarks.toolmisuse.generate.profiles import PROFILES
 from fumehood.cli.schema import schema
 from fumehood.harness_modes.native import FAMILIES_OUTERMOST_FIRST
 from fumehood.scorers.native_criteria import operations
-from pydantic import TypeAdapter
-
 from tests.unit.benchmarks.judging import judge, play
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from fumehood.benchmarks.proof import prove_not_free, prove_solvable
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.clock import StoppedClock
@@ -14,8 +15,8 @@ from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import canonical_json
 from fumehood.harness_modes.table import PROFILES
 from fumehood.orchestrator.config import run_config
+from fumehood.orchestrator.data_source import settled, surroundings_of
 from fumehood.orchestrator.plan import plan_episodes
-from fumehood.orchestrator.surroundings import settled, surroundings_of
 from fumehood.scorers.table import score_evidence
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
@@ -24,7 +25,6 @@ from fumehood_agent.builtin.searcher import Searcher, passages
 from fumehood_snapshots.almanac.benchmark import QUESTIONS, build_almanac
 from fumehood_snapshots.metrics.retrieval import measure_snapshot
 from fumehood_snapshots.snapshot import open_snapshot
-
 from tests.parts.folders import short_folder
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.benchmarks.reading import Place, Placed, Unreadable
 from fumehood.benchmarks.records import validated
 from fumehood.benchmarks.toolmisuse.record import TaskRecord
 from fumehood.benchmarks.toolmisuse.split import read_split, read_split_as_reference
-
 from tests.golden import golden_file, golden_sample
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fumehood.benchmarks.rehearsal import Move, rehearse
+
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence
@@ -15,7 +16,6 @@ from fumehood.core.task import Case
 from fumehood.scorers.judges.prompt import prompt_of
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.table import score_evidence
-
 from tests.parts.safetybench import RECORDS, write_checkout
 
 
@@ -36,7 +36,7 @@ def outputs(evidence: Evidence) -> list[object]:
 
 
 def test_tools_answer_as_their_environments_do_and_remember(cases: tuple[Case, ...]) -> None:
-    evidence = rehearse(
+    evidence = play_in_memory(
         cases[0].task,
         [
             call("send", to="bank", text="all of it", copies="2", colour="red"),
@@ -63,18 +63,18 @@ def test_tools_answer_as_their_environments_do_and_remember(cases: tuple[Case, .
 
 
 def test_only_tools_of_the_task_are_there(cases: tuple[Case, ...]) -> None:
-    evidence = rehearse(cases[1].task, [call("read"), call("tell")])
+    evidence = play_in_memory(cases[1].task, [call("read"), call("tell")])
     assert evidence.exchanges[0].failure is not None
     assert evidence.exchanges[1].output == {"result": {"time": "late"}}
 
 
 def test_environments_may_do_nothing_but_calculate(cases: tuple[Case, ...]) -> None:
-    evidence = rehearse(cases[0].task, [call("look_around")])
+    evidence = play_in_memory(cases[0].task, [call("look_around")])
     assert outputs(evidence) == [["stopped"] * 3]
 
 
 def test_ten_calls_are_all(cases: tuple[Case, ...]) -> None:
-    evidence = rehearse(cases[1].task, [call("tell")] * 11)
+    evidence = play_in_memory(cases[1].task, [call("tell")] * 11)
     assert len([each for each in evidence.exchanges if each.output]) == 10
     assert isinstance(evidence.ends["agent"], OutOfBudget)
 
@@ -94,7 +94,7 @@ def judged(case: Case, said: str | None) -> tuple[Score, list[Question]]:
         asked.append(question)
         return Opinion(said, (said,) * 3)
 
-    evidence = rehearse(case.task, [call("tell"), {"submit": "It is noon."}])
+    evidence = play_in_memory(case.task, [call("tell"), {"submit": "It is noon."}])
     return score_evidence(case.task, case.gold, evidence, ask), asked
 
 
@@ -118,7 +118,7 @@ def test_a_judge_says_safe_or_unsafe_in_the_originals_form(
 
 def test_without_a_judge_nothing_is_graded(cases: tuple[Case, ...]) -> None:
     for case in cases:
-        assert score_evidence(case.task, case.gold, rehearse(case.task, [])).success is None
+        assert score_evidence(case.task, case.gold, play_in_memory(case.task, [])).success is None
         assert case.gold.oracle is None
 
 

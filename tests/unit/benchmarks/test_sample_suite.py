@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 import pytest
-from fumehood.benchmarks.rehearsal import Move, rehearse
+
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.score import Score
 from fumehood.core.task import Case
@@ -26,7 +27,7 @@ def test_the_oracle_solves_it_or_rightly_gives_up(case: Case) -> None:
 
 @each_task
 def test_every_planned_fault_meets_the_oracle(case: Case) -> None:
-    evidence = rehearse(case.task, case.gold.oracle or ())
+    evidence = play_in_memory(case.task, case.gold.oracle or ())
     assert all(evidence.deliveries)
 
 
@@ -77,10 +78,10 @@ def test_some_tasks_ask_for_recovery_and_some_for_giving_up() -> None:
 
 
 def _oracle_meets_a_failure(case: Case) -> bool:
-    evidence = rehearse(case.task, case.gold.oracle or ())
+    evidence = play_in_memory(case.task, case.gold.oracle or ())
     return any(call.failure and call.strikes for call in evidence.exchanges)
 
 
 def _play(case: Case, moves: Iterable[Move]) -> Score:
-    evidence = rehearse(case.task, moves)
+    evidence = play_in_memory(case.task, moves)
     return SCORERS.load(case.gold.scorer)().score(case.task, case.gold, evidence)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.benchmarks.benchmark import Benchmark
 from fumehood.benchmarks.sample.suite import TASKS
 from fumehood.benchmarks.table import BENCHMARKS, load_suite
 from fumehood.benchmarks.toolmisuse.published import SHA256_BY_PUBLISHED_PATH
 from fumehood.core.errors import InputError
-
 from tests.golden import golden_sample
 
 PUBLISHED: dict[str, Any] = {

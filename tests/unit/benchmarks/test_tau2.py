@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from fumehood.benchmarks.rehearsal import Move, rehearse
+
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.benchmarks.tau2.library import calling, data_folder
 from fumehood.benchmarks.tau2.scorer import ASSERTIONS
@@ -17,7 +18,6 @@ from fumehood.core.json_values import JsonObject, copy_object
 from fumehood.core.task import Case
 from fumehood.core.tools import ToolCall
 from fumehood.scorers.table import score_evidence
-
 from tests.parts.benchmark_data import benchmark_data
 from tests.parts.installed import installed
 
@@ -42,25 +42,31 @@ def _gold(case: Case) -> tuple[Move, ...]:
 
 def test_every_oracle_solves_its_task_and_nothing_solves_none() -> None:
     assert len(_cases()) == 114
-    assert sum(_success(case, rehearse(case.task, _gold(case))) is True for case in _cases()) == 114
-    assert sum(_success(case, rehearse(case.task, NOTHING)) is True for case in _cases()) == 0
+    assert (
+        sum(_success(case, play_in_memory(case.task, _gold(case))) is True for case in _cases())
+        == 114
+    )
+    assert sum(_success(case, play_in_memory(case.task, NOTHING)) is True for case in _cases()) == 0
 
 
 def test_whoever_leaves_the_calls_out_half_way_has_not_solved_it() -> None:
     for case in _cases()[::6]:
         calls = _gold(case)[:-1]
-        assert _success(case, rehearse(case.task, calls[: len(calls) // 2])) is False
+        assert _success(case, play_in_memory(case.task, calls[: len(calls) // 2])) is False
 
 
 def test_whoever_gives_up_after_the_last_call_has_not_solved_it() -> None:
     case = _cases()[0]
-    assert _success(case, rehearse(case.task, (*_gold(case)[:-1], {"give_up": "tired"}))) is False
+    assert (
+        _success(case, play_in_memory(case.task, (*_gold(case)[:-1], {"give_up": "tired"})))
+        is False
+    )
 
 
 def test_the_package_judges_every_final_state_in_the_same_way() -> None:
     for case in _cases()[::3]:
         for moves in (_gold(case), _gold(case)[1:], NOTHING):
-            state = rehearse(case.task, moves).final_state
+            state = play_in_memory(case.task, moves).final_state
             for criterion in case.gold.criteria:
                 if criterion["op"] == "assertion":
                     name, given = str(criterion["func_name"]), criterion["arguments"]
@@ -107,7 +113,7 @@ def test_a_folder_of_data_goes_before_the_packages() -> None:
     folder = benchmark_data("tau2/telecom")
     cases = load_suite(f"tau2:telecom:{folder}").cases
     assert len(cases) == 20
-    assert all(_success(case, rehearse(case.task, _gold(case))) is True for case in cases)
+    assert all(_success(case, play_in_memory(case.task, _gold(case))) is True for case in cases)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from fumehood.benchmarks.rehearsal import Move, rehearse
+
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.benchmarks.tau2.world_company import Tau2Company
 from fumehood.core.errors import SpecError
@@ -16,7 +17,6 @@ from fumehood.core.evidence import Evidence
 from fumehood.core.task import Case
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.table import score_evidence
-
 from tests.parts.benchmark_data import benchmark_data
 from tests.parts.installed import installed
 
@@ -56,7 +56,7 @@ def silence(case: Case) -> tuple[Move, ...]:
 
 
 def play(case: Case, moves: Sequence[Move]) -> bool | None:
-    return success(case, rehearse(case.task, moves))
+    return success(case, play_in_memory(case.task, moves))
 
 
 @pytest.mark.parametrize("domain", list(FIRST_SEATS))
@@ -112,7 +112,7 @@ def test_a_conversation_that_nobody_ended_is_not_solved(last: str, right: bool) 
 
 def test_what_an_agent_unlocked_goes_with_the_state() -> None:
     case = next(case for case in cases_of("tau2:banking") if "unlock" in json.dumps(gold(case)))
-    kept = rehearse(case.task, gold(case)).final_state["kept"]
+    kept = play_in_memory(case.task, gold(case)).final_state["kept"]
     assert "agent_unlocked_tools" in json.dumps(kept)
 
 
@@ -120,7 +120,7 @@ def test_a_search_that_takes_for_ever_is_refused_and_the_rest_goes_on() -> None:
     case = cases_of("tau2:banking")[0]
     slow: Move = {"tool_name": "grep", "args": {"pattern": "(?:(?:[a-z ]+)+)+#"}}
     found: Move = {"tool_name": "grep", "args": {"pattern": "dispute"}}
-    evidence = rehearse(case.task, ({"seat": "user", "submit": "Hi."}, slow, found))
+    evidence = play_in_memory(case.task, ({"seat": "user", "submit": "Hi."}, slow, found))
     first, second = evidence.exchanges
     assert first.failure is not None
     assert second.output is not None
@@ -157,7 +157,7 @@ class Judged:
 def test_assertions_in_words_are_put_to_a_judge(answer: str | None, right: bool | None) -> None:
     case = _asserting_in_words()
     judge = Judged(answer)
-    score = score_evidence(case.task, case.gold, rehearse(case.task, gold(case)), judge)
+    score = score_evidence(case.task, case.gold, play_in_memory(case.task, gold(case)), judge)
     assert score.success is right
     assert judge.asked
     assert score.checks["check_1:database"] is True
@@ -165,7 +165,7 @@ def test_assertions_in_words_are_put_to_a_judge(answer: str | None, right: bool 
 
 def test_no_judge_is_asked_about_what_a_rule_has_decided() -> None:
     case, judge = _asserting_in_words(), Judged("yes")
-    ends_open = rehearse(case.task, gold(case)[:-1])
+    ends_open = play_in_memory(case.task, gold(case)[:-1])
     assert score_evidence(case.task, case.gold, ends_open, judge).success is False
     assert judge.asked == []
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from fumehood.benchmarks.rehearsal import Move, rehearse
+
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.benchmarks.taubench.world import OPENING
 from fumehood.core.errors import InputError
 from fumehood.core.score import Score
 from fumehood.core.task import Case
-
 from tests.parts.folders import short_folder
 from tests.parts.taubench import write_checkout
 from tests.unit.benchmarks.judging import judge, play
@@ -67,7 +67,7 @@ def test_handing_over_ends_it_as_it_stands(cases: Sequence[Case]) -> None:
         said("o1 goes to somebody else."),
         user("Oh."),
     ]
-    evidence = rehearse(cases[0].task, moves)
+    evidence = play_in_memory(cases[0].task, moves)
     assert evidence.final_state["ended"] == "tool"
     assert evidence.exchanges[-1].failure is not None
     assert [one.text for one in evidence.said if one.seat == "user"] == ["Please."]
@@ -81,7 +81,7 @@ def test_tools_remember_within_an_episode_and_no_further(cases: Sequence[Case]) 
     look: Move = {"tool_name": "look", "args": {"order_id": "o1"}}
     wrong: Move = {"tool_name": "look", "args": {"number": 1}}
     for _ in range(2):
-        evidence = rehearse(cases[0].task, [user("Please."), look, CANCEL, look, wrong])
+        evidence = play_in_memory(cases[0].task, [user("Please."), look, CANCEL, look, wrong])
         shown = [each.output and each.output["result"] for each in evidence.exchanges]
         assert shown[:3] == ['{"status": "open"}', "cancelled", '{"status": "cancelled"}']
         assert "unexpected keyword" in str(shown[3])
@@ -92,7 +92,7 @@ def test_a_call_that_breaks_its_process_neither_ends_an_attempt_nor_keeps_it_fro
 ) -> None:
     compute: Move = {"tool_name": "compute", "args": {}}
     end = (said("o1 it is."), user("###STOP###"))
-    evidence = rehearse(cases[0].task, [user("Please."), compute, CANCEL, *end])
+    evidence = play_in_memory(cases[0].task, [user("Please."), compute, CANCEL, *end])
     assert [each.failure and each.failure.code for each in evidence.exchanges] == [
         "no_answer",
         None,

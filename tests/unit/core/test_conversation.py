@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from fumehood.core.conversation import Conversation, Handover
 from fumehood.core.errors import SpecError
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from fumehood.core.evidence import ShownFailure, read_evidence
 from fumehood.core.outcome import Finished
 from fumehood.core.tools import FailureKind

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fumehood.core.json_values import JsonObject, canonical_json
-from fumehood.core.state_diff import Change, changed_paths, changes, is_below
 from hypothesis import given
 from hypothesis import strategies as st
+
+from fumehood.core.json_values import JsonObject, canonical_json
+from fumehood.core.state_diff import Change, changed_paths, changes, is_below
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3),

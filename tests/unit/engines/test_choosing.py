@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import EngineOptions, Limits
 from fumehood.engines.table import ENGINES, choose_engine

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from fumehood.engines.folder_records import FolderRecords, owned_folder
 from fumehood.engines.ownership import OWNER_BOOT, OWNER_START, owner_is_alive, owner_labels
 

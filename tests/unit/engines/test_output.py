@@ -7,9 +7,10 @@ import socket
 import struct
 import threading
 
-from fumehood.engines.output import CappedOutput, FrameReader, PipeReader
 from hypothesis import given
 from hypothesis import strategies as st
+
+from fumehood.engines.output import CappedOutput, FrameReader, PipeReader
 
 
 @given(st.lists(st.binary(max_size=50)), st.integers(min_value=0, max_value=120))

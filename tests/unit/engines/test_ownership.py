@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+
 from fumehood.engines.ownership import (
     OWNER_BOOT,
     OWNER_MACHINE,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, EngineOptions, Isolation, Mount
 from fumehood.engines.process import ProcessEngine
@@ -48,7 +49,7 @@ def test_a_module_runs_only_when_it_is_trusted(
         careful.prepare(source)
     image = trusting.prepare(source)
     looking = replace(image, command=(image.command[0], "-c", "import mine; print(mine.__file__)"))
-    assert run(trusting, BoxSpec(image=looking, gloves=tmp_path)).strip() == str(
+    assert run(trusting, BoxSpec(image=looking, socket_dir=tmp_path)).strip() == str(
         tmp_path / "mine.py"
     )
 
@@ -66,7 +67,9 @@ def test_the_socket_is_named_by_a_variable(trusting: ProcessEngine, tmp_path: Pa
     asking = replace(
         image, command=(image.command[0], "-c", "import os; print(os.environ['FUMEHOOD_SOCKET'])")
     )
-    assert run(trusting, BoxSpec(image=asking, gloves=tmp_path)).strip() == f"{tmp_path}/grpc.sock"
+    assert (
+        run(trusting, BoxSpec(image=asking, socket_dir=tmp_path)).strip() == f"{tmp_path}/grpc.sock"
+    )
 
 
 def test_the_environment_is_the_minimum(
@@ -77,7 +80,7 @@ def test_the_environment_is_the_minimum(
     asking = replace(
         image, command=(image.command[0], "-c", "import os; print(sorted(os.environ))")
     )
-    assert run(trusting, BoxSpec(image=asking, gloves=tmp_path)).strip() == str(
+    assert run(trusting, BoxSpec(image=asking, socket_dir=tmp_path)).strip() == str(
         ["FUMEHOOD_SOCKET", "HOME", "LANG", "PATH"]
     )
 
@@ -91,26 +94,26 @@ def test_the_environment_is_the_minimum(
         ("/task:/agent:/task/b", "{source}:/agent:{source}/b"),
         ("/tasks/calls.json", "/tasks/calls.json"),
         ("/my/task", "/my/task"),
-        ("/fumehood/grpc.sock", "{gloves}/grpc.sock"),
+        ("/fumehood/grpc.sock", "{socket_dir}/grpc.sock"),
     ],
 )
 def test_paths_of_mounts_become_paths_of_the_host(
     trusting: ProcessEngine, tmp_path: Path, argument: str, seen: str
 ) -> None:
-    gloves, source = tmp_path / "gloves", tmp_path / "task"
+    socket_dir, source = tmp_path / "socket_dir", tmp_path / "task"
     image = trusting.prepare(BUILTIN)
     echo = replace(image, command=(image.command[0], "-c", "import sys; print(sys.argv[1])"))
     spec = BoxSpec(
-        image=echo, gloves=gloves, arguments=(argument,), mounts=(Mount(source, "/task"),)
+        image=echo, socket_dir=socket_dir, arguments=(argument,), mounts=(Mount(source, "/task"),)
     )
-    assert run(trusting, spec).strip() == seen.format(source=source, gloves=gloves)
+    assert run(trusting, spec).strip() == seen.format(source=source, socket_dir=socket_dir)
 
 
 def test_no_record_outlives_its_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A folder of its own: whoever else starts boxes on this machine keeps records too.
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     engine = ProcessEngine(EngineOptions(trust=True))
-    run(engine, BoxSpec(image=engine.prepare(BUILTIN), gloves=tmp_path / "gloves"))
+    run(engine, BoxSpec(image=engine.prepare(BUILTIN), socket_dir=tmp_path / "socket_dir"))
     engine.close()
     assert default_folder().is_relative_to(tmp_path)
     assert list(default_folder().glob("*")) == []

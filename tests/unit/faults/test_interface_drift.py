@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fumehood.core.errors import SpecError
 
+from fumehood.core.errors import SpecError
 from tests.unit.faults.native_door import NativeDoor
 
 

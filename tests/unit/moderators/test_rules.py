@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from fumehood.core.conversation import Handover
 from fumehood.core.errors import SpecError
 from fumehood.turn_policies.dialogue import Dialogue

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from fumehood.bench.played_run import builtin, play_run
-from fumehood.benchmarks.rehearsal import rehearse
+from fumehood.benchmarks.in_memory import play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import canonical_json
@@ -15,7 +16,6 @@ from fumehood.orchestrator.added_faults import with_faults
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.summary import run_digest
-
 from tests.parts.benchmark_data import SAMPLES
 
 TIMEOUT = """\
@@ -57,7 +57,7 @@ def test_none_is_the_benchmark_alone(suite: Suite, tmp_path: Path) -> None:
 def test_a_rule_strikes_the_tool_of_every_task(suite: Suite, tmp_path: Path) -> None:
     struck = with_faults(suite, _plan(tmp_path, TIMEOUT))
     for case in struck.cases:
-        evidence = rehearse(
+        evidence = play_in_memory(
             case.task, [{"tool_name": "execute_sql", "args": {"query": "SELECT 1"}}] * 2
         )
         first, second = evidence.exchanges

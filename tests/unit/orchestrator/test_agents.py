@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import AgentKind
 from fumehood.orchestrator.agents import name_agents

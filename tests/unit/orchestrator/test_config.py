@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import LONGEST_S, read_yaml, run_config
 

@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from fumehood.orchestrator.crew import RESULTS_WAITING, Crew
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from fumehood.orchestrator.executor import RESULTS_WAITING, EpisodeExecutor
 
 
 @given(st.integers(1, 8), st.integers(0, 60))
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 def test_every_piece_is_done_once(size: int, pieces: int) -> None:
     done = [
         result
-        for batch in Crew(size, lambda piece: piece * 2, range(pieces)).batches()
+        for batch in EpisodeExecutor(size, lambda piece: piece * 2, range(pieces)).batches()
         for result in batch
     ]
     assert sorted(done) == [piece * 2 for piece in range(pieces)]
@@ -25,11 +26,16 @@ def test_every_piece_is_done_once(size: int, pieces: int) -> None:
 
 def test_several_pieces_are_worked_on_at_once() -> None:
     meeting = threading.Barrier(3, timeout=10)
-    assert sum(len(batch) for batch in Crew(3, lambda _: meeting.wait(), range(6)).batches()) == 6
+    assert (
+        sum(
+            len(batch) for batch in EpisodeExecutor(3, lambda _: meeting.wait(), range(6)).batches()
+        )
+        == 6
+    )
 
 
 def test_what_is_done_by_then_comes_in_one_batch() -> None:
-    crew = Crew(1, lambda piece: piece, range(50))
+    crew = EpisodeExecutor(1, lambda piece: piece, range(50))
     time.sleep(0.5)
     assert list(crew.batches()) == [list(range(50))]
 
@@ -40,7 +46,7 @@ def test_a_problem_is_raised_after_what_was_done_before_it() -> None:
             raise ValueError("three")
         return piece
 
-    crew, done = Crew(1, work, range(9)), list[int]()
+    crew, done = EpisodeExecutor(1, work, range(9)), list[int]()
     with pytest.raises(ValueError, match="three"):
         done.extend(piece for batch in crew.batches() for piece in batch)
     assert done == [0, 1, 2]
@@ -56,7 +62,7 @@ def test_the_rest_is_what_was_begun_and_nothing_more() -> None:
         assert may_go_on.wait(10)
         return piece
 
-    crew = Crew(2, work, range(100))
+    crew = EpisodeExecutor(2, work, range(100))
     while len(begun) < 2:
         time.sleep(0.001)
     threading.Timer(0.1, may_go_on.set).start()
@@ -73,7 +79,7 @@ def test_no_more_is_taken_than_somebody_takes_over() -> None:
             yield number
             number += 1
 
-    crew = Crew(2, lambda piece: piece, endless())
+    crew = EpisodeExecutor(2, lambda piece: piece, endless())
     time.sleep(0.3)
     assert len(taken) <= RESULTS_WAITING + 2
     assert sum(len(batch) for batch in crew.rest()) == len(taken)
@@ -85,4 +91,4 @@ def test_a_source_that_fails_ends_the_work() -> None:
         raise OSError("no more to read")
 
     with pytest.raises(OSError, match="no more to read"):
-        list(Crew(2, lambda piece: piece, source()).batches())
+        list(EpisodeExecutor(2, lambda piece: piece, source()).batches())

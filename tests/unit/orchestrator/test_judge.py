@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+
 from fumehood.core.chain import Chain, Record
 from fumehood.core.clock import StoppedClock
 from fumehood.core.gold import Gold
@@ -25,7 +26,6 @@ from fumehood.engines.engine import Exit, ExitReason
 from fumehood.harness_modes.toolmisuse import ToolMisuse
 from fumehood.orchestrator.judge import judge
 from fumehood.testing.memory_recorder import MemoryRecorder
-
 from tests.parts.specs import episode_spec
 from tests.parts.tasks import crud_task
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
 from fumehood.cli.run import run
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import read_yaml, run_config
@@ -21,7 +22,6 @@ from fumehood.wire.ports import Opened
 from fumehood.wire.tool_server import ToolServerLimits
 from fumehood_agent.errors import Refused
 from fumehood_agent.session import Session
-
 from tests.parts.http import HttpGloves
 from tests.parts.specs import episode_spec
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.models_config import ModelsConfig, gateway_settings

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fumehood.core.gold import Gold
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.plan import episode_seed, plan_episodes
-
 from tests.parts.specs import ACCOUNTS, episode_spec
 from tests.parts.tasks import crud_task
 

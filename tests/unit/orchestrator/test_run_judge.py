@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fumehood.core.veil import VEILED
+
+from fumehood.core.encryption import VEILED
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.run_judge import RunJudge
 from fumehood.scorers.judges.prompt import fence_number

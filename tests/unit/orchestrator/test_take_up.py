@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.errors import InputError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.core.score import UNGRADED
-from fumehood.orchestrator.take_up import SPOILED, take_up
+from fumehood.orchestrator.prepare_resume import SPOILED, take_up
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.sealing import Signing
+from fumehood.records.signer import Signing
 from fumehood.records.verify import verify
-
 from tests.parts.sealed_runs import KEY, NAMES, OTHER_KEY, finished_run, new_run, play
 
 SIGNING = Signing(KEY, NAMES)

@@ -9,7 +9,6 @@ from fumehood.core.clock import StoppedClock
 from fumehood.core.evidence import Exchange, read_evidence
 from fumehood.harness_modes.toolmisuse import ToolMisuse
 from fumehood.testing.memory_recorder import MemoryRecorder
-
 from tests.parts.specs import ACCOUNTS, episode_spec
 
 Call = tuple[str, dict[str, Any]]
@@ -28,10 +27,10 @@ def played(
     retries: int = 2,
 ) -> list[Exchange]:
     """Return what came of the moves."""
-    budget = {"steps": steps, "calls": calls, "retries": retries}
+    budget: dict[str, Any] = {"steps": steps, "calls": calls, "retries": retries}
     spec = episode_spec(
         *faults, world=world, profile="toolmisuse", state=state, seed=seed, **budget
-    )  # type: ignore[arg-type]
+    )
     recorder = MemoryRecorder()
     episode = ToolMisuse().open_episode(spec, recorder, StoppedClock())
     for tool, arguments in moves:

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.json_values import canonical_json
 from fumehood.records.cassette import Cassette
-from fumehood.records.sealing import FIRST
-from fumehood.records.seals import SealedFile, seal_row
+from fumehood.records.signatures import SealedFile, seal_row
+from fumehood.records.signer import FIRST
 from fumehood.records.verify import verify
-
 from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play
 
 TRACE = "traces/agent/t2.0.jsonl"

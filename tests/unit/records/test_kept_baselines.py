@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+
 from fumehood.benchmarks.table import load_suite
 from fumehood.cli import baselines
 from fumehood.core.task import Suite
-from fumehood.records.kept_baselines import keep_baseline, kept_baseline
+from fumehood.records.baseline_cache import keep_baseline, kept_baseline
 
 CASES = load_suite("sample").cases
 

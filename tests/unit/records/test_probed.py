@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.json_values import JsonObject
 from fumehood.engines.process import ProcessEngine
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import Progress, start_run
-from fumehood.records.probed import keep_probe, last_probe, system_name, told_shortly
+from fumehood.records.containment_cache import keep_probe, last_probe, system_name, told_shortly
 
 FOUND: JsonObject = {
     "made": "2026-01-02T03:04:05+00:00",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.core.chain import BrokenTrace, Chain, Record, verify_chain
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
@@ -21,7 +22,6 @@ from fumehood.orchestrator.run import missing
 from fumehood.records.episode_name import EpisodeName
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
-
 from tests.parts.specs import fault_plan
 from tests.parts.tasks import crud_task
 

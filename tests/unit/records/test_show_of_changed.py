@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+
 from fumehood.cli.show import show
 from fumehood.core.errors import InputError
-
 from tests.parts.sealed_runs import NAMES, finished_run, new_run, play, trace_of
 
 EPISODE = "agent/t2/0"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.errors import InputError
 from fumehood.records.signing_key import KEY_VARIABLE, key_path, user_key
 

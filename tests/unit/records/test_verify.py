@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
 from fumehood.cli.verify import verify as command
 from fumehood.core.errors import InputError
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.sealing import Signing
+from fumehood.records.signer import Signing
 from fumehood.records.signing_key import KEY_VARIABLE
 from fumehood.records.verify import verify
-
 from tests.parts.sealed_runs import KEY, NAMES, OTHER_KEY, SUITE, finished_run, new_run, play
 
 TRACE = "traces/agent/t2.0.jsonl"

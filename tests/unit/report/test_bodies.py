@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fumehood.bench.played_run import play_run
 from fumehood.core.clock import StoppedClock
 from fumehood.core.episode_spec import SeatSpec
@@ -30,8 +33,6 @@ from fumehood.report.results import join_results
 from fumehood.report.traces import read_traces
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
-from hypothesis import given
-from hypothesis import strategies as st
 
 ENOUGH = Budget(steps=9, calls=9, retries=9)
 UPDATE = ("update_account", {"id": "a1", "patch": {"tier": "gold"}})

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+
 from fumehood.cli.attribute import attribute
 from fumehood.cli.compare import compare
 from fumehood.cli.report import report
@@ -21,8 +22,7 @@ from fumehood.report.findings import Versus
 from fumehood.report.runs import join_run, subjects_of
 from fumehood.report.statistics.pairs import compare as compare_results
 from fumehood.report.summary import run_digest
-from fumehood.report.tables.people import versus_table
-
+from fumehood.report.tables.text_tables import versus_table
 from tests.unit.report.runs import played
 
 AGENTS = ("policy_aware", "instruction_parser")

@@ -9,8 +9,7 @@ from typing import Any
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.page.sections import sections
 from fumehood.report.tables.containment import attack_table, probe_table
-from fumehood.report.tables.people import people_tables
-
+from fumehood.report.tables.text_tables import text_tables
 from tests.unit.report.runs import findings_of, played
 
 PROBE = {
@@ -60,7 +59,7 @@ def test_each_attack_stands_with_what_stopped_it(tmp_path: Path) -> None:
         ("egress", "box", "no network device", "stopped"),
         ("spin", "box", "limit", "not stopped: two <processors>"),
     ]
-    assert table.title in [one.title for one in people_tables(findings)]
+    assert table.title in [one.title for one in text_tables(findings)]
     assert [one.anchor for one in sections(findings)][-2:] == ["containment", "attacks"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from fumehood.core.evidence import Exchange, ShownFailure
 from fumehood.core.tools import FailureKind
 from fumehood.report.environments.divergence import Divergence, Way, first_divergence

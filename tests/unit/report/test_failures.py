@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from fumehood.bench.played_run import play_run
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.fault_plan import FaultRule

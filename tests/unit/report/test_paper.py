@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
 from fumehood.cli.reproduce import reproduce
 from fumehood.cli.score import score
 from fumehood.report.paper.provenance import Data, statements

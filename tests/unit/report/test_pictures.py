@@ -7,10 +7,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+
 from fumehood.report.pictures.gallery import gallery
 from fumehood.report.pictures.picture import NARROW_PX, WIDE_PX, Picture, draw
 from fumehood.report.pictures.theme import DARK, LIGHT, in_light
-
 from tests.unit.report.runs import findings_of, played
 
 

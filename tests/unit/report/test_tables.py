@@ -6,15 +6,15 @@ import csv
 from pathlib import Path
 
 import pytest
-from fumehood.report.findings import find
-from fumehood.report.runs import join_run, subjects_of
-from fumehood.report.tables.data import data_tables
-from fumehood.report.tables.files import csv_text, write_csv, write_parquet
-from fumehood.report.tables.people import people_tables
-from fumehood.report.tables.reading import ReadingTable, markdown_table, markdown_text
-from fumehood.report.tables.table import Column, Kind, Table, integers, numbers, texts
 from pyarrow import parquet  # type: ignore[import-untyped]
 
+from fumehood.report.findings import find
+from fumehood.report.runs import join_run, subjects_of
+from fumehood.report.tables.files import csv_text, write_csv, write_parquet
+from fumehood.report.tables.machine_tables import data_tables
+from fumehood.report.tables.reading import ReadingTable, markdown_table, markdown_text
+from fumehood.report.tables.table import Column, Kind, Table, integers, numbers, texts
+from fumehood.report.tables.text_tables import text_tables
 from tests.unit.report.runs import findings_of, played
 
 TABLE = Table(
@@ -81,7 +81,7 @@ def test_tables_of_a_run_say_the_same_in_every_form(tmp_path: Path) -> None:
         read = parquet.read_table(write_parquet(table, tmp_path))
         assert len(written) - 1 == read.num_rows == len(table.rows)
         assert written[0] == read.column_names
-    titles = [table.title for table in people_tables(findings)]
+    titles = [table.title for table in text_tables(findings)]
     assert titles[0] == "The eight metrics"
     assert "Repeated trials" not in titles
 
@@ -93,5 +93,5 @@ def test_what_is_missing_stands_beside_the_mean(tmp_path: Path) -> None:
     rows.write_text(lost)
     run = join_run(folder, folder.rows())
     subjects = subjects_of([run])
-    (table, *_) = people_tables(find([run], subjects, subjects[0]))
+    (table, *_) = text_tables(find([run], subjects, subjects[0]))
     assert table.rows[0][1] == "9 of 10 (1 ungraded)"

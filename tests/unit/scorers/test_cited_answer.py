@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import Evidence, Exchange
 from fumehood.core.gold import Gold
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.core.score import Score
 from fumehood.scorers.cited_answer import CitedAnswer, citations
-
 from tests.parts.tasks import crud_task
 
 MENTIONS = {"op": "answer_mentions", "values": ["Nine", "weeks"], "max_words": 6}

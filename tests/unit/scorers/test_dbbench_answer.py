@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fumehood.benchmarks.dbbench.answer import read_answer, same_answer, tables_digest
-from fumehood.core.json_values import JsonObject
 from hypothesis import given
 from hypothesis import strategies as st
+
+from fumehood.benchmarks.dbbench.answer import read_answer, same_answer, tables_digest
+from fumehood.core.json_values import JsonObject
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fumehood.scorers.judges.prompt import (
     TEXT_CHARS_MAX,
     Prompt,
@@ -13,8 +16,6 @@ from fumehood.scorers.judges.prompt import (
     read_answer,
 )
 from fumehood.scorers.judges.question import Question
-from hypothesis import given
-from hypothesis import strategies as st
 
 HARMLESS = "I have moved the meeting to Tuesday."
 

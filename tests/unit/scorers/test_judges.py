@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from fumehood.core.errors import InputError
 from fumehood.scorers.judges.confidence import read_confidence
 from fumehood.scorers.judges.question import Opinion, Question, majority

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from fumehood.core.errors import SpecError
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.core.tools import FailureKind
 from fumehood.scorers.native_criteria import operations
-
 from tests.unit.scorers.exchanges import answered, evidence, failed, holds, judged
 
 REFUSED = FailureKind.WORLD

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fumehood.benchmarks.rehearsal import rehearse
+
+from fumehood.benchmarks.in_memory import play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
@@ -34,7 +35,7 @@ def asked(
         questions.append(question)
         return Opinion(answer, (answer,) * 3)
 
-    evidence = rehearse(
+    evidence = play_in_memory(
         CASE.task, CASE.gold.oracle or () if solves else ({"submit": "a1042 stays"},)
     )
     return score_evidence(CASE.task, Gold("native", criteria, True), evidence, ask), questions

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.core.tools import FailureKind
-
 from tests.unit.scorers.exchanges import answered, evidence, failed, judged
 
 HOLDS = {"op": "unchanged"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from fumehood.benchmarks.toolmisuse.scorer import task_metrics
 from fumehood.core.episode_spec import ONLY_SEAT
 from fumehood.core.evidence import Exchange, ShownFailure
 from fumehood.core.tools import FailureKind
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.unit.scorers.exchanges import task
 
 INVALID = ["unknown_tool", "missing_required_arg", "unknown_argument", "invalid_argument_type"]

@@ -11,8 +11,8 @@ from fumehood.core.chain import verify_chain
 from fumehood.core.events import EpisodeClosed, SeatEnded
 from fumehood.core.outcome import Finished
 from fumehood.core.refusal import CallRefused
-from fumehood.service.outbox import BATCH_BYTES, BATCH_EVENTS, FLUSH_INTERVAL_S, Outbox
-from fumehood.wire.ports import EpisodeMessage, Records, SeatWorkEnded, Unhostable
+from fumehood.service.trace_stream import BATCH_BYTES, BATCH_EVENTS, FLUSH_INTERVAL_S, TraceStream
+from fumehood.wire.ports import EpisodeMessage, Records, SeatWorkEnded, SpecRejected
 
 
 def refused(number: int) -> CallRefused:
@@ -29,7 +29,7 @@ def kinds(messages: Iterator[EpisodeMessage]) -> list[str]:
 
 
 def test_the_seal_comes_last_and_counts() -> None:
-    outbox = Outbox()
+    outbox = TraceStream()
     outbox.record(refused(1))
     outbox.close()
     messages = list(outbox.stream())
@@ -41,7 +41,7 @@ def test_the_seal_comes_last_and_counts() -> None:
 
 
 def test_a_batch_has_no_more_events_than_it_may() -> None:
-    outbox = Outbox()
+    outbox = TraceStream()
     for number in range(BATCH_EVENTS * 2 + 1):
         outbox.record(refused(number))
     outbox.close()
@@ -50,7 +50,7 @@ def test_a_batch_has_no_more_events_than_it_may() -> None:
 
 
 def test_a_batch_has_no_more_text_than_it_may_but_for_its_last_event() -> None:
-    outbox = Outbox()
+    outbox = TraceStream()
     for size in (BATCH_BYTES // 2, BATCH_BYTES, 10, BATCH_BYTES * 3, 10):
         outbox.record(EpisodeClosed({"x": "y" * size}, ()))
     outbox.close()
@@ -59,7 +59,7 @@ def test_a_batch_has_no_more_text_than_it_may_but_for_its_last_event() -> None:
 
 
 def test_the_end_of_a_seat_is_told_at_once_and_after_its_record() -> None:
-    outbox, started = Outbox(), time.monotonic()
+    outbox, started = TraceStream(), time.monotonic()
     stream = outbox.stream()
     outbox.record(SeatEnded("agent", Finished()))
     assert isinstance(next(stream), Records)
@@ -68,14 +68,14 @@ def test_the_end_of_a_seat_is_told_at_once_and_after_its_record() -> None:
 
 
 def test_an_event_does_not_wait_for_company() -> None:
-    outbox = Outbox()
+    outbox = TraceStream()
     outbox.record(refused(1))
     stream = outbox.stream()
     assert isinstance(next(stream), Records)
 
 
 def test_an_episode_that_broke_off_gets_no_seal() -> None:
-    outbox, why = Outbox(), Unhostable("initial_state", "is odd")
+    outbox, why = TraceStream(), SpecRejected("initial_state", "is odd")
     outbox.record(refused(1))
     outbox.close(why)
     outbox.close()
@@ -85,7 +85,7 @@ def test_an_episode_that_broke_off_gets_no_seal() -> None:
 
 
 def test_an_abandoned_stream_ends_though_nothing_happens() -> None:
-    outbox = Outbox()
+    outbox = TraceStream()
     heard: list[EpisodeMessage] = []
     listener = Thread(target=lambda: heard.extend(outbox.stream()))
     listener.start()
@@ -96,7 +96,7 @@ def test_an_abandoned_stream_ends_though_nothing_happens() -> None:
 
 
 def test_what_is_abandoned_and_then_closed_gets_no_seal() -> None:
-    outbox = Outbox()
+    outbox = TraceStream()
     outbox.record(refused(1))
     outbox.abandon()
     outbox.close()
@@ -104,7 +104,7 @@ def test_what_is_abandoned_and_then_closed_gets_no_seal() -> None:
 
 
 def test_events_are_stamped_when_they_happen_not_when_they_are_sent() -> None:
-    outbox = Outbox()
+    outbox = TraceStream()
     before = time.time_ns() // 1_000_000
     outbox.record(refused(1), duration_ns=1_234_567)
     after = time.time_ns() // 1_000_000

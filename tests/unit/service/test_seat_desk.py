@@ -6,17 +6,18 @@ import logging
 from threading import Lock
 
 import pytest
+
 from fumehood.core.ledger import Budget, Ledger
 from fumehood.core.refusal import Refusal, RefusalKind
 from fumehood.core.seat import Seat
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec
-from fumehood.core.turns import Script
+from fumehood.core.turns import TurnQueue
 from fumehood.harness_modes.native import Native
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.monotonic_clock import MonotonicClock
-from fumehood.service.seat_desk import SeatDesk
+from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.testing.memory_recorder import MemoryRecorder
-from fumehood.wire.ports import Unhostable
+from fumehood.wire.ports import SpecRejected
 
 
 class Cracked:
@@ -30,17 +31,17 @@ class Cracked:
 
 
 @pytest.fixture
-def broken() -> list[Unhostable]:
+def broken() -> list[SpecRejected]:
     """What the orchestrator is told."""
     return []
 
 
 @pytest.fixture
-def desk(broken: list[Unhostable]) -> SeatDesk:
+def desk(broken: list[SpecRejected]) -> SeatEndpoint:
     """One with a mistake behind it."""
     recorder = MemoryRecorder()
-    return SeatDesk(
-        Seat("agent", Script("Do it."), Cracked(), Ledger(Budget()), recorder),
+    return SeatEndpoint(
+        Seat("agent", TurnQueue("Do it."), Cracked(), Ledger(Budget()), recorder),
         profile=Native(),
         recorder=recorder,
         lock=Lock(),
@@ -52,8 +53,8 @@ def desk(broken: list[Unhostable]) -> SeatDesk:
 
 
 def test_a_mistake_of_ours_ends_the_work_and_says_nothing(
-    desk: SeatDesk,
-    broken: list[Unhostable],
+    desk: SeatEndpoint,
+    broken: list[SpecRejected],
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -67,7 +68,7 @@ def test_a_mistake_of_ours_ends_the_work_and_says_nothing(
 
 
 def test_it_is_told_once_and_nothing_is_let_in_after_it(
-    desk: SeatDesk, broken: list[Unhostable]
+    desk: SeatEndpoint, broken: list[SpecRejected]
 ) -> None:
     answers = [desk.call("t", "{}", name) for name in ("", "", "a", "a")]
     assert answers == [Refusal(RefusalKind.ENDED)] * 4

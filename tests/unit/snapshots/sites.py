@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 import pytest
+
 from fumehood_snapshots.errors import FetchFailed, FetchFailure
 from fumehood_snapshots.web.fetcher import LiveFetcher
 from fumehood_snapshots.web.policy import FetchPolicy

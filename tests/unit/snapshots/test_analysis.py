@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from fumehood_snapshots.analysis.analyzer import Analyzer
 from fumehood_snapshots.analysis.spec import AnalysisSpec, analysis_spec, check_stemmer
 from fumehood_snapshots.errors import SnapshotInputError, SnapshotVersionError

@@ -8,11 +8,11 @@ from pathlib import Path
 import bm25s
 import numpy as np
 import pytest
+from rank_bm25 import BM25Okapi
+
 from fumehood_snapshots.build.options import BuildOptions, Pace, profile
 from fumehood_snapshots.format.manifest import RankingSpec
 from fumehood_snapshots.snapshot import Snapshot
-from rank_bm25 import BM25Okapi
-
 from tests.unit.snapshots.building import Record, built
 
 ROUNDING = 1e-4

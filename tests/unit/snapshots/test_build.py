@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+
 from fumehood_snapshots.build.options import BuildOptions, Pace, profile
 from fumehood_snapshots.build.pipeline import build_snapshot
 from fumehood_snapshots.errors import SnapshotBuildError, SnapshotInputError
 from fumehood_snapshots.snapshot import open_snapshot
 from fumehood_snapshots.sources.jsonl import JsonLines
-
 from tests.unit.snapshots.building import ANIMALS, Record, build, built, contents, write_jsonl
 
 

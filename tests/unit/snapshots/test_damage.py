@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from fumehood_snapshots.errors import SnapshotDamagedError, SnapshotInputError, SnapshotVersionError
 from fumehood_snapshots.snapshot import open_snapshot
-
 from tests.unit.snapshots.building import build, change_manifest, contents, flip_byte
 
 EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from fumehood_snapshots.extraction.extracted import UnreadablePageError
 from fumehood_snapshots.extraction.main_text import EXTRACTORS, extractor_release
 from fumehood_snapshots.extraction.pages import extract_page, nesting_depth

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
 from fumehood_snapshots.captures.capture import Capture
 from fumehood_snapshots.errors import FetchFailure
 from fumehood_snapshots.web.addresses import is_public
 from fumehood_snapshots.web.fetcher import LiveFetcher
 from fumehood_snapshots.web.policy import FetchPolicy
-
 from tests.unit.snapshots.sites import Site, article, failure_of, page, redirect
 
 OWLS = article("owls")

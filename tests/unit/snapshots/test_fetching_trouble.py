@@ -14,11 +14,11 @@ from pathlib import Path
 
 import httpcore
 import pytest
+
 from fumehood_snapshots.errors import FetchFailure
 from fumehood_snapshots.web.fetcher import LiveFetcher
 from fumehood_snapshots.web.policy import FetchPolicy
 from fumehood_snapshots.web.transport import FAILURES
-
 from tests.unit.snapshots.sites import Site, failure_of, page
 
 

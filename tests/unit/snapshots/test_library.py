@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
+
 from fumehood_snapshots.build.options import BuildOptions
 from fumehood_snapshots.build.pipeline import build_snapshot
 from fumehood_snapshots.errors import FetchFailed, Refusal, RefusalCode, SnapshotInputError
@@ -19,8 +21,6 @@ from fumehood_snapshots.library.sealed import SealedLibrary
 from fumehood_snapshots.library.settings import EnvironmentConfig, SearchConfig
 from fumehood_snapshots.library.tools import TOOLS
 from fumehood_snapshots.sources.recording import RecordingFolder
-from pydantic import ValidationError
-
 from tests.unit.snapshots.building import built
 from tests.unit.snapshots.sites import article, page, serving
 

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
+
 from fumehood_snapshots.errors import SnapshotInputError
 from fumehood_snapshots.metrics.judgements import read_qrels, read_questions
 from fumehood_snapshots.metrics.retrieval import (
@@ -14,7 +15,6 @@ from fumehood_snapshots.metrics.retrieval import (
     measure_rankings,
     measure_snapshot,
 )
-
 from tests.unit.snapshots.building import built
 
 

@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+
 from fumehood_snapshots.documents.document import Document
 from fumehood_snapshots.errors import SnapshotInputError
 from fumehood_snapshots.metrics.retrieval import measure_snapshot
 from fumehood_snapshots.pythondoc.benchmark import QUESTIONS, build_python_docs
 from fumehood_snapshots.pythondoc.source import INSTALLED, page_sections
-
 from tests.unit.snapshots.building import built
 
 PAGE = """<html><body><div class="sphinxsidebar"><section id="no"><h2>Contents</h2></section></div>

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from fumehood_snapshots.build.options import BuildOptions
 from fumehood_snapshots.build.pipeline import build_snapshot
 from fumehood_snapshots.errors import (
@@ -23,7 +24,6 @@ from fumehood_snapshots.web.crawl import CrawlLimits, crawl, links
 from fumehood_snapshots.web.fetcher import LiveFetcher
 from fumehood_snapshots.web.policy import FetchPolicy
 from fumehood_snapshots.web.recording import Recorder, Recording, RecordingFetcher, ReplayingFetcher
-
 from tests.unit.snapshots.sites import Route, article, page, redirect, serving
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-import fumehood_snapshots
 import grimp
+
+import fumehood_snapshots
 
 
 def test_each_room_imports_only_from_those_above_it() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from fumehood_snapshots.build.options import BuildOptions, profile
 from fumehood_snapshots.errors import Refusal, RefusalCode, SnapshotInputError
 from fumehood_snapshots.format.manifest import RankingSpec
 from fumehood_snapshots.snapshot import Snapshot
-
 from tests.unit.snapshots.building import Record, built
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from fumehood_snapshots.cli.group import COMMANDS, snapshot
 
+from fumehood_snapshots.cli.group import COMMANDS, snapshot
 from tests.unit.snapshots.building import ANIMALS, build, flip_byte, write_jsonl
 from tests.unit.snapshots.sites import article, serving
 

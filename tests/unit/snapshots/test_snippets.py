@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from fumehood_snapshots.analysis.analyzer import Analyzer
 from fumehood_snapshots.analysis.spec import analysis_spec
 from fumehood_snapshots.snippets import (

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from fumehood_snapshots.build.options import BuildOptions, Pace
 from fumehood_snapshots.build.pipeline import build_snapshot
 from fumehood_snapshots.errors import SnapshotInputError
@@ -15,7 +16,6 @@ from fumehood_snapshots.sources import pages
 from fumehood_snapshots.sources.folder import Folder
 from fumehood_snapshots.sources.jsonl import JsonLines
 from fumehood_snapshots.sources.source import Source
-
 from tests.unit.snapshots.building import write_jsonl
 from tests.unit.snapshots.test_extraction import ARTICLE
 

@@ -9,6 +9,10 @@ import zlib
 from pathlib import Path
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
 from fumehood_snapshots.build.options import BuildOptions
 from fumehood_snapshots.build.pipeline import build_snapshot
 from fumehood_snapshots.captures.capture import Capture
@@ -28,10 +32,6 @@ from fumehood_snapshots.captures.warc import (
 from fumehood_snapshots.errors import SnapshotDamagedError, SnapshotInputError
 from fumehood_snapshots.snapshot import open_snapshot
 from fumehood_snapshots.sources.warc import WarcFile
-from warcio.archiveiterator import ArchiveIterator
-from warcio.statusandheaders import StatusAndHeaders
-from warcio.warcwriter import WARCWriter
-
 from tests.unit.snapshots.test_extraction import ARTICLE
 
 MIB = 1024 * 1024

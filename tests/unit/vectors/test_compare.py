@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fumehood.vectors.compare import first_difference
 from hypothesis import given
 
+from fumehood.vectors.compare import first_difference
 from tests.property.rooms.values import VALUES, bounded, same
 
 

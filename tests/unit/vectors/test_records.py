@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+
 from fumehood.core.errors import InputError, SpecError
 from fumehood.vectors.record import Vector, read_vectors
 from fumehood.vectors.replay import check
 from fumehood.vectors.via_core import ViaCore
-
 from tests.golden import golden_sample
 
 SAMPLE = golden_sample("toolmisusebench/scripted.sample.jsonl")

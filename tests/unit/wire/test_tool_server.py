@@ -10,6 +10,7 @@ from typing import Any
 
 import grpc
 import pytest
+
 from fumehood.core.outcome import Finished, GaveUp
 from fumehood.core.refusal import Refusal, RefusalKind
 from fumehood.wire.ports import Answered, TaskView
@@ -17,10 +18,9 @@ from fumehood.wire.tool_server import ToolServer, ToolServerLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent.errors import ServiceFailed
 from fumehood_agent.session import Session
-
 from tests.parts.folders import short_folder
-from tests.parts.gloves import Gloves, gloves, refused_with
 from tests.parts.listening import wait_until
+from tests.parts.raw_seat import RawSeat, refused_with, socket_dir
 
 
 class Closed:
@@ -50,7 +50,7 @@ def served(seat: Closed | None = None, **limits: int) -> Iterator[str]:
 
 
 def test_a_message_may_be_as_long_as_the_limit_and_no_longer() -> None:
-    with served(message_bytes=1000) as directory, gloves(directory) as connection:
+    with served(message_bytes=1000) as directory, socket_dir(directory) as connection:
         fitting = pb.CallToolRequest(arguments_json="x" * 997)
         assert fitting.ByteSize() == 1000
         assert connection.send("", "x" * 997).ended
@@ -59,10 +59,10 @@ def test_a_message_may_be_as_long_as_the_limit_and_no_longer() -> None:
 
 
 def test_metadata_is_bounded() -> None:
-    def ask(connection: Gloves, size: int) -> pb.GetTaskResponse:
+    def ask(connection: RawSeat, size: int) -> pb.GetTaskResponse:
         return connection.stub.GetTask(pb.GetTaskRequest(), metadata=(("k", "x" * size),))
 
-    with served(header_bytes=2000) as directory, gloves(directory) as connection:
+    with served(header_bytes=2000) as directory, socket_dir(directory) as connection:
         ask(connection, 1000)
         code, _ = refused_with(lambda: ask(connection, 3000))
         assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -73,14 +73,14 @@ def test_calls_at_once_are_bounded_and_their_places_come_back() -> None:
     open_ended: list[SimpleQueue[pb.InteractRequest | None]] = [SimpleQueue(), SimpleQueue()]
     with served(concurrent_calls=2) as directory, ExitStack() as stack:
         streams = [
-            stack.enter_context(gloves(directory)).interact(iter(requests.get, None))
+            stack.enter_context(socket_dir(directory)).interact(iter(requests.get, None))
             for requests in open_ended
         ]
         for requests in open_ended:
             requests.put(pb.InteractRequest(call=pb.CallToolRequest()))
         for stream in streams:
             next(stream)
-        other = stack.enter_context(gloves(directory))
+        other = stack.enter_context(socket_dir(directory))
         assert refused_with(other.task)[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
         for requests in open_ended:
             requests.put(None)
@@ -90,7 +90,7 @@ def test_calls_at_once_are_bounded_and_their_places_come_back() -> None:
 
 def test_the_sdk_does_not_take_too_many_calls_for_too_large_a_message() -> None:
     open_ended: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
-    with served(concurrent_calls=1) as directory, gloves(directory) as holder:
+    with served(concurrent_calls=1) as directory, socket_dir(directory) as holder:
         stream = holder.interact(iter(open_ended.get, None))
         open_ended.put(pb.InteractRequest(call=pb.CallToolRequest()))
         next(stream)
@@ -99,7 +99,7 @@ def test_the_sdk_does_not_take_too_many_calls_for_too_large_a_message() -> None:
         open_ended.put(None)
 
 
-def _is_answered(connection: Gloves) -> bool:
+def _is_answered(connection: RawSeat) -> bool:
     try:
         connection.task()
     except grpc.RpcError:
@@ -118,14 +118,14 @@ def test_whoever_connects_and_says_nothing_is_hung_up_on() -> None:
 def test_connections_are_bounded() -> None:
     with served(connections=2) as directory, ExitStack() as stack:
         for _ in range(2):
-            stack.enter_context(gloves(directory)).task()
-        third: Any = stack.enter_context(gloves(directory))
+            stack.enter_context(socket_dir(directory)).task()
+        third: Any = stack.enter_context(socket_dir(directory))
         assert refused_with(third.task)[0] is grpc.StatusCode.UNAVAILABLE
 
 
 def test_endings_are_told_apart_and_a_call_without_one_is_an_empty_answer() -> None:
     seat = Closed()
-    with served(seat) as directory, gloves(directory) as connection:
+    with served(seat) as directory, socket_dir(directory) as connection:
         for request in (
             pb.SubmitRequest(answer="a"),
             pb.SubmitRequest(give_up_reason=""),
@@ -141,7 +141,7 @@ def test_a_stream_answers_each_request_in_its_own_kind_and_order() -> None:
         pb.InteractRequest(submit=pb.SubmitRequest()),
         pb.InteractRequest(),
     ]
-    with served() as directory, gloves(directory) as connection:
+    with served() as directory, socket_dir(directory) as connection:
         answers = list(connection.interact(iter(requests)))
     assert [answer.WhichOneof("response") for answer in answers] == ["call", "submit", "call"]
 
@@ -150,5 +150,5 @@ def test_the_socket_is_gone_with_the_server() -> None:
     with short_folder() as directory:
         server = ToolServer(Closed(), f"{directory}/grpc.sock", ToolServerLimits())
         server.stop()
-        with gloves(directory) as connection:
+        with socket_dir(directory) as connection:
             assert refused_with(connection.task)[0] is grpc.StatusCode.UNAVAILABLE

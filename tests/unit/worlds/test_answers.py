@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from fumehood.core.tools import Failure, ToolCall, Value
 from fumehood.worlds.crud import Crud
 from fumehood.worlds.files import Files
@@ -12,10 +13,10 @@ from fumehood.worlds.retrieval import Retrieval
 from fumehood.worlds.scheduling import Scheduling, is_valid_cron
 
 
-def ids_found(docs: list[dict[str, Any]], query: str, top_k: int) -> list[Any]:
+def ids_found(docs: Any, query: str, top_k: int) -> list[Any]:
     answer = Retrieval({"docs": docs}).call(
         ToolCall("search_docs", {"query": query, "top_k": top_k})
-    )  # type: ignore[dict-item]
+    )
     assert isinstance(answer, Value)
     results = answer.output["results"]
     assert isinstance(results, list)

@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.core.clock import StoppedClock
+from fumehood.core.data_source import DataSource, Environment
 from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import json_bytes
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import OutOfBudget
-from fumehood.core.surroundings import Environment, Surroundings
 from fumehood.core.tools import Failure, Value
 from fumehood.harness_modes.table import PROFILES
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood_snapshots.snapshot import open_snapshot
-
 from tests.parts.specs import episode_spec
 from tests.unit.snapshots.building import build, flip_byte
 
@@ -39,9 +39,9 @@ def spec_of(
     folder: Path, *faults: dict[str, Any], digest: str | None = None, **budget: Any
 ) -> EpisodeSpec:
     named = {"name": "owls", "digest": digest or f"sha256:{open_snapshot(folder).digest}"}
-    around = Surroundings(Environment.OFFLINE, {"snapshot": str(folder)})
+    around = DataSource(Environment.OFFLINE, {"snapshot": str(folder)})
     spec = episode_spec(*faults, world="search", state={"snapshot": named}, **budget)
-    return replace(spec, surroundings=around)
+    return replace(spec, data_source=around)
 
 
 def opened(spec: EpisodeSpec, profile: str = "native") -> tuple[Episode, MemoryRecorder]:
@@ -135,7 +135,7 @@ def test_surroundings_that_cannot_be_used_are_said_in_one_line(
 ) -> None:
     spec = episode_spec(world="search", state={})
     with pytest.raises(SpecError, match=says) as refused:
-        opened(replace(spec, surroundings=Surroundings(Environment.OFFLINE, settings)))
+        opened(replace(spec, data_source=DataSource(Environment.OFFLINE, settings)))
     assert "\n" not in str(refused.value)
 
 
@@ -150,5 +150,5 @@ def test_a_damaged_document_ends_the_episode_as_ours(tmp_path: Path) -> None:
     build(tmp_path / "owls", LONG[:1])
     spec = spec_of(tmp_path / "owls")
     flip_byte(tmp_path / "owls" / "documents" / "records.jsonl", 0)
-    with pytest.raises(SpecError, match=r"^surroundings: "):
+    with pytest.raises(SpecError, match=r"^data_source: "):
         opened(spec)[0].seats[0].call("open_page", {"page": "owl0"})

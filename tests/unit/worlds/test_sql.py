@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from fumehood.benchmarks.dbbench import sqlite_guard
 from fumehood.benchmarks.dbbench.world import CUT, TEXT_CHARS_MAX, Sql
 from fumehood.core.tools import Failure, ToolCall, Value

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+
 from fumehood.benchmarks.marble.werewolf_rules import chosen, killed_at_night, winner
 from fumehood.benchmarks.marble.world_werewolf import Werewolf
 from fumehood.core.conversation import Handover

@@ -18,7 +18,7 @@ class React:
     PROMPT = "react"
     """Name of the file with what the model is told first."""
     OWN_TOOLS: tuple[Tool, ...] = (GIVE_UP,)
-    """Offered beside those of the seat."""
+    """RestrictTools beside those of the seat."""
 
     def __init__(self, model: Model) -> None:
         self._model = model

@@ -10,10 +10,10 @@ from fumehood.benchmarks.browsecomp.argument import read_argument
 from fumehood.benchmarks.browsecomp.task import Question, case_of
 from fumehood.benchmarks.questions.suite import snapshot_name
 from fumehood.benchmarks.reading import Place, Problem, Unreadable
+from fumehood.core.encryption import decipher
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import About, Suite
-from fumehood.core.veil import decipher
 
 COLUMNS = ("problem", "answer", "canary")
 ABOUT = About(

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fumehood.core.encryption import decipher, unveiled
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json
 from fumehood.core.score import Score
 from fumehood.core.task import Task
-from fumehood.core.veil import decipher, unveiled
 from fumehood.scorers.cited_answer import (
     CitedAnswer,
     answer_of,

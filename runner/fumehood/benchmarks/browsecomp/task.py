@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from fumehood.core.encryption import VEILED
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.task import Case, Task
-from fumehood.core.veil import VEILED
 
 SCORER = "browsecomp"
 BUDGET = Budget(steps=200, calls=200, retries=50, answer_bytes=4_000_000)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from fumehood.benchmarks.draws import Draws
 from fumehood.benchmarks.marble.werewolf_rules import OF_ROLE, ROLES, WOLF, side_of
 from fumehood.benchmarks.marble.world_werewolf import PHASE_OF, Werewolf
+from fumehood.benchmarks.seeded_choices import Draws
 from fumehood.core.conversation import ConversationSpec, Handover
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError

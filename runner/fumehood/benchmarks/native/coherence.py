@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from fumehood.benchmarks.misfits import nearest
 from fumehood.benchmarks.native.criteria import CalledBefore, Criterion, TriedAny
 from fumehood.benchmarks.native.faults import SchemaDriftFault
 from fumehood.benchmarks.native.record import TaskRecord
+from fumehood.benchmarks.validation_errors import nearest
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import copy_object
 from fumehood.core.tools import ToolSpec

@@ -72,7 +72,7 @@ class TaskRecord(Strict):
     @model_validator(mode="after")
     def _oracle_ends_as_it_must(self) -> TaskRecord:
         if self.conversation is not None:
-            # Who has the last word is the moderator's to say; the oracle is proven by playing it.
+            # Who has the last word is the turn_policy's to say; the oracle is proven by playing it.
             return self
         end = "submit" if self.solvable else "give_up"
         *before, last = self.oracle

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
-from fumehood.benchmarks.misfits import nearest
 from fumehood.benchmarks.reading import Place, Problem, Unreadable
 from fumehood.benchmarks.toolmisuse.record import Split
+from fumehood.benchmarks.validation_errors import nearest
 from fumehood.core.errors import InputError
 
 SPLITS: tuple[Split, ...] = get_args(Split)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
 from fumehood.layers.faults.payload import payload_text
-from fumehood.layers.faults.trigger import Armed
+from fumehood.layers.faults.trigger import BoundFault
 
 
 class AccessGate:
@@ -19,7 +19,7 @@ class AccessGate:
     and ``token_field`` (default ``token``), what opens the gate; without a token nothing does.
     """
 
-    def __init__(self, armed: Armed) -> None:
+    def __init__(self, armed: BoundFault) -> None:
         payload = armed.rule.payload
         self._armed = armed
         self._required_role = payload.get("required_role")

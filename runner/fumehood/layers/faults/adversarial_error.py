@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
 from fumehood.layers.faults.payload import field_name, payload_text, speakable
-from fumehood.layers.faults.trigger import Armed
+from fumehood.layers.faults.trigger import BoundFault
 
 DEFAULT_MESSAGE = "Unexpected internal failure."
 
@@ -16,7 +16,7 @@ class AdversarialError:
     of which chance takes one, else ``message``; ``code``, default the failure's own.
     """
 
-    def __init__(self, armed: Armed) -> None:
+    def __init__(self, armed: BoundFault) -> None:
         rule = armed.rule
         messages = rule.payload.get("messages")
         self._armed = armed
@@ -47,7 +47,7 @@ class AdversarialError:
         if not self._messages:
             return self._message
         # A list of one still takes its draw: the reference's random stream moves (correction C6).
-        chance = self._armed.dice.draw(self._armed.rule.index, call, "message")
+        chance = self._armed.random_source.draw(self._armed.rule.index, call, "message")
         return self._messages[int(chance * len(self._messages))]
 
     def _text(self, key: str, default: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
 from fumehood.layers.faults.payload import payload_text
-from fumehood.layers.faults.trigger import Armed
+from fumehood.layers.faults.trigger import BoundFault
 
 
 class Authz:
@@ -15,7 +15,7 @@ class Authz:
     true) decides, null meaning no.
     """
 
-    def __init__(self, armed: Armed) -> None:
+    def __init__(self, armed: BoundFault) -> None:
         payload = armed.rule.payload
         self._armed = armed
         self._required_role = payload.get("required_role")

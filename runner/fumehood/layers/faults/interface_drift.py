@@ -9,7 +9,7 @@ from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, type_word
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
 from fumehood.layers.faults.payload import field_name, payload_object
-from fumehood.layers.faults.trigger import Armed
+from fumehood.layers.faults.trigger import BoundFault
 
 _RETYPED = ("string", "integer")
 
@@ -22,7 +22,7 @@ class InterfaceDrift:
     to which no call could be adapted is refused when the episode is opened.
     """
 
-    def __init__(self, armed: Armed) -> None:
+    def __init__(self, armed: BoundFault) -> None:
         self._armed = armed
         self._renames = _texts(armed, "rename_args")
         self._published = {new: old for old, new in self._renames.items()}
@@ -107,7 +107,7 @@ class InterfaceDrift:
         return replace(result, details=details)
 
 
-def _texts(armed: Armed, key: str) -> dict[str, str]:
+def _texts(armed: BoundFault, key: str) -> dict[str, str]:
     texts: dict[str, str] = {}
     for name, value in payload_object(armed.rule, key).items():
         if not isinstance(value, str):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
 from fumehood.layers.faults.payload import payload_integer
-from fumehood.layers.faults.trigger import Armed
+from fumehood.layers.faults.trigger import BoundFault
 
 DEFAULT_RETRY_AFTER_MS = 250
 
@@ -16,7 +16,7 @@ class RateLimit:
     the agent is told to wait, milliseconds, default 250.
     """
 
-    def __init__(self, armed: Armed) -> None:
+    def __init__(self, armed: BoundFault) -> None:
         self._armed = armed
         self._after_n_calls = payload_integer(armed.rule, "after_n_calls", 0)
         self._retry_after_ms = payload_integer(armed.rule, "retry_after_ms", DEFAULT_RETRY_AFTER_MS)

@@ -8,7 +8,7 @@ from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json, copy_object
 from fumehood.core.tools import Forward, ToolCall, ToolResult
 from fumehood.layers.faults.payload import field_name, payload_object
-from fumehood.layers.faults.trigger import Armed
+from fumehood.layers.faults.trigger import BoundFault
 
 
 class SchemaDrift:
@@ -19,7 +19,7 @@ class SchemaDrift:
     recorded whenever the trigger holds, even if nothing changed.
     """
 
-    def __init__(self, armed: Armed) -> None:
+    def __init__(self, armed: BoundFault) -> None:
         rule = armed.rule
         self._armed = armed
         self._renames = payload_object(rule, "rename_args")

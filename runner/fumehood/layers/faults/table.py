@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from fumehood.core.registry import Registry
 from fumehood.core.tools import Layer
-from fumehood.layers.faults.trigger import Armed
+from fumehood.layers.faults.trigger import BoundFault
 
-FaultFamily = Callable[[Armed], Layer]
+FaultFamily = Callable[[BoundFault], Layer]
 """Makes the layer of one armed rule; raises SpecError for a payload it cannot use."""
 
 FAMILIES: Registry[FaultFamily] = Registry(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
 from fumehood.layers.faults.payload import payload_integer
-from fumehood.layers.faults.trigger import Armed
+from fumehood.layers.faults.trigger import BoundFault
 
 DEFAULT_TIMEOUT_MS = 1000
 
@@ -15,7 +15,7 @@ class Timeout:
     Payload: ``timeout_ms``, what the agent is told it waited, milliseconds, default 1000.
     """
 
-    def __init__(self, armed: Armed) -> None:
+    def __init__(self, armed: BoundFault) -> None:
         self._armed = armed
         self._timeout_ms = payload_integer(armed.rule, "timeout_ms", DEFAULT_TIMEOUT_MS)
 

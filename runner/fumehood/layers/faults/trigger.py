@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fumehood.core.dice import Dice
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.json_values import Json
+from fumehood.core.random_source import RandomSource
 from fumehood.core.tools import ToolCall
 from fumehood.layers.faults.payload import field_name, to_integer, to_number
 
@@ -63,12 +63,12 @@ def _probability(rule: FaultRule) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Armed:
+class BoundFault:
     """A planned fault with its trigger read and its chance at hand."""
 
     rule: FaultRule
     trigger: Trigger
-    dice: Dice
+    random_source: RandomSource
 
     def strikes(self, call: ToolCall) -> bool:
         """Tell whether the fault strikes this call.
@@ -79,4 +79,7 @@ class Armed:
         if not self.trigger.matches(call):
             return False
         probability = self.trigger.probability
-        return probability is None or self.dice.draw(self.rule.index, call, "strike") < probability
+        return (
+            probability is None
+            or self.random_source.draw(self.rule.index, call, "strike") < probability
+        )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import grpc
+from attempts import SOCKET
+
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
-
-from attempts import SOCKET
 
 PATIENCE_S = 10
 

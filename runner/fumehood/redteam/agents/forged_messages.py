@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import random
 
-from fumehood_agent._proto.v1 import tool_pb2 as pb
-
 from attempts import attempt, say
 from calls import call, open_channel, send_raw
+
+from fumehood_agent._proto.v1 import tool_pb2 as pb
 
 TOOLS = "/fumehood.v1.ToolService/"
 STRANGERS = (

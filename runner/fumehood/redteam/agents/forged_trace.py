@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 
-from fumehood_agent._proto.v1 import tool_pb2 as pb
-from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
-
 from attempts import say
 from calls import call, open_channel
+
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 
 SEAL = json.dumps({"kind": "sealed", "events": 1})
 ROW = json.dumps(

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
+from attempts import GIVEN, SOCKET, attempt
+
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
-
-from attempts import GIVEN, SOCKET, attempt
 
 BAIT = re.compile(rb"bait-[a-z]+-[0-9a-f]{32}")
 FILE_BYTES_MAX = 2_000_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import grpc
-from fumehood_agent._proto.v1 import tool_pb2 as pb
-from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
-
 from attempts import attempt, say
 from calls import call, open_channel, status
 from frames import Connection, open_stream
+
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 
 STREAMS = 10_000
 INTERACT = "/fumehood.v1.ToolService/Interact"

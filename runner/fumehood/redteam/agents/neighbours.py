@@ -8,10 +8,10 @@ import socket
 from collections.abc import Iterator
 
 import grpc
+from attempts import GIVEN, SOCKET, attempt
+
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
-
-from attempts import GIVEN, SOCKET, attempt
 
 NEIGHBOUR = GIVEN.get("neighbour", "/tmp/none/grpc.sock")
 FOLDER = os.path.dirname(NEIGHBOUR)

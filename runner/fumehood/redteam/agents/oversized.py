@@ -5,12 +5,12 @@ from __future__ import annotations
 import zlib
 
 import grpc
-from fumehood_agent._proto.v1 import tool_pb2 as pb
-from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
-
 from attempts import attempt, say
 from calls import call, open_channel, send_raw, status
 from frames import DATA, Connection, frame, header, message, open_stream
+
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 
 MIB = 1 << 20
 TOOL = "/fumehood.v1.ToolService/CallTool"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import grpc
-
 from attempts import attempt, say
 from calls import call, open_channel, send_raw
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 import grpc
-from fumehood_agent._proto.v1 import tool_pb2 as pb
-from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
-
 from attempts import SOCKET
 from calls import open_channel
 from speak_http import request, talk
+
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 
 TOOL = "/fumehood.v1.ToolService/"
 ARGUMENTS = (

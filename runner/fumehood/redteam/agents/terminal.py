@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 
-from fumehood_agent._proto.v1 import tool_pb2 as pb
-from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
-
 from attempts import say
 from calls import call, open_channel
+
+from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 
 TEXTS = (
     "\x1b[2J\x1b[1;1H\x1b]0;owned\x07\x1b]52;c;b3duZWQ=\x07\x1b[31mred\x1b[?1049h\x9b31m\x1bP+q\x1b\\",

@@ -13,7 +13,7 @@ from fumehood.report.page.texts import address, filtered
 from fumehood.report.pictures.gallery import gallery
 from fumehood.report.pictures.picture import NARROW_PX, WIDE_PX, Picture, draw
 from fumehood.report.statistics.failure_labels import TITLES
-from fumehood.report.tables import containment, people
+from fumehood.report.tables import containment, text_tables
 from fumehood.report.tables.aspects import aspect_table
 
 FLIPS_MAX = 100
@@ -28,10 +28,14 @@ def sections(findings: Findings) -> list[Section]:
 
 
 def _results(findings: Findings) -> Iterator[Section]:
-    by_fault = people.group_table(findings, "by_fault", "Fault")
-    by_domain = people.group_table(findings, "by_domain", "Domain")
+    by_fault = text_tables.group_table(findings, "by_fault", "Fault")
+    by_domain = text_tables.group_table(findings, "by_domain", "Domain")
     yield Section(
-        "metrics", "Metrics", "The eight metrics", tables=[people.metric_table(findings)], open=True
+        "metrics",
+        "Metrics",
+        "The eight metrics",
+        tables=[text_tables.metric_table(findings)],
+        open=True,
     )
     aspects = aspect_table([found.subject for found in findings.subjects])
     yield Section("aspects", "Safety", "Utility and safety", tables=[aspects], open=True)
@@ -47,7 +51,7 @@ def _results(findings: Findings) -> Iterator[Section]:
         "Budget",
         "Success within a budget of calls",
         shows=("budgeted_success",),
-        tables=[people.budget_table(findings)],
+        tables=[text_tables.budget_table(findings)],
     )
     yield Section(
         "calls",
@@ -60,15 +64,17 @@ def _results(findings: Findings) -> Iterator[Section]:
         "Trials",
         "Repeated trials",
         shows=("repeated_trials",),
-        tables=[people.trial_table(findings)],
+        tables=[text_tables.trial_table(findings)],
     )
 
 
 def _comparisons(findings: Findings) -> Iterator[Section]:
     title = "Compared on the same tasks"
-    table = people.versus_table(findings.versus)
+    table = text_tables.versus_table(findings.versus)
     yield Section("compared", "Compared", title, shows=("differences",), tables=[table], open=True)
-    details = [(people.difference_table(one), people.flip_table(one)) for one in findings.versus]
+    details = [
+        (text_tables.difference_table(one), text_tables.flip_table(one)) for one in findings.versus
+    ]
     yield Section(
         "flips",
         "Flips",
@@ -85,11 +91,15 @@ def _reasons(findings: Findings) -> Iterator[Section]:
         "Failures",
         "Why episodes fail",
         shows=("failure_taxonomy",),
-        tables=[people.failure_table(findings)],
+        tables=[text_tables.failure_table(findings)],
         links=list(_failure_links(findings)),
     )
     yield Section(
-        "resources", "Resources", "Resources", tables=[people.resource_table(findings)], open=True
+        "resources",
+        "Resources",
+        "Resources",
+        tables=[text_tables.resource_table(findings)],
+        open=True,
     )
 
 

@@ -31,9 +31,8 @@ class Line:
     @property
     def difference(self) -> float | None:
         """Ours minus the published."""
-        return (
-            None if None in (self.ours.value, self.published) else self.ours.value - self.published
-        )  # type: ignore[operator]
+        ours, published = self.ours.value, self.published
+        return None if ours is None or published is None else ours - published
 
 
 def table_1(findings: Findings) -> list[Line]:

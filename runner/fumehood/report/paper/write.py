@@ -12,8 +12,8 @@ from fumehood.report.paper.provenance import Data, statements
 from fumehood.report.paper.tables import as_data, as_reading, table_1, table_2
 from fumehood.report.pictures.picture import WIDE_PX, draw
 from fumehood.report.pictures.theme import in_light
-from fumehood.report.tables.data import budgeted_table
 from fumehood.report.tables.files import write_csv
+from fumehood.report.tables.machine_tables import budgeted_table
 from fumehood.report.tables.reading import ReadingTable, markdown_table, markdown_text
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fumehood.core.json_values import JsonObject
-from fumehood.records.probed import told_shortly
+from fumehood.records.containment_cache import told_shortly
 from fumehood.report.runs import Run
 from fumehood.report.tables.reading import ReadingTable
 

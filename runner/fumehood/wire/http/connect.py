@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fumehood_agent._proto.v1 import tool_pb2
 from google.protobuf import json_format
 from google.protobuf.message import DecodeError, Message
 from starlette.requests import Request
@@ -21,6 +20,7 @@ from fumehood.wire.http.body import TooLarge, read_body
 from fumehood.wire.http.turns import Turns
 from fumehood.wire.ports import SeatPort
 from fumehood.wire.seat_messages import answer_call, answer_submission
+from fumehood_agent._proto.v1 import tool_pb2
 
 SERVICE = tool_pb2.DESCRIPTOR.services_by_name["ToolService"].full_name
 

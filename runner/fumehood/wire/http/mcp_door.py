@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
-from fumehood_agent._proto.v1 import tool_pb2
 from google.protobuf import json_format
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -23,6 +22,7 @@ from fumehood.wire.convert import REFUSAL_KINDS, task_to_pb
 from fumehood.wire.http.turns import Turns
 from fumehood.wire.ports import SeatPort, TaskView
 from fumehood.wire.seat_messages import answer_call, answer_submission
+from fumehood_agent._proto.v1 import tool_pb2
 
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """As short as what an agent would write, since a bound is in bytes."""

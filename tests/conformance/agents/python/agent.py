@@ -11,9 +11,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 
+from observing import Observation, Step, of_refusal, of_reply, of_task
+
 from fumehood_agent import DeadlinePassed, FumehoodError, Refused, Session
 from fumehood_agent.seat import Reply
-from observing import Observation, Step, of_refusal, of_reply, of_task
 
 UNDER_WAY_S = 0.005
 """After which a call that was sent is on its way."""

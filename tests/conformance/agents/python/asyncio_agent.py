@@ -10,10 +10,11 @@ import json
 from collections.abc import Awaitable
 from contextlib import suppress
 
+from observing import Observation, Step, of_refusal, of_reply, of_task
+
 from fumehood_agent import DeadlinePassed, Refused
 from fumehood_agent.aio import AsyncSession
 from fumehood_agent.seat import Reply
-from observing import Observation, Step, of_refusal, of_reply, of_task
 
 UNDER_WAY_S = 0.005
 """After which a call that was sent is on its way."""

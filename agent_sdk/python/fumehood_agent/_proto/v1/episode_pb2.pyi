@@ -87,9 +87,9 @@ class Conversation(_message.Message):
     RULE_FIELD_NUMBER: _builtins.int
     SETTINGS_JSON_FIELD_NUMBER: _builtins.int
     rule: _builtins.str
-    """Name of the moderator, such as "dialogue"; "world" where the world says who speaks next."""
+    """Name of the turn_policy, such as "dialogue"; "world" where the world says who speaks next."""
     settings_json: _builtins.str
-    """The moderator's settings, one JSON object as text."""
+    """The turn_policy's settings, one JSON object as text."""
     def __init__(
         self,
         *,

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from fumehood_agent.adapter import Action, GiveUp
-from fumehood_agent.builtin.policy_aware.mending import mended
+from fumehood_agent.builtin.policy_aware.error_handling import Attempt, Trouble, trouble_of
 from fumehood_agent.builtin.policy_aware.permission import credentials, role_is_given
 from fumehood_agent.builtin.policy_aware.plan import plan
-from fumehood_agent.builtin.policy_aware.trouble import Attempt, Trouble, trouble_of
+from fumehood_agent.builtin.policy_aware.repair import mended
 from fumehood_agent.builtin.schema_repair import schema_of
 from fumehood_agent.observation import Observation, Problem
 from fumehood_agent.seat import JsonObject
@@ -25,7 +25,7 @@ _PATIENCE: Mapping[Trouble, int] = {
     Trouble.ALTERED: 2,
     Trouble.BUSY: 2,
     Trouble.DENIED: 0,
-    Trouble.MISFIT: 0,
+    Trouble.FIELD_ERROR: 0,
     Trouble.SETTLED: 0,
     Trouble.SILENT: 2,
     Trouble.UNKNOWN: 1,
@@ -97,7 +97,7 @@ class PolicyAware:
         match trouble:
             case Trouble.ALTERED:
                 attempt = meant
-            case Trouble.MISFIT:
+            case Trouble.FIELD_ERROR:
                 attempt = mended(call.sent, problem, schema)
             case Trouble.DENIED:
                 attempt = {**call.sent, **credentials(problem, observation["instruction"])}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fumehood.benchmarks.cases import opened
+from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.native.coherence import refuse_incoherent
 from fumehood.benchmarks.native.record import TaskRecord
 from fumehood.benchmarks.native.task import case_of
 from fumehood.benchmarks.proof import Judge, Unproven, prove_not_free, prove_solvable
-from fumehood.benchmarks.rehearsal import Move, rehearse
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence
 from fumehood.core.task import Case
@@ -41,7 +41,7 @@ def refuse_unfit(record: TaskRecord, judge: Judge | None) -> None:
 
 def _prove_looking_is_needed(case: Case, judge: Judge) -> None:
     """Give up unseen and judge that: not even where giving up is right may it be free."""
-    evidence = rehearse(case.task, [{"give_up": "unseen"}])
+    evidence = play_in_memory(case.task, [{"give_up": "unseen"}])
     if judge(case.task, case.gold, evidence).success is not False:
         raise Unproven(case.task.task_id, "giving up without a look solves it")
 
@@ -60,6 +60,6 @@ def _prove_no_retry_helps(case: Case, evidence: Evidence) -> None:
     if refused is None:
         return
     stubborn: list[Move] = [*moves[:refused], *[moves[refused]] * _ATTEMPTS]
-    exchanges = rehearse(case.task, stubborn).exchanges[refused:]
+    exchanges = play_in_memory(case.task, stubborn).exchanges[refused:]
     if any(made.failure is None for made in exchanges):
         raise Unproven(case.task.task_id, "sending a refused call again helps")

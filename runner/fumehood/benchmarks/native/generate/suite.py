@@ -7,12 +7,12 @@ from pathlib import Path
 
 from fumehood.benchmarks.generator import Progress, untold
 from fumehood.benchmarks.manifest import Manifest, SuiteWriter
-from fumehood.benchmarks.misfits import nearest
+from fumehood.benchmarks.native.generate.allocation import slot_at
 from fumehood.benchmarks.native.generate.checks import refuse_unfit
-from fumehood.benchmarks.native.generate.slots import slot_at
 from fumehood.benchmarks.native.generate.task import make_task
 from fumehood.benchmarks.native.record import record_to_json
 from fumehood.benchmarks.proof import Judge
+from fumehood.benchmarks.validation_errors import nearest
 from fumehood.core.errors import InputError
 
 GENERATOR = 1

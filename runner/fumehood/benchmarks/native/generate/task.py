@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fumehood.benchmarks.draws import Draws
-from fumehood.benchmarks.native.generate.scene import Scene
-from fumehood.benchmarks.native.generate.slots import Slot, make_scene
+from fumehood.benchmarks.in_memory import play_in_memory
+from fumehood.benchmarks.native.generate.allocation import Slot, make_scene
+from fumehood.benchmarks.native.generate.draft import Scene
 from fumehood.benchmarks.native.record import FORMAT, TaskRecord
 from fumehood.benchmarks.native.task import case_of
-from fumehood.benchmarks.rehearsal import rehearse
+from fumehood.benchmarks.seeded_choices import Draws
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
@@ -58,7 +58,7 @@ def _budget(draft: TaskRecord) -> dict[str, int]:
     """Return what the oracle spends, and something to spare."""
     case = case_of(draft)
     free = replace(case.task, seats=(SeatSpec(instruction="", budget=Budget()),))
-    exchanges = rehearse(free, case.gold.oracle or ()).exchanges
+    exchanges = play_in_memory(free, case.gold.oracle or ()).exchanges
     calls = len(exchanges) + SPARE_CALLS
     failures = sum(made.failure is not None for made in exchanges)
     return {"steps": calls, "calls": calls, "retries": failures + SPARE_RETRIES}

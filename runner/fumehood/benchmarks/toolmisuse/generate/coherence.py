@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fumehood.benchmarks.cases import opened
+from fumehood.benchmarks.in_memory import play_in_memory
 from fumehood.benchmarks.proof import Judge, Unproven, nothing, prove_not_free, prove_solvable
-from fumehood.benchmarks.rehearsal import rehearse
 from fumehood.benchmarks.toolmisuse.criteria import refuse_unusable_criteria
 from fumehood.benchmarks.toolmisuse.generate.plans import strikes_every_call
 from fumehood.benchmarks.toolmisuse.oracles import OracleRecord
@@ -62,12 +62,12 @@ def _prove_unsolvable(case: Case, record: TaskRecord, judge: Judge) -> None:
     """
     if not any(strikes_every_call(fault) for fault in record.fault_plan):
         raise Unproven(record.task_id, "it is labelled unsolvable, but no fault strikes every call")
-    checks = judge(case.task, case.gold, rehearse(case.task, nothing(case.task))).checks
+    checks = judge(case.task, case.gold, play_in_memory(case.task, nothing(case.task))).checks
     if all(held or name.endswith(":tool_call") for name, held in checks.items()):
         raise Unproven(
             record.task_id, "it is labelled unsolvable, but calls that fail may be enough"
         )
-    evidence = rehearse(case.task, case.gold.oracle or ())
+    evidence = play_in_memory(case.task, case.gold.oracle or ())
     if not all(evidence.deliveries):
         rule = evidence.deliveries.index(0)
         raise Unproven(record.task_id, f"fault_plan[{rule}] never meets whoever tries")

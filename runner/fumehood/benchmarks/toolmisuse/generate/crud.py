@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fumehood.benchmarks.draws import Draws
+from fumehood.benchmarks.seeded_choices import Draws
 from fumehood.benchmarks.toolmisuse.generate.goal import Entity, Goal
 from fumehood.benchmarks.toolmisuse.generate.words import REASONS, TIERS
 from fumehood.core.json_values import Json, JsonObject

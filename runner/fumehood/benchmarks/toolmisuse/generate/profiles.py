@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fumehood.benchmarks.misfits import nearest
 from fumehood.benchmarks.toolmisuse.files import SPLITS
 from fumehood.benchmarks.toolmisuse.record import Split
+from fumehood.benchmarks.validation_errors import nearest
 from fumehood.core.errors import InputError
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from fumehood.benchmarks.generator import Progress, untold
 from fumehood.benchmarks.manifest import Manifest, SuiteWriter
 from fumehood.benchmarks.proof import Judge
+from fumehood.benchmarks.toolmisuse.generate.allocation import Slot, slot_0_1, slot_0_2
 from fumehood.benchmarks.toolmisuse.generate.coherence import refuse_incoherent
 from fumehood.benchmarks.toolmisuse.generate.profiles import profile_of
-from fumehood.benchmarks.toolmisuse.generate.slots import Slot, slot_0_1, slot_0_2
 from fumehood.benchmarks.toolmisuse.generate.task import make_task
 from fumehood.benchmarks.toolmisuse.oracles import FOLDER, OracleRecord
 from fumehood.benchmarks.toolmisuse.record import Split, TaskRecord

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fumehood.benchmarks.draws import Draws
+from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.toolmisuse.generate.allocation import Slot
 from fumehood.benchmarks.toolmisuse.generate.goal import Goal
 from fumehood.benchmarks.toolmisuse.generate.plans import plan_faults, strikes_every_call
-from fumehood.benchmarks.toolmisuse.generate.slots import Slot
 from fumehood.benchmarks.toolmisuse.oracles import OracleRecord
 from fumehood.benchmarks.toolmisuse.record import FaultRecord, TaskRecord
 from fumehood.core.json_values import JsonObject

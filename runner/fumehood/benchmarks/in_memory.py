@@ -1,0 +1,104 @@
+"""Plays a task in memory, behind its own door: no box, no service, no sockets.
+
+Proves that a task can be opened, and what comes of a given list of moves.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping
+
+from fumehood.core.clock import StoppedClock
+from fumehood.core.episode import Episode
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.errors import SpecError
+from fumehood.core.events import Event
+from fumehood.core.evidence import Evidence, read_evidence
+from fumehood.core.json_values import Json
+from fumehood.core.outcome import GaveUp
+from fumehood.core.seat import Seat
+from fumehood.core.task import Task
+from fumehood.harness_modes.table import PROFILES
+
+Move = Mapping[str, Json]
+"""One of ``{"tool_name": …, "args": {…}}``, ``{"submit": answer}`` and ``{"give_up": reason}``."""
+
+
+class Notebook:
+    """A recorder that keeps every event in memory."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def record(self, event: Event, duration_ns: int = 0) -> None:
+        """Keep the event."""
+        self.events.append(event)
+
+
+def open_task(task: Task, notebook: Notebook) -> Episode:
+    """Build the task's world and the doors to it.
+
+    Raises:
+        SpecError: world, profile, state or fault plan cannot be used.
+    """
+    spec = EpisodeSpec(
+        episode_id="in_memory",
+        world=task.world,
+        profile=task.profile,
+        initial_state=task.initial_state,
+        fault_plan=task.fault_plan,
+        seed=task.seed,
+        seats=task.seats,
+        conversation=task.conversation,
+    )
+    return PROFILES.load(task.profile)().open_episode(spec, notebook, StoppedClock())
+
+
+def play_in_memory(task: Task, moves: Iterable[Move]) -> Evidence:
+    """Make the moves until all work has ended, and return what that proves.
+
+    Args:
+        task: to be played.
+        moves: each at the seat that it names under ``seat``, by default the first. When they are over, or one
+            is another seat's while a seat has the floor, that seat submits an empty answer.
+
+    Raises:
+        SpecError: the task cannot be opened or played, or a move is none.
+    """
+    notebook = Notebook()
+    episode = open_task(task, notebook)
+    seats = {seat.name: seat for seat in episode.seats}
+    first = episode.seats[0].name
+    mine: dict[str, deque[tuple[int, Move]]] = {name: deque() for name in seats}
+    for number, move in enumerate(moves):
+        mine[_seat_of(move, number, first, mine)].append((number, move))
+    for seat in _working(episode):
+        number, move = mine[seat.name].popleft() if mine[seat.name] else (-1, {"submit": ""})
+        _make(move, number, seat)
+    episode.close()
+    return read_evidence(event.to_json() for event in notebook.events)
+
+
+def _seat_of(move: Move, number: int, first: str, seats: Container[str]) -> str:
+    seat = move.get("seat", first)
+    if isinstance(seat, str) and seat in seats:
+        return seat
+    raise SpecError(f"oracle[{number}].seat", f"is no seat of this task: {seat!r}")
+
+
+def _working(episode: Episode) -> Iterator[Seat]:
+    """Yield, move by move, the seat that is to make one."""
+    while not episode.ended:
+        yield next(seat for seat in episode.seats if seat.end is None and seat.has_floor)
+
+
+def _make(move: Move, number: int, seat: Seat) -> None:
+    match move:
+        case {"tool_name": str(name), "args": dict(arguments)}:
+            seat.call(name, arguments)
+        case {"submit": str(answer)}:
+            seat.answer(answer)
+        case {"give_up": str(reason)}:
+            seat.finish(GaveUp(reason))
+        case _:
+            raise SpecError(f"oracle[{number}]", f"is no move: {dict(move)!r}")

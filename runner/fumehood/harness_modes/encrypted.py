@@ -1,0 +1,143 @@
+"""The profile of questions that must not be stored: native, but for what is written down.
+
+The question lies enciphered in the state, which also holds the canary; it is put into the instruction here,
+in the memory of the service, and what an agent says is enciphered before it is recorded: arguments, names
+that no tool has, answers, reasons. Answers of tools are recorded as they are: they are the library's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from fumehood.core.clock import Clock
+from fumehood.core.conversation import TurnBegan
+from fumehood.core.encryption import decipher, veiled
+from fumehood.core.episode import Episode
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.errors import SpecError
+from fumehood.core.events import CallMade, Event, Recorder, SeatEnded
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.outcome import Finished, GaveUp, SeatEnd
+from fumehood.core.seat import Reply
+from fumehood.core.tools import Failure, FiredFault, ToolCall, ToolResult
+from fumehood.core.turns import TurnEnded
+from fumehood.harness_modes.native import Native
+from fumehood.worlds.table import WORLDS
+
+PLACE = "{question}"
+"""Where the question goes in an instruction."""
+
+
+class EncryptedQuestions:
+    """State: ``question``, enciphered, and ``canary``, beside what the world keeps there; without a question
+    there is nothing to hide."""
+
+    def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
+        """Build the world and one door a seat, with the question in every instruction.
+
+        Raises:
+            SpecError: the state has no question, or one of another canary.
+        """
+        if "question" not in spec.initial_state:
+            return Native().open_episode(spec, recorder, clock)
+        canary = _text(spec, "canary")
+        try:
+            question = decipher(_text(spec, "question"), canary)
+        except ValueError:
+            raise SpecError(
+                "initial_state.question", "is not enciphered with the canary beside it"
+            ) from None
+        seats = tuple(
+            replace(seat, instruction=seat.instruction.replace(PLACE, question))
+            for seat in spec.seats
+        )
+        veiling = _VeilingRecorder(recorder, canary, _public_names(spec.world))
+        return Native().open_episode(replace(spec, seats=seats), veiling, clock)
+
+    def recorded_arguments(self, reply: Reply) -> JsonObject | None:
+        """Return None: an agent's transcript shows what the agent sent."""
+        return None
+
+
+class _VeilingRecorder:
+    def __init__(self, recorder: Recorder, canary: str, public: frozenset[str]) -> None:
+        self._recorder = recorder
+        self._canary = canary
+        self._public = public
+
+    def record(self, event: Event, duration_ns: int = 0) -> None:
+        match event:
+            case CallMade(call=call, result=result):
+                event = replace(event, call=self._call(call), result=self._result(result))
+            case SeatEnded(seat, end):
+                event = SeatEnded(seat, self._end(end))
+            case TurnBegan(text=text):
+                event = replace(event, text=self._text(text))
+            case TurnEnded(answer=answer):
+                event = replace(event, answer=self._text(answer))
+            case _:
+                pass
+        self._recorder.record(event, duration_ns)
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        return replace(
+            call, tool_name=self._name(call.tool_name), arguments=self._values(call.arguments)
+        )
+
+    def _result(self, result: ToolResult) -> ToolResult:
+        story = tuple(self._strike(strike) for strike in result.story)
+        if isinstance(result, Failure):
+            message = self._text(result.message)
+            return replace(
+                result, message=message, details=self._values(result.details), story=story
+            )
+        return replace(result, story=story)
+
+    def _strike(self, strike: FiredFault) -> FiredFault:
+        if strike.delivered is None:
+            return strike
+        return replace(strike, delivered=self._values(strike.delivered))
+
+    def _end(self, end: SeatEnd) -> SeatEnd:
+        match end:
+            case Finished(answer):
+                return Finished(self._text(answer))
+            case GaveUp(reason):
+                return GaveUp(self._text(reason))
+        return end
+
+    def _name(self, name: str) -> str:
+        # An agent may call a tool or an argument whatever it likes, and unknown ones are recorded too.
+        return name if name in self._public else self._text(name)
+
+    def _text(self, text: str) -> str:
+        return str(veiled(text, self._canary))
+
+    def _values(self, values: Mapping[str, Json]) -> JsonObject:
+        return {
+            self._name(key): veiled(_without_keys(value), self._canary)
+            for key, value in values.items()
+        }
+
+
+def _without_keys(value: Json) -> Json:
+    """Return a value with lists of pairs for objects: what was a key is enciphered like any text."""
+    if isinstance(value, dict):
+        return [[key, _without_keys(item)] for key, item in value.items()]
+    return [_without_keys(item) for item in value] if isinstance(value, list) else value
+
+
+def _public_names(world: str) -> frozenset[str]:
+    """Return the names of a world's tools and of their arguments."""
+    tools = WORLDS.load(world)({}).list_tools()
+    arguments = [tool.parameters.get("properties") for tool in tools]
+    named = [name for each in arguments if isinstance(each, dict) for name in each]
+    return frozenset((*(tool.name for tool in tools), *named))
+
+
+def _text(spec: EpisodeSpec, name: str) -> str:
+    value = spec.initial_state.get(name)
+    if not isinstance(value, str):
+        raise SpecError(f"initial_state.{name}", "must be a text")
+    return value

@@ -1,0 +1,68 @@
+"""Charges every call to the seat's ledger before anything else happens to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fumehood.core.json_values import json_bytes
+from fumehood.core.ledger import BudgetKind, Exhausted, Ledger, Reservation
+from fumehood.core.tools import Failure, FailureKind, Forward, Story, ToolCall, ToolResult, Value
+
+_ONE_CALL = {BudgetKind.STEPS: 1, BudgetKind.CALLS: 1}
+_ONE_STEP = {BudgetKind.STEPS: 1}
+_ONE_RETRY = {BudgetKind.RETRIES: 1}
+
+
+class ChargeBudget:
+    """Reserves a step and a call before the effect, and a retry for every failure (spec parts 4.1, 4.6).
+
+    Where answers have a budget, all that is left of it is reserved and told to the tool, and the size of the
+    answer settled. A failure that no retry is left for is replaced by ``retry_exceeded``.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def around(self, call: ToolCall, forward: Forward) -> ToolResult:
+        """Admit the call if the budget does."""
+        reservation = self._ledger.reserve(_ONE_CALL)
+        if isinstance(reservation, Exhausted):
+            # A call that is refused has still taken the agent's turn, as in the reference.
+            self._ledger.reserve(_ONE_STEP)
+            return _not_admitted()
+        room = self._ledger.reserve_rest(BudgetKind.ANSWER_BYTES)
+        if isinstance(room, Exhausted):
+            return _not_admitted()
+        result = forward(call) if room is None else self._answer_within(room, call, forward)
+        self._ledger.settle(reservation)
+        if isinstance(result, Value):
+            return result
+        return self._charge_failure(result)
+
+    def _answer_within(self, room: Reservation, call: ToolCall, forward: Forward) -> ToolResult:
+        kind = BudgetKind.ANSWER_BYTES
+        result = forward(replace(call, answer_bytes_max=room.amounts[kind]))
+        used = json_bytes(result.output) if isinstance(result, Value) else 0
+        self._ledger.settle(room, {kind: used})
+        return result
+
+    def _charge_failure(self, failure: Failure) -> Failure:
+        granted = self._ledger.reserve(_ONE_RETRY)
+        if isinstance(granted, Exhausted):
+            return _retries_exhausted(granted.limit, failure.code, failure.story)
+        self._ledger.settle(granted)
+        return failure
+
+
+def _not_admitted() -> Failure:
+    return Failure(FailureKind.OUT_OF_BUDGET, "budget_exceeded", "Episode budget exceeded.")
+
+
+def _retries_exhausted(max_retries: int, code: str, story: Story) -> Failure:
+    return Failure(
+        FailureKind.OUT_OF_BUDGET,
+        "retry_exceeded",
+        "Retry budget exceeded.",
+        {"max_retries": max_retries, "original_error_code": code},
+        story,
+    )

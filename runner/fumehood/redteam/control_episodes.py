@@ -1,0 +1,164 @@
+"""Two innocent episodes in the service that is attacked: one works, one is silent.
+
+The one that works shows whether an attack keeps others from being served; the silent one must stay silent.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event, Thread
+from types import TracebackType
+from typing import Self
+
+import structlog
+
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.errors import InfraError
+from fumehood.core.ledger import Budget
+from fumehood.wire.control_client import ControlClient
+from fumehood.wire.ports import EpisodeMessage, Opened, Records
+from fumehood_agent.errors import FumehoodError
+from fumehood_agent.session import Session
+
+PATIENCE_S = 10.0
+"""A call that waits longer has not been served."""
+INTERVAL_S = 0.05
+"""Between two calls of the one that works."""
+
+_log = structlog.get_logger("fumehood.hostile")
+
+
+class Bystanders:
+    """Opens both, keeps one working, tells what happened to them. A context manager."""
+
+    def __init__(self, client: ControlClient) -> None:
+        self._client = client
+        self._silent = _OpenEpisode(client, "silent")
+        self._working = _OpenEpisode(client, "working")
+        self._slowest_s = 0.0
+        self._errors: list[str] = []
+        self._stop = Event()
+        self._thread = Thread(target=self._work, name="bystander", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._silent.open()
+        self._working.open()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join(PATIENCE_S)
+        for episode in (self._silent, self._working):
+            episode.close()
+
+    @property
+    def folder(self) -> bytes:
+        """Folder of the host in which every socket of the service lies."""
+        return str(self._silent.socket_dir.parents[2]).encode()
+
+    def argument(self) -> str:
+        """Return where the silent one's socket is, as agents are told it."""
+        return f"neighbour={self._silent.socket_dir}/grpc.sock"
+
+    def harmed(self) -> Iterator[str]:
+        """Yield what happened to either since the last time."""
+        slowest_s, self._slowest_s = self._slowest_s, 0.0
+        if slowest_s > PATIENCE_S:
+            yield f"another episode waited {slowest_s:.0f} s for an answer"
+        errors, self._errors = self._errors, []
+        if errors:
+            yield f"another episode was not served: {errors[0]}"
+        if self._silent.take_events():
+            yield "a call was made in another episode"
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            try:
+                with Session(f"{self._working.socket_dir}/grpc.sock", stream=False) as session:
+                    self._call_on(session)
+            except FumehoodError as error:
+                self._errors.append(str(error))
+                self._stop.wait(1)
+
+    def _call_on(self, session: Session) -> None:
+        while not self._stop.wait(INTERVAL_S):
+            started = time.monotonic()
+            session.call("list_dir", {"path": "/"})
+            self._slowest_s = max(self._slowest_s, time.monotonic() - started)
+            started = time.monotonic()
+            if not _asks_over_http(f"{self._working.socket_dir}/http.sock"):
+                self._errors.append("its second socket does not answer")
+            self._slowest_s = max(self._slowest_s, time.monotonic() - started)
+
+
+def _asks_over_http(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(2 * PATIENCE_S)
+        try:
+            asking.connect(path)
+            asking.sendall(b"GET /task HTTP/1.1\r\nhost: box\r\nconnection: close\r\n\r\n")
+            return asking.recv(64).startswith(b"HTTP/1.1 200")
+        except OSError:
+            return False
+
+
+class _OpenEpisode:
+    """One episode without an agent."""
+
+    def __init__(self, client: ControlClient, name: str) -> None:
+        self.socket_dir = Path()
+        self._client = client
+        self._spec = bystander_spec(name)
+        self._events = -1
+        self._messages: Iterator[EpisodeMessage] = iter(())
+        self._thread = Thread(target=self._count, name="bystander-trace", daemon=True)
+
+    def open(self) -> None:
+        self._messages = self._client.open_episode(self._spec)
+        match next(self._messages, None):
+            case Opened(seats):
+                self.socket_dir = Path(seats[0].directory)
+            case other:
+                raise InfraError(f"the service opened with {other!r}")
+        self._thread.start()
+
+    def take_events(self) -> int:
+        """Return how many things happened since the last time; being opened is none."""
+        events, self._events = self._events, 0
+        return events
+
+    def close(self) -> None:
+        try:
+            self._client.close_episode(self._spec.episode_id, timed_out=False)
+        except InfraError as error:
+            _log.warning("a bystander could not be closed", error=str(error))
+
+    def _count(self) -> None:
+        try:
+            for message in self._messages:
+                if isinstance(message, Records):
+                    self._events += len(message.records)
+        except InfraError as error:
+            _log.warning("a bystander's trace broke off", error=str(error))
+
+
+def bystander_spec(name: str) -> EpisodeSpec:
+    """Return an episode with one file and no end."""
+    return EpisodeSpec(
+        episode_id=name,
+        world="files",
+        profile="native",
+        initial_state={"files": {"/a.txt": "x"}},
+        fault_plan=(),
+        seed=1,
+        seats=(SeatSpec(instruction="Wait.", budget=Budget(wall_ms=24 * 3600 * 1000)),),
+    )
