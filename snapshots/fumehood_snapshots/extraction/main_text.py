@@ -1,7 +1,7 @@
 """Extractors of a page's main text, by name.
 
 ``trafilatura`` is best on pages of the open web, ``resiliparse`` on reference documentation, where it keeps
-code as it stands and is ten times faster; the measurements are in ``docs/decisions/0051_two_extractors.md``.
+code as it stands and is ten times faster; the measurements are in ``docs/decisions/0022_text_extraction.md``.
 ``whole-page`` takes all text that can be seen, for pages that were freed of everything else before.
 """
 
