@@ -17,7 +17,7 @@ from fumehood.engines.bubblewrap import BubblewrapEngine
 from fumehood.engines.docker import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Image, Mount
 from fumehood.engines.images.helper import build_helper
-from fumehood.gateway.settings import GatewaySettings, Upstream
+from fumehood.gateway.settings import GatewaySettings, Provider
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
@@ -57,10 +57,10 @@ def models() -> Iterator[ScriptedModels]:
 
 @pytest.fixture
 def episode(models: ScriptedModels) -> Iterator[Listened]:
-    upstream = Upstream(
+    provider = Provider(
         name="scripted", address=models.address, models=("some-model",), key="secret"
     )
-    offer = HttpOffer(build_helper(lambda _: None), GatewaySettings(upstreams=(upstream,)))
+    offer = HttpOffer(build_helper(lambda _: None), GatewaySettings(providers=(provider,)))
     with (
         ServicePool(1, offer) as pool,
         pool.lease() as client,

@@ -67,8 +67,8 @@ def compare(folder: Path) -> Iterator[Compare]:
         prices.write_text(
             yaml.safe_dump({"m*": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}})
         )
-        upstream = {"name": "scripted", "address": provider.address}
-        settings = {"upstreams": [upstream], "prices": str(prices)}
+        entry = {"name": "scripted", "address": provider.address}
+        settings = {"providers": [entry], "prices": str(prices)}
         config.write_text(yaml.safe_dump({"engine": "process", "models": settings}))
         lines = (
             (ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl")

@@ -46,8 +46,8 @@ class Judged:
             return says(len(self.asked) - 1, number_of(asked))
 
         with ScriptedModels(script) as models:
-            upstream = {"name": "scripted", "address": models.address, "models": ["j*"]}
-            config = {"models": {"upstreams": [upstream]}, "judging": judging}
+            provider = {"name": "scripted", "address": models.address, "models": ["j*"]}
+            config = {"models": {"providers": [provider]}, "judging": judging}
             (folder / "run.yaml").write_text(yaml.safe_dump(config))
             play = ("run", str(folder / "task.jsonl"), "-a", "oracle", "--engine", "process")
             config_words = ("--config", str(folder / "run.yaml"), "--out", str(self.path))

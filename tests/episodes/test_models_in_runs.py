@@ -47,8 +47,8 @@ class Runs:
         prices.write_text(
             yaml.safe_dump({"m-*": {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}})
         )
-        upstream = {"name": "scripted", "address": self._address, "key_env": "SCRIPTED_KEY"}
-        config = {"models": {"upstreams": [upstream], "prices": str(prices), **models}}
+        provider = {"name": "scripted", "address": self._address, "key_env": "SCRIPTED_KEY"}
+        config = {"models": {"providers": [provider], "prices": str(prices), **models}}
         path = self.folder / f"{name}.yaml"
         path.write_text(yaml.safe_dump(config))
         tasks = self.folder / "tasks.jsonl"
@@ -112,7 +112,7 @@ def test_a_recorded_run_is_played_again_byte_for_byte_without_a_provider(runs: R
         *EVERY,
         *("--engine", "process"),
         mode="replay",
-        upstreams=[{"name": "gone", "address": "http://127.0.0.1:9"}],
+        providers=[{"name": "gone", "address": "http://127.0.0.1:9"}],
         cassette=str(runs.folder / "first" / "cassette"),
     )
     assert again["trace_digest"] == runs.first["trace_digest"]

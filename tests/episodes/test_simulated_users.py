@@ -56,7 +56,7 @@ def provider() -> Iterator[ScriptedModels]:
 def folder(provider: ScriptedModels, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder with the task and a configuration that names the provider."""
     monkeypatch.setenv("PROVIDER_KEY", KEY)
-    upstream = {
+    entry = {
         "name": "scripted",
         "address": provider.address,
         "models": ["m-*"],
@@ -64,7 +64,7 @@ def folder(provider: ScriptedModels, tmp_path: Path, monkeypatch: pytest.MonkeyP
     }
     (tmp_path / "talk.jsonl").write_text(json.dumps(HELPED) + "\n", encoding="utf-8")
     for mode in ("record", "replay"):
-        models = {"mode": mode, "upstreams": [upstream], "cassette": str(tmp_path / "cassette")}
+        models = {"mode": mode, "providers": [entry], "cassette": str(tmp_path / "cassette")}
         (tmp_path / f"{mode}.yaml").write_text(yaml.safe_dump({"models": models}), encoding="utf-8")
     return tmp_path
 
@@ -109,9 +109,9 @@ def test_what_a_users_model_refuses_to_answer_ends_the_talk_and_voids_nothing(
         return ScriptedReply(status=400) if too_much else both(asked)
 
     with ScriptedModels(squeamish) as models:
-        upstream = {"name": "s", "address": models.address, "models": ["m-*"]}
+        provider = {"name": "s", "address": models.address, "models": ["m-*"]}
         (folder / "squeamish.yaml").write_text(
-            yaml.safe_dump({"models": {"upstreams": [upstream]}})
+            yaml.safe_dump({"models": {"providers": [provider]}})
         )
         row = played(folder, "squeamish")
     assert row["outcome"] == "finished"
@@ -129,9 +129,9 @@ def test_what_a_users_model_refuses_to_answer_ends_the_talk_and_voids_nothing(
 def test_what_could_not_be_answered_is_refused_before_anything_is_run(
     folder: Path, models: dict[str, Any], words: tuple[str, ...], complaint: str
 ) -> None:
-    upstream = {"name": "s", "address": "http://127.0.0.1:9", "models": ["m-*"]}
+    provider = {"name": "s", "address": "http://127.0.0.1:9", "models": ["m-*"]}
     path = folder / "typo.yaml"
-    path.write_text(yaml.safe_dump({"models": {"upstreams": [upstream], **models}}))
+    path.write_text(yaml.safe_dump({"models": {"providers": [provider], **models}}))
     told = CliRunner().invoke(
         run,
         [

@@ -83,7 +83,7 @@ def as_models(asked: AskedOfModel) -> ScriptedReply:
 def test_a_model_talks_to_a_model(tmp_path: Path) -> None:
     with short_folder() as place, ScriptedModels(as_models) as models:
         suite = f"taubench:retail:{write_checkout(Path(place) / 'checkout')}"
-        config = {"models": {"upstreams": [{"name": "scripted", "address": models.address}]}}
+        config = {"models": {"providers": [{"name": "scripted", "address": models.address}]}}
         (tmp_path / "run.yaml").write_text(yaml.safe_dump(config))
         words = (
             "run",

@@ -119,9 +119,9 @@ def test_the_key_is_nowhere(tmp_path: Path, engine: str) -> None:
     sample = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
     tasks.write_text(sample.read_text().splitlines(keepends=True)[0])
     with ScriptedModels(spy) as provider:
-        upstream = {"name": "scripted", "address": provider.address, "key_env": "SCRIPTED_KEY"}
+        entry = {"name": "scripted", "address": provider.address, "key_env": "SCRIPTED_KEY"}
         config = tmp_path / "models.yaml"
-        config.write_text(yaml.safe_dump({"models": {"mode": "record", "upstreams": [upstream]}}))
+        config.write_text(yaml.safe_dump({"models": {"mode": "record", "providers": [entry]}}))
         words = [
             str(tasks),
             "-a",

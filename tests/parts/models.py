@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Upstream
+from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from tests.parts.http import HttpGloves
@@ -23,7 +23,7 @@ def gateway_settings(models: ScriptedModels, **change: Any) -> GatewaySettings:
     """Return a gateway to one scripted provider of every model that begins with ``m``; a run names ``m1``."""
     plain: dict[str, Any] = {
         "mode": ModelsMode.LIVE,
-        "upstreams": (Upstream(name="scripted", address=models.address, models=("m*",), key=KEY),),
+        "providers": (Provider(name="scripted", address=models.address, models=("m*",), key=KEY),),
         "named": frozenset({"m1"}),
         "prices": {"m-cheap": Price(1.0, 2.0), "m-dear": Price(1000.0, 1000.0)},
         "wait_max_s": 0.2,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from fumehood.gateway.settings import GatewaySettings, Upstream
+from fumehood.gateway.settings import GatewaySettings, Provider
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 
@@ -33,7 +33,7 @@ def leading_to(models: ScriptedModels) -> GatewaySettings:
     """Return what a service is told, so that every model that is asked for is this one."""
     # By name, so that it is listed; by pattern, so that it answers for any other.
     return GatewaySettings(
-        upstreams=(Upstream(name=NAME, address=models.address, models=(NAME, "*")),)
+        providers=(Provider(name=NAME, address=models.address, models=(NAME, "*")),)
     )
 
 

@@ -14,7 +14,7 @@ import grpc
 
 from fumehood.bench.measure import Figure, ratio
 from fumehood.core.task import Case
-from fumehood.gateway.settings import GatewaySettings, Upstream
+from fumehood.gateway.settings import GatewaySettings, Provider
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
@@ -43,8 +43,8 @@ def door_latency(case: Case) -> Iterator[Figure]:
     spec = PlannedEpisode("bench", case, 0, 0).to_spec(TIMEOUT_MS)
     with ExitStack() as stack:
         models = stack.enter_context(ScriptedModels(_says))
-        upstream = Upstream(name="scripted", address=models.address)
-        offer = HttpOffer(None, GatewaySettings(upstreams=(upstream,)))
+        provider = Provider(name="scripted", address=models.address)
+        offer = HttpOffer(None, GatewaySettings(providers=(provider,)))
         client = stack.enter_context(stack.enter_context(ServicePool(1, offer)).lease())
         opened = next(messages := client.open_episode(spec))
         assert isinstance(opened, Opened)

@@ -11,8 +11,8 @@ import httpx2
 from fumehood.core.model_calls import ModelExchange
 from fumehood.gateway.cassette import request_key
 from fumehood.gateway.dialects import DIALECTS
-from fumehood.gateway.provider import Provider, ProviderFailed
-from fumehood.gateway.settings import GatewaySettings, Upstream
+from fumehood.gateway.provider_client import ProviderClient, ProviderFailed
+from fumehood.gateway.settings import GatewaySettings, Provider
 
 PATH = "/v1/chat/completions"
 SEAT = "judge"
@@ -23,10 +23,10 @@ _HEADERS = {"content-type": "application/json", "accept": "application/json"}
 
 
 def ask_models(
-    settings: GatewaySettings, upstream: Upstream, bodies: Sequence[bytes]
+    settings: GatewaySettings, provider: Provider, bodies: Sequence[bytes]
 ) -> list[ModelExchange]:
     """Ask all at once and return what was answered, in their order; a failure is an exchange as well."""
-    return asyncio.run(_ask_all(settings, upstream, bodies))
+    return asyncio.run(_ask_all(settings, provider, bodies))
 
 
 def unanswered(body: bytes) -> ModelExchange:
@@ -35,19 +35,19 @@ def unanswered(body: bytes) -> ModelExchange:
 
 
 async def _ask_all(
-    settings: GatewaySettings, upstream: Upstream, bodies: Sequence[bytes]
+    settings: GatewaySettings, provider: Provider, bodies: Sequence[bytes]
 ) -> list[ModelExchange]:
-    provider = Provider(settings)
+    client = ProviderClient(settings)
     try:
-        return await asyncio.gather(*(_ask(provider, upstream, body) for body in bodies))
+        return await asyncio.gather(*(_ask(client, provider, body) for body in bodies))
     finally:
-        await provider.close()
+        await client.close()
 
 
-async def _ask(provider: Provider, upstream: Upstream, body: bytes) -> ModelExchange:
-    key_header = DIALECTS[PATH].key_header(upstream.key)
+async def _ask(client: ProviderClient, provider: Provider, body: bytes) -> ModelExchange:
+    key_header = DIALECTS[PATH].key_header(provider.key)
     try:
-        async with provider.ask(upstream, PATH, body, _HEADERS, key_header, named=False) as asked:
+        async with client.ask(provider, PATH, body, _HEADERS, key_header, named=False) as asked:
             reply = bytearray()
             async for part in asked.response.aiter_raw():
                 reply += part

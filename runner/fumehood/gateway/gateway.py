@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from fumehood.core.model_calls import ModelExchange
 from fumehood.gateway.budget_port import BudgetPort
 from fumehood.gateway.model_door import ModelDoor
-from fumehood.gateway.provider import Provider
+from fumehood.gateway.provider_client import ProviderClient
 from fumehood.gateway.settings import GatewaySettings
 
 
@@ -18,7 +18,7 @@ class Gateway:
     def __init__(self, settings: GatewaySettings) -> None:
         """Read what certificates are trusted; nothing is connected yet."""
         self._settings = settings
-        self._provider = Provider(settings)
+        self._provider_client = ProviderClient(settings)
 
     def door(
         self, budget_port: BudgetPort, exchanges: Sequence[ModelExchange], threads: Executor
@@ -30,8 +30,8 @@ class Gateway:
             exchanges: what was answered before, where that is replayed.
             threads: in which the budget_port is asked.
         """
-        return ModelDoor(self._settings, self._provider, budget_port, exchanges, threads)
+        return ModelDoor(self._settings, self._provider_client, budget_port, exchanges, threads)
 
     async def close(self) -> None:
         """Hang up on every provider."""
-        await self._provider.close()
+        await self._provider_client.close()

@@ -23,12 +23,12 @@ from fumehood.gateway.budget_port import BudgetPort
 from fumehood.gateway.cassette import SeatCassette, request_key
 from fumehood.gateway.costs import BadBound, amounts, believed, fewest_tokens, most_tokens
 from fumehood.gateway.memory_quota import BodyRoom, Held
-from fumehood.gateway.provider import Provider, ProviderFailed
+from fumehood.gateway.provider_client import ProviderClient, ProviderFailed
 from fumehood.gateway.provider_delay import LostTime
 from fumehood.gateway.question import Question, read_question
 from fumehood.gateway.reading import AnswerReader
 from fumehood.gateway.refusals import ModelRefusal, refuse
-from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Upstream
+from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
 from fumehood.gateway.streaming_response import Passing
 
 T = TypeVar("T")
@@ -56,13 +56,13 @@ class ModelDoor:
     def __init__(
         self,
         settings: GatewaySettings,
-        provider: Provider,
+        provider_client: ProviderClient,
         budget_port: BudgetPort,
         exchanges: Sequence[ModelExchange],
         threads: Executor,
     ) -> None:
         self._settings = settings
-        self._provider = provider
+        self._provider_client = provider_client
         self._purse = budget_port
         self._cassette = SeatCassette(budget_port.name, exchanges)
         self._threads = threads
@@ -84,18 +84,18 @@ class ModelDoor:
         if isinstance(question, Response):
             return question
         replays = self._settings.mode is ModelsMode.REPLAY
-        upstream = self._settings.upstream_of(question.model)
-        if upstream is None and not replays:
+        provider = self._settings.provider_of(question.model)
+        if provider is None and not replays:
             return refuse(ModelRefusal.UNKNOWN_MODEL, f"no provider has the model {question.model}")
         call = await self._admit(question)
         if isinstance(call, Response):
             return call
-        if upstream is None or replays:
+        if provider is None or replays:
             return await self._play_back(call)
-        return await self._pass_on(call, upstream, request, stack)
+        return await self._pass_on(call, provider, request, stack)
 
     def _list_models(self) -> Response:
-        names = [name for one in self._settings.upstreams for name in one.models if "*" not in name]
+        names = [name for one in self._settings.providers for name in one.models if "*" not in name]
         listed = [
             {"id": name, "object": "model", "created": 0, "owned_by": "provider"} for name in names
         ]
@@ -125,15 +125,15 @@ class ModelDoor:
         return _Admitted(question, key, self._cassette.count(key), price, tokens, granted)
 
     async def _pass_on(
-        self, call: _Admitted, upstream: Upstream, request: Request, stack: AsyncExitStack
+        self, call: _Admitted, provider: Provider, request: Request, stack: AsyncExitStack
     ) -> Response:
         question = call.question
-        asking = self._provider.ask(
-            upstream,
+        asking = self._provider_client.ask(
+            provider,
             question.path,
             question.body,
             dict(request.headers),
-            question.dialect.key_header(upstream.key),
+            question.dialect.key_header(provider.key),
             named=self._settings.names(question.model),
         )
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Upstream
+from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
 
 
 def settings_to_line(settings: GatewaySettings) -> str:
@@ -18,12 +18,12 @@ def settings_to_line(settings: GatewaySettings) -> str:
 def settings_from_line(line: str | bytes) -> GatewaySettings:
     """Return the settings that :func:`settings_to_line` wrote."""
     value = json.loads(line)
-    upstreams = (
-        Upstream(**{**one, "models": tuple(one["models"])}) for one in value.pop("upstreams")
+    providers = (
+        Provider(**{**one, "models": tuple(one["models"])}) for one in value.pop("providers")
     )
     prices = {name: Price(**price) for name, price in value.pop("prices").items()}
     mode = ModelsMode(value.pop("mode"))
     named = frozenset(value.pop("named"))
     return GatewaySettings(
-        mode=mode, upstreams=tuple(upstreams), named=named, prices=prices, **value
+        mode=mode, providers=tuple(providers), named=named, prices=prices, **value
     )

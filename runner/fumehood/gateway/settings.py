@@ -19,7 +19,7 @@ class ModelsMode(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Upstream:
+class Provider:
     """A provider, or anything that answers like one."""
 
     name: str
@@ -55,7 +55,7 @@ class GatewaySettings:
     """All of it."""
 
     mode: ModelsMode = ModelsMode.LIVE
-    upstreams: tuple[Upstream, ...] = ()
+    providers: tuple[Provider, ...] = ()
     """The first that has a model is asked for it."""
     named: frozenset[str] = frozenset()
     """Models that the run names beside those that a provider lists without a pattern."""
@@ -76,12 +76,12 @@ class GatewaySettings:
 
     def names(self, model: str) -> bool:
         """Return whether the run names a model, so that it is not the agent's own idea to ask for it."""
-        return model in self.named or any(model in one.models for one in self.upstreams)
+        return model in self.named or any(model in one.models for one in self.providers)
 
-    def upstream_of(self, model: str) -> Upstream | None:
+    def provider_of(self, model: str) -> Provider | None:
         """Return who has a model; None when nobody does."""
         fitting = (
-            one for one in self.upstreams if any(fnmatchcase(model, name) for name in one.models)
+            one for one in self.providers if any(fnmatchcase(model, name) for name in one.models)
         )
         return next(fitting, None)
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
-from fumehood.gateway.provider import Asked
+from fumehood.gateway.provider_client import Asked
 from fumehood.gateway.reading import AnswerReader
 
 

@@ -62,7 +62,7 @@ class ModelRun:
         """
         if self._config.mode == "replay":
             return
-        if self.settings.upstream_of(model) is None:
+        if self.settings.provider_of(model) is None:
             raise InputError(f"no provider under `models` has {model}, which {who} asks")
         if self._config.budget.usd is not None and self.settings.price_of(model) is None:
             raise InputError(

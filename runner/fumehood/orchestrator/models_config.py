@@ -12,7 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from fumehood.core.errors import InputError
-from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Upstream
+from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
 
 MICROUSD_PER_USD = 1_000_000
 
@@ -21,7 +21,7 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class UpstreamConfig(_Strict):
+class ProviderConfig(_Strict):
     """A provider, or anything that answers like one."""
 
     name: str = Field(description="What messages call it.")
@@ -61,7 +61,7 @@ class ModelsConfig(_Strict):
     mode: Literal["live", "record", "replay"] = Field(
         "live", description="Where answers come from."
     )
-    upstreams: tuple[UpstreamConfig, ...] = Field(
+    providers: tuple[ProviderConfig, ...] = Field(
         (), description="The first that has a model is asked."
     )
     prices: Path | None = Field(
@@ -90,19 +90,19 @@ def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySet
         InputError: a key is not set, or the price table cannot be read.
     """
     mode = ModelsMode(config.mode)
-    upstreams = tuple(
-        Upstream(
+    providers = tuple(
+        Provider(
             name=one.name,
             address=one.address,
             prefix=one.prefix,
             models=one.models,
             key="" if mode is ModelsMode.REPLAY else _key(one),
         )
-        for one in config.upstreams
+        for one in config.providers
     )
     return GatewaySettings(
         mode=mode,
-        upstreams=upstreams,
+        providers=providers,
         named=frozenset(named),
         prices=_prices(config.prices),
         output_tokens_max=config.output_tokens_max,
@@ -110,13 +110,13 @@ def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySet
     )
 
 
-def _key(upstream: UpstreamConfig) -> str:
-    if not upstream.key_env:
+def _key(provider: ProviderConfig) -> str:
+    if not provider.key_env:
         return ""
-    key = os.environ.get(upstream.key_env, "")
+    key = os.environ.get(provider.key_env, "")
     if not key:
         raise InputError(
-            f"set {upstream.key_env} in the environment: it is the key of {upstream.name}"
+            f"set {provider.key_env} in the environment: it is the key of {provider.name}"
         )
     return key
 

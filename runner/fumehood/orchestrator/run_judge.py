@@ -110,7 +110,7 @@ def _rule(config: RunConfig) -> Judge | None:
 def _live(config: RunConfig) -> Answer:
     model = str(config.judge)
     models = config.models
-    if models is None or not models.upstreams:
+    if models is None or not models.providers:
         raise InputError(
             f"the judge {model} is none of {RULES}, {', '.join(JUDGES)}; if it is a model, "
             "say under `models` in --config who has it"
@@ -118,7 +118,7 @@ def _live(config: RunConfig) -> Answer:
     # What agents are answered may be replayed or budgeted; the judge is asked all the same.
     plain = gateway_settings(models.model_copy(update={"mode": "live", "prices": None}), {model})
     settings = replace(plain, attempts=ATTEMPTS, wait_max_s=WAIT_MAX_S)
-    upstream = settings.upstream_of(model)
-    if upstream is None:
+    provider = settings.provider_of(model)
+    if provider is None:
         raise InputError(f"no provider under `models` has the judge's model {model}")
-    return lambda bodies: ask_models(settings, upstream, bodies)
+    return lambda bodies: ask_models(settings, provider, bodies)

@@ -34,10 +34,10 @@ def test_an_address_is_understood_with_or_without_its_version(
     address: str, prefix: str | None, asked: str
 ) -> None:
     given = {"name": "p", "address": address, **({} if prefix is None else {"prefix": prefix})}
-    (upstream,) = gateway_settings(
-        ModelsConfig.model_validate({"upstreams": [given]}), ()
-    ).upstreams
-    assert upstream.url(CHAT) == asked
+    (provider,) = gateway_settings(
+        ModelsConfig.model_validate({"providers": [given]}), ()
+    ).providers
+    assert provider.url(CHAT) == asked
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_an_address_is_understood_with_or_without_its_version(
     ],
 )
 def test_what_is_no_address_is_said_in_one_line(address: str, said: str) -> None:
-    models = {"upstreams": [{"name": "p", "address": address}]}
+    models = {"providers": [{"name": "p", "address": address}]}
     with pytest.raises(InputError) as told:
         run_config({"suite": "sample", "agents": ("react",), "models": models})
-    assert str(told.value).startswith(f"models.upstreams.0.address: {said}")
+    assert str(told.value).startswith(f"models.providers.0.address: {said}")

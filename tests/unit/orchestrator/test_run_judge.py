@@ -24,9 +24,9 @@ NUMBER = fence_number(QUESTION, 0)
 
 
 def config_for(models: ScriptedModels, samples: int = 1) -> RunConfig:
-    upstream = {"name": "scripted", "address": models.address, "models": ["j1"]}
+    provider = {"name": "scripted", "address": models.address, "models": ["j1"]}
     told = {"suite": "any", "agents": ["any"], "judge": "j1", "judging": {"samples": samples}}
-    return run_config({**told, "models": {"upstreams": [upstream], "mode": "replay"}})
+    return run_config({**told, "models": {"providers": [provider], "mode": "replay"}})
 
 
 @pytest.mark.parametrize("profile", ["native", VEILED])

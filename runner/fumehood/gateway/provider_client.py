@@ -12,7 +12,7 @@ import httpx2
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 
-from fumehood.gateway.settings import GatewaySettings, Upstream
+from fumehood.gateway.settings import GatewaySettings, Provider
 
 RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Of a provider that may answer the next time. 529 is Anthropic's word for too busy."""
@@ -49,7 +49,7 @@ class Asked:
     has used up; of no length where the answer is a failure that stays, which may be the agent's own doing."""
 
 
-class Provider:
+class ProviderClient:
     """The HTTP client of all seats, on one event loop."""
 
     def __init__(self, settings: GatewaySettings) -> None:
@@ -59,13 +59,13 @@ class Provider:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
         self._client = httpx2.AsyncClient(timeout=timeout, limits=limits, trust_env=False)
         self._places = asyncio.Semaphore(settings.calls_at_once)
-        self._accepted = set[Upstream]()
+        self._accepted = set[Provider]()
         """Those that have given an answer, so that their keys are known to be good."""
 
     @asynccontextmanager
     async def ask(
         self,
-        upstream: Upstream,
+        provider: Provider,
         path: str,
         body: bytes,
         headers: Mapping[str, str],
@@ -76,7 +76,7 @@ class Provider:
         """Ask until somebody answers.
 
         Args:
-            upstream: who.
+            provider: who.
             path: below its address.
             body: of the request, untouched.
             headers: of the agent's request; few are passed on.
@@ -92,11 +92,11 @@ class Provider:
         }
         # As it is written, so that whoever reads along reads what the agent gets.
         sent["accept-encoding"] = "identity"
-        if upstream.key:
+        if provider.key:
             sent[key_header[0]] = key_header[1]
-        request = self._client.build_request("POST", upstream.url(path), content=body, headers=sent)
+        request = self._client.build_request("POST", provider.url(path), content=body, headers=sent)
         async with self._places:
-            response, began_ms = await self._until_answered(upstream, request, named=named)
+            response, began_ms = await self._until_answered(provider, request, named=named)
             stays = response.status_code in RETRIED_STATUS
             try:
                 yield Asked(response, (asked_ms, asked_ms if stays else began_ms))
@@ -108,7 +108,7 @@ class Provider:
         await self._client.aclose()
 
     async def _until_answered(
-        self, upstream: Upstream, request: httpx2.Request, *, named: bool
+        self, provider: Provider, request: httpx2.Request, *, named: bool
     ) -> tuple[httpx2.Response, int]:
         attempts = AsyncRetrying(
             stop=stop_after_attempt(self._settings.attempts),
@@ -121,17 +121,17 @@ class Provider:
                 with attempt:
                     began_ms = _now_ms()
                     is_last = attempt.retry_state.attempt_number == self._settings.attempts
-                    response = await self._attempt(upstream, request, is_last=is_last)
-                    await self._check_key(upstream, response, named=named)
+                    response = await self._attempt(provider, request, is_last=is_last)
+                    await self._check_key(provider, response, named=named)
                     return response, began_ms
         except _Again as error:
             raise ProviderFailed(
-                f"{upstream.name}: {error} ({self._settings.attempts} attempts)"
+                f"{provider.name}: {error} ({self._settings.attempts} attempts)"
             ) from None
         raise AssertionError("tenacity ends with an answer or an exception")
 
     async def _attempt(
-        self, upstream: Upstream, request: httpx2.Request, *, is_last: bool
+        self, provider: Provider, request: httpx2.Request, *, is_last: bool
     ) -> httpx2.Response:
         try:
             response = await self._client.send(request, stream=True)
@@ -145,24 +145,24 @@ class Provider:
         return response
 
     async def _check_key(
-        self, upstream: Upstream, response: httpx2.Response, *, named: bool
+        self, provider: Provider, response: httpx2.Response, *, named: bool
     ) -> None:
         status = response.status_code
         if status < 400:
-            self._accepted.add(upstream)
-        if status not in REFUSED_KEY_STATUS or upstream in self._accepted:
+            self._accepted.add(provider)
+        if status not in REFUSED_KEY_STATUS or provider in self._accepted:
             return
-        if named or await self._refuses_to_list(upstream, response.request):
+        if named or await self._refuses_to_list(provider, response.request):
             await response.aclose()
             raise ProviderFailed(
-                f"{upstream.name}: refuses the key, or the model (status {status})"
+                f"{provider.name}: refuses the key, or the model (status {status})"
             )
 
-    async def _refuses_to_list(self, upstream: Upstream, request: httpx2.Request) -> bool:
+    async def _refuses_to_list(self, provider: Provider, request: httpx2.Request) -> bool:
         """Return whether the key of a request is refused whatever is asked with it."""
         headers = {name: request.headers[name] for name in LIST_HEADERS if name in request.headers}
         try:
-            listed = await self._client.get(upstream.url(LIST_PATH), headers=headers)
+            listed = await self._client.get(provider.url(LIST_PATH), headers=headers)
         except httpx2.TransportError:
             return False
         return listed.status_code in REFUSED_KEY_STATUS
