@@ -15,27 +15,25 @@ from fumehood.core.conversation import TurnPolicy
 from fumehood.core.episode import Episode
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import read_evidence
-from fumehood.core.fault_plan import FaultRule
+from fumehood.core.fault_plan import FaultRule, KeyedRandom
 from fumehood.core.gold import Gold
 from fumehood.core.outcome import Finished
-from fumehood.core.random_source import KeyedRandom
 from fumehood.core.registry import Registry
 from fumehood.core.score import UNGRADED
 from fumehood.core.task import Case
 from fumehood.core.tools import Failure, Layer, ToolCall, Toolset, Value
 from fumehood.engines.engine import Engine, Isolation
 from fumehood.engines.table import ENGINES
-from fumehood.harness_modes.harness_mode import Profile
-from fumehood.harness_modes.table import PROFILES
-from fumehood.layers.faults.table import FAMILIES
-from fumehood.layers.faults.trigger import BoundFault, Trigger
+from fumehood.harness_modes.registry import PROFILES, Profile
+from fumehood.layers.faults.family import BoundFault, Trigger
+from fumehood.layers.faults.registry import FAMILIES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.scorers.scorer import Scorer
 from fumehood.scorers.table import SCORERS
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
-from fumehood.turn_policies.table import TURN_POLICIES
-from fumehood.worlds.table import WORLDS
+from fumehood.turn_policies.registry import TURN_POLICIES
+from fumehood.worlds.registry import WORLDS
 from fumehood_agent.adapter import Agent, Ending, GiveUp, work
 from tests.architecture.project import ROOT
 
@@ -44,11 +42,11 @@ POINTS: dict[str, tuple[type, str]] = {
     "agent": (Agent, "agent_sdk/python/fumehood_agent/builtin/__init__.py"),
     "benchmark": (Benchmark, "runner/fumehood/benchmarks/table.py"),
     "engine": (Engine, "runner/fumehood/engines/table.py"),
-    "fault_family": (Layer, "runner/fumehood/layers/faults/table.py"),
-    "turn_policy": (TurnPolicy, "runner/fumehood/turn_policies/table.py"),
-    "profile": (Profile, "runner/fumehood/harness_modes/table.py"),
+    "fault_family": (Layer, "runner/fumehood/layers/faults/registry.py"),
+    "turn_policy": (TurnPolicy, "runner/fumehood/turn_policies/registry.py"),
+    "profile": (Profile, "runner/fumehood/harness_modes/registry.py"),
     "scorer": (Scorer, "runner/fumehood/scorers/table.py"),
-    "world": (Toolset, "runner/fumehood/worlds/table.py"),
+    "world": (Toolset, "runner/fumehood/worlds/registry.py"),
 }
 each_point = pytest.mark.parametrize("point", POINTS)
 REGISTRIES: list[Registry[Any]] = [

@@ -8,7 +8,7 @@ from typing import Any
 from fumehood.benchmarks.table import load_suite
 from fumehood.cli.table import agent_table
 from fumehood.core.clock import StoppedClock
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.core.outcome import InfraKind
-from fumehood.core.refusal import RefusalKind
+from fumehood.core.outcome import InfraKind, RefusalKind
 from tests.architecture.project import ROOT
 
 PAGE = (ROOT / "docs" / "run_folder.md").read_text(encoding="utf-8")

@@ -16,12 +16,11 @@ from fumehood.core.registry import Registry
 from fumehood.core.tools import Layer, Toolset
 from fumehood.engines.engine import Engine
 from fumehood.engines.table import ENGINES
-from fumehood.harness_modes.harness_mode import Profile
-from fumehood.harness_modes.table import PROFILES
-from fumehood.layers.faults.table import FAMILIES
+from fumehood.harness_modes.registry import PROFILES, Profile
+from fumehood.layers.faults.registry import FAMILIES
 from fumehood.scorers.scorer import Scorer
 from fumehood.scorers.table import SCORERS
-from fumehood.worlds.table import WORLDS
+from fumehood.worlds.registry import WORLDS
 from fumehood_agent.adapter import Agent
 from fumehood_agent.builtin import BUILTIN
 from tests.architecture.project import modules

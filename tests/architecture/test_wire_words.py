@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fumehood.core.ledger import Budget, BudgetKind
-from fumehood.core.refusal import RefusalKind
+from fumehood.core.outcome import RefusalKind
 from fumehood_agent._proto.v1 import episode_pb2, tool_pb2
 from fumehood_agent.errors import RefusalKind as RefusalKindOfTheSdk
 from fumehood_agent.seat import Remaining

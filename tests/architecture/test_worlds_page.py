@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fumehood.core.tools import ToolSpec
-from fumehood.worlds.table import WORLDS
+from fumehood.worlds.registry import WORLDS
 from tests.architecture.project import ROOT
 
 PAGE = (ROOT / "docs" / "worlds.md").read_text(encoding="utf-8")

@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 
 from fumehood.core.clock import Clock, StoppedClock
 from fumehood.core.ledger import BudgetKind
-from fumehood.core.outcome import Finished
-from fumehood.core.refusal import Refusal, RefusalKind
-from fumehood.harness_modes.table import PROFILES
+from fumehood.core.outcome import Finished, Refusal, RefusalKind
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.ports import Answered
 from tests.parts.specs import episode_spec
-from tests.property.rooms.values import bounded
+from tests.property.packages.values import bounded
 
 WALL_MS = 1000
 MS = 1_000_000

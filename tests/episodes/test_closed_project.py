@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.service_pool import START_TIMEOUT_S
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import Opened

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from fumehood.core.chain import Chain
+from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.json_values import canonical_json
 from fumehood.core.ledger import Budget
-from fumehood.core.turns import Turn
+from fumehood.core.trace import Chain
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.vectors.recorded_episode import Replayed, replay_episode
 from fumehood_agent.session import Session

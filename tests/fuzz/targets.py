@@ -20,15 +20,14 @@ from threading import Lock
 from google.protobuf.message import DecodeError
 
 from fumehood.benchmarks.table import load_suite
-from fumehood.core.chain import BrokenTrace, verify_chain
 from fumehood.core.clock import StoppedClock
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import canonical_json, digest_json, ordered_json
-from fumehood.core.outcome import Finished, GaveUp
-from fumehood.core.refusal import Refusal
+from fumehood.core.outcome import Finished, GaveUp, Refusal
+from fumehood.core.trace import BrokenTrace, verify_chain
 from fumehood.engines.output import FrameReader
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.config import read_yaml
 from fumehood.records.frozen_suite import freeze_suite, thaw_suite
 from fumehood.records.row import EpisodeRow

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from fumehood.core.chain import Chain, Record
 from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.trace import Chain, Record
 from fumehood.engines.engine import BoxOutput, Image, Limits
 from fumehood.orchestrator.episode_runner import Attempt
 from fumehood.redteam.attack import Attack, Wall

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
-from fumehood.core.chain import Record
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
 from fumehood.core.evidence import Evidence, read_evidence
+from fumehood.core.trace import Record
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import EpisodeMessage, Opened, Records, SeatWorkEnded, SpecRejected
 

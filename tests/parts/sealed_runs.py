@@ -6,12 +6,12 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from fumehood.core.chain import Chain, Record
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
+from fumehood.core.trace import Chain, Record
 from fumehood.records.episode_name import EpisodeName
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder

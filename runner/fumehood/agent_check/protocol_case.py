@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fumehood.agent_check.scene import Scene, read_record
+from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.core.turns import Turn
 
 VECTORS_FOLDER = Path(__file__).parent / "protocol_cases"
 

@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 
 from fumehood.agent_check.scene import Scene, read_record
+from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import ONLY_SEAT, EpisodeSpec
 from fumehood.core.evidence import Evidence
 from fumehood.core.outcome import OutOfBudget
-from fumehood.core.turns import Turn
-from fumehood.worlds.table import WORLDS
+from fumehood.worlds.registry import WORLDS
 
 CONDITIONS_FOLDER = Path(__file__).parent / "robustness_cases"
 

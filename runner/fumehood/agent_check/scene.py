@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
-from fumehood.core.turns import Turn
 
 PROFILE = "native"
 

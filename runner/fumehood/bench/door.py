@@ -11,12 +11,12 @@ from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import Json, copy_object
 from fumehood.core.task import Case
 from fumehood.core.tools import ToolCall
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.service.trace_stream import TraceStream
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
-from fumehood.worlds.table import WORLDS
+from fumehood.worlds.registry import WORLDS
 from fumehood_agent.adapter import work
 from fumehood_agent.loading import load_agent
 

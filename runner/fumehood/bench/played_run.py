@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from fumehood.core.chain import Record
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
+from fumehood.core.trace import Record
 from fumehood.engines.engine import Exit, ExitReason
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.judge import Verdict, judge
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes

@@ -9,16 +9,15 @@ from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping
 
 from fumehood.core.clock import StoppedClock
-from fumehood.core.episode import Episode
+from fumehood.core.episode import Episode, Seat
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
-from fumehood.core.events import Event
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.json_values import Json
 from fumehood.core.outcome import GaveUp
-from fumehood.core.seat import Seat
 from fumehood.core.task import Task
-from fumehood.harness_modes.table import PROFILES
+from fumehood.core.trace import Event
+from fumehood.harness_modes.registry import PROFILES
 
 Move = Mapping[str, Json]
 """One of ``{"tool_name": …, "args": {…}}``, ``{"submit": answer}`` and ``{"give_up": reason}``."""

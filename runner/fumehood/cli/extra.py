@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fumehood.core.errors import InputError
-from fumehood.core.extras import how_to_install
+from fumehood.core.errors import InputError, how_to_install
 
 LIBRARIES = frozenset({"jinja2", "markupsafe", "numpy", "pyarrow", "scipy", "vl_convert"})
 """Of the extra ``report``."""

@@ -8,10 +8,10 @@ import click
 
 from fumehood.benchmarks.table import BENCHMARKS
 from fumehood.engines.table import ENGINES
-from fumehood.harness_modes.table import PROFILES
-from fumehood.layers.faults.table import FAMILIES
+from fumehood.harness_modes.registry import PROFILES
+from fumehood.layers.faults.registry import FAMILIES
 from fumehood.scorers.table import SCORERS
-from fumehood.worlds.table import WORLDS
+from fumehood.worlds.registry import WORLDS
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.scaffolds.table import WITH_MODEL
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import click
 
-from fumehood.core.data_source import Environment
-from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.episode_spec import Environment, EpisodeSpec
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.launch import config_of, planned_of

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from fumehood.cli.warning import warn_of_damage
-from fumehood.core.chain import BrokenTrace, Record, verify_chain
 from fumehood.core.errors import InputError
 from fumehood.core.outcome import outcome_name
+from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.safe_text import safe

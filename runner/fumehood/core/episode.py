@@ -2,11 +2,159 @@
 
 from __future__ import annotations
 
-from fumehood.core.conversation import Conversation
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fumehood.core.conversation import Conversation, TurnBegan, TurnEnded, TurnQueue
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.core.events import CallMade, EpisodeClosed, EpisodeOpened, Event, Recorder
-from fumehood.core.seat import Seat
-from fumehood.core.tools import World
+from fumehood.core.json_values import Json
+from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Ledger, Reservation
+from fumehood.core.outcome import Finished, OutOfBudget, SeatEnd
+from fumehood.core.tools import ToolCall, ToolResult, Toolset, ToolSpec, World
+from fumehood.core.trace import (
+    CallMade,
+    EpisodeClosed,
+    EpisodeOpened,
+    Event,
+    ModelCalled,
+    Recorder,
+    SeatEnded,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a seat gets back for a call."""
+
+    result: ToolResult
+    remaining: dict[BudgetKind, int]
+    ended: bool
+    """True when no further call of this seat will be carried out."""
+    call: ToolCall
+    """As it was sent."""
+
+
+class Seat:
+    """Not safe for use from several threads: whoever serves an episode lets one call in at a time."""
+
+    def __init__(
+        self,
+        name: str,
+        script: TurnQueue,
+        door: Toolset,
+        ledger: Ledger,
+        recorder: Recorder,
+        conversation: Conversation | None = None,
+    ) -> None:
+        """Take a seat, and take part in the conversation where the seats of the episode have one."""
+        self.name = name
+        self.end: SeatEnd | None = None
+        """How the work ended; None while it goes on."""
+        self._conversation = conversation
+        self._script = script
+        self._door = door
+        self._ledger = ledger
+        self._recorder = recorder
+        if conversation is not None:
+            conversation.join(self)
+
+    @property
+    def has_floor(self) -> bool:
+        """Whether it is this seat's turn to work."""
+        return self._conversation is None or self._conversation.speaker == self.name
+
+    @property
+    def instruction(self) -> str:
+        """What the user said last."""
+        return self._script.instruction
+
+    @property
+    def turn(self) -> int:
+        """Which message of the user that was, from 1."""
+        return self._script.number
+
+    def list_tools(self) -> tuple[ToolSpec, ...]:
+        """Return the tools that are there now, in their order."""
+        hidden = self._script.hidden
+        tools = self._door.list_tools()
+        return tuple(tool for tool in tools if tool.name not in hidden) if hidden else tools
+
+    def remaining(self) -> dict[BudgetKind, int]:
+        """Return what is left of each counted budget."""
+        return self._ledger.remaining()
+
+    def call(self, tool_name: str, arguments: Mapping[str, Json]) -> Reply:
+        """Carry out one call; the seat must not have ended.
+
+        Raises:
+            SpecError: the world cannot go on with the state its task gave it.
+        """
+        call = ToolCall(tool_name, arguments)
+        result = self._door.call(call)
+        exhausted = self._ledger.exhausted
+        if exhausted is not None:
+            self.finish(OutOfBudget(exhausted))
+        return Reply(result, self._ledger.remaining(), self.end is not None, call)
+
+    def reserve(self, amounts: Amounts) -> Reservation | Exhausted:
+        """Claim what something other than a call may cost; what is not granted ends the work."""
+        granted = self._ledger.reserve(amounts)
+        if isinstance(granted, Exhausted):
+            self.finish(OutOfBudget(granted.kind))
+        return granted
+
+    def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
+        """Replace what was reserved for a model by what it cost, and write that down."""
+        self._ledger.settle(reservation, actual)
+        self._recorder.record(event)
+
+    def hear(self, text: str) -> None:
+        """Get the floor, with what another seat or a turn_policy said."""
+        self._script.hear(text)
+        self._recorder.record(TurnBegan(self.name, self._script.number, text))
+
+    def answer(self, text: str) -> bool:
+        """End the turn: somebody else goes on, or all has been said and the work has ended.
+
+        Returns:
+            Whether this answer counted; none does after the end.
+        """
+        if self.end is not None:
+            return self.finish(Finished(text))
+        if self._conversation is not None:
+            self._say(self._conversation, text)
+        elif self._script.is_last:
+            self.finish(Finished(text))
+        else:
+            self._recorder.record(TurnEnded(self.name, self._script.number, text))
+            self._script.advance()
+        return True
+
+    def finish(self, end: SeatEnd, *, ends_all: bool = False) -> bool:
+        """End the seat's work.
+
+        Args:
+            end: how.
+            ends_all: whether the others do not go on without it.
+
+        Returns:
+            Whether this ending counted; the first one does.
+        """
+        if self.end is not None:
+            return False
+        self.end = end
+        self._recorder.record(SeatEnded(self.name, end))
+        if self._conversation is not None:
+            self._conversation.leave(self.name, ends_all=ends_all)
+        return True
+
+    def _say(self, conversation: Conversation, text: str) -> None:
+        handover = conversation.next_after(self.name, text)
+        if handover is None:
+            self.finish(Finished(text), ends_all=True)
+        else:
+            self._recorder.record(TurnEnded(self.name, self._script.number, text))
+            conversation.hand_over(handover)
 
 
 class FireCounts:

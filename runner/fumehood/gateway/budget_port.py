@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
-from fumehood.core.model_calls import ModelCalled, ModelExchange
+from fumehood.core.trace import ModelCalled, ModelExchange
 
 
 class BudgetPort(Protocol):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 
 from fumehood.core.json_values import Json, canonical_json
-from fumehood.core.model_calls import ModelExchange
+from fumehood.core.trace import ModelExchange
 
 
 def request_key(path: str, request: Json) -> str:

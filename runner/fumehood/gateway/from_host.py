@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import httpx2
 
-from fumehood.core.model_calls import ModelExchange
+from fumehood.core.trace import ModelExchange
 from fumehood.gateway.cassette import request_key
 from fumehood.gateway.dialects import DIALECTS
 from fumehood.gateway.provider_client import ProviderClient, ProviderFailed

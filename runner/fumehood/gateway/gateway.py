@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
-from fumehood.core.model_calls import ModelExchange
+from fumehood.core.trace import ModelExchange
 from fumehood.gateway.budget_port import BudgetPort
 from fumehood.gateway.model_door import ModelDoor
 from fumehood.gateway.provider_client import ProviderClient

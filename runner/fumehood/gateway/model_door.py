@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from fumehood.core.ledger import BudgetKind, Exhausted, Reservation
-from fumehood.core.model_calls import ModelCalled, ModelExchange
+from fumehood.core.trace import ModelCalled, ModelExchange
 from fumehood.gateway.budget_port import BudgetPort
 from fumehood.gateway.cassette import SeatCassette, request_key
 from fumehood.gateway.costs import BadBound, amounts, believed, fewest_tokens, most_tokens

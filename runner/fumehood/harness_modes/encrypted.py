@@ -11,19 +11,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fumehood.core.clock import Clock
-from fumehood.core.conversation import TurnBegan
+from fumehood.core.conversation import TurnBegan, TurnEnded
 from fumehood.core.encryption import decipher, veiled
-from fumehood.core.episode import Episode
+from fumehood.core.episode import Episode, Reply
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
-from fumehood.core.events import CallMade, Event, Recorder, SeatEnded
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
-from fumehood.core.seat import Reply
 from fumehood.core.tools import Failure, FiredFault, ToolCall, ToolResult
-from fumehood.core.turns import TurnEnded
+from fumehood.core.trace import CallMade, Event, Recorder, SeatEnded
 from fumehood.harness_modes.native import Native
-from fumehood.worlds.table import WORLDS
+from fumehood.worlds.registry import WORLDS
 
 PLACE = "{question}"
 """Where the question goes in an instruction."""

@@ -5,25 +5,22 @@ from __future__ import annotations
 from itertools import count
 
 from fumehood.core.clock import Clock
-from fumehood.core.door import Door
-from fumehood.core.episode import Episode, FireCounts
+from fumehood.core.conversation import TurnQueue
+from fumehood.core.episode import Episode, FireCounts, Reply, Seat
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import SpecError
-from fumehood.core.events import Recorder
+from fumehood.core.fault_plan import KeyedRandom
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Ledger
-from fumehood.core.random_source import KeyedRandom
-from fumehood.core.seat import Reply, Seat
-from fumehood.core.tools import Layer, Toolset
-from fumehood.core.turns import TurnQueue
+from fumehood.core.tools import Layer, LayeredToolset, Toolset
+from fumehood.core.trace import Recorder
 from fumehood.layers.charge_budget import ChargeBudget
-from fumehood.layers.faults.build import arm
-from fumehood.layers.hide_faults import HideFaults
-from fumehood.layers.restrict_tools import RestrictTools
+from fumehood.layers.fault_visibility import HideFaults
+from fumehood.layers.faults.registry import arm
 from fumehood.layers.trace_calls import TraceCalls
-from fumehood.layers.validate_arguments import ValidateArguments
-from fumehood.turn_policies.table import converse
-from fumehood.worlds.table import ChecksItself, open_world, toolset_of
+from fumehood.layers.validate_arguments import RestrictTools, ValidateArguments
+from fumehood.turn_policies.registry import converse
+from fumehood.worlds.registry import ChecksItself, open_world, toolset_of
 
 FAMILIES_OUTERMOST_FIRST = {
     "adversarial_error": "adversarial_error",
@@ -57,7 +54,9 @@ class Native:
                 *faults,
                 *_checks(toolset, script, checks_itself=isinstance(world, ChecksItself)),
             ]
-            return Seat(given.name, script, Door(toolset, layers), ledger, counted, conversation)
+            return Seat(
+                given.name, script, LayeredToolset(toolset, layers), ledger, counted, conversation
+            )
 
         seats = tuple(seat(given) for given in spec.seats)
         return Episode(spec, world, seats, counted, conversation)

@@ -3,25 +3,59 @@
 from __future__ import annotations
 
 from itertools import count
+from random import Random
 
 from fumehood.core.clock import Clock
-from fumehood.core.door import Door
-from fumehood.core.episode import Episode, FireCounts
+from fumehood.core.conversation import TurnQueue
+from fumehood.core.episode import Episode, FireCounts, Reply, Seat
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import SpecError
-from fumehood.core.events import Recorder
+from fumehood.core.fault_plan import FaultPlan, FaultRule
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Ledger
-from fumehood.core.seat import Reply, Seat
-from fumehood.core.tools import Layer, delivered_arguments
-from fumehood.core.turns import TurnQueue
+from fumehood.core.tools import Layer, LayeredToolset, ToolCall, delivered_arguments
+from fumehood.core.trace import Recorder
 from fumehood.layers.charge_budget import ChargeBudget
-from fumehood.layers.faults.build import arm
-from fumehood.layers.faults.sequential_random import SequentialRandom
-from fumehood.layers.reveal_faults import RevealFaults
+from fumehood.layers.fault_visibility import RevealFaults
+from fumehood.layers.faults.family import field_name, to_integer
+from fumehood.layers.faults.registry import arm
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_loosely import ValidateLoosely
-from fumehood.worlds.table import open_world
+from fumehood.worlds.registry import open_world
+
+STREAM_STRIDE = 9973
+
+
+class SequentialRandom:
+    """Draws in order from each rule's own stream (spec part 4.2).
+
+    The stream of the rule at position i is seeded with base·9973 + i, where base is the rule's own
+    ``prob.seed`` if it has one, else the task's seed. What a draw is about does not matter, only how many
+    the rule made before.
+    """
+
+    def __init__(self, seed: int, plan: FaultPlan) -> None:
+        """Seed every stream.
+
+        Raises:
+            SpecError: a rule's own seed is not a whole number.
+        """
+        self._seeds = [_base(rule, seed) * STREAM_STRIDE + rule.index for rule in plan]
+        self._streams: dict[int, Random] = {}
+
+    def draw(self, rule: int, call: ToolCall, purpose: str) -> float:
+        """Return the next number of the rule's stream."""
+        stream = self._streams.get(rule)
+        if stream is None:
+            stream = self._streams[rule] = Random(self._seeds[rule])
+        return stream.random()
+
+
+def _base(rule: FaultRule, seed: int) -> int:
+    chance = rule.trigger.get("prob")
+    own = chance.get("seed") if isinstance(chance, dict) else None
+    return seed if own is None else to_integer(own, field_name(rule, "trigger", "prob", "seed"))
+
 
 FAMILIES_OUTERMOST_FIRST = {
     "schema_drift": "schema_drift",
@@ -61,7 +95,7 @@ class ToolMisuse:
                 *faults,
                 ValidateLoosely(world.toolset_id, world.list_tools()),
             ]
-            return Seat(given.name, script, Door(world, layers), ledger, counted)
+            return Seat(given.name, script, LayeredToolset(world, layers), ledger, counted)
 
         return Episode(spec, world, tuple(seat(given) for given in spec.seats), counted)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fumehood.core.clock import Clock
-from fumehood.core.events import CallMade, Recorder
 from fumehood.core.json_values import digest_json
 from fumehood.core.tools import Forward, ToolCall, ToolResult, World
+from fumehood.core.trace import CallMade, Recorder
 
 
 class TraceCalls:

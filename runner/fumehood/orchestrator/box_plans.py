@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from fumehood.core.canonical_names import file_name
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json
 from fumehood.core.task import SCRIPT
@@ -17,6 +16,7 @@ from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.episode_runner import BoxPlan
 from fumehood.orchestrator.participants import ORACLE, Cast, Player, is_builtin
 from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.records.episode_name import file_name
 
 CALLS_INSIDE = "/agent-data/calls.json"
 """Where an agent that replays a list of calls finds it."""

@@ -6,13 +6,13 @@ import os
 import stat
 from pathlib import Path
 
-from fumehood.core.data_source import DataSource, Environment
 from fumehood.core.encryption import VEILED
+from fumehood.core.episode_spec import DataSource, Environment
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
 from fumehood.orchestrator.config import RunConfig
-from fumehood.worlds.table import needs_data_source
+from fumehood.worlds.registry import needs_data_source
 
 FETCH_SECONDS_MAX = 20.0
 """An episode that is over waits for its last fetch, and nobody waits long for an episode that is over."""

@@ -8,11 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fumehood.core.chain import Record
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
-from fumehood.core.model_calls import ModelExchange
 from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.trace import ModelExchange, Record
 from fumehood.engines.engine import BoxOutput, BoxSpec, Engine, Exit, Image, Limits, Mount
 from fumehood.orchestrator.seat_boxes import SeatBoxes
 from fumehood.orchestrator.service_pool import ServicePool

@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fumehood.core.chain import BrokenTrace, Record, verify_chain
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.outcome import AgentCrashed, Infra, InfraKind, Outcome
 from fumehood.core.score import UNGRADED, Score
 from fumehood.core.task import Case
+from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.scorers.judges.question import Ask, nobody
 from fumehood.scorers.table import score_evidence

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fumehood.core.model_calls import ModelExchange
+from fumehood.core.trace import ModelExchange
 from fumehood.gateway.dialects import DIALECTS
 from fumehood.gateway.from_host import PATH
 from fumehood.gateway.settings import Price

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InputError
-from fumehood.core.model_calls import ModelExchange
+from fumehood.core.trace import ModelExchange
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.model_bounds import bounded
 from fumehood.orchestrator.models_config import ModelsConfig, gateway_settings

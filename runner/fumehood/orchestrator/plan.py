@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from fumehood.core.data_source import DataSource
-from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.episode_spec import DataSource, EpisodeSpec, SeatSpec
 from fumehood.core.task import Case, Suite, Task
 from fumehood.records.episode_name import EpisodeName
 

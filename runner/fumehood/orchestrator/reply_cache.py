@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fumehood.core.encryption import decipher, encipher
-from fumehood.core.model_calls import ModelExchange
+from fumehood.core.trace import ModelExchange
 from fumehood.gateway.from_host import unanswered
 from fumehood.orchestrator.model_judge import Answer
 from fumehood.records.cassette import Cassette

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from queue import SimpleQueue
 from threading import Event, Lock, Thread, Timer
 
-from fumehood.core.chain import Record
 from fumehood.core.errors import InfraError
-from fumehood.core.model_calls import ModelExchange
 from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.trace import ModelExchange, Record
 from fumehood.engines.engine import Box
 from fumehood.wire.ports import (
     MODELS_FIELD,

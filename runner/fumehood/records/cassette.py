@@ -16,9 +16,9 @@ from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
-from fumehood.core.canonical_names import file_name
 from fumehood.core.errors import InputError
-from fumehood.core.model_calls import ModelExchange
+from fumehood.core.trace import ModelExchange
+from fumehood.records.episode_name import file_name
 from fumehood.records.whole_file import write_whole
 
 _BODIES = ("request", "response")

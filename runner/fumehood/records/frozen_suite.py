@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fumehood.core.conversation import ConversationSpec
+from fumehood.core.conversation import ConversationSpec, Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.fault_plan import FaultRule
@@ -14,7 +14,6 @@ from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject, ordered_json
 from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.core.task import Case, Suite, Task
-from fumehood.core.turns import Turn
 
 
 def freeze_suite(suite: Suite) -> str:

@@ -20,10 +20,10 @@ from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
-from fumehood.core.chain import BrokenTrace, Record, verify_chain
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.task import Suite
+from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.records.episode_name import EpisodeName
 from fumehood.records.frozen_suite import freeze_suite, thaw_suite
 from fumehood.records.plain_file import read_plain

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from fumehood.core.chain import Record
 from fumehood.core.json_values import canonical_json
+from fumehood.core.trace import Record
 
 
 def record_line(record: Record, isolation: str | None = None) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fumehood.core.chain import BrokenTrace, CutTrace, Record, verify_chain
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject, canonical_json
+from fumehood.core.trace import BrokenTrace, CutTrace, Record, verify_chain
 from fumehood.records.episode_name import EpisodeName
 from fumehood.records.plain_file import digest_file
 from fumehood.records.row import EpisodeRow

@@ -7,8 +7,8 @@ import re
 import time
 from collections.abc import Iterator
 
-from fumehood.core.chain import BrokenTrace, verify_chain
 from fumehood.core.json_values import Json
+from fumehood.core.trace import BrokenTrace, verify_chain
 from fumehood.engines.engine import Limits
 from fumehood.orchestrator.episode_runner import Attempt
 from fumehood.redteam.attack import Attack

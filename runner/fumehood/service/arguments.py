@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.core.refusal import Refusal, RefusalKind
+from fumehood.core.outcome import Refusal, RefusalKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

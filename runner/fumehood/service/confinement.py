@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 
 from fumehood.core.errors import InputError
-from fumehood.harness_modes.table import load_all
+from fumehood.harness_modes.registry import load_all
 
 SERVICE_UID = 65533
 """User and group of a service that root started. Not "nobody": that is what boxes out of namespaces are to

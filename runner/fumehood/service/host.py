@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fumehood.core.clock import Clock
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InputError, SpecError
-from fumehood.core.model_calls import ModelExchange
+from fumehood.core.trace import ModelExchange
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.hosted_episode import HostedEpisode
 from fumehood.service.lane_episode import LaneEpisode

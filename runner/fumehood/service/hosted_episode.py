@@ -12,8 +12,8 @@ from fumehood.core.clock import Clock
 from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
-from fumehood.core.model_calls import ModelExchange
-from fumehood.harness_modes.table import PROFILES
+from fumehood.core.trace import ModelExchange
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.service.trace_stream import TraceStream

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from pathlib import Path
 
-from fumehood.core.model_calls import ModelExchange
+from fumehood.core.trace import ModelExchange
 from fumehood.gateway.gateway import Gateway
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.service.model_purse import ModelPurse

@@ -8,7 +8,7 @@ from threading import Lock
 from fumehood.core.clock import Clock
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.scroll import Scroll
 from fumehood.service.seat_endpoint import SeatEndpoint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
-from fumehood.core.model_calls import ModelCalled, ModelExchange
+from fumehood.core.trace import ModelCalled, ModelExchange
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.service.trace_stream import TraceStream
 from fumehood.wire.ports import MODELS_FIELD, SpecRejected, TimeGranted

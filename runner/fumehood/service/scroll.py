@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 
-from fumehood.core.chain import Chain, Record
-from fumehood.core.events import Event
 from fumehood.core.json_values import canonical_json
+from fumehood.core.trace import Chain, Event, Record
 
 
 class Scroll:

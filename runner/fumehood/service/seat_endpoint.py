@@ -9,15 +9,13 @@ from hashlib import sha256
 from threading import Condition, Lock
 
 from fumehood.core.clock import Clock
+from fumehood.core.episode import Seat
 from fumehood.core.errors import SpecError
-from fumehood.core.events import Recorder
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
-from fumehood.core.model_calls import ModelCalled
-from fumehood.core.outcome import Finished, GaveUp, TimedOut
-from fumehood.core.refusal import CallRefused, Refusal, RefusalKind
-from fumehood.core.seat import Seat
-from fumehood.harness_modes.harness_mode import Profile
+from fumehood.core.outcome import CallRefused, Finished, GaveUp, Refusal, RefusalKind, TimedOut
+from fumehood.core.trace import ModelCalled, Recorder
+from fumehood.harness_modes.registry import Profile
 from fumehood.service.arguments import SeatLimits, read_arguments, refuse_large
 from fumehood.wire.ports import Answered, SpecRejected, TaskView
 

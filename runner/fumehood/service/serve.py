@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from fumehood.harness_modes.table import load_libraries
+from fumehood.harness_modes.registry import load_libraries
 from fumehood.service.confinement import confine
 from fumehood.service.host import Host
 from fumehood.service.message_limits import MessageLimits

@@ -11,10 +11,9 @@ from collections import deque
 from collections.abc import Iterator
 from threading import Condition
 
-from fumehood.core.chain import Chain, Record
 from fumehood.core.conversation import TurnBegan
-from fumehood.core.events import Event, SeatEnded
 from fumehood.core.json_values import canonical_json
+from fumehood.core.trace import Chain, Event, Record, SeatEnded
 from fumehood.wire.ports import EpisodeMessage, Records, SeatCalled, SeatWorkEnded, SpecRejected
 
 BATCH_EVENTS = 256

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from fumehood.core.events import Event
 from fumehood.core.json_values import JsonObject, canonical_json
+from fumehood.core.trace import Event
 
 
 class MemoryRecorder:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fumehood.core.episode import Seat
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import GaveUp
-from fumehood.core.seat import Seat
 from fumehood.core.tools import Value as CoreValue
-from fumehood.harness_modes.harness_mode import Profile
+from fumehood.harness_modes.registry import Profile
 from fumehood_agent.errors import Ended
 from fumehood_agent.seat import Failure, Remaining, Reply, Task, Tool, Value
 

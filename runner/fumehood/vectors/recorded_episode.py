@@ -14,10 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from fumehood.core.chain import BrokenTrace, Record, verify_chain
-from fumehood.core.data_source import Environment
-from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.episode_spec import Environment, EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
+from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.vectors.compare import first_difference
 from fumehood.wire.ports import EpisodeMessage, Opened, Records, SpecRejected

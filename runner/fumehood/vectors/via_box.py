@@ -10,7 +10,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from fumehood.core.canonical_names import file_name
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.outcome import Infra, InfraKind
@@ -20,6 +19,7 @@ from fumehood.engines.table import choose_engine
 from fumehood.orchestrator.episode_runner import BoxPlan, attempt_episode
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.records.episode_name import file_name
 from fumehood.vectors.observed import observed
 from fumehood.vectors.record import Vector
 

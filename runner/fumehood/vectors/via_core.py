@@ -7,7 +7,7 @@ from typing import Any
 
 from fumehood.core.clock import StoppedClock
 from fumehood.core.evidence import read_evidence
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fumehood.core.chain import Record, verify_chain
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.evidence import read_evidence
+from fumehood.core.trace import Record, verify_chain
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.vectors.observed import Watched, observed

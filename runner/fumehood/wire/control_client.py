@@ -9,7 +9,7 @@ import grpc
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
-from fumehood.core.model_calls import ModelExchange
+from fumehood.core.trace import ModelExchange
 from fumehood.wire.control_server import SPEC_BYTES
 from fumehood.wire.convert import message_from_pb, spec_to_pb
 from fumehood.wire.exchanges import exchange_to_pb

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from fumehood.core.chain import Record
-from fumehood.core.data_source import DataSource, surroundings_from_json
-from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.episode_spec import DataSource, EpisodeSpec, SeatSpec, surroundings_from_json
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.json_values import Json, ordered_json
 from fumehood.core.ledger import Budget, BudgetKind
-from fumehood.core.model_calls import ModelExchange
-from fumehood.core.refusal import Refusal, RefusalKind
+from fumehood.core.outcome import Refusal, RefusalKind
 from fumehood.core.tools import Value
+from fumehood.core.trace import ModelExchange, Record
 from fumehood.wire.conversations import (
     conversation_from_pb,
     conversation_to_pb,

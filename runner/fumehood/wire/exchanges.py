@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fumehood.core.model_calls import ModelExchange
+from fumehood.core.trace import ModelExchange
 from fumehood_agent._proto.v1 import control_pb2
 
 

@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fumehood.core.chain import Record
+from fumehood.core.episode import Reply
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import BudgetKind
-from fumehood.core.model_calls import ModelExchange
-from fumehood.core.outcome import Finished, GaveUp
-from fumehood.core.refusal import Refusal
-from fumehood.core.seat import Reply
+from fumehood.core.outcome import Finished, GaveUp, Refusal
 from fumehood.core.tools import ToolSpec
+from fumehood.core.trace import ModelExchange, Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fumehood.core.conversation import Turn
 from fumehood.core.errors import SpecError
-from fumehood.core.turns import Turn
 from fumehood_agent._proto.v1 import episode_pb2
 
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json, copy_object
 from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.refusals import refuse
-from fumehood.worlds.schema import tool
+from fumehood.worlds.schema import refuse, tool
 
 _TOOLS = (
     tool("get_account", "Read one account.", id="string"),

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.refusals import refuse
-from fumehood.worlds.schema import tool
+from fumehood.worlds.schema import refuse, tool
 
 _TOOLS = (
     tool(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.refusals import refuse
-from fumehood.worlds.schema import tool
+from fumehood.worlds.schema import refuse, tool
 
 _TOOLS = (
     tool("create_job", "Add a recurring job.", name="string", cron="string", command="string"),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Hashable, Iterable
+from types import ModuleType
+
 from fumehood.core.json_values import JsonObject
-from fumehood.core.tools import ToolSpec
+from fumehood.core.tools import Failure, FailureKind, ToolSpec
 
 
 def tool(name: str, description: str, /, **arguments: str) -> ToolSpec:
@@ -22,3 +25,24 @@ def tool(name: str, description: str, /, **arguments: str) -> ToolSpec:
         "additionalProperties": False,
     }
     return ToolSpec(name, parameters, description)
+
+
+class OrderedSet(dict[Hashable, None]):
+    """As much of a set as they use."""
+
+    def __init__(self, members: Iterable[Hashable] = ()) -> None:
+        super().__init__(dict.fromkeys(members))
+
+    def __sub__(self, others: Container[Hashable]) -> OrderedSet:
+        """Return what is not among the others."""
+        return OrderedSet(each for each in self if each not in others)
+
+
+def keep_order(module: ModuleType) -> None:
+    """Have the functions of a module make such sets where they call ``set``."""
+    vars(module)["set"] = OrderedSet
+
+
+def refuse(code: str, message: str) -> Failure:
+    """Return a tool's own refusal, without details, as the reference gives them (spec part 2)."""
+    return Failure(FailureKind.WORLD, code, message)

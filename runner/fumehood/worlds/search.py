@@ -10,12 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fumehood.core.data_source import DataSource
-from fumehood.core.errors import InputError, SpecError
-from fumehood.core.extras import how_to_install
+from fumehood.core.episode_spec import DataSource
+from fumehood.core.errors import InputError, SpecError, how_to_install
 from fumehood.core.json_values import Json, JsonObject, copy_json, copy_object
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.refusals import refuse
+from fumehood.worlds.schema import refuse
 from fumehood_snapshots.library.tools import K_MAX, TOOLS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from fumehood.benchmarks.table import load_suite
 from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat

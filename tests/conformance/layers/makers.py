@@ -7,15 +7,13 @@ from itertools import count
 from typing import Any
 
 from fumehood.core.clock import StoppedClock
-from fumehood.core.fault_plan import FaultRule
+from fumehood.core.fault_plan import FaultRule, KeyedRandom
 from fumehood.core.ledger import Budget, Ledger
-from fumehood.core.random_source import KeyedRandom
 from fumehood.core.tools import Layer
 from fumehood.layers.charge_budget import ChargeBudget
-from fumehood.layers.faults.table import FAMILIES
-from fumehood.layers.faults.trigger import BoundFault, Trigger
-from fumehood.layers.hide_faults import HideFaults
-from fumehood.layers.reveal_faults import RevealFaults
+from fumehood.layers.fault_visibility import HideFaults, RevealFaults
+from fumehood.layers.faults.family import BoundFault, Trigger
+from fumehood.layers.faults.registry import FAMILIES
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import ValidateArguments
 from fumehood.layers.validate_loosely import ValidateLoosely

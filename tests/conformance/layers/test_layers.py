@@ -9,7 +9,7 @@ import pytest
 
 from fumehood.core.json_values import canonical_json
 from fumehood.core.tools import Failure, FailureKind, FiredFault, Layer, ToolCall, ToolResult, Value
-from fumehood.layers.faults.table import FAMILIES
+from fumehood.layers.faults.registry import FAMILIES
 from tests.conformance.layers.makers import ACTING, PASSING, PAYLOADS, MakeLayer
 
 CALL = ToolCall("write_file", {"path": "/a", "content": "x"}, 1)

@@ -12,13 +12,20 @@ from typing import Any
 import pytest
 
 from fumehood.benchmarks.in_memory import Notebook
-from fumehood.core.chain import Record, verify_chain
 from fumehood.core.episode import FireCounts
-from fumehood.core.events import CallMade, EpisodeClosed, EpisodeOpened, Event, Recorder, SeatEnded
 from fumehood.core.json_values import canonical_json
-from fumehood.core.outcome import Finished
-from fumehood.core.refusal import CallRefused
+from fumehood.core.outcome import CallRefused, Finished
 from fumehood.core.tools import ToolCall, Value
+from fumehood.core.trace import (
+    CallMade,
+    EpisodeClosed,
+    EpisodeOpened,
+    Event,
+    Record,
+    Recorder,
+    SeatEnded,
+    verify_chain,
+)
 from fumehood.service.trace_stream import TraceStream
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.ports import Records

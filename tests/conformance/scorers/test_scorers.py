@@ -13,7 +13,7 @@ from fumehood.core.gold import Gold
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Finished
 from fumehood.core.task import Case
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.scorers.table import SCORERS
 from fumehood.testing.memory_recorder import MemoryRecorder

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.testing.memory_recorder import MemoryRecorder

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
+from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.evidence import read_evidence
 from fumehood.core.ledger import Budget
-from fumehood.core.turns import Turn
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from tests.conformance.seats.conftest import SitDown
 from tests.conformance.seats.seated import Seated

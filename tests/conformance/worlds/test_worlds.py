@@ -12,11 +12,11 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from fumehood.core.data_source import DataSource, Environment
+from fumehood.core.episode_spec import DataSource, Environment
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import canonical_json, digest_json
 from fumehood.core.tools import Failure, FailureKind, ToolCall, Value, World
-from fumehood.worlds.table import WORLDS, open_world
+from fumehood.worlds.registry import WORLDS, open_world
 from tests.conformance.worlds.example import Example
 from tests.conformance.worlds.examples import EXAMPLES
 from tests.parts.installed import installed

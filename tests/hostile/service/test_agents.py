@@ -17,7 +17,7 @@ from typing import Any
 import grpc
 import pytest
 
-from fumehood.core.chain import verify_chain
+from fumehood.core.trace import verify_chain
 from fumehood.orchestrator.service_pool import ServiceWorker
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import Records

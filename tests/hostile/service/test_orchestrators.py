@@ -12,9 +12,9 @@ from typing import NoReturn
 import grpc
 import pytest
 
-from fumehood.core.chain import BrokenTrace, verify_chain
 from fumehood.core.errors import InfraError
 from fumehood.core.outcome import TimedOut
+from fumehood.core.trace import BrokenTrace, verify_chain
 from fumehood.orchestrator.service_pool import ServiceWorker
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.host import Host

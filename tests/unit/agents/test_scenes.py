@@ -16,7 +16,7 @@ from fumehood.agent_check.robustness_case import (
 )
 from fumehood.agent_check.scene import Scene, read_record
 from fumehood.benchmarks.native.faults import FaultRecord
-from fumehood.worlds.table import WORLDS
+from fumehood.worlds.registry import WORLDS
 from tests.architecture.project import ROOT
 
 SCENES: list[Scene] = [*load_vectors(), *load_conditions()]

@@ -21,7 +21,7 @@ from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.data_source import settled, surroundings_of
 from fumehood.orchestrator.plan import plan_episodes

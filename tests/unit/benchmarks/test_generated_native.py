@@ -35,7 +35,7 @@ from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.task import Case
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood_agent.adapter import work
 from fumehood_agent.builtin import BUILTIN

@@ -13,7 +13,7 @@ from fumehood.core.clock import StoppedClock
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import canonical_json
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.data_source import settled, surroundings_of
 from fumehood.orchestrator.plan import plan_episodes

@@ -7,7 +7,7 @@ import pytest
 from fumehood.core.conversation import Conversation, Handover
 from fumehood.core.errors import SpecError
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
-from fumehood.turn_policies.round import Round
+from fumehood.turn_policies.policies import Round
 
 
 class Speaker:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from fumehood.core.chain import Chain, Record
 from fumehood.core.clock import StoppedClock
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import canonical_json
@@ -22,6 +21,7 @@ from fumehood.core.outcome import (
     SeatEnd,
 )
 from fumehood.core.task import Case
+from fumehood.core.trace import Chain, Record
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.harness_modes.toolmisuse import ToolMisuse
 from fumehood.orchestrator.judge import judge

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from fumehood.core.chain import BrokenTrace, Chain, Record, verify_chain
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Finished, Infra, InfraKind
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
+from fumehood.core.trace import BrokenTrace, Chain, Record, verify_chain
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.run import missing
 from fumehood.records.episode_name import EpisodeName

@@ -22,7 +22,7 @@ from fumehood.core.gold import Gold
 from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.core.state_diff import changes
 from fumehood.core.task import Case, Suite, Task
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.report.page.bodies import episode_body, task_body
 from fumehood.report.page.draining import left_after

@@ -14,8 +14,7 @@ from click.testing import CliRunner, Result
 from fumehood.cli.attribute import attribute
 from fumehood.cli.compare import compare
 from fumehood.cli.report import report
-from fumehood.core.errors import InputError
-from fumehood.core.extras import how_to_install
+from fumehood.core.errors import InputError, how_to_install
 from fumehood.orchestrator.launch import planned_of
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.findings import Versus

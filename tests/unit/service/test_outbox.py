@@ -7,10 +7,8 @@ import time
 from collections.abc import Iterator
 from threading import Thread
 
-from fumehood.core.chain import verify_chain
-from fumehood.core.events import EpisodeClosed, SeatEnded
-from fumehood.core.outcome import Finished
-from fumehood.core.refusal import CallRefused
+from fumehood.core.outcome import CallRefused, Finished
+from fumehood.core.trace import EpisodeClosed, SeatEnded, verify_chain
 from fumehood.service.trace_stream import BATCH_BYTES, BATCH_EVENTS, FLUSH_INTERVAL_S, TraceStream
 from fumehood.wire.ports import EpisodeMessage, Records, SeatWorkEnded, SpecRejected
 

@@ -7,11 +7,11 @@ from threading import Lock
 
 import pytest
 
+from fumehood.core.conversation import TurnQueue
+from fumehood.core.episode import Seat
 from fumehood.core.ledger import Budget, Ledger
-from fumehood.core.refusal import Refusal, RefusalKind
-from fumehood.core.seat import Seat
+from fumehood.core.outcome import Refusal, RefusalKind
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec
-from fumehood.core.turns import TurnQueue
 from fumehood.harness_modes.native import Native
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.monotonic_clock import MonotonicClock

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from fumehood.vectors.compare import first_difference
-from tests.property.rooms.values import VALUES, bounded, same
+from tests.property.packages.values import VALUES, bounded, same
 
 
 @pytest.mark.parametrize(

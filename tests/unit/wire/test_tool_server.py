@@ -11,8 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
-from fumehood.core.outcome import Finished, GaveUp
-from fumehood.core.refusal import Refusal, RefusalKind
+from fumehood.core.outcome import Finished, GaveUp, Refusal, RefusalKind
 from fumehood.wire.ports import Answered, TaskView
 from fumehood.wire.tool_server import ToolServer, ToolServerLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb

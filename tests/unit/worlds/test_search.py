@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 
 from fumehood.core.clock import StoppedClock
-from fumehood.core.data_source import DataSource, Environment
 from fumehood.core.episode import Episode
-from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.episode_spec import DataSource, Environment, EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import json_bytes
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import OutOfBudget
 from fumehood.core.tools import Failure, Value
-from fumehood.harness_modes.table import PROFILES
+from fumehood.harness_modes.registry import PROFILES
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood_snapshots.snapshot import open_snapshot
 from tests.parts.specs import episode_spec

@@ -18,7 +18,7 @@ from typing import Any
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.json_values import Json, JsonObject, canonical_json, copy_object
 from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.in_order import keep_order
+from fumehood.worlds.schema import keep_order
 
 INSTALL = "pip install 'fumehood[agentdojo]' && pip install --no-deps 'agentdojo==0.1.35'"
 """Without its dependencies: they are the clients of every vendor of models, and nothing here asks one."""

@@ -14,12 +14,12 @@ from typing import Any
 from fumehood.benchmarks.bfcl.entries import Entry, chats, entries, words
 from fumehood.benchmarks.bfcl.memory_world import EMPTY, opened_memory
 from fumehood.benchmarks.bfcl.multi_turn import CALLS_A_TURN
+from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.task import Case, Task
-from fumehood.core.turns import Turn
 
 SCENARIOS = ("student", "customer", "finance", "healthcare", "notetaker")
 """In the order of ``bfcl_eval.constants.category_mapping``."""

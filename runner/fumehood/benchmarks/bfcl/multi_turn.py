@@ -7,12 +7,12 @@ from typing import Any
 from fumehood.benchmarks.bfcl.entries import Entry, words
 from fumehood.benchmarks.bfcl.gold_calls import move_of
 from fumehood.benchmarks.bfcl.tool_docs import class_documents
+from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json
 from fumehood.core.ledger import Budget
 from fumehood.core.task import Case, Task
-from fumehood.core.turns import Turn
 
 MORE_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
 """What the user says in a turn that has no words but tools.

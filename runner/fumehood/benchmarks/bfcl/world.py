@@ -18,7 +18,7 @@ from fumehood.benchmarks.bfcl.tool_docs import DOCUMENTS, class_documents, packa
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_object
 from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.in_order import keep_order
+from fumehood.worlds.schema import keep_order
 
 SOURCES = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
 STATELESS = frozenset({"MathAPI"})

@@ -12,8 +12,7 @@ from fumehood.benchmarks.dbbench.sqlite_guard import Refused
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.refusals import refuse
-from fumehood.worlds.schema import tool
+from fumehood.worlds.schema import refuse, tool
 
 TEXT_CHARS_MAX = 800
 """Of an answer or an error; what is longer is cut and marked."""

@@ -14,8 +14,7 @@ from fumehood.benchmarks.dbbench.sqlite_guard import GuardedDatabase, Refused
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.refusals import refuse
-from fumehood.worlds.schema import tool
+from fumehood.worlds.schema import refuse, tool
 
 ROWS_MAX = 100
 NOON = "'2024-06-01 12:00:00'"

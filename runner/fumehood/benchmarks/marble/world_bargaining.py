@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fumehood.core.conversation import Handover
+from fumehood.core.conversation import Handover, one_voice
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import Failure, ToolCall, ToolResult, ToolSpec, Value
-from fumehood.core.voices import one_voice
-from fumehood.worlds.refusals import refuse
-from fumehood.worlds.schema import tool
+from fumehood.worlds.schema import refuse, tool
 
 SIDES = ("seller", "buyer")
 TURNS_MAX = 40

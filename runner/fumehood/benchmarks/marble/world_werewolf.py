@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from fumehood.benchmarks.marble import werewolf_rules as rules
-from fumehood.core.conversation import Handover
+from fumehood.core.conversation import Handover, one_voice
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.core.voices import one_voice
-from fumehood.worlds.refusals import refuse
-from fumehood.worlds.schema import tool
+from fumehood.worlds.schema import refuse, tool
 
 DAYS_MAX = 6
 """Days after which nobody has won, where the state does not say."""

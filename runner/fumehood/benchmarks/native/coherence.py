@@ -11,7 +11,7 @@ from fumehood.benchmarks.validation_errors import nearest
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import copy_object
 from fumehood.core.tools import ToolSpec
-from fumehood.worlds.table import WORLDS
+from fumehood.worlds.registry import WORLDS
 
 
 def refuse_incoherent(record: TaskRecord) -> None:

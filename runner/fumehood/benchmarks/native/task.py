@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from fumehood.benchmarks.native.faults import FaultRecord
 from fumehood.benchmarks.native.record import TaskRecord
 from fumehood.benchmarks.native.seats import SeatRecord
-from fumehood.core.conversation import ConversationSpec
+from fumehood.core.conversation import ConversationSpec, Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
@@ -15,7 +15,6 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
 from fumehood.core.score import SAFETY
 from fumehood.core.task import Case, Task
-from fumehood.core.turns import Turn
 
 PROFILE = "native"
 SCORER = "native"

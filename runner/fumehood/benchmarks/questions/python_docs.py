@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fumehood.benchmarks.questions.suite import question_suite
-from fumehood.core.errors import InputError
-from fumehood.core.extras import how_to_install
+from fumehood.core.errors import InputError, how_to_install
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
 

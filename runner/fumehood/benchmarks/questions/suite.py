@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fumehood.core.episode_spec import SeatSpec
-from fumehood.core.errors import InputError
-from fumehood.core.extras import how_to_install
+from fumehood.core.errors import InputError, how_to_install
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.ledger import Budget

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fumehood.core.conversation import one_voice
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json
 from fumehood.core.score import Score
 from fumehood.core.task import Task
-from fumehood.core.voices import one_voice
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.judges.transcript import transcript_of
 from fumehood.scorers.judges.verdicts import judged_score

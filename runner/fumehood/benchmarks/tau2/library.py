@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict
 from fumehood.benchmarks.tau2.signatures import Execute, described
 from fumehood.core.errors import InputError
 from fumehood.core.tools import ToolResult, ToolSpec, Value
-from fumehood.worlds.refusals import refuse
+from fumehood.worlds.schema import refuse
 
 INSTALL = "pip install --no-deps 'inspect-evals==0.26.0'"
 TEXT_CHARS_MAX = 2000

@@ -29,7 +29,7 @@ from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
 from fumehood.third_party.process import checker
-from fumehood.worlds.refusals import refuse
+from fumehood.worlds.schema import refuse
 
 SEARCH = "grep"
 SEARCHING = ("banking",)

@@ -13,7 +13,7 @@ from fumehood.benchmarks.tau2.database import merged
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_object
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.refusals import refuse
+from fumehood.worlds.schema import refuse
 
 STATUSES = ("pending", "completed")
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
-from fumehood.layers.faults.payload import field_name, payload_text, speakable
-from fumehood.layers.faults.trigger import BoundFault
+from fumehood.layers.faults.family import BoundFault, field_name, payload_text, speakable
 
 DEFAULT_MESSAGE = "Unexpected internal failure."
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
-from fumehood.layers.faults.payload import payload_integer
-from fumehood.layers.faults.trigger import BoundFault
+from fumehood.layers.faults.family import BoundFault, payload_integer
 
 DEFAULT_TIMEOUT_MS = 1000
 

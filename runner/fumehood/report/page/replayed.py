@@ -14,7 +14,7 @@ from fumehood.core.json_values import JsonObject, copy_object, digest_json
 from fumehood.core.state_diff import Change, changes
 from fumehood.core.task import Task
 from fumehood.core.tools import ToolCall
-from fumehood.worlds.table import WORLDS
+from fumehood.worlds.registry import WORLDS
 
 
 def state_changes(task: Task, calls: tuple[Exchange, ...]) -> Iterator[tuple[Change, ...] | None]:

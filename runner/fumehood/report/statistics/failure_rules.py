@@ -15,10 +15,10 @@ from fumehood.core.outcome import (
     GaveUp,
     Infra,
     OutOfBudget,
+    RefusalKind,
     TimedOut,
     outcome_name,
 )
-from fumehood.core.refusal import RefusalKind
 from fumehood.core.tools import FailureKind
 from fumehood.report.results import Result
 from fumehood.report.statistics.failure_labels import Attribution, Label, Sign, attribution_of

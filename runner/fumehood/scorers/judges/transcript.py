@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from fumehood.core.conversation import one_voice
 from fumehood.core.evidence import Evidence, Exchange
 from fumehood.core.outcome import GaveUp
-from fumehood.core.voices import one_voice
 
 CHARS_MAX = 50_000
 """Of all together, less than of any text that a judge reads. In a longer transcript everything has the same

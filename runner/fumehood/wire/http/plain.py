@@ -12,8 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from fumehood.core.json_values import JsonObject, ordered_json
-from fumehood.core.outcome import Finished, GaveUp
-from fumehood.core.refusal import Refusal
+from fumehood.core.outcome import Finished, GaveUp, Refusal
 from fumehood.core.tools import Value
 from fumehood.wire.http.body import TooLarge, read_body
 from fumehood.wire.http.turns import Turns

@@ -1,0 +1,251 @@
+"""What the service and the scorers can rely on in every profile of the table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from fumehood.core.clock import StoppedClock
+from fumehood.core.episode import Episode
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.errors import InputError, SpecError
+from fumehood.core.evidence import read_evidence
+from fumehood.core.json_values import digest_json
+from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.outcome import Finished, OutOfBudget
+from fumehood.core.tools import Failure, Value
+from fumehood.harness_modes.registry import PROFILES, Profile
+from fumehood.testing.memory_recorder import MemoryRecorder
+from tests.parts.specs import ACCOUNTS, episode_spec
+
+FAULTS: tuple[Mapping[str, Any], ...] = (
+    {"fault_type": "timeout", "trigger": {"on_nth_call": 1}, "payload": {"timeout_ms": 5}},
+    {"fault_type": "rate_limit", "trigger": {"on_nth_call": 2}},
+    {"fault_type": "authz", "trigger": {"on_nth_call": 3}, "payload": {"required_role": "admin"}},
+    {
+        "fault_type": "schema_drift",
+        "trigger": {"on_nth_call": 4},
+        "payload": {"rename_args": {"id": "ref"}},
+    },
+    {
+        "fault_type": "adversarial_error",
+        "trigger": {"prob": 0.5},
+        "payload": {"messages": ["a", "b"]},
+    },
+)
+NEVER_STRIKES = {"fault_type": "timeout", "trigger": {"on_tool": "close_account"}}
+
+
+@dataclass(slots=True)
+class Opened:
+    """An open episode and what was taken down of it."""
+
+    profile: Profile
+    episode: Episode
+    recorder: MemoryRecorder
+
+    def call(self, tool: str, /, seat: int = 0, **arguments: Any) -> Value | Failure:
+        return self.episode.seats[seat].call(tool, arguments).result
+
+    def events(self) -> list[dict[str, Any]]:
+        return list(self.recorder.written())
+
+
+@pytest.fixture(params=list(PROFILES))
+def name(request: pytest.FixtureRequest) -> str:
+    """Every profile there is."""
+    return str(request.param)
+
+
+def opened(spec: EpisodeSpec) -> Opened:
+    profile, recorder = PROFILES.load(spec.profile)(), MemoryRecorder()
+    return Opened(profile, profile.open_episode(spec, recorder, StoppedClock()), recorder)
+
+
+def played(spec: EpisodeSpec) -> list[dict[str, Any]]:
+    """Return the events of an episode with some good calls and some bad."""
+    one = opened(spec)
+    for _ in range(6):
+        one.call("get_account", id="ax1")
+        one.call("get_account", id="nobody")
+    one.call("update_account", id="ax1", patch={"tier": "pro"})
+    one.call("no_such_tool")
+    one.call("get_account", ref=1)
+    one.episode.seats[0].finish(Finished())
+    one.episode.close()
+    return one.events()
+
+
+def test_it_writes_down_first_that_it_opened_and_last_how_it_closed(name: str) -> None:
+    events = played(episode_spec(profile=name))
+    assert [event["kind"] for event in events] == ["opened", *["call"] * 15, "seat_ended", "closed"]
+    assert events[0]["state"] == digest_json(ACCOUNTS)
+    assert events[-1]["final_state"]["accounts"]["ax1"]["tier"] == "pro"
+
+
+def test_it_does_not_touch_the_state_it_was_given(name: str) -> None:
+    state = deepcopy(ACCOUNTS)
+    played(episode_spec(profile=name, state=state))
+    assert state == ACCOUNTS
+
+
+def test_the_same_episode_tells_the_same_story(name: str) -> None:
+    spec = episode_spec(*FAULTS, profile=name)
+    assert played(spec) == played(spec)
+
+
+def test_another_seed_tells_another_story(name: str) -> None:
+    stories = {
+        json.dumps(played(episode_spec(*FAULTS, profile=name, seed=seed))[1:]) for seed in range(8)
+    }
+    assert len(stories) > 1
+
+
+def test_it_counts_which_planned_faults_were_delivered(name: str) -> None:
+    evidence = read_evidence(played(episode_spec(*FAULTS, NEVER_STRIKES, profile=name)))
+    assert evidence.deliveries[:4] == (1, 1, 1, 1)
+    assert evidence.deliveries[4] > 0
+    assert evidence.deliveries[5] == 0
+
+
+def test_the_trace_keeps_what_was_sent_beside_what_was_delivered(name: str) -> None:
+    one = opened(
+        episode_spec(
+            {"fault_type": "schema_drift", "payload": {"add_required": {"x": 1}}}, profile=name
+        )
+    )
+    one.call("get_account", id="ax1", x=1)
+    call = one.events()[1]
+    assert call["arguments"] == {"id": "ax1", "x": 1}
+
+
+def test_every_call_is_charged_refused_or_not(name: str) -> None:
+    one = opened(episode_spec(profile=name, steps=3, calls=9, retries=9))
+    for tool in ("get_account", "no_such_tool", "get_account"):
+        one.call(tool, id="nobody")
+    seat = one.episode.seats[0]
+    assert seat.end == OutOfBudget(BudgetKind.STEPS)
+    assert seat.remaining() == {BudgetKind.STEPS: 0, BudgetKind.CALLS: 6, BudgetKind.RETRIES: 6}
+
+
+@pytest.mark.parametrize(
+    ("budget", "calls", "kind"),
+    [
+        ({"steps": 2}, 2, BudgetKind.STEPS),
+        ({"calls": 2}, 3, BudgetKind.CALLS),
+        ({"retries": 1}, 2, BudgetKind.RETRIES),
+    ],
+)
+def test_each_budget_ends_the_work_at_its_bound(
+    name: str, budget: dict[str, Any], calls: int, kind: BudgetKind
+) -> None:
+    one = opened(episode_spec(profile=name, **budget))
+    ends = []
+    for _ in range(calls):
+        one.call("get_account", id="nobody")
+        ends.append(one.episode.seats[0].end)
+    assert ends == [None] * (calls - 1) + [OutOfBudget(kind)]
+
+
+def test_a_call_beyond_the_budget_changes_nothing(name: str) -> None:
+    one = opened(episode_spec(profile=name, calls=1))
+    one.call("get_account", id="ax1")
+    refusal = one.call("close_account", id="ax1", reason="")
+    assert isinstance(refusal, Failure)
+    assert refusal.code == "budget_exceeded"
+    assert one.episode.world.state == ACCOUNTS
+
+
+def test_a_fault_that_answers_in_the_tools_place_changes_nothing(name: str) -> None:
+    for family in ("timeout", "rate_limit", "authz"):
+        one = opened(episode_spec({"fault_type": family}, profile=name))
+        assert isinstance(one.call("close_account", id="ax1", reason=""), Failure)
+        assert one.episode.world.state == ACCOUNTS
+
+
+def test_seats_share_the_world_and_the_numbering_but_not_the_budget(name: str) -> None:
+    seats = [
+        SeatSpec(name=seat, instruction=seat, budget=Budget(steps=steps))
+        for seat, steps in (("a", 1), ("b", 2))
+    ]
+    one = opened(episode_spec(profile=name, seats=seats))
+    one.call("update_account", seat=0, id="ax1", patch={"tier": "pro"})
+    answer = one.call("get_account", seat=1, id="ax1")
+    assert answer == Value({"account": {"id": "ax1", "tier": "pro"}})
+    assert [
+        (event["seat"], event["number"]) for event in one.events() if event["kind"] == "call"
+    ] == [
+        ("a", 1),
+        ("b", 2),
+    ]
+    assert [seat.end is None for seat in one.episode.seats] == [False, True]
+    assert not one.episode.ended
+    one.episode.seats[1].finish(Finished())
+    assert one.episode.ended
+
+
+def test_two_episodes_have_nothing_in_common(name: str) -> None:
+    spec = episode_spec(*FAULTS, profile=name)
+    one, other = opened(spec), opened(spec)
+    one.call("get_account", id="ax1")
+    one.call("update_account", id="ax1", patch={"tier": "pro"})
+    assert other.episode.world.state == ACCOUNTS
+    assert other.call("get_account", id="ax1") == opened(spec).call("get_account", id="ax1")
+
+
+@pytest.mark.parametrize(
+    ("rule", "field"),
+    [
+        ({"fault_type": "meteor"}, "fault_plan[0].fault_type"),
+        (
+            {"fault_type": "timeout", "payload": {"timeout_ms": None}},
+            "fault_plan[0].payload.timeout_ms",
+        ),
+        (
+            {"fault_type": "timeout", "trigger": {"on_nth_call": "x"}},
+            "fault_plan[0].trigger.on_nth_call",
+        ),
+        ({"fault_type": "timeout", "trigger": {"prob": {}}}, "fault_plan[0].trigger.prob.p"),
+        (
+            {"fault_type": "rate_limit", "payload": {"after_n_calls": []}},
+            "fault_plan[0].payload.after_n_calls",
+        ),
+        (
+            {"fault_type": "schema_drift", "payload": {"rename_args": {"id": None}}},
+            "fault_plan[0].payload.rename_args.id",
+        ),
+        (
+            {"fault_type": "adversarial_error", "payload": {"message": "\ud800"}},
+            "fault_plan[0].payload.message",
+        ),
+        (
+            {"fault_type": "adversarial_error", "payload": {"messages": ["a", "\udfff"]}},
+            "fault_plan[0].payload.messages",
+        ),
+    ],
+)
+def test_it_says_which_field_of_a_plan_cannot_be_used(
+    name: str, rule: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(SpecError) as raised:
+        opened(episode_spec(rule, profile=name))
+    assert raised.value.field == field
+    assert "\n" not in str(raised.value)
+
+
+def test_it_says_which_worlds_there_are(name: str) -> None:
+    with pytest.raises(InputError, match="did you mean 'crud'"):
+        opened(episode_spec(profile=name, world="crude"))
+
+
+def test_what_it_records_for_a_transcript_is_an_object_or_nothing(name: str) -> None:
+    one = opened(episode_spec(*FAULTS, profile=name))
+    for _ in range(5):
+        reply = one.episode.seats[0].call("get_account", {"id": "ax1"})
+        recorded = one.profile.recorded_arguments(reply)
+        assert recorded is None or isinstance(recorded, dict)

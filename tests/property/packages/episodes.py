@@ -1,0 +1,116 @@
+"""Episodes, suites and rows of every kind, for properties."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.fault_plan import FaultPlan, FaultRule
+from fumehood.core.gold import Gold
+from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.outcome import (
+    AgentCrashed,
+    Finished,
+    GaveUp,
+    Infra,
+    InfraKind,
+    Outcome,
+    OutOfBudget,
+    TimedOut,
+)
+from fumehood.core.score import Score
+from fumehood.core.task import Case, Suite, Task
+from fumehood.records.episode_name import EpisodeName
+from fumehood.records.row import EpisodeRow
+from tests.property.packages.values import COUNTS, FLAT_OBJECTS, OBJECTS, TEXT, VALUES, WIRE_TEXT
+
+BUDGETS = st.builds(
+    Budget,
+    steps=st.none() | COUNTS,
+    calls=st.none() | COUNTS,
+    retries=st.none() | COUNTS,
+    wall_ms=st.none() | COUNTS,
+)
+SEEDS = st.integers() | st.integers(min_value=-(10**80), max_value=10**80)
+
+
+def plans(text: st.SearchStrategy[str]) -> st.SearchStrategy[FaultPlan]:
+    """Return plans whose rules stand where their index says."""
+    rule = st.builds(FaultRule, st.just(0), text, FLAT_OBJECTS, text, OBJECTS)
+    return st.lists(rule, max_size=2).map(_numbered)
+
+
+def _numbered(rules: list[FaultRule]) -> FaultPlan:
+    return tuple(
+        FaultRule(index, rule.family, rule.trigger, rule.severity, rule.payload)
+        for index, rule in enumerate(rules)
+    )
+
+
+def seats(text: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[SeatSpec, ...]]:
+    """Return one or two seats."""
+    seat = st.builds(SeatSpec, name=text, instruction=text, budget=BUDGETS)
+    return st.lists(seat, min_size=1, max_size=2).map(tuple)
+
+
+SPECS = st.builds(
+    EpisodeSpec,
+    episode_id=WIRE_TEXT,
+    world=WIRE_TEXT,
+    profile=WIRE_TEXT,
+    initial_state=OBJECTS,
+    fault_plan=plans(TEXT),
+    seed=SEEDS,
+    seats=seats(WIRE_TEXT),
+)
+
+_TASKS = st.builds(
+    Task,
+    task_id=TEXT,
+    world=TEXT,
+    profile=TEXT,
+    initial_state=OBJECTS,
+    fault_plan=plans(TEXT),
+    seed=SEEDS,
+    seats=seats(TEXT),
+    tags=FLAT_OBJECTS,
+)
+_GOLD = st.builds(
+    Gold,
+    scorer=TEXT,
+    criteria=st.lists(FLAT_OBJECTS, max_size=2).map(tuple),
+    solvable=st.none() | st.booleans(),
+    oracle=st.none() | st.lists(FLAT_OBJECTS, max_size=2).map(tuple),
+)
+SUITES = st.builds(Suite, TEXT, st.lists(st.builds(Case, _TASKS, _GOLD), max_size=2).map(tuple))
+
+OUTCOMES: st.SearchStrategy[Outcome] = st.one_of(
+    st.builds(Finished, TEXT),
+    st.builds(GaveUp, TEXT),
+    st.builds(OutOfBudget, st.sampled_from(BudgetKind)),
+    st.builds(TimedOut, COUNTS),
+    st.builds(AgentCrashed, TEXT),
+    st.builds(Infra, st.sampled_from(InfraKind), TEXT),
+)
+
+NAMES = st.builds(EpisodeName, TEXT, TEXT, COUNTS)
+
+ROWS = st.builds(
+    EpisodeRow,
+    name=NAMES,
+    seed=SEEDS,
+    outcome=OUTCOMES,
+    score=st.builds(
+        Score,
+        st.none() | st.booleans(),
+        st.dictionaries(TEXT, st.booleans(), max_size=3),
+        st.dictionaries(TEXT, VALUES, max_size=3),
+    ),
+    trace=TEXT,
+    trace_digest=TEXT,
+    attempts=COUNTS,
+    wall_ms=COUNTS,
+    stdout_bytes=COUNTS,
+    stderr_bytes=COUNTS,
+    refusals=COUNTS,
+)

@@ -1,0 +1,95 @@
+"""Equal values have equal texts, and only they."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fumehood.core.json_values import (
+    canonical_json,
+    copy_json,
+    digest_json,
+    ordered_json,
+    type_word,
+)
+from tests.property.packages.values import OBJECTS, VALUES, bounded, same
+
+
+@bounded
+@given(VALUES, VALUES)
+def test_texts_are_equal_exactly_when_the_values_are(one: Any, other: Any) -> None:
+    assert (canonical_json(one) == canonical_json(other)) == same(one, other)
+    assert (digest_json(one) == digest_json(other)) == same(one, other)
+
+
+@bounded
+@given(VALUES)
+def test_the_text_gives_the_value_back(value: Any) -> None:
+    text = canonical_json(value)
+    assert same(json.loads(text), value)
+    assert canonical_json(json.loads(text)) == text
+
+
+@bounded
+@given(OBJECTS, st.integers())
+def test_the_order_of_keys_does_not_matter(value: dict[str, Any], seed: int) -> None:
+    assert canonical_json(_shuffled(value, Random(seed))) == canonical_json(value)
+
+
+@bounded
+@given(VALUES)
+def test_the_text_is_one_line_of_ascii(value: Any) -> None:
+    assert canonical_json(value).isascii()
+    assert canonical_json(value).isprintable()
+
+
+@bounded
+@given(OBJECTS)
+def test_ordered_text_keeps_the_order_of_keys(value: dict[str, Any]) -> None:
+    assert list(json.loads(ordered_json(value))) == list(value)
+    assert same(json.loads(ordered_json(value)), value)
+
+
+@bounded
+@given(VALUES)
+def test_a_copy_is_the_same_and_shares_nothing(value: Any) -> None:
+    copy = copy_json(value)
+    assert same(copy, value)
+    assert not _containers(copy) & _containers(value)
+
+
+@bounded
+@given(VALUES)
+def test_every_value_has_a_type_word(value: Any) -> None:
+    words = {
+        dict: "object",
+        list: "array",
+        str: "string",
+        bool: "boolean",
+        int: "integer",
+        float: "number",
+    }
+    assert type_word(value) == words.get(type(value), "null")
+
+
+def _shuffled(value: Any, chance: Random) -> Any:
+    if isinstance(value, list):
+        return [_shuffled(item, chance) for item in value]
+    if not isinstance(value, dict):
+        return value
+    keys = list(value)
+    chance.shuffle(keys)
+    return {key: _shuffled(value[key], chance) for key in keys}
+
+
+def _containers(value: Any) -> set[int]:
+    inner = (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    )
+    if inner is None:
+        return set()
+    return {id(value)}.union(*(_containers(item) for item in inner))

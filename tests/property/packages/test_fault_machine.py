@@ -1,0 +1,126 @@
+"""The fault engine beside a bookkeeper: what strikes, what is told of it, and what it costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from fumehood.core.clock import StoppedClock
+from fumehood.core.episode import Episode
+from fumehood.core.json_values import digest_json
+from fumehood.core.ledger import BudgetKind
+from fumehood.core.tools import Failure, FailureKind
+from fumehood.harness_modes.registry import PROFILES
+from fumehood.testing.memory_recorder import MemoryRecorder
+from tests.parts.specs import episode_spec
+
+TOOLS = ("get_account", "update_account", "no_such_tool")
+CALLS, RETRIES = 12, 6
+RULES = st.fixed_dictionaries(
+    {
+        "fault_type": st.sampled_from(
+            ["timeout", "rate_limit", "authz", "schema_drift", "adversarial_error"]
+        ),
+        "trigger": st.fixed_dictionaries(
+            {},
+            optional={
+                "on_tool": st.sampled_from(TOOLS),
+                "on_nth_call": st.integers(1, CALLS),
+                "prob": st.sampled_from([0.0, 0.5, 1.0]),
+                "when_arg_matches": st.just({"id": "ax1"}),
+            },
+        ),
+        "payload": st.fixed_dictionaries(
+            {},
+            optional={
+                "after_n_calls": st.integers(0, 4),
+                "rename_args": st.just({"id": "identifier"}),
+            },
+        ),
+    }
+)
+ARGUMENTS = st.sampled_from(
+    [
+        {"id": "ax1"},
+        {"id": "nobody"},
+        {"identifier": "ax1"},
+        {},
+        {"id": "ax1", "patch": {"tier": "gold"}},
+    ]
+)
+
+
+class Struck(RuleBasedStateMachine):
+    """Calls tools under a plan and keeps the books of what struck."""
+
+    @initialize(
+        plan=st.lists(RULES, max_size=4),
+        seed=st.integers(0, 9),
+        profile=st.sampled_from(list(PROFILES)),
+    )
+    def open(self, plan: list[dict[str, Any]], seed: int, profile: str) -> None:
+        self.spec = episode_spec(*plan, seed=seed, profile=profile, calls=CALLS, retries=RETRIES)
+        self.recorder = MemoryRecorder()
+        self.episode = self._opened(self.recorder)
+        self.made: list[tuple[str, dict[str, Any]]] = []
+        self.struck = [0] * len(plan)
+        self.failures = 0
+
+    @precondition(lambda self: self.episode.seats[0].end is None)
+    @rule(tool=st.sampled_from(TOOLS), arguments=ARGUMENTS)
+    def call(self, tool: str, arguments: dict[str, Any]) -> None:
+        before = digest_json(self.episode.world.state)
+        self.made.append((tool, arguments))
+        reply = self.episode.seats[0].call(tool, dict(arguments))
+        result = reply.result
+        for event in result.story:
+            self.struck[event.rule] += 1
+            self._has_a_reason(event.rule, tool)
+        if isinstance(result, Failure):
+            self.failures += 1
+            if result.kind is not FailureKind.OUT_OF_BUDGET:
+                assert digest_json(self.episode.world.state) == before, (
+                    "what failed has changed the world"
+                )
+            assert result.story or result.kind is not FailureKind.FAULT, "a fault without a story"
+        assert reply.ended == (self.episode.seats[0].end is not None)
+
+    @precondition(lambda self: hasattr(self, "episode") and self.made)
+    @rule()
+    def play_again(self) -> None:
+        """The same calls under the same seed meet the same chance."""
+        recorder = MemoryRecorder()
+        episode = self._opened(recorder)
+        for tool, arguments in self.made:
+            episode.seats[0].call(tool, dict(arguments))
+        assert [*recorder.written()] == [*self.recorder.written()]
+
+    @invariant()
+    def the_books_agree(self) -> None:
+        if not hasattr(self, "episode"):
+            return
+        left = self.episode.seats[0].remaining()
+        assert left[BudgetKind.CALLS] == CALLS - len(self.made)
+        assert left[BudgetKind.RETRIES] == max(0, RETRIES - self.failures)
+
+    def teardown(self) -> None:
+        if hasattr(self, "episode"):
+            self.episode.close()
+            closed = [event for event in self.recorder.written() if event["kind"] == "closed"]
+            assert [event["deliveries"] for event in closed] == [self.struck]
+
+    def _opened(self, recorder: MemoryRecorder) -> Episode:
+        return PROFILES.load(self.spec.profile)().open_episode(self.spec, recorder, StoppedClock())
+
+    def _has_a_reason(self, rule: int, tool: str) -> None:
+        trigger = self.spec.fault_plan[rule].trigger
+        assert trigger.get("on_tool", tool) == tool
+        assert trigger.get("on_nth_call", len(self.made)) == len(self.made)
+        assert trigger.get("prob") != 0.0
+
+
+Struck.TestCase.settings = settings(max_examples=40, stateful_step_count=12, deadline=None)
+TestStruck = Struck.TestCase

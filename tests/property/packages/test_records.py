@@ -1,0 +1,99 @@
+"""Whatever a run folder keeps comes out as it went in."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import canonical_json
+from fumehood.core.outcome import Outcome, outcome_from_json, outcome_name, outcome_to_json
+from fumehood.core.task import Suite
+from fumehood.records.episode_name import EpisodeName, file_name
+from fumehood.records.frozen_suite import freeze_suite, thaw_suite
+from fumehood.records.row import EpisodeRow
+from tests.property.packages.episodes import NAMES, OUTCOMES, ROWS, SUITES
+from tests.property.packages.values import TEXT, bounded
+
+
+@bounded
+@given(OUTCOMES)
+def test_an_outcome_is_thawed_as_it_was_frozen(outcome: Outcome) -> None:
+    frozen = json.loads(canonical_json(outcome_to_json(outcome)))
+    assert outcome_from_json(frozen) == outcome
+    assert outcome_name(outcome).split("(")[0] == frozen["outcome"]
+
+
+@bounded
+@given(ROWS)
+def test_a_row_is_thawed_as_it_was_frozen(row: EpisodeRow) -> None:
+    assert EpisodeRow.from_json(json.loads(canonical_json(row.to_json()))) == row
+
+
+@bounded
+@given(SUITES)
+def test_a_suite_is_thawed_as_it_was_frozen_order_of_keys_included(suite: Suite) -> None:
+    frozen = freeze_suite(suite)
+    thawed = thaw_suite(suite.name, frozen.splitlines())
+    assert thawed == suite
+    assert freeze_suite(thawed) == frozen
+    for one, other in zip(thawed.cases, suite.cases, strict=True):
+        assert json.dumps(one.task.initial_state) == json.dumps(other.task.initial_state)
+        for rule, frozen_rule in zip(one.task.fault_plan, other.task.fault_plan, strict=True):
+            assert json.dumps(rule.to_json()) == json.dumps(frozen_rule.to_json())
+
+
+@bounded
+@given(TEXT, st.lists(TEXT, max_size=3))
+def test_what_is_no_suite_is_said_to_be_none(name: str, lines: list[str]) -> None:
+    if any(lines):
+        with pytest.raises(InputError, match=r"suite\.jsonl"):
+            thaw_suite(name, lines)
+
+
+@bounded
+@given(st.text(max_size=200))
+def test_a_file_name_is_safe_anywhere(name: str) -> None:
+    safe = file_name(name)
+    assert 0 < len(safe.encode("ascii")) <= 100
+    assert set(safe) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~")
+    assert safe not in (".", "..")
+    assert not safe.startswith((".", "-", "~"))
+    assert not safe.endswith(".")
+
+
+@bounded
+@given(
+    st.lists(
+        TEXT | st.sampled_from(["a", "A", "a.", "a~", "a/b", "a-b", "..", "", ".x", "é"]),
+        unique=True,
+    )
+)
+def test_two_names_never_share_a_file(names: list[str]) -> None:
+    assert len({file_name(name) for name in names}) == len(names)
+
+
+@bounded
+@given(st.lists(TEXT))
+def test_a_stand_in_never_takes_the_place_of_a_name_that_is_safe(names: list[str]) -> None:
+    stand_ins = {file_name(name) for name in names if file_name(name) != name}
+    assert all(file_name(stand_in) != stand_in for stand_in in stand_ins)
+
+
+SLASHES = st.text(alphabet="ab/.~", max_size=4)
+
+
+@bounded
+@given(
+    st.lists(
+        NAMES | st.builds(EpisodeName, SLASHES, SLASHES, st.integers(0, 3)),
+        unique=True,
+        max_size=12,
+    )
+)
+def test_two_episodes_never_share_an_identifier_or_a_file(names: list[EpisodeName]) -> None:
+    for said in ("identifier", "trace_path", "output_path"):
+        assert len({getattr(name, said) for name in names}) == len(names)

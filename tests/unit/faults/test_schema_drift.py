@@ -1,0 +1,97 @@
+"""A drifted interface can be learnt from its refusals, and from them alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fumehood.core.errors import SpecError
+from tests.unit.faults.native_seat import NativeDoor
+
+
+def drift(**payload: Any) -> dict[str, Any]:
+    return {"fault_type": "schema_drift", "payload": payload}
+
+
+def test_the_old_name_is_refused_and_the_new_one_named() -> None:
+    door = NativeDoor(drift(rename_args={"path": "location"}))
+    code, details = door.refused("read_file", path="/a.txt")
+    assert code == "unknown_argument"
+    assert details == {"unknown": ["path"], "expected": ["location"], "tool_name": "read_file"}
+    assert door.answered("read_file", location="/a.txt")["content"] == "x"
+
+
+def test_the_trace_tells_what_was_sent_and_what_was_delivered() -> None:
+    door = NativeDoor(drift(rename_args={"path": "location"}))
+    door.answered("read_file", location="/a.txt")
+    evidence = door.close()
+    assert evidence.exchanges[0].sent == {"location": "/a.txt"}
+    assert evidence.exchanges[0].delivered == {"path": "/a.txt"}
+    assert evidence.deliveries == (1,)
+
+
+def test_a_missing_argument_is_called_by_its_new_name() -> None:
+    door = NativeDoor(drift(rename_args={"path": "location"}))
+    code, details = door.refused("read_file")
+    assert (code, details["missing"]) == ("missing_required_arg", ["location"])
+
+
+def test_a_misfit_is_called_by_its_new_name() -> None:
+    door = NativeDoor(drift(rename_args={"path": "location"}))
+    code, details = door.refused("read_file", location=3)
+    assert (code, details["arg"]) == ("invalid_argument_type", "location")
+
+
+def test_an_argument_more_is_asked_for_with_its_type() -> None:
+    door = NativeDoor(drift(add_required={"owner": "text", "count": 1}))
+    code, details = door.refused("read_file", path="/a.txt")
+    assert code == "missing_required_arg"
+    assert details["missing"] == ["owner", "count"]
+    assert details["types"] == {"owner": "string", "count": "integer"}
+    code, details = door.refused("read_file", path="/a.txt", owner="me", count="3")
+    assert code == "invalid_argument_type"
+    assert (details["arg"], details["expected"], details["received"]) == (
+        "count",
+        "integer",
+        "string",
+    )
+    assert door.answered("read_file", path="/a.txt", owner="me", count=3)
+
+
+def test_a_whole_number_is_a_number() -> None:
+    door = NativeDoor(drift(add_required={"share": 0.5}))
+    assert door.answered("read_file", path="/a.txt", share=1)
+    assert door.refused("read_file", path="/a.txt", share=True)[1]["received"] == "boolean"
+
+
+def test_a_retyped_argument_speaks_the_words_of_json() -> None:
+    door = NativeDoor(drift(type_changes={"path": "integer"}))
+    _, details = door.refused("read_file", path="/a.txt")
+    assert (details["expected"], details["received"]) == ("integer", "string")
+
+
+def test_a_rewritten_refusal_keeps_the_new_name_to_itself() -> None:
+    lie = {"fault_type": "adversarial_error", "payload": {"code": "broken", "message": "Broken."}}
+    door = NativeDoor(drift(rename_args={"path": "location"}), lie)
+    assert door.refused("read_file", path="/a.txt") == ("broken", {})
+
+
+@pytest.mark.parametrize(
+    ("payload", "field"),
+    [
+        ({"rename_args": {"path": "content", "content": "path"}}, "rename_args.path"),
+        ({"rename_args": {"path": "x", "content": "x"}}, "rename_args.content"),
+        ({"rename_args": {"path": 3}}, "rename_args.path"),
+        ({"rename_args": {"path": "x"}, "add_required": {"path": ""}}, "add_required.path"),
+        ({"rename_args": {"path": "x"}, "add_required": {"x": ""}}, "add_required.x"),
+        ({"rename_args": {"path": "x"}, "type_changes": {"path": "integer"}}, "type_changes.path"),
+        ({"type_changes": {"path": "number"}}, "type_changes.path"),
+    ],
+)
+def test_a_drift_that_no_call_could_fit_is_refused_when_the_episode_opens(
+    payload: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(SpecError) as refusal:
+        NativeDoor(drift(**payload))
+    assert refusal.value.field == f"fault_plan[0].payload.{field}"
