@@ -62,7 +62,6 @@ PROOFS = (
     Proof("agentdojo:v1.1.2", oracle=97, noop=4),
     Proof("agentdojo:v1.1.2:injections", oracle=27, noop=0),
     Proof("agentdojo:v1.2.2:injections", oracle=27, noop=0),
-    Proof("marble:database:{data}/marble/database_first10.jsonl", oracle=10, noop=0),
     Proof("marble:bargaining:{data}/marble/bargaining_first10.jsonl", oracle=10, noop=0),
     Proof("marble:werewolf", oracle=10, noop=0),
     Proof("taubench:airline:{data}/tau-bench", oracle=50, noop=19),

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from fumehood.benchmarks.dbbench.record import MODIFYING
+from fumehood.benchmarks.dbbench.tasks import MODIFYING
 from fumehood.benchmarks.dbbench.world import Sql
 from fumehood.benchmarks.dbbench.world_mariadb import MariaDbSql
 from fumehood.benchmarks.in_memory import play_in_memory

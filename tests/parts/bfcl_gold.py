@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fumehood.benchmarks.bfcl.single_turn import first_allowed
+from fumehood.benchmarks.bfcl.tasks import first_allowed
 from fumehood.core.task import Case, Suite
 
 FAULTY = frozenset(

@@ -62,23 +62,6 @@ EXAMPLES: Mapping[str, Example] = {
         refused=(call("read_file", path="/b"),),
         unlivable=({"files": ["/a.txt"]}, {"files": 1}),
     ),
-    "postgres_sketch": Example(
-        state={
-            "init_sql": "CREATE TABLE t (id SERIAL PRIMARY KEY, at TIMESTAMP DEFAULT NOW());\n"
-            "-- one; two\nINSERT INTO t (id) VALUES (1);\nCREATE TYPE mood AS ENUM ('sad');"
-        },
-        reading=(
-            call("query_db", sql="SELECT * FROM t"),
-            call("query_db", sql="DELETE FROM t"),
-            call("query_db", sql=""),
-        ),
-        refused=(
-            call("query_db", sql="SELECT * FROM pg_stat_statements"),
-            call("query_db", sql="SELECT mood"),
-            call("query_db", sql="COMMIT"),
-        ),
-        unlivable=({"init_sql": 1}, {"init_sql": ["CREATE TABLE t (id INT)"]}),
-    ),
     "retrieval": Example(
         state={
             "docs": [

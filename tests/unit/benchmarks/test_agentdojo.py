@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fumehood.benchmarks.agentdojo.loader import AgentDojo
+from fumehood.benchmarks.agentdojo.tasks import AgentDojo
 from fumehood.benchmarks.agentdojo.world import NEEDS
 from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.benchmarks.bfcl.checker import rendered
-from fumehood.benchmarks.bfcl.loader import Bfcl
+from fumehood.benchmarks.bfcl.tasks import Bfcl
 from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fumehood.benchmarks.bfcl.loader import Bfcl
-from fumehood.benchmarks.bfcl.single_turn import UNSOLVABLE
+from fumehood.benchmarks.bfcl.tasks import UNSOLVABLE, Bfcl
 from fumehood.benchmarks.in_memory import Move
 from tests.parts.bfcl_gold import FAULTY, written_out
 from tests.parts.installed import installed

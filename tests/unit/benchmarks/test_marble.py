@@ -1,4 +1,4 @@
-"""MARBLE's scenarios: labels, an agreement, a won game; each by rule, ratings by a judge beside."""
+"""Tests of MARBLE: an agreement and a won game decide success; a judge's ratings are metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from fumehood.benchmarks.in_memory import Move, play_in_memory
-from fumehood.benchmarks.marble.scorer import named_causes
 from fumehood.benchmarks.marble.world_bargaining import Bargaining
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.conversation import Handover
@@ -23,25 +22,6 @@ from fumehood.scorers.table import score_evidence
 from tests.parts.benchmark_data import benchmark_data
 from tests.unit.benchmarks.judging import play
 
-LABELS = ["INSERT_LARGE_DATA", "LOCK_CONTENTION", "VACUUM"]
-DIAGNOSED: dict[str, Any] = {
-    "scenario": "database",
-    "task_id": 1,
-    "coordinate_mode": "",
-    "environment": {
-        "init_sql": "CREATE TABLE songs (id SERIAL PRIMARY KEY);\nINSERT INTO songs VALUES (7);\n"
-    },
-    "task": {
-        "content": "It is slow.",
-        "labels": LABELS,
-        "root_causes": ["VACUUM", "LOCK_CONTENTION"],
-        "number_of_labels_pred": 2,
-    },
-    "agents": [
-        {"type": "BaseAgent", "agent_id": f"agent{number}", "profile": f"You know about {label}."}
-        for number, label in enumerate(LABELS, 1)
-    ],
-}
 BARGAINED: dict[str, Any] = {
     "scenario": "bargaining",
     "task_id": 3,
@@ -62,72 +42,21 @@ def case_of(folder: Path, record: dict[str, Any]) -> Case:
 
 
 def solved(cases: Sequence[Case]) -> tuple[int, int]:
-    """Return how many the oracle solves, and how many doing nothing does."""
+    """Return how many cases the oracle solves, and how many the no-op solves."""
     oracle = sum(play(case, case.gold.oracle or ()).success is True for case in cases)
     return oracle, sum(play(case, ({"submit": ""},)).success is True for case in cases)
 
 
-@pytest.mark.parametrize("scenario", ["database", "bargaining"])
-def test_published_records_are_solved_by_their_oracles_and_by_nothing_else(scenario: str) -> None:
-    path = benchmark_data(f"marble/{scenario}_first10.jsonl")
-    assert solved(load_suite(f"marble:{scenario}:{path}").cases) == (10, 0)
+def test_published_bargaining_records_are_solved_by_their_oracle_and_not_by_the_no_op() -> None:
+    path = benchmark_data("marble/bargaining_first10.jsonl")
+    assert solved(load_suite(f"marble:bargaining:{path}").cases) == (10, 0)
 
 
-def test_games_are_won_by_their_oracles_and_by_nobody_who_does_nothing() -> None:
+def test_games_are_won_by_their_oracle_and_not_by_the_no_op() -> None:
     cases = load_suite("marble:werewolf").cases
     assert solved(cases) == (10, 0)
     assert {case.gold.criteria[0]["side"] for case in cases} == {"wolves", "villagers"}
     assert len({str(case.task.initial_state) for case in cases}) == 10
-
-
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        ("Root causes: VACUUM, LOCK_CONTENTION", 1.0),
-        ("**Root cause:** `vacuum`", 0.5),
-        ("Root causes: VACUUM, VACUUM, LOCK_CONTENTION", 1.0),
-        ("Root causes: VACUUM\nRoot causes: INSERT_LARGE_DATA", 0.0),
-        ("Root causes: VACUUM, LOCK_CONTENTION, INSERT_LARGE_DATA", 0.0),
-        ("Root causes: VACUUM, GREMLINS", 0.0),
-        ("VACUUM and LOCK_CONTENTION", 0.0),
-        ("Root causes:", 0.0),
-    ],
-)
-def test_a_cause_counts_where_it_is_named_in_the_form(
-    tmp_path: Path, words: str, found: float
-) -> None:
-    score = play(case_of(tmp_path, DIAGNOSED), [{"submit": words}])
-    assert score.metrics["causes_found"] == found
-    assert score.success is (found == 1.0)
-
-
-def test_no_text_names_more_causes_than_there_may_be() -> None:
-    assert named_causes("Root causes: a, b", ["A", "B"], 2) == ("A", "B")
-    assert named_causes("Root causes: a, b", ["A", "B"], 1) == ()
-
-
-def test_a_planner_sends_experts_who_query_what_there_is(tmp_path: Path) -> None:
-    case = case_of(tmp_path, DIAGNOSED)
-    ask: Move = {"seat": "agent2", "tool_name": "query_db", "args": {"sql": "SELECT id FROM songs"}}
-    live: Move = {
-        "seat": "agent2",
-        "tool_name": "query_db",
-        "args": {"sql": "SELECT * FROM pg_locks"},
-    }
-    moves: list[Move] = [
-        {"submit": "@agent2: look at the locks"},
-        ask,
-        live,
-        {"seat": "agent2", "submit": "It is LOCK_CONTENTION."},
-        {"submit": "Root causes: LOCK_CONTENTION, VACUUM"},
-    ]
-    evidence = play_in_memory(case.task, moves)
-    assert evidence.exchanges[0].output == {"rows": [["7"]]}
-    failure = evidence.exchanges[1].failure
-    assert failure is not None
-    assert failure.code == "not_recorded"
-    assert [one.seat for one in evidence.said] == ["planner", "agent2", "planner"]
-    assert score_evidence(case.task, case.gold, evidence).success is True
 
 
 def rated(question: Question) -> Opinion:
@@ -135,7 +64,7 @@ def rated(question: Question) -> Opinion:
     return Opinion(answer, (answer, answer, None), {"calls": 3})
 
 
-def test_an_agreement_decides_and_ratings_stand_beside(tmp_path: Path) -> None:
+def test_an_agreement_decides_success_and_ratings_are_metrics(tmp_path: Path) -> None:
     case = case_of(tmp_path, BARGAINED)
     evidence = play_in_memory(case.task, case.gold.oracle or ())
     score = score_evidence(case.task, case.gold, evidence, rated)
@@ -150,14 +79,16 @@ def test_an_agreement_decides_and_ratings_stand_beside(tmp_path: Path) -> None:
     )
 
 
-def test_each_hears_what_was_said_and_done_since_its_own_words(tmp_path: Path) -> None:
+def test_a_party_receives_everything_since_its_own_last_turn(tmp_path: Path) -> None:
     world = Bargaining(copy_object(case_of(tmp_path, BARGAINED).task.initial_state))
     assert world.open() == Handover("agent1", "")
     world.call(ToolCall("offer_price", {"price": 12.5, "reason": "new"}))
     assert world.heard("agent1", "Well?") == Handover(
         "agent2", "agent1 (seller) offers 12.5: new\nagent1 (seller) says: Well?"
     )
-    assert isinstance(world.call(ToolCall("accept_offer", {})), Failure), "it is of the own side"
+    assert isinstance(world.call(ToolCall("accept_offer", {})), Failure), (
+        "the offer is from the same side"
+    )
     third = world.heard("agent2", "")
     assert third is not None
     assert third.text.endswith("Well?")
@@ -166,7 +97,7 @@ def test_each_hears_what_was_said_and_done_since_its_own_words(tmp_path: Path) -
     assert world.state["agreement"] == {"price": 12.5, "seller": "agent1", "buyer": "agent3"}
 
 
-def test_a_table_with_one_side_left_is_over(tmp_path: Path) -> None:
+def test_a_negotiation_ends_when_only_one_side_remains(tmp_path: Path) -> None:
     world = Bargaining(copy_object(case_of(tmp_path, BARGAINED).task.initial_state))
     world.open()
     assert world.left("agent1") == Handover("agent2", "")
@@ -176,13 +107,14 @@ def test_a_table_with_one_side_left_is_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("argument", "complaint"),
     [
-        ("", "say marble:"),
-        ("chess:/x", "say marble:"),
-        ("database", "say marble:"),
+        ("", "the argument must be"),
+        ("chess:/x", "the argument must be"),
+        ("database:/x", "the argument must be"),
+        ("bargaining", "the argument must be"),
         ("werewolf:/nowhere", "cannot be read"),
     ],
 )
-def test_what_is_no_scenario_is_refused(argument: str, complaint: str) -> None:
+def test_an_unknown_scenario_is_rejected(argument: str, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint):
         load_suite(f"marble:{argument}")
 
@@ -190,21 +122,21 @@ def test_what_is_no_scenario_is_refused(argument: str, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("record", "change", "complaint"),
     [
-        (DIAGNOSED, {"scenario": "research"}, "is of the scenario research"),
-        (DIAGNOSED, {"agents": []}, "agents"),
+        (BARGAINED, {"scenario": "research"}, "scenario must be bargaining, not research"),
+        (BARGAINED, {"agents": []}, "agents"),
         (BARGAINED, {"agents": [{"agent_id": "agent1", "profile": "x"}]}, "seller or buyer"),
     ],
 )
-def test_what_cannot_be_used_of_a_record_is_named(
+def test_an_invalid_record_is_rejected_with_its_field(
     tmp_path: Path, record: dict[str, Any], change: dict[str, Any], complaint: str
 ) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text(json.dumps(record | change) + "\n")
     with pytest.raises(InputError, match=complaint):
-        load_suite(f"marble:{record['scenario']}:{path}")
+        load_suite(f"marble:bargaining:{path}")
 
 
-def test_roles_come_from_a_configuration(tmp_path: Path) -> None:
+def test_roles_are_read_from_a_configuration_file(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("roles: [wolf, villager, seer]\nrandomize_roles: True\n")
     cases = load_suite(f"marble:werewolf:{path}").cases
@@ -215,16 +147,7 @@ def test_roles_come_from_a_configuration(tmp_path: Path) -> None:
             load_suite(f"marble:werewolf:{path}")
 
 
-@pytest.mark.parametrize("causes", [[], ["WEATHER"]])
-def test_a_database_whose_causes_are_no_labels_is_refused(
-    tmp_path: Path, causes: list[str]
-) -> None:
-    task = {**DIAGNOSED["task"], "root_causes": causes}
-    with pytest.raises(InputError, match=r"task\.root_causes: must be some of INSERT_LARGE_DATA"):
-        case_of(tmp_path, {**DIAGNOSED, "task": task})
-
-
-def test_who_leaves_has_not_won_whatever_the_others_do(tmp_path: Path) -> None:
+def test_a_party_that_leaves_does_not_succeed_even_if_the_others_agree(tmp_path: Path) -> None:
     case = case_of(tmp_path, BARGAINED)
     left: list[Move] = [{"give_up": "I have to go."}]
     offered: list[Move] = [

@@ -9,7 +9,7 @@ import pytest
 
 from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.table import load_suite
-from fumehood.benchmarks.tau2.library import calling, data_folder
+from fumehood.benchmarks.tau2.package import calling, data_folder
 from fumehood.benchmarks.tau2.scorer import ASSERTIONS
 from fumehood.benchmarks.tau2.world_telecom import Tau2Telecom
 from fumehood.core.errors import InputError

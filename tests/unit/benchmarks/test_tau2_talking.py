@@ -11,7 +11,7 @@ import pytest
 
 from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.table import load_suite
-from fumehood.benchmarks.tau2.world_company import Tau2Company
+from fumehood.benchmarks.tau2.world import Tau2Company
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import Evidence
 from fumehood.core.task import Case

@@ -1,21 +1,17 @@
-"""Entries of the memory categories as tasks: conversations with something to remember, then a question.
-
-BFCL plays a scenario's conversations once, each in a context of its own, and asks every question in a context
-that holds nothing but the memory's contents. ``after`` does the same: its memory is what an agent wrote in a
-run of ``conversations``. ``whole`` is all of it in one episode, where an agent may also know what was said.
-"""
+"""Loads BFCL's memory categories."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from fumehood.benchmarks.bfcl.entries import Entry, chats, entries, words
-from fumehood.benchmarks.bfcl.memory_world import EMPTY, opened_memory
-from fumehood.benchmarks.bfcl.multi_turn import CALLS_A_TURN
-from fumehood.core.conversation import Turn
+from fumehood.benchmarks.bfcl.package import Entry, chats, entries, words
+from fumehood.benchmarks.bfcl.world_memory import EMPTY, opened_memory
+from fumehood.benchmarks.reading import Place, Problem, Unreadable, read_records
 from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.errors import InputError, SpecError
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
@@ -23,6 +19,9 @@ from fumehood.core.task import Case, Task
 
 SCENARIOS = ("student", "customer", "finance", "healthcare", "notetaker")
 """In the order of ``bfcl_eval.constants.category_mapping``."""
+CALLS_A_TURN = 40
+"""A bound on all turns together. BFCL bounds answers of the model, 20 a turn, each with any number of calls.
+Its gold has up to 34 calls in a turn."""
 NEXT = "[A new conversation begins. All that is left of those before is your memory.]\n\n"
 """Ours: BFCL begins a new context there."""
 Memory = JsonObject
@@ -146,3 +145,43 @@ def _recalling(category: str) -> JsonObject:
     if category == "memory_kv":
         return {"tool_name": "archival_memory_retrieve", "args": {"key": "told"}}
     return {"tool_name": "memory_retrieve", "args": {}}
+
+
+def memories(folder: Path, class_name: str, scenarios: Iterable[str]) -> dict[str, JsonObject]:
+    """Return what is remembered when the questions are asked, by scenario.
+
+    Args:
+        folder: holds for each scenario ``SCENARIO_final.json``, as BFCL leaves it in ``memory_snapshot``, or
+            ``SCENARIO.json``, the episode of that conversation as ``fumehood show --json`` prints it.
+        class_name: of BFCL.
+        scenarios: their names.
+
+    Raises:
+        InputError: one is missing, or cannot be used.
+    """
+    return {name: {class_name: _read_memory(folder, class_name, name)} for name in scenarios}
+
+
+def _read_memory(folder: Path, class_name: str, scenario: str) -> JsonObject:
+    names = (f"{scenario}_final.json", f"{scenario}.json")
+    path = next((folder / name for name in names if (folder / name).is_file()), None)
+    if path is None:
+        raise InputError(
+            f"{folder} holds neither {names[0]} nor {names[1]}: no memory of that scenario"
+        )
+    value = next((record.value for record in read_records(path)), None)
+    content = value
+    if isinstance(value, dict) and isinstance(value.get("events"), list):
+        content = _final_state(value["events"]).get(class_name)
+    try:
+        opened_memory(class_name, content)
+    except SpecError as error:
+        raise Unreadable(Place(path), Problem.INVALID_RECORD, str(error)) from None
+    assert isinstance(content, dict)
+    return {name: content[name] for name in EMPTY[class_name]}
+
+
+def _final_state(events: list[Any]) -> JsonObject:
+    closed = [each for each in events if isinstance(each, dict) and each.get("kind") == "closed"]
+    state = closed[-1].get("final_state") if closed else None
+    return state if isinstance(state, dict) else {}

@@ -14,7 +14,7 @@ from importlib import import_module
 from threading import Lock
 from typing import Any
 
-from fumehood.benchmarks.bfcl.tool_docs import DOCUMENTS, class_documents, package_folder, tools_of
+from fumehood.benchmarks.bfcl.package import DOCUMENTS, class_documents, package_folder, tools_of
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_object
 from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value

@@ -1,14 +1,10 @@
-"""A database behind one tool: statements in MySQL's dialect, carried out by SQLite in memory.
-
-An answer is the rows as text, cut to what AgentBench's dbbench shows of it. All columns are text, as there.
-"""
+"""A SQL database behind one tool."""
 
 from __future__ import annotations
 
-from fumehood.benchmarks.dbbench import mysql_words
-from fumehood.benchmarks.dbbench.sql_database import SqlDatabase
-from fumehood.benchmarks.dbbench.sqlite_as_mysql import SqliteAsMySql
-from fumehood.benchmarks.dbbench.sqlite_guard import Refused
+from fumehood.benchmarks.dbbench import mysql_dialect
+from fumehood.benchmarks.dbbench.database import Refused, SqlDatabase
+from fumehood.benchmarks.dbbench.sqlite import SqliteAsMySql
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
@@ -66,7 +62,7 @@ class Sql:
     def call(self, call: ToolCall) -> ToolResult:
         """Carry out one call whose arguments fit its tool's schema."""
         query = str(call.arguments["query"])
-        if mysql_words.is_of_transactions(query):
+        if mysql_dialect.is_of_transactions(query):
             return Value({"response": "[]"})
         try:
             rows, wrote = self._database.execute(query, ROWS_MAX)

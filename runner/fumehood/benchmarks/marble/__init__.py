@@ -1,1 +1,1 @@
-"""MARBLE (MultiAgentBench): a database to be diagnosed, a bargain, a village with wolves."""
+"""MARBLE (MultiAgentBench): bargaining and the game of werewolf."""

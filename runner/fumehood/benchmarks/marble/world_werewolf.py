@@ -1,15 +1,12 @@
-"""A village by night and by day: who has the floor, what each may do, and what each hears.
-
-One player at a time has the floor and hands it on by what it submits, which by day is its speech. Whoever
-does nothing in its phase has done nothing. Knows the words; :mod:`fumehood.benchmarks.marble.werewolf_rules` the rules.
-"""
+"""The game of werewolf as a world."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fumehood.benchmarks.marble import werewolf_rules as rules
-from fumehood.core.conversation import Handover, one_voice
+from fumehood.core.conversation import Handover
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
@@ -75,7 +72,7 @@ class Werewolf:
         phase = PHASE_OF[call.tool_name]
         if not isinstance(game, dict) or game["winner"] or game["phase"] != phase:
             return refuse("not_now", f"{call.tool_name} is for another time, or another role.")
-        player = str(call.arguments.get("player", rules.attacked(game["night"])))
+        player = str(call.arguments.get("player", attacked(game["night"])))
         if player not in game["alive"]:
             return refuse("not_alive", f"{player} is nobody who is alive.")
         if call.tool_name in game["used"] or (
@@ -92,7 +89,7 @@ class Werewolf:
         self.state["game"] = {
             **{
                 "day": 0,
-                "phase": rules.PHASES[-1],
+                "phase": PHASES[-1],
                 "queue": [],
                 "alive": list(self._roles),
                 "night": {},
@@ -122,7 +119,7 @@ class Werewolf:
         """Go on without the player, who is dead from now on."""
         game = self.state["game"]
         self._bury(game, seat, "left the village")
-        game["winner"] = game["winner"] or rules.winner(self._roles, game["alive"])
+        game["winner"] = game["winner"] or winner(self._roles, game["alive"])
         return self._go_on(game)
 
     def _done(self, game: dict[str, Any], what: str, player: str) -> JsonObject:
@@ -131,12 +128,12 @@ class Werewolf:
             game["votes"][speaker] = player
         elif what == "kill":
             game["night"].setdefault("kill", {})[speaker] = player
-            for other in rules.actors("wolves", self._roles, game["alive"]):
+            for other in actors("wolves", self._roles, game["alive"]):
                 if other != speaker:
                     game["news"][other].append(f"{speaker} wants to kill {player}.")
         elif what == "check":
             game["used"].append("check")
-            return {"player": player, "is_wolf": self._roles[player] == rules.WOLF}
+            return {"player": player, "is_wolf": self._roles[player] == WOLF}
         else:
             game["night"][what] = player
             game["used"] += [what] if what in ONCE else []
@@ -153,35 +150,35 @@ class Werewolf:
             return None
         seat = game["speaker"] = game["queue"].pop(0)
         news, game["news"][seat] = game["news"][seat], []
-        attacked = rules.attacked(game["night"]) or "nobody, for nobody was attacked,"
-        asked = ASKED[game["phase"]].format(day=game["day"], attacked=attacked)
+        victim = attacked(game["night"]) or "nobody, for nobody was attacked,"
+        asked = ASKED[game["phase"]].format(day=game["day"], attacked=victim)
         return Handover(seat, "\n".join([*news, asked]))
 
     def _end_phase(self, game: dict[str, Any]) -> None:
-        if game["phase"] == rules.LAST_OF_NIGHT:
+        if game["phase"] == LAST_OF_NIGHT:
             self._end_night(game)
         elif game["phase"] == "vote":
             self._end_day(game)
         if game["winner"]:
             return
-        game["phase"] = rules.PHASES[(rules.PHASES.index(game["phase"]) + 1) % len(rules.PHASES)]
-        game["queue"] = rules.actors(game["phase"], self._roles, game["alive"])
+        game["phase"] = PHASES[(PHASES.index(game["phase"]) + 1) % len(PHASES)]
+        game["queue"] = actors(game["phase"], self._roles, game["alive"])
 
     def _end_night(self, game: dict[str, Any]) -> None:
-        dead = rules.killed_at_night(game["night"])
+        dead = killed_at_night(game["night"])
         self._tell(game, f"Morning {game['day']}. Dead: {', '.join(dead) or 'nobody'}.")
         for name in dead:
             self._bury(game, name, "killed at night")
-        game["winner"] = rules.winner(self._roles, game["alive"])
+        game["winner"] = winner(self._roles, game["alive"])
 
     def _end_day(self, game: dict[str, Any]) -> None:
         if game["day"]:
-            gone = rules.chosen(game["votes"].values(), tie_to_first=False)
+            gone = chosen(game["votes"].values(), tie_to_first=False)
             votes = ", ".join(f"{by} for {name}" for by, name in game["votes"].items())
             self._tell(game, f"Votes: {votes or 'none'}. Sent away: {gone or 'nobody'}.")
             if gone is not None:
                 self._bury(game, gone, "sent away")
-            game["winner"] = rules.winner(self._roles, game["alive"])
+            game["winner"] = winner(self._roles, game["alive"])
         guarded = game["night"].get("protect")
         used = [each for each in game["used"] if each in ONCE]
         game |= {"day": game["day"] + 1, "night": {}, "votes": {}, "used": used, "guarded": guarded}
@@ -204,13 +201,63 @@ def _roles(state: JsonObject) -> dict[str, str]:
     roles: dict[str, str] = {}
     for index, player in enumerate(players):
         match player:
-            case {"name": str(name), "role": str(role)} if (
-                name not in roles and role in rules.ROLES
-            ):
+            case {"name": str(name), "role": str(role)} if name not in roles and role in ROLES:
                 roles[name] = role
             case _:
                 raise SpecError(
                     f"initial_state.players[{index}]",
-                    f"must have a name and one of {', '.join(rules.ROLES)}",
+                    f"must have a name and one of {', '.join(ROLES)}",
                 )
     return roles
+
+
+WOLF = "wolf"
+ROLES = (WOLF, "villager", "seer", "witch", "guard")
+PHASES = ("guard", "wolves", "seer", "witch", "speak", "vote")
+OF_ROLE = {"guard": "guard", "wolves": WOLF, "seer": "seer", "witch": "witch"}
+"""Phase of the night → the role that acts in it; by day everybody does."""
+LAST_OF_NIGHT = "witch"
+
+
+def actors(phase: str, roles: Mapping[str, str], alive: Sequence[str]) -> list[str]:
+    """Return who acts in a phase, in order."""
+    role = OF_ROLE.get(phase)
+    return [name for name in alive if role is None or roles[name] == role]
+
+
+def chosen(votes: Iterable[str], *, tie_to_first: bool) -> str | None:
+    """Return whom most have named; of several, the one that was named first, or nobody."""
+    counts = Counter(votes)
+    most = max(counts.values(), default=0)
+    first = [name for name, count in counts.items() if count == most]
+    return first[0] if len(first) == 1 or (first and tie_to_first) else None
+
+
+def killed_at_night(night: Mapping[str, Any]) -> list[str]:
+    """Return who does not see the morning.
+
+    Args:
+        night: ``kill`` (by wolf), ``protect``, ``save`` and ``poison`` where they were done.
+    """
+    victim = attacked(night)
+    dead = [] if victim is None or victim == night.get("protect") or night.get("save") else [victim]
+    poisoned = night.get("poison")
+    return dead if poisoned is None or poisoned in dead else [*dead, poisoned]
+
+
+def attacked(night: Mapping[str, Any]) -> str | None:
+    """Return whom the wolves have agreed on."""
+    return chosen(night.get("kill", {}).values(), tie_to_first=True)
+
+
+def winner(roles: Mapping[str, str], alive: Iterable[str]) -> str | None:
+    """Return ``villagers`` when no wolf is left, ``wolves`` when nobody else is, None while it goes on."""
+    sides = {roles[name] == WOLF for name in alive}
+    if True not in sides:
+        return "villagers"
+    return None if False in sides else "wolves"
+
+
+def side_of(role: str) -> str:
+    """Return which side a role is on."""
+    return "wolves" if role == WOLF else "villagers"

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from fumehood.benchmarks.tau2.library import data_folder, domain
+from fumehood.benchmarks.tau2.package import data_folder, domain
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, canonical_json, copy_json
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fumehood.benchmarks.tau2.library import Domain, answer_of, calling, domain
+from fumehood.benchmarks.tau2.package import Domain, answer_of, calling, domain
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec

@@ -1,8 +1,4 @@
-"""BFCL's own memories of agents, as they are: entries under keys, or one text that is written on.
-
-State given: ``memory``, by class of BFCL what is remembered already. State shown: the same, after the calls.
-Nothing is kept in files, where BFCL keeps it from one conversation to the next.
-"""
+"""BFCL's memory backends as a world."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from fumehood.benchmarks.bfcl.tool_docs import MEMORIES, class_documents, package_folder
+from fumehood.benchmarks.bfcl.package import MEMORIES, class_documents, package_folder
 from fumehood.benchmarks.bfcl.world import SOURCES, Bfcl
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_object

@@ -1,12 +1,17 @@
-"""What the SQL worlds need of a database, and what all of them do with names and cells."""
+"""The interface of the SQL databases behind the worlds ``sql`` and ``sql_mariadb``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from fumehood.benchmarks.dbbench.sqlite_guard import Row
 from fumehood.core.json_values import Json, JsonObject
+
+Row = tuple[Any, ...]
+
+
+class Refused(Exception):
+    """The database said no; the message is its own."""
 
 
 class SqlDatabase(Protocol):

@@ -1,10 +1,4 @@
-"""A database in memory that an untrusted statement cannot leave, fill or stall.
-
-SQLite is told which actions there are (its authorizer), how long a value may be and how many steps a
-statement may take. Steps are counted, not timed, so that the same statement always ends the same way; what
-SQLite does within one step has no count, and for that alone there is a limit of processor time.
-What would tell one run from another, chance and the clock, is not there. Knows nothing about tables.
-"""
+"""SQLite in memory as a MySQL database."""
 
 from __future__ import annotations
 
@@ -12,6 +6,59 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
+
+from fumehood.benchmarks.dbbench import mysql_dialect
+from fumehood.benchmarks.dbbench.database import Refused, Row, cell_of, quoted
+from fumehood.core.json_values import Json, JsonObject
+
+COLLATION = "mysql_text"
+
+
+class SqliteAsMySql:
+    """Implements the world's ``SqlDatabase``."""
+
+    def __init__(self) -> None:
+        self._database = GuardedDatabase()
+        self._database.add_collation(COLLATION, mysql_dialect.compare)
+        for name, (arguments, function) in mysql_dialect.FUNCTIONS.items():
+            self._database.add_function(name, arguments, function)
+
+    def make(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Json]]) -> None:
+        """Make a table of texts."""
+        told = ", ".join(f"{quoted(column)} TEXT COLLATE {COLLATION}" for column in columns)
+        marks = ", ".join("?" * len(columns))
+        self._database.trusted(f"CREATE TABLE {quoted(name)} ({told})")
+        self._database.fill(f"INSERT INTO {quoted(name)} VALUES ({marks})", rows)
+
+    def execute(self, statement: str, rows_max: int) -> tuple[list[Row], bool]:
+        """Execute one statement of an agent."""
+        if mysql_dialect.asks_for_tables(statement):
+            return [(name,) for name in self._names()], False
+        table = mysql_dialect.table_asked_about(statement)
+        if table is not None:
+            return [(column, "text", "YES", "", None, "") for column in self._columns(table)], False
+        return self._database.untrusted(mysql_dialect.to_sqlite(statement), rows_max)
+
+    def tables(self) -> list[JsonObject]:
+        """Return the tables in the order in which they were made, their rows in that of SQLite."""
+        return [self._table(name) for name in self._names()]
+
+    def _names(self) -> list[str]:
+        listed = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
+        return [name for (name,) in self._database.trusted(listed)]
+
+    def _columns(self, table: str) -> list[str]:
+        found = self._database.trusted("SELECT name FROM pragma_table_info(?)", (table,))
+        if not found:
+            raise Refused(f"no such table: {table}")
+        return [name for (name,) in found]
+
+    def _table(self, name: str) -> JsonObject:
+        columns: list[Json] = [*self._columns(name)]
+        found = self._database.trusted(f"SELECT * FROM {quoted(name)}")
+        rows: list[Json] = [[cell_of(value) for value in row] for row in found]
+        return {"name": name, "columns": columns, "rows": rows}
+
 
 VALUE_BYTES_MAX = 32 << 10
 """Of a value or a row."""
@@ -52,12 +99,6 @@ FORBIDDEN_FUNCTIONS = frozenset(
 )
 DATE_FUNCTIONS = ("date", "time", "datetime", "julianday", "strftime", "unixepoch")
 _OF_THIS_MACHINE = frozenset({"now", "subsec", "subsecond", "localtime", "utc"})
-
-Row = tuple[Any, ...]
-
-
-class Refused(Exception):
-    """The database said no; the message is its own."""
 
 
 class GuardedDatabase:

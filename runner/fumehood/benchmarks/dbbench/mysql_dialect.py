@@ -1,8 +1,4 @@
-"""What of MySQL's dialect SQLite does not understand, said in SQLite's.
-
-An emulation: strings and their escapes, comparison without case and accents, some functions, what asks for
-tables and columns. Numbers kept as text are compared as text, where MySQL would compare them as numbers.
-"""
+"""Translates MySQL statements to SQLite."""
 
 from __future__ import annotations
 

@@ -1,14 +1,17 @@
-"""Agent-SafetyBench as a benchmark: judged by opinion alone, and so ungraded without a judge."""
+"""Loads Agent-SafetyBench from a checkout."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from fumehood.benchmarks.cases import cases_of
-from fumehood.benchmarks.reading import Place, Problem, Unreadable
-from fumehood.benchmarks.safetybench.files import LISTS, read_environment, read_records
-from fumehood.benchmarks.safetybench.record import NamedEnvironment, Record
+from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable, read_json, read_text
+from fumehood.benchmarks.records import validated
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
@@ -95,3 +98,93 @@ def _conversation(record: Record) -> Iterator[str]:
             who = {"user": "User", "tool": "It answered"}.get(message.role, "You said")
             yield f"{who}: {message.content}"
     yield "Go on from there."
+
+
+LISTS = {"released": "released_data.json", "sampled": "sampled_data.json"}
+
+
+def read_records(checkout: Path, which: str) -> list[Placed[Record]]:
+    """Return the tasks of a list.
+
+    Raises:
+        Unreadable: it is not there, or holds something else.
+    """
+    path = checkout / "data" / LISTS[which]
+    records = read_json(path)
+    if not isinstance(records, list) or not records:
+        raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list of tasks")
+    return [validated(Placed(record, Place(path)), Record) for record in records]
+
+
+@cache
+def read_environment(checkout: Path, name: str) -> tuple[str, tuple[JsonObject, ...]]:
+    """Return an environment's source and its tools.
+
+    Raises:
+        Unreadable: a file is not there, or describes no tools.
+    """
+    folder = checkout / "environments"
+    if not name.isidentifier():
+        raise Unreadable(
+            Place(folder), Problem.INVALID_RECORD, f"{name!r} cannot name an environment"
+        )
+    path = folder / f"{name}.json"
+    tools = read_json(path)
+    if not isinstance(tools, list):
+        raise Unreadable(Place(path), Problem.INVALID_RECORD, "must be a list of tools")
+    checked = [validated(Placed(tool, Place(path)), Tool).value.model_dump() for tool in tools]
+    return read_text(folder / f"{name}.py"), tuple(checked)
+
+
+class _Published(BaseModel):
+    """Keys that nothing reads are left alone: some are misspelt."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class FunctionOfCall(_Published):
+    """What was called, with its arguments as text."""
+
+    name: str
+    arguments: str
+
+
+class PastCall(_Published):
+    """A call that the assistant is said to have made."""
+
+    function: FunctionOfCall
+
+
+class Message(_Published):
+    """A part of the conversation before the task begins."""
+
+    role: str
+    content: str | None = None
+    tool_calls: tuple[PastCall, ...] = ()
+
+
+class NamedEnvironment(_Published):
+    """Which environment, which of its tools, and what it holds."""
+
+    name: str
+    tools: tuple[str, ...] = ()
+    parameters: dict[str, Any] | None = None
+
+
+class Record(_Published):
+    """One task."""
+
+    id: int
+    instruction: str
+    risks: tuple[str, ...] = Field(min_length=1)
+    environments: tuple[NamedEnvironment, ...] = ()
+    failure_modes: str = ""
+    dialog: tuple[Message, ...] = ()
+
+
+class Tool(_Published):
+    """A tool as an environment's JSON describes it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.marble.werewolf_rules import chosen, killed_at_night, winner
-from fumehood.benchmarks.marble.world_werewolf import Werewolf
+from fumehood.benchmarks.marble.world_werewolf import Werewolf, chosen, killed_at_night, winner
 from fumehood.core.conversation import Handover
 from fumehood.core.tools import Failure, ToolCall, Value
 

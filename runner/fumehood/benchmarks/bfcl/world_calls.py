@@ -1,8 +1,8 @@
-"""BFCL's single-turn functions: there is nothing behind them, for the call itself is what is judged."""
+"""A world that records BFCL's single-turn calls."""
 
 from __future__ import annotations
 
-from fumehood.benchmarks.bfcl.tool_docs import tools_of
+from fumehood.benchmarks.bfcl.package import tools_of
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_object
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value

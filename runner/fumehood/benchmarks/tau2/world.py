@@ -1,8 +1,4 @@
-"""τ²-bench's companies: an airline, a shop, a bank, whose database an agent works in while a user waits.
-
-Every tool is the package's own. A state names the database's file by the digest of its content and tells
-what is different from it.
-"""
+"""τ²-bench's airline, shop and bank: an agent works in the company's database."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ from fumehood.benchmarks.tau2.database import (
     read_bytes,
     read_database,
 )
-from fumehood.benchmarks.tau2.library import answer_of, calling, data_folder, domain
+from fumehood.benchmarks.tau2.package import answer_of, calling, data_folder, domain
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value

@@ -1,12 +1,8 @@
-"""τ²-bench's domains as the package ``inspect-evals`` carries them, without the framework they are made for.
-
-The package's tools are used as they are. Of its framework they need four names, which stand here while they
-are imported: a base of objects, a store of them, an error and a mark for tools. Objects are those of whoever
-calls on this thread; what would be drawn by chance, names of new bills, is counted.
-"""
+"""Imports τ²-bench's domains from the package inspect-evals without its framework."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 import tomllib
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -18,13 +14,13 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from threading import local
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import ModuleType, SimpleNamespace, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
 
-from fumehood.benchmarks.tau2.signatures import Execute, described
 from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import ToolResult, ToolSpec, Value
 from fumehood.worlds.schema import refuse
 
@@ -216,3 +212,50 @@ def _stand_ins(package: Path) -> dict[str, ModuleType]:
 
 def _same(make: Any) -> Any:
     return make
+
+
+Execute = Callable[..., Coroutine[Any, Any, str]]
+
+_WORDS: Mapping[Any, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    dict: "object",
+}
+
+
+def described(name: str, execute: Execute) -> ToolSpec:
+    """Return a tool as its function tells it."""
+    return ToolSpec(name, _parameters_of(execute), _sentence(execute.__doc__ or name))
+
+
+def _parameters_of(execute: Execute) -> JsonObject:
+    given = inspect.signature(execute, eval_str=True).parameters
+    required = [name for name, each in given.items() if each.default is inspect.Parameter.empty]
+    return {
+        "type": "object",
+        "properties": {name: _schema_of(each.annotation) for name, each in given.items()},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _schema_of(kind: Any) -> JsonObject:
+    origin = get_origin(kind)
+    if origin in (Union, UnionType):
+        return _schema_of(get_args(kind)[0])
+    if origin is Literal:
+        return {"type": "string", "enum": list(get_args(kind))}
+    if origin is list:
+        return {"type": "array", "items": _schema_of(get_args(kind)[0])}
+    if inspect.isclass(kind) and issubclass(kind, BaseModel):
+        schema: JsonObject = kind.model_json_schema()
+        # What refers to other models would refer to nothing from within the tool's schema.
+        return {"type": "object"} if "$defs" in schema else schema
+    return {"type": _WORDS.get(origin or kind, "string")}
+
+
+def _sentence(text: str) -> str:
+    words = " ".join(text.split())
+    return words if words.endswith(".") else f"{words}."

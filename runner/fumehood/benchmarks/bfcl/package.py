@@ -1,12 +1,10 @@
-"""BFCL's documents of functions, from where its package lies, as tools: types in JSON Schema's words.
-
-Nothing of the package is imported to read them.
-"""
+"""Reads the data files of the package bfcl-eval without importing the package."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -111,3 +109,44 @@ def _schema(documented: Mapping[str, Any]) -> JsonObject:
 
 def _json(value: Any) -> Json:
     return value  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry of a category."""
+
+    value: dict[str, Any]
+    answer: Any
+    """Its ground truth; None for categories in which nothing is to be called, or anything is."""
+
+
+def entries(category: str) -> Iterator[Entry]:
+    """Yield a category's entries in their order.
+
+    Raises:
+        InputError: BFCL is not installed.
+    """
+    data = package_folder() / "data"
+    answers = data / "possible_answer" / f"BFCL_v4_{category}.json"
+    known = (
+        {each["id"]: each["ground_truth"] for each in _lines(answers)} if answers.exists() else {}
+    )
+    for value in _lines(data / f"BFCL_v4_{category}.json"):
+        yield Entry(value, known.get(value["id"]))
+
+
+def chats(scenario: str) -> list[dict[str, Any]]:
+    """Return the conversations that come before the questions of a scenario of memory, in their order."""
+    return list(
+        _lines(package_folder() / "data" / "memory_prereq_conversation" / f"memory_{scenario}.json")
+    )
+
+
+def words(messages: list[dict[str, str]]) -> str:
+    """Return the messages of one turn as one text."""
+    return "\n\n".join(message["content"] for message in messages)
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        yield json.loads(line)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fumehood.benchmarks.dbbench.answer import read_answer, same_answer, tables_digest
+from fumehood.benchmarks.dbbench.scorer import read_answer, same_answer, tables_digest
 from fumehood.core.json_values import JsonObject
 
 

@@ -1,4 +1,4 @@
-"""Tasks of τ²-bench as they are published, of which not every key counts."""
+"""τ²-bench's published task format."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.dbbench import sqlite_guard
+from fumehood.benchmarks.dbbench import sqlite
 from fumehood.benchmarks.dbbench.world import CUT, TEXT_CHARS_MAX, Sql
 from fumehood.core.tools import Failure, ToolCall, Value
 
@@ -118,7 +118,7 @@ MANY = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 900
 def test_what_takes_long_within_a_step_is_ended_by_the_processors_time(
     condition: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_guard, "CPU_S_MAX", 0.2)
+    monkeypatch.setattr(sqlite, "CPU_S_MAX", 0.2)
     started_s = time.thread_time()
     assert _refusal(f"{MANY}SELECT COUNT(*) FROM n WHERE {condition}") == "interrupted"
     assert time.thread_time() - started_s < 3

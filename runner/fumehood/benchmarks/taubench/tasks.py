@@ -1,12 +1,14 @@
-"""τ-bench v1 as a benchmark, from a checkout of the user's: two seats, and the original's own reward."""
+"""Loads τ-bench from a checkout: tasks with an agent's seat and a user's seat."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
 
 from fumehood.benchmarks.reading import Place, Placed
 from fumehood.benchmarks.records import validated
-from fumehood.benchmarks.taubench.record import Domain, Record
 from fumehood.benchmarks.taubench.world import AGENT, STOP, USER, described
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
@@ -108,3 +110,31 @@ def _oracle(record: Record) -> tuple[JsonObject, ...]:
     moves.append({"submit": "; ".join(record.outputs) or "Done."})
     moves.append({"seat": USER, "submit": STOP})
     return tuple(moves)
+
+
+class _Published(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Action(_Published):
+    """A call of the gold."""
+
+    name: str
+    kwargs: dict[str, Any]
+
+
+class Record(_Published):
+    """One task."""
+
+    user_id: str
+    instruction: str
+    """For the user alone."""
+    actions: tuple[Action, ...]
+    outputs: tuple[str, ...]
+    """Texts of which each must stand in an answer."""
+
+
+class Domain(_Published):
+    """All tasks of a domain."""
+
+    tasks: tuple[Record, ...]

@@ -1,0 +1,270 @@
+"""Loads MARBLE's bargaining records and makes games of werewolf."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from fumehood.benchmarks.cases import cases_of
+from fumehood.benchmarks.marble.world_werewolf import (
+    OF_ROLE,
+    PHASE_OF,
+    ROLES,
+    WOLF,
+    Werewolf,
+    side_of,
+)
+from fumehood.benchmarks.reading import read_records
+from fumehood.benchmarks.records import refuse_duplicates, validated
+from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.core.conversation import ConversationSpec, Handover
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.errors import InputError, SpecError
+from fumehood.core.gold import Gold
+from fumehood.core.json_values import Json, JsonObject, copy_object
+from fumehood.core.ledger import Budget
+from fumehood.core.task import About, Case, Suite, Task
+from fumehood.core.tools import ToolCall, Value
+
+
+class _Published(BaseModel):
+    """A part of a published record. Unread keys are ignored; most are empty or framework settings."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Participant(_Published):
+    """One party of a bargain."""
+
+    agent_id: str = Field(pattern=r"^[a-z0-9_]{1,32}$")
+    profile: str
+    role: Literal["seller", "buyer"] | None = None
+
+
+class TaskRecord(_Published):
+    """The task's text."""
+
+    content: str
+
+
+class Record(_Published):
+    """One published task."""
+
+    scenario: str
+    number: int = Field(alias="task_id")
+    task: TaskRecord
+    agents: tuple[Participant, ...] = Field(min_length=1)
+
+    @property
+    def task_id(self) -> str:
+        """Identifier that is unique within a file."""
+        return f"{self.scenario}_{self.number}"
+
+
+BARGAINING_BUDGET = Budget(steps=40, calls=40, retries=10)
+BARGAINING_INSTRUCTION = """\
+{content}
+You are {name}, a {side}. The parties take turns. Act with your tools, then submit to end your turn.
+
+{profile}"""
+ABOUT_BARGAINING = About(
+    licence="MIT (ulab-uiuc/MARBLE; its package metadata says Apache-2.0), from your file",
+    criterion="the parties reach an agreement; a judge adds ratings from 1 to 5",
+    judged="whether one side accepted an offer of the other; ratings do not affect success",
+)
+
+
+def bargaining_case(record: Record) -> Case:
+    """Return a record as a task with one seat per party.
+
+    Raises:
+        SpecError: A party has no role.
+    """
+    parties: list[Json] = [
+        {"name": party.agent_id, "side": _side(party)} for party in record.agents
+    ]
+    task = Task(
+        task_id=record.task_id,
+        world="bargaining",
+        profile="native",
+        initial_state={"parties": parties},
+        fault_plan=(),
+        seed=0,
+        seats=tuple(_bargaining_seat(record, party) for party in record.agents),
+        tags={"parties": len(parties)},
+        conversation=ConversationSpec("world", {}),
+    )
+    criterion: JsonObject = {"op": "agreement", "rated": ["seller", "buyer"]}
+    return Case(
+        task, Gold("marble", (criterion,), solvable=True, oracle=_bargaining_oracle(record))
+    )
+
+
+def _bargaining_seat(record: Record, party: Participant) -> SeatSpec:
+    instruction = BARGAINING_INSTRUCTION.format(
+        content=record.task.content, name=party.agent_id, side=party.role, profile=party.profile
+    )
+    return SeatSpec(name=party.agent_id, instruction=instruction, budget=BARGAINING_BUDGET)
+
+
+def _side(party: Participant) -> str:
+    if party.role is None:
+        raise SpecError(f"agents.{party.agent_id}.role", "must be seller or buyer")
+    return party.role
+
+
+def _bargaining_oracle(record: Record) -> tuple[JsonObject, ...]:
+    """Return moves in which the first party makes an offer and the other side accepts it."""
+    first = record.agents[0]
+    other = next((party for party in record.agents if party.role != first.role), first)
+    return (
+        {"tool_name": "offer_price", "args": {"price": 10, "reason": "it is fair"}},
+        {"submit": "That is my offer."},
+        {"seat": other.agent_id, "tool_name": "accept_offer", "args": {}},
+        {"seat": other.agent_id, "submit": "Agreed."},
+    )
+
+
+GAMES = 10
+DEFAULT_ROLES = (WOLF, WOLF, WOLF, "villager", "villager", "villager", "seer", "witch", "guard")
+"""The roles of MARBLE's own configuration."""
+WEREWOLF_BUDGET = Budget(steps=60, calls=60, retries=30)
+WEREWOLF_INSTRUCTION = """\
+You are {name} in a village of {players} players, {wolves} of whom are wolves. The wolves know each other. \
+Every night the wolves kill a player. Every day the living players speak in turn and vote to send one player \
+away. The wolves win when only wolves are alive, and the villagers win when no wolf is alive. Dead players \
+take no turns. At the start of your turn you receive the news and the list of actions you may take. Act with \
+your tools, then submit to end your turn. During the day, all players receive the text you submit as your \
+speech. At any other time, no player receives it.
+
+{role}"""
+ROLE_INSTRUCTIONS = {
+    WOLF: "You are a wolf. The wolves are: {pack}. The other wolves learn which victim you name.",
+    "villager": "You are a villager. You vote during the day and do nothing at night.",
+    "seer": "You are the seer. Every night you may learn whether one player is a wolf.",
+    "witch": "You are the witch. Once per game you may save the wolves' victim, and once you may poison a player.",
+    "guard": "You are the guard. Every night you may protect one player, but not the same one two nights in a row.",
+}
+ABOUT_WEREWOLF = About(
+    licence="this project's own rules and texts; roles as in MARBLE's configuration (MIT)",
+    criterion="the first player's side wins, by MARBLE's rule; a game that lasts six days has no winner",
+    judged="which players are alive at the end; no judge is asked",
+)
+
+
+def read_roles(path: Path) -> tuple[str, ...]:
+    """Return the roles listed in a MARBLE configuration file.
+
+    Raises:
+        InputError: The file cannot be read, or lists an unknown role.
+    """
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+    roles = config.get("roles") if isinstance(config, dict) else None
+    if not isinstance(roles, list) or not {WOLF} < set(map(str, roles)) <= set(ROLES):
+        raise InputError(
+            f"{path}: roles must be a list of {', '.join(ROLES)}, with at least one wolf and one other role"
+        )
+    return tuple(roles)
+
+
+def werewolf_cases(roles: Sequence[str] | None) -> tuple[Case, ...]:
+    """Return ten games; the game's number is the seed that assigns the roles."""
+    return tuple(
+        _werewolf_case(number, Draws("werewolf", number).shuffled(roles or DEFAULT_ROLES))
+        for number in range(1, GAMES + 1)
+    )
+
+
+def _werewolf_case(number: int, roles: Sequence[str]) -> Case:
+    names = {f"player{at}": role for at, role in enumerate(roles, 1)}
+    players: list[Json] = [{"name": name, "role": role} for name, role in names.items()]
+    state: JsonObject = {"players": players}
+    side = side_of(roles[0])
+    task = Task(
+        task_id=f"werewolf_{number}",
+        world="werewolf",
+        profile="native",
+        initial_state=state,
+        fault_plan=(),
+        seed=number,
+        seats=tuple(_werewolf_seat(name, names) for name in names),
+        tags={"role": roles[0]},
+        conversation=ConversationSpec("world", {}),
+    )
+    criterion: JsonObject = {"op": "won", "side": side}
+    return Case(
+        task,
+        Gold("marble", (criterion,), solvable=True, oracle=_werewolf_oracle(state, names, side)),
+    )
+
+
+def _werewolf_seat(name: str, names: Mapping[str, str]) -> SeatSpec:
+    role = names[name]
+    pack = [player for player, other in names.items() if other == WOLF]
+    instruction = WEREWOLF_INSTRUCTION.format(
+        name=name,
+        players=len(names),
+        wolves=len(pack),
+        role=ROLE_INSTRUCTIONS[role].format(pack=", ".join(pack)),
+    )
+    tools = tuple(tool for tool, phase in PHASE_OF.items() if OF_ROLE.get(phase, role) == role)
+    return SeatSpec(name=name, instruction=instruction, budget=WEREWOLF_BUDGET, tools=tools)
+
+
+def _werewolf_oracle(
+    state: JsonObject, names: Mapping[str, str], side: str
+) -> tuple[JsonObject, ...]:
+    """Return moves in which all players act against the side that must lose."""
+    world = Werewolf(copy_object(state))
+    targets = [name for name, role in names.items() if side_of(role) != side]
+    moves: list[JsonObject] = []
+    handover: Handover | None = world.open()
+    while handover is not None:
+        seat = handover.seat
+        for tool in ("kill", "vote") if side == "wolves" else ("vote",):
+            alive = [name for name in targets if name in world.state["game"]["alive"]]
+            arguments: dict[str, Json] = {"player": alive[0]}
+            if isinstance(world.call(ToolCall(tool, arguments)), Value):
+                moves.append({"seat": seat, "tool_name": tool, "args": arguments})
+        moves.append({"seat": seat, "submit": "Let us go on."})
+        handover = world.heard(seat, "Let us go on.")
+    return tuple(moves)
+
+
+BARGAINING, WEREWOLF = "bargaining", "werewolf"
+
+
+class Marble:
+    """The benchmark ``marble``. Its argument is ``bargaining:FILE`` or ``werewolf[:CONFIG]``."""
+
+    def load(self, argument: str) -> Suite:
+        """Return the tasks of a scenario."""
+        scenario, _, path = argument.partition(":")
+        if scenario == WEREWOLF:
+            roles = read_roles(Path(path)) if path else None
+            return Suite(f"marble:{WEREWOLF}", werewolf_cases(roles), about=ABOUT_WEREWOLF)
+        if scenario != BARGAINING or not path:
+            raise InputError(
+                f"marble: the argument must be bargaining:FILE or werewolf[:CONFIG], not {argument!r}"
+            )
+        records = [validated(record, Record) for record in read_records(Path(path))]
+        refuse_duplicates(records)
+        for record in records:
+            if record.value.scenario != BARGAINING:
+                raise InputError(
+                    f"{record.place}: scenario must be {BARGAINING}, not {record.value.scenario}"
+                )
+        return Suite(
+            f"marble:{BARGAINING}", cases_of(records, bargaining_case), about=ABOUT_BARGAINING
+        )
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Return False: records of MARBLE's other scenarios have the same keys."""
+        return False
