@@ -10,6 +10,7 @@ from typing import Any
 from fumehood.benchmarks.bfcl.package import Entry, chats, entries, words
 from fumehood.benchmarks.bfcl.world_memory import EMPTY, opened_memory
 from fumehood.benchmarks.reading import Place, Problem, Unreadable, read_records
+from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.gold import Gold

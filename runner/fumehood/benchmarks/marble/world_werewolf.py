@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fumehood.core.conversation import Handover
+from fumehood.core.conversation import Handover, one_voice
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
