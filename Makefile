@@ -1,4 +1,4 @@
-# Everything there is to do here; `make` alone prints the menu.
+# `make` without a target lists the targets.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := menu
@@ -6,42 +6,48 @@ PACKAGES := runner/fumehood snapshots/fumehood_snapshots agent_sdk/python/fumeho
 TESTS := .venv/bin/python -m pytest --numprocesses logical --dist worksteal
 
 .PHONY: menu
-menu: ## print this
+menu: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-WRITTEN := pyproject.toml agent_sdk/python/pyproject.toml constraints.txt scripts/setup scripts/setup-benchmarks
+SETUP_INPUTS := pyproject.toml agent_sdk/python/pyproject.toml constraints.txt scripts/setup scripts/setup-benchmarks
 
 .PHONY: setup
-setup: .venv/.made ## make .venv, with the command in .venv/bin/fumehood
+setup: .venv/.made ## create .venv with the command .venv/bin/fumehood
 
-.venv/.made: $(WRITTEN)
+.venv/.made: $(SETUP_INPUTS)
 	@scripts/setup
 	@touch $@
 
 .PHONY: setup-dev
-setup-dev: .venv/.made-dev ## the same with all that tests, checks, reports and snapshots need
+setup-dev: .venv/.made-dev ## also install what tests, checks, reports and snapshots need
 
-.venv/.made-dev: $(WRITTEN)
+.venv/.made-dev: $(SETUP_INPUTS)
 	@scripts/setup dev,report
 	@scripts/setup-benchmarks
 	@touch .venv/.made $@
 
 .PHONY: demo
-demo: setup bubblewrap ## run three agents on the sample suite and print how they did
+demo: setup bubblewrap ## run three agents on the sample suite and print the results
 	@.venv/bin/fumehood run sample --agent schema_repair --agent instruction_parser --agent policy_aware
 
 .PHONY: test
-test: setup-dev bubblewrap ## run every test; those that need a container engine say so where there is none
+test: setup-dev bubblewrap ## run the tests that finish within five minutes; tests of absent engines are skipped with the reason
 	@$(TESTS)
 
+.PHONY: test-all
+test-all: setup-dev bubblewrap ## also run slow tests: every language on every engine, off-the-shelf agents, long chaos
+	@$(TESTS) --all
+
 .PHONY: test-fast
-test-fast: setup-dev ## run the tests that need no box, stop at the first failure
+test-fast: setup-dev ## run the tests that need no box, and stop at the first failure
 	@$(TESTS) -x -m 'not docker and not bubblewrap and not image'
 
 .PHONY: lint
-lint: setup-dev ## check style, and which room imports which
+lint: setup-dev ## check style, spelling, retired words and import contracts
 	@.venv/bin/ruff check
 	@.venv/bin/ruff format --check
+	@.venv/bin/codespell
+	@scripts/check-words
 	@.venv/bin/lint-imports --no-cache
 
 .PHONY: types
@@ -49,88 +55,88 @@ types: setup-dev ## check types
 	@.venv/bin/mypy $(PACKAGES)
 
 .PHONY: format
-format: setup-dev ## put the code into shape
+format: setup-dev ## format the code
 	@.venv/bin/ruff check --fix
 	@.venv/bin/ruff format
 
 .PHONY: proto
-proto: setup-dev ## generate Python and TypeScript from proto/ again
+proto: setup-dev ## regenerate Python and TypeScript from proto/
 	@scripts/proto agent_sdk/python/fumehood_agent/_proto
 	@scripts/proto-typescript agent_sdk/typescript/src/generated
 
 .PHONY: proto-check
-proto-check: setup-dev ## check that generated code is fresh, protos have style and nothing breaks
+proto-check: setup-dev ## check that generated code is current and that protos are well-formed
 	@scripts/proto-check
 
 .PHONY: images
-images: setup ## build the images that boxes are started from
+images: setup ## build the images from which boxes start
 	@.venv/bin/fumehood images build
 
 .PHONY: bench-snapshots
-bench-snapshots: setup-dev ## measure what snapshots cost, as ratios; sizes up to 500,000 documents
+bench-snapshots: setup-dev ## measure the costs of snapshots as ratios, up to 500,000 documents
 	@.venv/bin/python -m fumehood_snapshots.bench
 
 .PHONY: bench
-bench: setup ## measure what the wall costs, as ratios
+bench: setup ## measure the costs of isolation as ratios
 	@.venv/bin/python -m fumehood.bench
 
 .PHONY: containment
-containment: images ## attack every engine and write down what held
+containment: images ## attack every engine and rewrite docs/containment.md
 	@.venv/bin/fumehood doctor --probe docker --probe docker/runsc --probe bubblewrap --page docs/containment.md
 
-.PHONY: hostile
-hostile: setup-dev images ## let every hostile agent loose on every engine, as tests
+.PHONY: redteam
+redteam: setup-dev images ## run the whole red-team corpus on every engine, as tests
 	@.venv/bin/python -m pytest --numprocesses 3 --dist loadgroup tests/hostile --every-attack
 
 .PHONY: conformance
-conformance: setup-dev images bubblewrap ## play every agent vector in every language on every engine, and write the table
+conformance: setup-dev images bubblewrap ## run every protocol case in every language on every engine, and write the table
 	@.venv/bin/python -m tests.conformance.agents
 
 .PHONY: agents
-agents: setup-dev images ## run every agent off the shelf against a scripted model, also the large ones
+agents: setup-dev images ## run every off-the-shelf agent against a scripted model
 	@.venv/bin/python -m pytest tests/containers/test_off_the_shelf.py --every-agent
 
 .PHONY: benchmarks
-benchmarks: setup-dev ## prove public benchmarks whole, oracle and no-op, and print the figures
+benchmarks: setup-dev ## run oracle and no-op on public benchmarks and print the figures
 	@.venv/bin/python -m tests.benchmarks
 
 .PHONY: benchmarks-parity
-benchmarks-parity: setup-dev ## play dbbench on SQLite and on MariaDB, and print where they differ
+benchmarks-parity: setup-dev ## run dbbench on SQLite and on MariaDB and print the differences
 	@.venv/bin/python -m tests.benchmarks.parity
 
 .PHONY: chaos
-chaos: setup-dev bubblewrap ## kill and break runs for some minutes, and print what was survived
+chaos: setup-dev bubblewrap ## kill and break runs for some minutes and print the results
 	@.venv/bin/python -m tests.chaos
 
 .PHONY: flatness
-flatness: setup ## play ten thousand episodes through one service, and print what it keeps
+flatness: setup ## run ten thousand episodes through one service and print its memory use
 	@.venv/bin/python -m fumehood.bench.flatness
 
 .PHONY: fuzz
-fuzz: setup-dev ## look for ten minutes for bytes that break a reader
+fuzz: setup-dev ## fuzz every parser for ten minutes
 	@.venv/bin/python -c 'import atheris' 2>/dev/null || scripts/setup dev,report,fuzz
 	@.venv/bin/python -m tests.fuzz
 
 .PHONY: schemas
-schemas: setup ## write the published JSON Schemas again
+schemas: setup ## rewrite the published JSON Schemas
 	@.venv/bin/fumehood schema run >docs/run_config.schema.json
 	@.venv/bin/fumehood schema task >docs/task.schema.json
 	@.venv/bin/fumehood schema faults >docs/faults.schema.json
 
 .PHONY: versions
-versions: setup-dev ## write down the versions that .venv holds as those to keep to
+versions: setup-dev ## pin the installed versions in constraints.txt
 	@{ head -n 1 constraints.txt; .venv/bin/python -m pip freeze --exclude-editable; } >.venv/versions
 	@cp .venv/versions constraints.txt && touch .venv/.made .venv/.made-dev
 
 .PHONY: ci
-ci: images lint types proto-check test ## all that must pass before a change is good
+ci: images lint types proto-check test ## run all checks that a change must pass
 
 .PHONY: clean
-clean: ## remove whatever can be made again; runs/ stays
+clean: ## remove everything that can be rebuilt; runs/ stays
 	@rm -rf .venv proto/node_modules agent_sdk/typescript/{build,dist,node_modules} .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -prune -exec rm -rf {} +
 
-# Boxes for machines without a container engine.
+# Installs bubblewrap where no container engine is available.
 .PHONY: bubblewrap
 bubblewrap:
 	@command -v bwrap >/dev/null || docker info >/dev/null 2>&1 || \

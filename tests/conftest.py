@@ -1,4 +1,7 @@
-"""Tests that need something of the machine: left out where it is missing, failed where CI is set."""
+"""Options and markers of the tests.
+
+A test that needs an absent engine is skipped with the reason. In CI such a skip is a failure.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
-# A machine that is busy is not a machine that is wrong; and what CI finds, it finds again.
+# Busy machines must not fail a test, and CI must reproduce its own failures.
 settings.register_profile("fumehood", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("fumehood")
 
@@ -20,31 +23,32 @@ ENGINE_OF_MARKER = {
     "bubblewrap": ("bubblewrap", None),
     "runsc": ("docker", "runsc"),
 }
-"""Marker → the engine and the runtime without which its tests mean nothing."""
+"""Marker → the engine and the runtime that its tests need."""
 
-TAKES_LONG = {
-    "every_agent": "run every agent off the shelf, also those that are large",
-    "every_attack": "run the whole corpus of hostile agents, not a part of it",
+OPTIONAL = {
+    "slow": ("--all", "also run slow tests: `make test-all`"),
+    "every_agent": ("--every-agent", "also run the large off-the-shelf agents: `make agents`"),
+    "every_attack": ("--every-attack", "run the whole red-team corpus: `make redteam`"),
 }
-"""Marker of tests that are left out → what the option of its name does."""
+"""Marker of deselected tests → the option that selects them and its help."""
 
 SIGNING_KEY = "FUMEHOOD_SIGNING_KEY"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    for marker, does in TAKES_LONG.items():
-        parser.addoption(f"--{marker.replace('_', '-')}", action="store_true", help=does)
+    for marker, (option, help_text) in OPTIONAL.items():
+        parser.addoption(option, dest=marker, action="store_true", help=help_text)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [marker for marker in TAKES_LONG if not config.getoption(marker)]
-    long = [item for item in items if any(item.get_closest_marker(marker) for marker in left_out)]
-    config.hook.pytest_deselected(items=long)
-    items[:] = [item for item in items if item not in long]
+    deselected = [marker for marker in OPTIONAL if not config.getoption(marker)]
+    optional = [item for item in items if any(map(item.get_closest_marker, deselected))]
+    config.hook.pytest_deselected(items=optional)
+    items[:] = [item for item in items if item not in set(optional)]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let tests sign with a key of their own: the one of whoever runs them is for runs that matter."""
+    """Sign with a temporary key, not with the user's."""
     if SIGNING_KEY not in os.environ:
         folder = tempfile.TemporaryDirectory()
         config.add_cleanup(folder.cleanup)
@@ -52,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @cache
-def _missing(engine: str, runtime: str | None) -> str | None:
+def _reason_missing(engine: str, runtime: str | None) -> str | None:
     from fumehood.core.errors import InputError
     from fumehood.engines.engine import EngineOptions
     from fumehood.engines.table import choose_engine
@@ -64,13 +68,13 @@ def _missing(engine: str, runtime: str | None) -> str | None:
     return None
 
 
-def _marked(item: pytest.Item) -> list[str]:
+def _engine_markers(item: pytest.Item) -> list[str]:
     return [marker for marker in ENGINE_OF_MARKER if item.get_closest_marker(marker) is not None]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for marker in _marked(item):
-        reason = _missing(*ENGINE_OF_MARKER[marker])
+    for marker in _engine_markers(item):
+        reason = _reason_missing(*ENGINE_OF_MARKER[marker])
         if reason is not None:
             pytest.skip(f"needs {marker}: {reason}")
 
@@ -83,10 +87,10 @@ def pytest_runtest_makereport(
     if (
         report.skipped
         and os.environ.get("CI")
-        and _marked(item)
+        and _engine_markers(item)
         and item.get_closest_marker("runsc") is None
     ):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
         report.outcome = "failed"
-        report.longrepr = f"left out, which CI does not allow: {reason}"
+        report.longrepr = f"skipped, which CI does not allow: {reason}"
     return report

@@ -1,6 +1,6 @@
 """Attacks of the corpus are stopped, on every engine, but for what an engine says it cannot stop.
 
-One or two for each thing that stops; ``make hostile`` runs them all.
+One or two for each thing that stops; ``make redteam`` runs them all.
 """
 
 from __future__ import annotations
