@@ -72,6 +72,10 @@ proto-check: setup-dev ## check that generated code is current and that protos a
 images: setup ## build the images from which boxes start
 	@.venv/bin/fumehood images build
 
+.PHONY: wheels
+wheels: setup ## build the Python wheels and the npm package into dist/
+	@scripts/wheels
+
 .PHONY: bench-snapshots
 bench-snapshots: setup-dev ## measure the costs of snapshots as ratios, up to 500,000 documents
 	@.venv/bin/python -m fumehood_snapshots.bench

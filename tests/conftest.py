@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _reason_missing(engine: str, runtime: str | None) -> str | None:
     from fumehood.core.errors import InputError
     from fumehood.engines.engine import EngineOptions
-    from fumehood.engines.table import choose_engine
+    from fumehood.engines.registry import choose_engine
 
     try:
         choose_engine(engine, EngineOptions(runtime=runtime)).engine.close()

@@ -23,7 +23,7 @@ from fumehood.core.score import UNGRADED
 from fumehood.core.task import Case
 from fumehood.core.tools import Failure, Layer, ToolCall, Toolset, Value
 from fumehood.engines.engine import Engine, Isolation
-from fumehood.engines.table import ENGINES
+from fumehood.engines.registry import ENGINES
 from fumehood.harness_modes.registry import PROFILES, Profile
 from fumehood.layers.faults.family import BoundFault, Trigger
 from fumehood.layers.faults.registry import FAMILIES
@@ -41,7 +41,7 @@ ADDING = ROOT / "docs" / "adding"
 POINTS: dict[str, tuple[type, str]] = {
     "agent": (Agent, "agent_sdk/python/fumehood_agent/builtin/__init__.py"),
     "benchmark": (Benchmark, "runner/fumehood/benchmarks/table.py"),
-    "engine": (Engine, "runner/fumehood/engines/table.py"),
+    "engine": (Engine, "runner/fumehood/engines/registry.py"),
     "fault_family": (Layer, "runner/fumehood/layers/faults/registry.py"),
     "turn_policy": (TurnPolicy, "runner/fumehood/turn_policies/registry.py"),
     "profile": (Profile, "runner/fumehood/harness_modes/registry.py"),

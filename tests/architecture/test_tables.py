@@ -15,7 +15,7 @@ from fumehood.cli.main import COMMANDS
 from fumehood.core.registry import Registry
 from fumehood.core.tools import Layer, Toolset
 from fumehood.engines.engine import Engine
-from fumehood.engines.table import ENGINES
+from fumehood.engines.registry import ENGINES
 from fumehood.harness_modes.registry import PROFILES, Profile
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.scorers.scorer import Scorer

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.engines.docker import DockerEngine
+from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource
 from fumehood.engines.orphans import Leftover, LeftoverKind, Machine
 from fumehood.engines.ownership import OWNER_START, owner_is_alive, owner_labels

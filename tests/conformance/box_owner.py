@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fumehood.engines.engine import AgentKind, AgentSource, EngineOptions
 from fumehood.engines.ownership import owner_labels
-from fumehood.engines.table import ENGINES
+from fumehood.engines.registry import ENGINES
 from tests.conformance.boxes import SOCKET, Boxes
 
 STUBBORN = (

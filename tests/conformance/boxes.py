@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from fumehood.engines.engine import (
-    GLOVES,
+    BOX_SOCKET_DIR,
     Box,
     BoxOutput,
     BoxSpec,
@@ -23,7 +23,7 @@ from fumehood.engines.engine import (
 
 PATIENCE_MS = 60_000
 """For whatever should take a second on a machine with nothing else to do."""
-SOCKET = f"{GLOVES}/grpc.sock"
+SOCKET = f"{BOX_SOCKET_DIR}/grpc.sock"
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pytest
 
 from fumehood.engines.engine import AgentKind, AgentSource, Engine, EngineOptions
 from fumehood.engines.ownership import owner_labels
-from fumehood.engines.table import choose_engine
+from fumehood.engines.registry import choose_engine
 from tests.conformance.boxes import Boxes, Listener
 
 CONTAINERS = [

@@ -12,7 +12,7 @@ from tarfile import TarFile
 
 import pytest
 
-from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.engine import AgentKind, AgentSource, BoxOutput, BoxSpec, Engine, Image
 from fumehood.engines.images.build import import_image
 from fumehood.engines.images.helper import build_helper

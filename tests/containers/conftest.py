@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from docker import APIClient
 
-from fumehood.engines.docker import DockerEngine
+from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import EngineOptions
 from fumehood.engines.ownership import owner_labels
 

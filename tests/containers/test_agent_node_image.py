@@ -9,8 +9,8 @@ import pytest
 from docker import APIClient
 
 from fumehood.core.errors import InputError
-from fumehood.engines.docker import DockerEngine
-from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.docker.daemon import Daemon
+from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec
 from fumehood.engines.images.agent_node import NAME, build_agent_node
 from tests.parts.folder_images import remove_images_from

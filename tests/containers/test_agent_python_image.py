@@ -12,7 +12,7 @@ from tempfile import TemporaryFile
 import pytest
 from docker import APIClient
 
-from fumehood.engines.docker import DockerEngine
+from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Image
 from fumehood.engines.images.agent_python import NAME, build_agent_python
 

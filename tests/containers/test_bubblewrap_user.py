@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.bubblewrap import BubblewrapEngine
+from fumehood.engines.bubblewrap.engine import BubblewrapEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Image
 from tests.conformance.boxes import Listener
 
@@ -31,7 +31,7 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 AS_ORDINARY_USER = """
 import json, sys
 from pathlib import Path
-from fumehood.engines.bubblewrap import BubblewrapEngine
+from fumehood.engines.bubblewrap.engine import BubblewrapEngine
 from fumehood.engines.engine import BoxSpec, Image
 engine = BubblewrapEngine()
 readiness = engine.check()

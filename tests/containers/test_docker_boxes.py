@@ -12,7 +12,7 @@ import pytest
 from docker import APIClient
 
 from fumehood.core.errors import InputError
-from fumehood.engines.docker import DockerEngine
+from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, Box, BoxSpec, Image, Limits
 from fumehood.engines.images.agent_python import NAME as AGENT_PYTHON
 from fumehood.engines.ownership import RUN

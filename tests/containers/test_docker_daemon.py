@@ -14,11 +14,11 @@ import pytest
 from docker import APIClient
 
 from fumehood.core.errors import InfraError, InputError
-from fumehood.engines import docker_daemon
-from fumehood.engines.docker import DockerEngine
+from fumehood.engines.docker import daemon as docker_daemon
+from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, EngineOptions
 from fumehood.engines.ownership import RUN
-from fumehood.engines.table import choose_engine
+from fumehood.engines.registry import choose_engine
 from tests.containers.docker_proxy import DockerProxy
 
 pytestmark = [pytest.mark.docker, pytest.mark.image]
@@ -118,8 +118,8 @@ def test_an_unknown_runtime_is_named_with_those_there_are() -> None:
 def test_making_an_engine_asks_nothing_and_imports_no_client() -> None:
     """Listing engines must be quick, and work where there is none."""
     code = (
-        "import sys; import fumehood.engines.table; assert 'docker' not in sys.modules;"
-        "from fumehood.engines.bubblewrap import BubblewrapEngine; assert 'docker' not in sys.modules"
+        "import sys; import fumehood.engines.registry; assert 'docker' not in sys.modules;"
+        "from fumehood.engines.bubblewrap.engine import BubblewrapEngine; assert 'docker' not in sys.modules"
     )
     subprocess.run(
         [sys.executable, "-c", code], check=True, env={**os.environ, "DOCKER_HOST": "unix:///no"}

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.engines.bubblewrap import BubblewrapEngine
-from fumehood.engines.docker import DockerEngine
+from fumehood.engines.bubblewrap.engine import BubblewrapEngine
+from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Image, Mount
 from fumehood.engines.images.helper import build_helper
 from fumehood.gateway.settings import GatewaySettings, Provider

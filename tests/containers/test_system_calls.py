@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, Engine, Limits
-from fumehood.engines.seccomp import docker_profile, filter_program
-from fumehood.engines.system_calls import ALLOWED, CONDITIONS, REFUSED
-from fumehood.engines.table import choose_engine
+from fumehood.engines.registry import choose_engine
+from fumehood.engines.seccomp import ALLOWED, CONDITIONS, REFUSED, docker_profile, filter_program
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """AUDIT_ARCH_* of linux/audit.h."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.engines.engine import EngineOptions
-from fumehood.engines.table import ENGINES
+from fumehood.engines.registry import ENGINES
 
 AGENTS = Path(__file__).parent / "agents"
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 import pytest
 
 from fumehood.engines.engine import EngineOptions
-from fumehood.engines.table import choose_engine
+from fumehood.engines.registry import choose_engine
 from fumehood.redteam.probe import Probe
 
 ENGINES = {

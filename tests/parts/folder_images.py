@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images import folder
 
 

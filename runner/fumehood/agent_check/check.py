@@ -20,7 +20,7 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import outcome_name
 from fumehood.engines.engine import Engine, EngineOptions, Image, Limits
 from fumehood.engines.ownership import owner_labels
-from fumehood.engines.table import choose_engine
+from fumehood.engines.registry import choose_engine
 from fumehood.orchestrator.agents import is_scaffold, name_agents
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
 from fumehood.orchestrator.second_sockets import http_offer

@@ -22,7 +22,7 @@ from fumehood.bench.workload import endless_case, workload
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import Engine, EngineOptions
-from fumehood.engines.table import ENGINES
+from fumehood.engines.registry import ENGINES
 
 
 def main() -> None:

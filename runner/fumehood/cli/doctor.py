@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from fumehood.core.json_values import JsonObject
-from fumehood.engines.docker import DockerEngine
+from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import EngineOptions, Isolation
-from fumehood.engines.table import ENGINES
+from fumehood.engines.registry import ENGINES
 from fumehood.records.containment_cache import last_probe, system_name, told_shortly
 from fumehood.redteam.table import ATTACKS
 from fumehood.version import __version__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images.agent_python import build_agent_python
 
 

@@ -7,7 +7,7 @@ import json
 import click
 
 from fumehood.benchmarks.table import BENCHMARKS
-from fumehood.engines.table import ENGINES
+from fumehood.engines.registry import ENGINES
 from fumehood.harness_modes.registry import PROFILES
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.scorers.table import SCORERS

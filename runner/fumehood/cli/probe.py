@@ -14,7 +14,7 @@ from rich.console import Console
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.engines.engine import Engine, EngineOptions, Isolation
-from fumehood.engines.table import choose_engine
+from fumehood.engines.registry import choose_engine
 from fumehood.records.containment_cache import keep_probe, system_name
 from fumehood.redteam.attack import Attack, Result, Verdict
 from fumehood.redteam.page import attack_table, replace_table

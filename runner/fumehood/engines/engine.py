@@ -10,7 +10,7 @@ The life of a box::
     engine.close()                          when the last box is closed
 
 What a box looks like from inside: the user is :data:`BOX_UID`; everything is read-only but /tmp; the seat's
-sockets are in :data:`GLOVES`; there is no network; the environment holds what the image sets and nothing
+sockets are in :data:`BOX_SOCKET_DIR`; there is no network; the environment holds what the image sets and nothing
 beyond :data:`ENVIRONMENT_NAMES`. Where an engine cannot give one of these, its page in the documentation,
 its :attr:`Engine.isolation` and its :attr:`Engine.unenforced` say so.
 
@@ -27,7 +27,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
-GLOVES = "/fumehood"
+BOX_SOCKET_DIR = "/fumehood"
 """Where a box finds its seat's sockets."""
 
 AGENT_FOLDER = "/agent"

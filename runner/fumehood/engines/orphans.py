@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fumehood.core.errors import InfraError, InputError
-from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.engine import OwnerCheck
-from fumehood.engines.folder_records import FolderRecords
-from fumehood.engines.images.old_tags import old_tags
+from fumehood.engines.images.stale import old_tags
 from fumehood.engines.ownership import OWNER_PID, RUN
-from fumehood.engines.session_records import SessionRecords, default_folder
+from fumehood.engines.records import FolderRecords, SessionRecords, default_folder
 
 
 class LeftoverKind(Enum):

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 
 from fumehood.core.errors import InfraError, InputError
-from fumehood.engines.agent_command import ENVIRONMENT, agent_mounts, sdk_command
+from fumehood.engines.agent_code import ENVIRONMENT, agent_mounts, sdk_command
 from fumehood.engines.engine import (
-    GLOVES,
+    BOX_SOCKET_DIR,
     AgentKind,
     AgentSource,
     BoxSpec,
@@ -26,8 +26,8 @@ from fumehood.engines.engine import (
     OwnerCheck,
     Readiness,
 )
-from fumehood.engines.session_records import SessionRecords, default_folder
-from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher, told_code
+from fumehood.engines.records import SessionRecords, default_folder
+from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher, shell_code
 
 SOCKET_VARIABLE = "FUMEHOOD_SOCKET"
 """Tells the agent where its socket is, for there is no /fumehood here."""
@@ -78,7 +78,7 @@ class ProcessEngine:
             InputError: there is no such command.
             InfraError: the machine cannot start a process.
         """
-        mounts = (Mount(spec.socket_dir, GLOVES), *spec.image.mounts, *spec.mounts)
+        mounts = (Mount(spec.socket_dir, BOX_SOCKET_DIR), *spec.image.mounts, *spec.mounts)
         command = [_at_host(word, mounts) for word in (*spec.image.command, *spec.arguments)]
         environment = {"PATH": _search_path()} | {
             name: _at_host(value, mounts) for name, value in spec.image.environment.items()
@@ -114,7 +114,7 @@ def _own_end(code: int) -> int:
     """
     if code == -signal.SIGKILL:
         raise InfraError("somebody killed the agent's process")
-    return told_code(code)
+    return shell_code(code)
 
 
 def _search_path() -> str:

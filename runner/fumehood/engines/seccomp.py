@@ -11,10 +11,10 @@ import ctypes.util
 import errno
 import json
 import os
+from dataclasses import dataclass
 from functools import cache
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.system_calls import ALLOWED, CONDITIONS, REFUSED, Condition
 
 LIBRARY = "seccomp"
 _ALLOW = 0x7FFF_0000
@@ -125,3 +125,99 @@ def _docker_arguments(condition: Condition) -> list[dict[str, object]]:
         }
         for one in _comparisons(condition)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A call that is allowed where one argument has, under a mask, one value."""
+
+    name: str
+    argument: int
+    """Position, from 0."""
+    value: int
+    mask: int = 0xFFFF_FFFF
+    also: tuple[tuple[int, int], ...] = ()
+    """Further arguments that must have a value: position, value."""
+
+
+ALLOWED = """
+    access faccessat faccessat2 open openat openat2 creat close close_range read readv pread64 preadv preadv2
+    write writev pwrite64 pwritev pwritev2 lseek _llseek sendfile copy_file_range splice tee readahead
+    fadvise64 fallocate truncate ftruncate fsync fdatasync sync_file_range flock fcntl ioctl dup dup2 dup3
+    pipe pipe2 stat fstat lstat newfstatat statx statfs fstatfs getdents getdents64 getcwd chdir fchdir
+    mkdir mkdirat rmdir mknod mknodat link linkat symlink symlinkat readlink readlinkat unlink unlinkat
+    rename renameat renameat2 chmod fchmod fchmodat fchmodat2 chown fchown fchownat lchown umask utime utimes
+    utimensat futimesat getxattr lgetxattr fgetxattr setxattr lsetxattr fsetxattr listxattr llistxattr
+    flistxattr removexattr lremovexattr fremovexattr cachestat
+
+    poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
+    eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime timerfd_gettime
+    inotify_init inotify_init1 inotify_add_watch inotify_rm_watch io_setup io_destroy io_submit io_cancel
+    io_getevents io_pgetevents
+
+    brk mmap munmap mremap mprotect madvise mincore msync mlock mlock2 munlock mlockall munlockall
+    memfd_create pkey_alloc pkey_free pkey_mprotect map_shadow_stack membarrier
+
+    fork vfork execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open pidfd_send_signal
+    rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait
+    rt_tgsigqueueinfo sigaltstack pause restart_syscall set_tid_address set_robust_list get_robust_list
+    futex futex_waitv futex_wake futex_wait futex_requeue rseq arch_prctl set_thread_area get_thread_area
+    prctl getpid getppid gettid getpgid getpgrp getsid setpgid setsid
+
+    getuid geteuid getgid getegid getresuid getresgid getgroups setuid setgid setreuid setregid setresuid
+    setresgid setgroups setfsuid setfsgid capget capset getrlimit setrlimit prlimit64 getrusage getpriority
+    setpriority sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_setparam
+    sched_getscheduler sched_setscheduler sched_get_priority_max sched_get_priority_min
+    sched_rr_get_interval sched_getattr sched_setattr getcpu times
+
+    time gettimeofday clock_gettime clock_getres clock_nanosleep nanosleep alarm getitimer setitimer
+    timer_create timer_settime timer_gettime timer_getoverrun timer_delete uname sysinfo getrandom
+
+    socketpair bind listen accept accept4 connect getsockname getpeername getsockopt setsockopt
+    recvfrom recvmsg recvmmsg sendto sendmsg sendmmsg shutdown
+""".split()  # noqa: SIM905
+"""By what they are about: files; waiting; memory; processes; who and how much; time; sockets."""
+
+_NEW_NAMESPACES = 0x7E02_0000
+"""Every flag of clone(2) that makes a namespace. Source: linux/sched.h."""
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_NETLINK_ROUTE = 0
+_AS_USUAL, _ASK = 0x0, 0xFFFF_FFFF
+
+CONDITIONS = (
+    Condition("clone", 0, 0, _NEW_NAMESPACES),
+    Condition("personality", 0, _AS_USUAL),
+    Condition("personality", 0, _ASK),
+    Condition("socket", 0, _AF_UNIX),
+    Condition("socket", 0, _AF_INET),
+    Condition("socket", 0, _AF_INET6),
+    # How libraries ask which addresses there are.
+    Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_ROUTE),)),
+)
+"""What is allowed in some forms. clone3 is not: what it asks for lies in memory, where no filter looks."""
+
+REFUSED = """
+    io_uring_setup io_uring_enter io_uring_register bpf userfaultfd perf_event_open vmsplice seccomp
+    landlock_create_ruleset landlock_add_rule landlock_restrict_self
+
+    ptrace process_vm_readv process_vm_writev process_madvise process_mrelease pidfd_getfd kcmp
+    mbind get_mempolicy set_mempolicy set_mempolicy_home_node migrate_pages move_pages memfd_secret
+
+    add_key request_key keyctl
+
+    clone3 unshare setns mount umount2 move_mount mount_setattr open_tree fsopen fsconfig fsmount fspick
+    pivot_root chroot name_to_handle_at open_by_handle_at fanotify_init fanotify_mark quotactl quotactl_fd
+    swapon swapoff sync syncfs lookup_dcookie acct
+
+    shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl
+    mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr
+
+    init_module finit_module delete_module create_module query_module get_kernel_syms kexec_load
+    kexec_file_load reboot syslog iopl ioperm modify_ldt vhangup sethostname setdomainname
+    settimeofday clock_settime adjtimex clock_adjtime ioprio_get ioprio_set
+
+    _sysctl afs_syscall epoll_ctl_old epoll_wait_old getpmsg putpmsg nfsservctl remap_file_pages security
+    sysfs tuxcall uselib ustat vserver
+""".split()  # noqa: SIM905
+"""The rest, so that nothing is forgotten: doors into the kernel; other processes; keys; what others see;
+memory that belongs to nobody; the machine; what nobody uses any more. Whatever is newer is refused too."""

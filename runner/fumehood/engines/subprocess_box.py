@@ -87,7 +87,7 @@ class ChildBox:
         assert child.stdout is not None
         assert child.stderr is not None
         self._child = child
-        self._read_code = read_code or told_code
+        self._read_code = read_code or shell_code
         self._on_close = on_close
         self._handle = os.pidfd_open(child.pid)
         self._output = PipeReader(
@@ -114,7 +114,7 @@ class ChildBox:
             return None
         code = self._code()
         if self._was_killed:
-            return Exit(told_code(code), ExitReason.KILLED)
+            return Exit(shell_code(code), ExitReason.KILLED)
         return Exit(self._read_code(code), ExitReason.EXITED)
 
     def kill(self) -> None:
@@ -158,7 +158,7 @@ class ChildBox:
         return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
-def told_code(code: int) -> int:
+def shell_code(code: int) -> int:
     """Return an exit status as shells tell it: 128 + the signal's number where a signal ended the process."""
     return code if code >= 0 else 128 - code
 

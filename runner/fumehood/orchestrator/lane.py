@@ -14,7 +14,7 @@ from threading import Lock
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.outcome import Infra, InfraKind
-from fumehood.engines.engine import GLOVES, Engine, Exit, ExitReason, Mount
+from fumehood.engines.engine import BOX_SOCKET_DIR, Engine, Exit, ExitReason, Mount
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, failed, wall_ms_of
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.wire.lane_client import LaneClient
@@ -48,7 +48,7 @@ class Lane:
             self._mounts = tuple(_own_copy(mount, opening) for mount in plan.mounts)
             own = replace(plan, mounts=self._mounts)
             self._box = engine.start(
-                own.box(Path(self._wire.agent_directory), "--lane", f"{GLOVES}/lane.sock")
+                own.box(Path(self._wire.agent_directory), "--lane", f"{BOX_SOCKET_DIR}/lane.sock")
             )
             opening.callback(self._box.close)
             self._stack = opening.pop_all()

@@ -18,10 +18,10 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
 from fumehood.engines.engine import EngineOptions, Image
-from fumehood.engines.folder_records import owned_folder
 from fumehood.engines.orphans import reap_local
 from fumehood.engines.ownership import owner_is_alive, owner_labels
-from fumehood.engines.table import ChosenEngine, choose_engine
+from fumehood.engines.records import owned_folder
+from fumehood.engines.registry import ChosenEngine, choose_engine
 from fumehood.orchestrator.added_faults import with_faults
 from fumehood.orchestrator.agents import NamedAgent, name_agents
 from fumehood.orchestrator.box_plans import BoxPlans

@@ -17,9 +17,8 @@ from threading import Lock
 from types import TracebackType
 
 from fumehood.core.errors import FumehoodError, InfraError, InputError
-from fumehood.engines.folder_records import FolderRecords
 from fumehood.engines.ownership import owner_labels
-from fumehood.engines.session_records import SessionRecords, default_folder
+from fumehood.engines.records import FolderRecords, SessionRecords, default_folder
 from fumehood.gateway.serialization import settings_to_line
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.wire.control_client import ControlClient

@@ -15,7 +15,7 @@ from fumehood.core.evidence import read_evidence
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.engines.engine import AgentKind, AgentSource, Engine, Image, Limits, Mount
 from fumehood.engines.ownership import owner_labels
-from fumehood.engines.table import choose_engine
+from fumehood.engines.registry import choose_engine
 from fumehood.orchestrator.episode_runner import BoxPlan, attempt_episode
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fumehood.agent_check.protocol_case import Vector, load_vectors
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.engine import EngineOptions
-from fumehood.engines.table import choose_engine
+from fumehood.engines.registry import choose_engine
 from tests.conformance.agents.languages import LANGUAGES, Language
 from tests.conformance.agents.page import PAGE, table, written
 from tests.conformance.agents.playing import Stage, stage, words_of

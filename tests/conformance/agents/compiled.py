@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from fumehood.engines.images.node_modules import SDK, lay_out_node_modules
+from fumehood.engines.images.agent_node import built_sdk, lay_out_node_modules
 from tests.architecture.project import ROOT
 
 FOLDER = Path(__file__).parent
@@ -21,7 +21,7 @@ def lay_out_typescript(target: Path) -> None:
     (target / "package.json").write_text(json.dumps({"type": "module"}))
     shutil.copy(FOLDER / "typescript" / "agent.ts", target)
     shutil.copy(FOLDER / "typescript" / "tsconfig.json", target)
-    _run(SDK / "node_modules" / ".bin" / "tsc", "--project", str(target), folder=target)
+    _run(built_sdk() / "node_modules" / ".bin" / "tsc", "--project", str(target), folder=target)
 
 
 def lay_out_cpp(target: Path) -> None:

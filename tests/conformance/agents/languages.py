@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images.agent_node import build_agent_node
 from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.images.agent_shell import build_agent_shell

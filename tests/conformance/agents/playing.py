@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fumehood.agent_check.check import Check, Verdict
 from fumehood.agent_check.protocol_case import Vector
-from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     AgentKind,
@@ -22,7 +22,7 @@ from fumehood.engines.engine import (
 )
 from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.images.helper import build_helper
-from fumehood.engines.table import choose_engine
+from fumehood.engines.registry import choose_engine
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from tests.conformance.agents.languages import Language
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.errors import InputError
-from fumehood.engines.agent_module import require_name
+from fumehood.engines.agent_code import require_name
 
 MINE = """
 raise SystemExit("never run")

@@ -8,7 +8,7 @@ import pytest
 
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import EngineOptions, Limits
-from fumehood.engines.table import ENGINES, choose_engine
+from fumehood.engines.registry import ENGINES, choose_engine
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fumehood.engines.docker_runtimes import own_kernels
+from fumehood.engines.docker.container import own_kernels
 
 INFO = {
     "DefaultRuntime": "runc",

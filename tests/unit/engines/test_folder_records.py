@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.engines.folder_records import FolderRecords, owned_folder
 from fumehood.engines.ownership import OWNER_BOOT, OWNER_START, owner_is_alive, owner_labels
+from fumehood.engines.records import FolderRecords, owned_folder
 
 OURS = owner_labels("r1")
 OF_THE_DEAD = {**OURS, OWNER_START: "1"}

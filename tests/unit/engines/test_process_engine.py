@@ -12,7 +12,7 @@ import pytest
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, EngineOptions, Isolation, Mount
 from fumehood.engines.process import ProcessEngine
-from fumehood.engines.session_records import SessionRecords, default_folder
+from fumehood.engines.records import SessionRecords, default_folder
 
 BUILTIN = AgentSource(AgentKind.BUILTIN, "noop")
 

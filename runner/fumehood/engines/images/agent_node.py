@@ -1,23 +1,32 @@
-"""The image ``agent-node``: Node, the TypeScript SDK and the compiler, nothing else."""
+"""Builds the image ``agent-node``: Node, the TypeScript SDK and the TypeScript compiler."""
 
 from __future__ import annotations
 
+import fcntl
+import json
 import shutil
+import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
-from fumehood.core.errors import InputError
-from fumehood.engines.docker_daemon import Daemon
-from fumehood.engines.images.build import build, tag
-from fumehood.engines.images.context import write_context
+from fumehood.core.errors import InfraError, InputError
+from fumehood.engines.docker.daemon import Daemon
+from fumehood.engines.images.build import build, tag, write_context
 from fumehood.engines.images.debian_packages import PackageImage, build_of_packages
-from fumehood.engines.images.node_modules import ROOT, lay_out_node_modules, sdk_digest
+from fumehood.engines.images.sources import (
+    cache_folder,
+    is_checkout,
+    read_source,
+    source_folder,
+)
 
 NAME = "fumehood/agent-node"
-"""Repository; ``:latest`` is the one asked for last, for Dockerfiles to begin from."""
-DOCKERFILE = ROOT / "sandbox_images" / "agent-node" / "Dockerfile"
+"""Repository. ``:latest`` is the tag that Dockerfiles of agents start from."""
+SDK = "agent_sdk/typescript"
+COMPILER = ("typescript", "@typescript/", "@types/node", "undici-types")
+"""Prefixes of npm packages that compile an agent but are not needed to run it."""
 
 _BASE = PackageImage(
     repository="fumehood/debian-node",
@@ -27,17 +36,21 @@ _BASE = PackageImage(
     dropped=("usr/lib/dpkg/", "lib/systemd/", "usr/share/nodejs/@types/"),
     dropped_parts=frozenset({"gconv", "perl5", "krb5", "sasl2", "engines-3"}),
 )
+_FOLDER = "sandbox_images/agent-node"
+_NAME = "@fumehood/sdk"
+_SDK_FILES = ("package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json")
+_TIMEOUT_S = 300
 
 
 def build_agent_node(progress: Callable[[str], None], daemon: Daemon) -> str:
-    """Make sure of the image, and return its reference.
+    """Build the image if it does not exist, and return its reference.
 
     Args:
-        progress: told, in one line, of what takes long.
+        progress: receives a line when something takes long.
         daemon: to build with.
 
     Raises:
-        InputError: mmdebstrap or npm is not installed, or this is no checkout.
+        InputError: mmdebstrap or npm is not installed.
         InfraError: the daemon or a package manager fails.
     """
     reference = current_reference()
@@ -45,31 +58,100 @@ def build_agent_node(progress: Callable[[str], None], daemon: Daemon) -> str:
         progress(f"building the image {reference}")
         if daemon.image(_BASE.reference) is None:
             build_of_packages(_BASE, daemon)
-        _build(reference, daemon)
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as context:
+            lay_out_node_modules(Path(folder, "node_modules"), compiler=True)
+            Path(folder, "Dockerfile").write_text(read_source(_FOLDER, "Dockerfile"), "utf-8")
+            write_context(Path(folder), context)
+            build(daemon, context, reference, {"BASE": _BASE.reference}, network=False)
     if daemon.image(reference) != daemon.image(f"{NAME}:latest"):
         tag(daemon, reference, f"{NAME}:latest")
     return reference
 
 
 def current_reference() -> str:
-    """Return what the image is called when it is made of what is here now.
-
-    Raises:
-        InputError: this is no checkout.
-    """
-    try:
-        dockerfile = DOCKERFILE.read_text("utf-8")
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{error.filename} is missing; images are built from a checkout"
-        ) from error
-    recipe = f"{sdk_digest()} {dockerfile} {_BASE.reference}"
+    """Return the reference of the image that the present sources give."""
+    recipe = f"{sdk_digest()} {read_source(_FOLDER, 'Dockerfile')} {_BASE.reference}"
     return f"{NAME}:{sha256(recipe.encode()).hexdigest()[:16]}"
 
 
-def _build(reference: str, daemon: Daemon) -> None:
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as context:
-        lay_out_node_modules(Path(folder, "node_modules"), compiler=True)
-        shutil.copy(DOCKERFILE, folder)
-        write_context(Path(folder), context)
-        build(daemon, context, reference, {"BASE": _BASE.reference}, network=False)
+def sdk_digest() -> str:
+    """Return a hex digest of the sources of the TypeScript SDK."""
+    sdk = source_folder(SDK)
+    files = [*(sdk / name for name in _SDK_FILES), *sorted((sdk / "src").rglob("*.ts"))]
+    digest = sha256(repr(COMPILER).encode())
+    for file in files:
+        digest.update(f"{file.relative_to(sdk)}\0".encode() + sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def lay_out_node_modules(folder: Path, *, compiler: bool) -> None:
+    """Fill a folder ``node_modules`` with the compiled SDK and its dependencies.
+
+    Args:
+        folder: to be made.
+        compiler: whether to include the TypeScript compiler.
+
+    Raises:
+        InputError: npm is not installed.
+        InfraError: npm fails.
+    """
+    sdk = built_sdk()
+    for name in _packages(sdk, compiler):
+        shutil.copytree(
+            sdk / "node_modules" / name,
+            folder / name,
+            ignore=shutil.ignore_patterns("*.map", ".bin"),
+        )
+    shutil.copytree(sdk / "dist", folder / _NAME / "dist")
+    shutil.copy(sdk / "package.json", folder / _NAME)
+
+
+def built_sdk() -> Path:
+    """Return the folder of the TypeScript SDK with ``dist/`` and ``node_modules/``.
+
+    A checkout is built in place. An installed package is copied to the user's cache and built there.
+
+    Raises:
+        InputError: npm is not installed.
+        InfraError: npm fails.
+    """
+    if shutil.which("npm") is None:
+        raise InputError(
+            "building the TypeScript SDK needs npm; install it (Debian: apt-get install npm)"
+        )
+    sources = source_folder(SDK)
+    if is_checkout():
+        _run([str(sources.parents[1] / "scripts" / "typescript-sdk")], sources)
+        return sources
+    folder = cache_folder("typescript-sdk") / sdk_digest()[:16]
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "dist" / "index.js").is_file():
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(sources, folder)
+            _run(["npm", "ci", "--loglevel=error", "--no-audit", "--no-fund"], folder)
+            _run(["npm", "run", "--silent", "build"], folder)
+    return folder
+
+
+def _run(command: list[str], folder: Path) -> None:
+    try:
+        subprocess.run(
+            command, cwd=folder, check=True, capture_output=True, timeout=_TIMEOUT_S, text=True
+        )
+    except subprocess.CalledProcessError as error:
+        lines = [line for line in (error.stdout + error.stderr).splitlines() if line.strip()]
+        reason = lines[-1] if lines else "no error message"
+        raise InfraError(f"npm could not build the TypeScript SDK: {reason}") from error
+    except subprocess.TimeoutExpired as error:
+        raise InfraError(f"npm did not build the TypeScript SDK within {_TIMEOUT_S} s") from error
+
+
+def _packages(sdk: Path, compiler: bool) -> Iterator[str]:
+    """Yield the installed top-level npm packages that are needed; nested ones are copied with them."""
+    packages = json.loads((sdk / "package-lock.json").read_text("utf-8"))["packages"]
+    for path, package in packages.items():
+        name = path.removeprefix("node_modules/")
+        is_needed = not package.get("dev") or (compiler and name.startswith(COMPILER))
+        if name and "/node_modules/" not in name and is_needed and (sdk / path).is_dir():
+            yield name

@@ -1,52 +1,68 @@
-"""The image ``agent-python``: Python, the SDK, nothing else.
+"""Builds the image ``agent-python``: Python and the SDK.
 
-Its tag is the digest of all that goes in, so what has not changed is not built again. The base is the
-official slim image where a registry answers, and is made of Debian packages where none does.
+The tag is a digest of the sources, so an unchanged image is not built again. The base is the official slim
+image; if no registry answers, it is made from Debian packages.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from fumehood.core.errors import InputError
-from fumehood.engines.docker_daemon import Daemon
-from fumehood.engines.images import debian_base
-from fumehood.engines.images.build import build, pull, tag
-from fumehood.engines.images.context import write_context
+from fumehood.engines.docker.daemon import Daemon
+from fumehood.engines.images.build import build, pull, tag, write_context
+from fumehood.engines.images.debian_packages import PackageImage, build_of_packages
 from fumehood.engines.images.sdk_folder import lay_out_sdk, sdk_digest
+from fumehood.engines.images.sources import read_source
 
 NAME = "fumehood/agent-python"
-"""Repository; ``:latest`` is the one asked for last, for Dockerfiles to begin from."""
+"""Repository. ``:latest`` is the tag that Dockerfiles of agents start from."""
 PYTHON = "3.11"
 """Version in every base."""
-FOLDER = Path(__file__).parents[4] / "sandbox_images" / "agent-python"
+_FOLDER = "sandbox_images/agent-python"
 
 
 @dataclass(frozen=True, slots=True)
 class _Base:
     reference: str
     packages_folder: str
-    """Where its Python looks for what was added."""
+    """The folder from which its Python imports added packages."""
 
 
-_DEBIAN = _Base(debian_base.REFERENCE, f"/usr/local/lib/python{PYTHON}/dist-packages")
+_DEBIAN_PYTHON = PackageImage(
+    repository="fumehood/debian-python",
+    # libstdc++6 is what gRPC's library is linked with.
+    packages=("python3", "libstdc++6"),
+    kept=("usr/bin/python3", "usr/lib/", "lib/", "lib64/", "etc/ld.so.conf.d/"),
+    # Files of package managers, and Debian's hook for reporting bugs.
+    dropped=(
+        "usr/lib/dpkg/",
+        "usr/lib/python3/",
+        "usr/lib/python3.11/sitecustomize.py",
+        "lib/systemd/",
+    ),
+    # Conversions of old encodings, lib2to3, the help texts of pydoc, plug-ins of other libraries.
+    dropped_parts=frozenset(
+        {"gconv", "lib2to3", "pydoc_data", "perl5", "krb5", "sasl2", "engines-3"}
+    ),
+)
+
+_DEBIAN = _Base(_DEBIAN_PYTHON.reference, f"/usr/local/lib/python{PYTHON}/dist-packages")
 
 
 def build_agent_python(progress: Callable[[str], None], daemon: Daemon | None = None) -> str:
-    """Make sure of the image, and return its reference.
+    """Build the image if it does not exist, and return its reference.
 
     Args:
-        progress: told, in one line, of what takes long.
-        daemon: to build with; None means this machine's.
+        progress: receives a line when something takes long.
+        daemon: to build with; None means the daemon of this machine.
 
     Raises:
-        InputError: there is no base, no SDK, or no Dockerfile here.
+        InputError: the SDK or mmdebstrap is not installed.
         InfraError: the daemon or the package manager fails.
     """
     if daemon is not None:
@@ -59,11 +75,7 @@ def build_agent_python(progress: Callable[[str], None], daemon: Daemon | None = 
 
 
 def current_references() -> frozenset[str]:
-    """Return what the image is called when it is made of what is here now, on either base.
-
-    Raises:
-        InputError: there is no SDK, or no Dockerfile here.
-    """
+    """Return the references of the images that the present sources give, one per base."""
     recipe = _recipe()
     return frozenset(_reference(recipe, base) for base in (_slim(), _DEBIAN))
 
@@ -79,14 +91,14 @@ def _build(progress: Callable[[str], None], daemon: Daemon) -> str:
     arguments = {"BASE": base.reference, "PACKAGES": base.packages_folder}
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as context:
         lay_out_sdk(Path(folder, "sdk"), python=PYTHON, machine=daemon.info()["Architecture"])
-        shutil.copy(FOLDER / "Dockerfile", folder)
+        Path(folder, "Dockerfile").write_text(_dockerfile(), "utf-8")
         write_context(Path(folder), context)
         build(daemon, context, reference, arguments, network=False)
     return _call_latest(daemon, reference)
 
 
 def _call_latest(daemon: Daemon, reference: str) -> str:
-    # Another checkout may have built another one since.
+    # Another checkout may have moved the tag.
     if daemon.image(reference) != daemon.image(f"{NAME}:latest"):
         tag(daemon, reference, f"{NAME}:latest")
     return reference
@@ -100,13 +112,13 @@ def _find_base(progress: Callable[[str], None], daemon: Daemon) -> _Base:
     progress(f"fetching the image {slim.reference.partition('@')[0]}")
     if pull(daemon, slim.reference):
         return slim
-    progress("no registry answers; building a base of Debian packages, which takes half a minute")
-    debian_base.build_base(daemon)
+    progress("no registry answers; building a base from Debian packages, which takes half a minute")
+    build_of_packages(_DEBIAN_PYTHON, daemon)
     return _DEBIAN
 
 
 def _slim() -> _Base:
-    """Return the official base, as the Dockerfile names and pins it."""
+    """Return the official base, pinned in the Dockerfile."""
     found = re.search(r"^ARG BASE=(\S+)$", _dockerfile(), re.MULTILINE)
     assert found is not None
     return _Base(found[1], f"/usr/local/lib/python{PYTHON}/site-packages")
@@ -121,9 +133,4 @@ def _reference(recipe: str, base: _Base) -> str:
 
 
 def _dockerfile() -> str:
-    try:
-        return (FOLDER / "Dockerfile").read_text("utf-8")
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{FOLDER} is missing; images are built from a checkout of this project"
-        ) from error
+    return read_source(_FOLDER, "Dockerfile")

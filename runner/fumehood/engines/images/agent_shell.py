@@ -1,15 +1,15 @@
-"""The image ``agent-shell``: a POSIX shell with coreutils, sed, grep, curl and jq, nothing else."""
+"""Builds the image ``agent-shell``: a POSIX shell with coreutils, sed, grep, curl and jq."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images.build import tag
 from fumehood.engines.images.debian_packages import PackageImage, build_of_packages
 
 NAME = "fumehood/agent-shell"
-"""Repository; ``:latest`` is the one asked for last, for Dockerfiles to begin from."""
+"""Repository. ``:latest`` is the tag that Dockerfiles of agents start from."""
 
 _IMAGE = PackageImage(
     repository=NAME,
@@ -23,10 +23,10 @@ REFERENCE = _IMAGE.reference
 
 
 def build_agent_shell(progress: Callable[[str], None], daemon: Daemon) -> str:
-    """Make sure of the image, and return its reference.
+    """Build the image if it does not exist, and return its reference.
 
     Args:
-        progress: told, in one line, of what takes long.
+        progress: receives a line when something takes long.
         daemon: to build with.
 
     Raises:
@@ -34,7 +34,7 @@ def build_agent_shell(progress: Callable[[str], None], daemon: Daemon) -> str:
         InfraError: the daemon or the package manager fails.
     """
     if daemon.image(REFERENCE) is None:
-        progress(f"building the image {REFERENCE} of Debian packages")
+        progress(f"building the image {REFERENCE} from Debian packages")
         build_of_packages(_IMAGE, daemon)
     if daemon.image(REFERENCE) != daemon.image(f"{NAME}:latest"):
         tag(daemon, REFERENCE, f"{NAME}:latest")

@@ -6,14 +6,16 @@ The daemon reports in JSON lines; an error is one of them. A deadline is the lon
 from __future__ import annotations
 
 import json
+import tarfile
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import IO, Any
 
 from docker.errors import APIError
 from docker.utils import parse_repository_tag
 
 from fumehood.core.errors import InfraError, InputError
-from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.docker.daemon import Daemon
 
 PULL_DEADLINE_S = 60.0
 BUILD_DEADLINE_S = 900.0
@@ -145,3 +147,18 @@ def _require_success(ok: bool, lines: list[dict[str, Any]], what: str) -> None:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def write_context(folder: Path, context: IO[bytes]) -> None:
+    """Write all that a folder holds into a tar, and go back to its beginning."""
+    with tarfile.open(fileobj=context, mode="w") as archive:
+        for file in sorted(folder.rglob("*")):
+            archive.add(file, str(file.relative_to(folder)), recursive=False, filter=_plain)
+    context.seek(0)
+
+
+def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = entry.mtime = 0
+    entry.uname = entry.gname = ""
+    entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
+    return entry

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from fumehood.core.errors import InfraError, InputError
-from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images.build import import_image
 
 SUITE = "bookworm"

@@ -12,7 +12,7 @@ from docker.utils import exclude_paths
 from docker.utils import tar as make_context
 
 from fumehood.core.errors import InputError
-from fumehood.engines.docker_daemon import Daemon
+from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images.agent_node import NAME as AGENT_NODE
 from fumehood.engines.images.agent_node import build_agent_node
 from fumehood.engines.images.agent_python import NAME as AGENT_PYTHON

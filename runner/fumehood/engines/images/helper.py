@@ -1,60 +1,67 @@
-"""The in-box helper: compiled here when it is first needed, from a few files of C, into one static binary.
-
-It is named by what goes in, so what has not changed is not compiled again.
-"""
+"""Compiles the in-box command ``fumehood`` from C into one static binary, in the user's cache."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
 from fumehood.core.errors import InfraError
+from fumehood.engines.images.sources import cache_folder, source_folder
 
-FOLDER = Path(__file__).parents[4] / "sandbox_images" / "helper"
-BUILT = FOLDER / ".cache"
+FOLDER = "sandbox_images/helper"
 COMPILERS = ("musl-gcc", "cc")
-"""The first that there is. musl's C library makes a binary a tenth as large."""
+"""The first one that is installed is used. With musl the binary is a tenth of the size."""
 FLAGS = ("-static", "-Os", "-s", "-std=gnu11", "-Wall", "-Wextra", "-Werror")
 _TIMEOUT_S = 120
 
 
 def build_helper(progress: Callable[[str], None]) -> Path | None:
-    """Make sure of the helper, and return where it is; None where nothing can compile it.
+    """Return the path of the helper, compiling it if its sources, compiler or flags changed.
 
     Args:
-        progress: told, in one line, of what takes long or is missing.
+        progress: receives a line when something takes long or is missing.
+
+    Returns:
+        The binary, or None without a C compiler.
 
     Raises:
-        InfraError: the compiler refuses.
+        InfraError: compilation fails.
     """
-    sources = sorted(FOLDER.glob("*.c"))
+    sources = source_folder(FOLDER)
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
-    if not sources or compiler is None:
-        progress("boxes get no helper: that takes a checkout and a C compiler (Debian: musl-tools)")
+    if compiler is None:
+        progress(
+            "boxes get no `fumehood` command: no C compiler (Debian: apt-get install musl-tools)"
+        )
         return None
-    built = BUILT / f"fumehood-{_digest(compiler)}"
-    if not built.is_file():
-        progress("compiling the helper for boxes")
-        _compile(compiler, sources, built)
-    return built
+    binary = cache_folder("helper") / f"fumehood-{_digest(sources, compiler)}"
+    if not binary.is_file():
+        progress("compiling the in-box command")
+        _compile(compiler, sorted(sources.glob("*.c")), binary)
+    return binary
 
 
-def _digest(compiler: str) -> str:
+def _digest(sources: Path, compiler: str) -> str:
     digest = sha256(repr((Path(compiler).name, FLAGS)).encode())
-    for path in sorted(FOLDER.glob("*.[ch]")):
+    for path in sorted(sources.glob("*.[ch]")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _compile(compiler: str, sources: list[Path], built: Path) -> None:
-    BUILT.mkdir(exist_ok=True)
-    fresh = built.with_suffix(".new")
-    command = [compiler, *FLAGS, "-o", str(fresh), *map(str, sources)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-    if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or ["it says nothing"])[0]
-        raise InfraError(f"{compiler} cannot compile the helper for boxes: {said}")
-    fresh.rename(built)
+def _compile(compiler: str, sources: list[Path], binary: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=binary.parent) as folder:
+        output = Path(folder, binary.name)
+        command = [compiler, *FLAGS, "-o", str(output), *map(str, sources)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+        if done.returncode != 0:
+            reason = (done.stderr.strip().splitlines() or ["no error message"])[0]
+            raise InfraError(f"{compiler} cannot compile the in-box command: {reason}")
+        # A box runs as another user and must be able to execute it, also with umask 077.
+        output.chmod(0o755)
+        output.rename(binary)

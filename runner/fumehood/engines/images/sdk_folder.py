@@ -1,13 +1,12 @@
-"""The SDK and its two libraries as one folder: all that an agent in a box can import besides Python itself.
+"""Copies the Python SDK and its dependencies into a folder that a box can import.
 
-Ours are copied from where this Python finds them. The libraries are copied too where this Python is like
-the one in the box, and fetched for it by pip where it is not.
+The SDK comes from this Python's installation. The dependencies are copied too if the box has the same
+Python version and machine; otherwise pip fetches them.
 """
 
 from __future__ import annotations
 
 import compileall
-import os
 import platform
 import shutil
 import subprocess
@@ -23,32 +22,32 @@ from pathlib import Path, PurePath
 from py_compile import PycInvalidationMode
 
 from fumehood.core.errors import InfraError, InputError
+from fumehood.engines.images.sources import cache_folder
 
-OWN_PACKAGES = ("fumehood_agent", "fumehood")
-"""Import names of what we bring: the SDK and the generated messages."""
+PACKAGE = "fumehood_agent"
+"""Import name of the SDK."""
 LIBRARIES = ("grpcio", "protobuf", "typing_extensions")
-"""Distributions that the SDK needs."""
-_AGENT_MESSAGES = "tool_pb2"
-"""Of the generated modules an agent needs these; the others speak of what happens outside."""
+"""Distributions that the SDK depends on."""
+_GENERATED = "_proto/v1"
+_AGENT_MESSAGES = ("tool_pb2", "__init__")
+"""Prefix of the generated modules that an agent needs. The others define the host's control messages."""
 _PIP_TIMEOUT_S = 300
 
 
 def library_pins() -> tuple[str, ...]:
-    """Return the libraries as requirements, in the versions that are installed here.
+    """Return the dependencies as pip requirements, pinned to the installed versions.
 
     Raises:
-        InputError: one of them is not.
+        InputError: one of them is not installed.
     """
     try:
         return tuple(f"{name}=={distribution(name).version}" for name in LIBRARIES)
     except PackageNotFoundError as error:
-        raise InputError(
-            f"{error.name} is not installed here; install this project again"
-        ) from error
+        raise InputError(f"{error.name} is not installed; install fumehood again") from error
 
 
 def sdk_digest() -> str:
-    """Return a hex digest of all that would be laid out."""
+    """Return a hex digest of the SDK's files and the pinned dependencies."""
     digest = sha256()
     for inside, file in sorted(_own_files()):
         digest.update(f"{inside}\0".encode() + sha256(file.read_bytes()).digest())
@@ -58,37 +57,36 @@ def sdk_digest() -> str:
 
 @cache
 def installed_sdk() -> Path:
-    """Return a folder with the SDK for this very Python, compiled; made once and kept in the user's cache."""
+    """Return a folder in the user's cache with the SDK, compiled for this Python."""
     python = f"{sys.implementation.cache_tag}-{sysconfig.get_platform()}-{sys.version}"
     name = sha256(f"{sdk_digest()}\0{python}".encode()).hexdigest()[:16]
-    folder = _cache_folder() / name
+    folder = cache_folder("sdk") / name
     if folder.exists():
         return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as unfinished:
-        made = Path(unfinished, name)
-        _copy_own(made)
-        _copy_libraries(made)
-        # Never compared with its source again: nothing in a box can change either.
-        compileall.compile_dir(made, quiet=2, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+        new = Path(unfinished, name)
+        _copy_own(new)
+        _copy_libraries(new)
+        # Python never compares the compiled files with their sources: a box cannot change either.
+        compileall.compile_dir(new, quiet=2, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
         try:
-            made.rename(folder)
+            new.rename(folder)
         except OSError:
-            if not folder.exists():  # Else somebody else was faster.
+            if not folder.exists():  # Another process made the same folder first.
                 raise
     return folder
 
 
 def lay_out_sdk(folder: Path, *, python: str, machine: str) -> None:
-    """Fill ``folder`` with the SDK for the Python of an image, as sources.
+    """Fill ``folder`` with the sources of the SDK and its dependencies for the Python of an image.
 
     Args:
         folder: a new folder.
         python: version such as ``"3.11"``.
-        machine: as ``platform.machine()`` says it, such as ``"x86_64"``.
+        machine: in the notation of ``platform.machine()``, such as ``"x86_64"``.
 
     Raises:
-        InputError: the libraries must be fetched, and there is no pip.
+        InputError: the dependencies must be fetched, and pip is not installed.
         InfraError: pip fails.
     """
     _copy_own(folder)
@@ -104,16 +102,14 @@ def lay_out_sdk(folder: Path, *, python: str, machine: str) -> None:
 
 
 def _own_files() -> Iterator[tuple[str, Path]]:
-    for package in OWN_PACKAGES:
-        found = find_spec(package)
-        if found is None or not found.submodule_search_locations:
-            raise InputError(
-                f"the package {package} is not installed here; install this project again"
-            )
-        root = Path(next(iter(found.submodule_search_locations)))
-        for file in (*root.rglob("*.py"), *root.rglob("*.md")):
-            if package != "fumehood" or file.name.startswith(_AGENT_MESSAGES):
-                yield str(PurePath(package, file.relative_to(root))), file
+    found = find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        raise InputError(f"the package {PACKAGE} is not installed; install fumehood-sdk again")
+    root = Path(next(iter(found.submodule_search_locations)))
+    for file in (*root.rglob("*.py"), *root.rglob("*.md")):
+        inside = file.relative_to(root)
+        if inside.parent != Path(_GENERATED) or file.name.startswith(_AGENT_MESSAGES):
+            yield str(PurePath(PACKAGE, inside)), file
 
 
 def _copy_own(folder: Path) -> None:
@@ -137,7 +133,7 @@ def _copy(source: Path, target: Path) -> None:
 def _pip_install(folder: Path, python: str, machine: str) -> None:
     if find_spec("pip") is None:
         raise InputError(
-            f"fetching libraries for Python {python} takes pip; install it beside this project"
+            f"fetching libraries for Python {python} needs pip; install it into the environment of fumehood"
         )
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps"]
     command += ["--target", str(folder), "--only-binary", ":all:", "--python-version", python]
@@ -155,8 +151,3 @@ def _pip_install(folder: Path, python: str, machine: str) -> None:
         raise InfraError(f"pip: {error.stderr.strip().rpartition(chr(10))[2]}") from error
     except subprocess.TimeoutExpired as error:
         raise InfraError(f"pip did not end within {_PIP_TIMEOUT_S} s") from error
-
-
-def _cache_folder() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "fumehood" / "sdk"

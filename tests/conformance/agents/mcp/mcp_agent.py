@@ -16,7 +16,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-GLOVES = os.path.dirname(os.environ.get("FUMEHOOD_SOCKET", "/fumehood/grpc.sock"))
+BOX_SOCKET_DIR = os.path.dirname(os.environ.get("FUMEHOOD_SOCKET", "/fumehood/grpc.sock"))
 PROTOCOL = "2025-06-18"
 META = "fumehood.v1"
 ENDINGS = ("submit", "give_up")
@@ -29,7 +29,7 @@ class Server:
 
     def __init__(self) -> None:
         pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self._process = subprocess.Popen([f"{GLOVES}/bin/fumehood", "mcp"], **pipes)
+        self._process = subprocess.Popen([f"{BOX_SOCKET_DIR}/bin/fumehood", "mcp"], **pipes)
         self._lines: SimpleQueue[bytes] = SimpleQueue()
         Thread(target=self._read, daemon=True).start()
         self._number = 0

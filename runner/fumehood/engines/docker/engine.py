@@ -14,10 +14,16 @@ from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from fumehood.core.errors import InfraError, InputError
-from fumehood.engines.agent_command import ENVIRONMENT, agent_mounts, sdk_command
-from fumehood.engines.docker_daemon import Daemon
-from fumehood.engines.docker_runtimes import has_seccomp, isolation_of, own_kernels, runtime_trouble
-from fumehood.engines.docker_settings import Runtime, container_config
+from fumehood.engines.agent_code import ENVIRONMENT, agent_mounts, sdk_command
+from fumehood.engines.docker.container import (
+    Runtime,
+    container_config,
+    has_seccomp,
+    isolation_of,
+    own_kernels,
+    runtime_trouble,
+)
+from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     AgentKind,

@@ -13,12 +13,18 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from fumehood.core.errors import InfraError, InputError
-from fumehood.engines.agent_command import ENVIRONMENT, agent_mounts, sdk_command
-from fumehood.engines.bubblewrap_command import StatusPipe, box_command, view_arguments
-from fumehood.engines.bubblewrap_view import PACKAGES_FOLDER, View, host_view
+from fumehood.engines.agent_code import ENVIRONMENT, agent_mounts, sdk_command
+from fumehood.engines.bubblewrap.command import (
+    PACKAGES_FOLDER,
+    StatusPipe,
+    View,
+    box_command,
+    host_view,
+    view_arguments,
+)
 from fumehood.engines.engine import (
     AGENT_FOLDER,
-    GLOVES,
+    BOX_SOCKET_DIR,
     AgentKind,
     AgentSource,
     BoxOutput,
@@ -34,8 +40,8 @@ from fumehood.engines.engine import (
 )
 from fumehood.engines.images.sdk_folder import installed_sdk
 from fumehood.engines.ownership import owner_labels
+from fumehood.engines.records import SessionRecords, default_folder
 from fumehood.engines.seccomp import filter_program
-from fumehood.engines.session_records import SessionRecords, default_folder
 from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher
 
 _TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
@@ -108,7 +114,7 @@ class BubblewrapEngine:
         """
         command = (*spec.image.command, *spec.arguments)
         view = self._view.with_mounts(
-            (*spec.image.mounts, *spec.mounts, Mount(spec.socket_dir, GLOVES))
+            (*spec.image.mounts, *spec.mounts, Mount(spec.socket_dir, BOX_SOCKET_DIR))
         )
         if not view.holds_command(command[0]):
             raise InputError(f"there is no command {command[0]!r} in the box")

@@ -21,8 +21,8 @@ class EngineFactory(Protocol):
 ENGINES: Registry[EngineFactory] = Registry(
     "engine",
     {
-        "docker": "fumehood.engines.docker:DockerEngine",
-        "bubblewrap": "fumehood.engines.bubblewrap:BubblewrapEngine",
+        "docker": "fumehood.engines.docker.engine:DockerEngine",
+        "bubblewrap": "fumehood.engines.bubblewrap.engine:BubblewrapEngine",
         "process": "fumehood.engines.process:ProcessEngine",
     },
 )

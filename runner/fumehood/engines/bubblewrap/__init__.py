@@ -1,0 +1,1 @@
+"""The bubblewrap engine: agents in Linux namespaces."""

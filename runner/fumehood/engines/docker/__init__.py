@@ -1,0 +1,1 @@
+"""The docker engine: agents in hardened containers."""

@@ -1,0 +1,63 @@
+"""Finds the sources that images are built from, in a checkout or in the installed package."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from fumehood.core.errors import InfraError, InputError
+
+_PACKAGE = Path(__file__).parents[2]
+_CHECKOUT = _PACKAGE.parents[1]
+_PACKAGED = _PACKAGE / "_data"
+"""The wheel puts the folders here; see ``force-include`` in ``pyproject.toml``."""
+
+
+def is_checkout() -> bool:
+    """Return whether this code runs from a checkout of the project."""
+    return not _PACKAGED.is_dir()
+
+
+def source_folder(name: str) -> Path:
+    """Return a folder of sources.
+
+    Args:
+        name: path in a checkout, such as ``sandbox_images/helper``.
+
+    Raises:
+        InputError: the installation lacks the folder.
+    """
+    folder = (_CHECKOUT if is_checkout() else _PACKAGED) / name
+    if not folder.is_dir():
+        raise InputError(f"{folder} is missing; install fumehood again")
+    return folder
+
+
+def read_source(folder: str, name: str) -> str:
+    """Return the text of a file of :func:`source_folder`.
+
+    Raises:
+        InputError: the installation lacks the file.
+    """
+    path = source_folder(folder) / name
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; install fumehood again") from error
+
+
+def cache_folder(name: str) -> Path:
+    """Make and return a folder for build results in the user's cache (``$XDG_CACHE_HOME``).
+
+    Raises:
+        InfraError: the folder cannot be made.
+    """
+    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(root) / "fumehood" / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InfraError(
+            f"cannot make {folder}: {error.strerror}; set XDG_CACHE_HOME to a writable folder"
+        ) from error
+    return folder
