@@ -81,8 +81,8 @@ def test_a_live_run_is_not_replayed(site: Site, place: Path) -> None:
 def test_rows_and_traces_say_where_pages_came_from(site: Site, place: Path) -> None:
     folder = play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
     for row in folder.rows():
-        assert row.environment == "live"
-        assert json.loads(folder.read_trace(row)[0].event_json)["environment"] == "live"
+        assert row.data_mode == "live"
+        assert json.loads(folder.read_trace(row)[0].event_json)["data_mode"] == "live"
     assert [row.to_json() for row in rescore(folder)] == [row.to_json() for row in folder.rows()]
 
 
@@ -143,7 +143,7 @@ def test_a_run_is_resumed_in_the_environment_it_began_in(site: Site, place: Path
     folder = play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
     cut_short(folder.path, 1)
     resume_run(folder, _silent())
-    assert [row.environment for row in folder.rows()] == ["live"] * 3
+    assert [row.data_mode for row in folder.rows()] == ["live"] * 3
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only a service that root starts is another user")

@@ -66,10 +66,10 @@ def write_tasks(path: Path) -> Path:
     return path
 
 
-def config_for(site: Site, tasks: Path, environment: str, **changes: Any) -> RunConfig:
-    """Return a run of the searcher in an environment."""
+def config_for(site: Site, tasks: Path, data_mode: str, **changes: Any) -> RunConfig:
+    """Return a run of the searcher in one data mode."""
     told: dict[str, Any] = {"suite": str(tasks), "agents": ("searcher",), "engine": "process"}
-    told |= {"environment": environment, "concurrency": 1}
+    told |= {"data_mode": data_mode, "concurrency": 1}
     told["search"] = {"provider": "site-index", "url": f"{site.url}/index.json", "private": True}
     told["fetch"] = site.policy().model_dump()
     return run_config({**told, **changes})

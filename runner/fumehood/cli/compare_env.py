@@ -95,13 +95,13 @@ def _config(arm: str, suite: str, file: Path | None, given: dict[str, Any]) -> R
     recording = settings.pop("recording", None)
     if arm == "live" and recording is not None:
         return run_config(
-            {**settings, "suite": suite, "environment": "record", "recording": recording}
+            {**settings, "suite": suite, "data_mode": "record", "recording": recording}
         )
     if arm == "live" and not settings.get("fetch"):
         raise InputError(
             "the live side needs to know which hosts it may ask: --config with fetch.hosts"
         )
-    return run_config({**settings, "suite": suite, "environment": arm})
+    return run_config({**settings, "suite": suite, "data_mode": arm})
 
 
 def _arm(config: RunConfig, path: Path, *, quiet: bool) -> RunFolder:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from fumehood.core.episode_spec import Environment, EpisodeSpec
+from fumehood.core.episode_spec import DataMode, EpisodeSpec
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.launch import config_of, planned_of
@@ -118,13 +118,13 @@ def _offline(one: PlannedEpisode) -> PlannedEpisode:
         InputError: it was live, so nothing was kept that it could be played from.
     """
     around = one.data_source
-    if around is None or around.environment in (Environment.OFFLINE, Environment.REPLAY):
+    if around is None or around.data_mode in (DataMode.OFFLINE, DataMode.REPLAY):
         return one
-    if around.environment is Environment.LIVE:
+    if around.data_mode is DataMode.LIVE:
         raise InputError(
             "this run was live: what the network said was not kept, so it cannot be replayed"
         )
-    return replace(one, data_source=replace(around, environment=Environment.REPLAY))
+    return replace(one, data_source=replace(around, data_mode=DataMode.REPLAY))
 
 
 def _spec(one: PlannedEpisode, config: RunConfig) -> EpisodeSpec:

@@ -64,7 +64,7 @@ def _setting(name: str) -> str:
 @click.option(
     "--wall-time-s", type=float, default=_DEFAULTS["wall_time_s"], help=_setting("wall_time_s")
 )
-@click.option("--environment", default=_DEFAULTS["environment"], help=_setting("environment"))
+@click.option("--data-mode", default=_DEFAULTS["data_mode"], help=_setting("data_mode"))
 @click.option(
     "--snapshot", type=click.Path(path_type=Path), default=None, help=_setting("snapshot")
 )

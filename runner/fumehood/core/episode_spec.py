@@ -12,7 +12,7 @@ from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.ledger import Budget
 
 
-class Environment(Enum):
+class DataMode(Enum):
     """Where searches and pages come from; the tools are the same in each."""
 
     OFFLINE = "offline"
@@ -29,13 +29,13 @@ class Environment(Enum):
 class DataSource:
     """The same for every episode of a run. Not part of a world's state, nor, but for its kind, of a trace."""
 
-    environment: Environment
+    data_mode: DataMode
     settings: JsonObject
     """Paths on the service's host, limits of fetching and so on, in the terms of the world that looks out."""
 
     def to_json(self) -> JsonObject:
         """Return both as one object."""
-        return {"environment": self.environment.value, "settings": self.settings}
+        return {"data_mode": self.data_mode.value, "settings": self.settings}
 
 
 def surroundings_from_json(value: Json) -> DataSource:
@@ -45,10 +45,12 @@ def surroundings_from_json(value: Json) -> DataSource:
         SpecError: it is of another form.
     """
     match value:
-        case {"environment": str(name), "settings": dict(settings)}:
-            if name in {each.value for each in Environment}:
-                return DataSource(Environment(name), settings)
-    raise SpecError("data_source", "must have an environment there is, and settings")
+        case {"data_mode": str(name), "settings": dict(settings)}:
+            if name in {each.value for each in DataMode}:
+                return DataSource(DataMode(name), settings)
+    raise SpecError(
+        "data_source", "needs data_mode (offline, live, record or replay) and settings (an object)"
+    )
 
 
 ONLY_SEAT = "agent"

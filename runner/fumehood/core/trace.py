@@ -74,7 +74,7 @@ class EpisodeOpened:
         spec = self.spec
         further: JsonObject = {}
         if spec.data_source is not None:
-            further["environment"] = spec.data_source.environment.value
+            further["data_mode"] = spec.data_source.data_mode.value
         if spec.conversation is not None:
             further["conversation"] = spec.conversation.rule
         return {

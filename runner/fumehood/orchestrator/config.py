@@ -68,7 +68,7 @@ class RunConfig(_Strict):
     wall_time_s: float = Field(
         60.0, gt=0, le=LONGEST_S, description="Per episode whose task states none, seconds."
     )
-    environment: Literal["offline", "live", "record", "replay"] = Field(
+    data_mode: Literal["offline", "live", "record", "replay"] = Field(
         "offline", description="Where searches and pages come from."
     )
     snapshot: Path | None = Field(None, description="Folder of the snapshot that the tasks name.")

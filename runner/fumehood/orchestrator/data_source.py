@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from fumehood.core.encryption import VEILED
-from fumehood.core.episode_spec import DataSource, Environment
+from fumehood.core.episode_spec import DataMode, DataSource
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
@@ -26,9 +26,9 @@ def settled(config: RunConfig, suite: Suite) -> RunConfig:
         InputError: something is missing, is another snapshot than the tasks name, or is of no use here.
     """
     if not _looks_outside(suite):
-        if config.environment != "offline" or config.snapshot or config.recording:
+        if config.data_mode != "offline" or config.snapshot or config.recording:
             raise InputError(
-                f"no task of {suite.name} looks outside, so it has no environment to choose"
+                f"no task of {suite.name} needs a data source: remove data_mode, snapshot and recording"
             )
         return config
     paths = {
@@ -36,7 +36,7 @@ def settled(config: RunConfig, suite: Suite) -> RunConfig:
         "recording": _whole(config.recording),
     }
     settled_config = config.model_copy(update=paths)
-    if config.environment == "record" and any(case.task.profile == VEILED for case in suite.cases):
+    if config.data_mode == "record" and any(case.task.profile == VEILED for case in suite.cases):
         raise InputError(
             f"a recording would hold what is asked of {suite.name} in plain text; run it live"
         )
@@ -49,7 +49,7 @@ def surroundings_of(config: RunConfig, suite: Suite) -> DataSource | None:
     if not _looks_outside(suite):
         return None
     told: JsonObject = config.model_dump(mode="json", include=set(SETTINGS), exclude_none=True)
-    return DataSource(Environment(config.environment), told)
+    return DataSource(DataMode(config.data_mode), told)
 
 
 def make_room_for_recording(config: RunConfig, owner_uid: int) -> None:
@@ -58,7 +58,7 @@ def make_room_for_recording(config: RunConfig, owner_uid: int) -> None:
     Raises:
         InputError: it cannot be made, or they could not get there.
     """
-    if config.environment != "record" or config.recording is None:
+    if config.data_mode != "record" or config.recording is None:
         return
     try:
         config.recording.mkdir(parents=True, exist_ok=True)
@@ -76,14 +76,14 @@ def _check(config: RunConfig, suite: Suite) -> None:
     from fumehood_snapshots.errors import SnapshotError
     from fumehood_snapshots.library.settings import read_settings
 
-    told = config.model_dump(mode="json", include={"environment", *SETTINGS}, exclude_none=True)
+    told = config.model_dump(mode="json", include={"data_mode", *SETTINGS}, exclude_none=True)
     try:
         read_settings(told)
     except SnapshotError as error:
         raise InputError(f"{error}; see docs/snapshots.md") from None
     if config.fetch is not None and config.fetch.seconds_max > FETCH_SECONDS_MAX:
         raise InputError(f"fetch.seconds_max: at most {FETCH_SECONDS_MAX:g} in a run")
-    if config.environment == "offline":
+    if config.data_mode == "offline":
         assert config.snapshot is not None
         _check_snapshot(config.snapshot, suite)
 

@@ -130,7 +130,7 @@ class Run:
             stdout_bytes=output.stdout_bytes,
             stderr_bytes=output.stderr_bytes,
             refusals=len(verdict.evidence.refusals) if verdict.evidence else 0,
-            environment=planned.data_source.environment.value if planned.data_source else None,
+            data_mode=planned.data_source.data_mode.value if planned.data_source else None,
         )
 
 

@@ -32,7 +32,7 @@ class EpisodeRow:
     stderr_bytes: int
     refusals: int
     """Messages that the wall did not let through."""
-    environment: str | None = None
+    data_mode: str | None = None
     """Where searches and pages came from; None where the task's world does not look outside."""
 
     @property
@@ -42,7 +42,7 @@ class EpisodeRow:
 
     def to_json(self) -> JsonObject:
         """Return the row as one JSON object."""
-        around = {} if self.environment is None else {"environment": self.environment}
+        around = {} if self.data_mode is None else {"data_mode": self.data_mode}
         return {
             **around,
             "episode": str(self.name),
@@ -90,7 +90,7 @@ class EpisodeRow:
             stdout_bytes=_integer(value["stdout_bytes"]),
             stderr_bytes=_integer(value["stderr_bytes"]),
             refusals=_integer(value["refusals"]),
-            environment=None if value.get("environment") is None else str(value["environment"]),
+            data_mode=None if value.get("data_mode") is None else str(value["data_mode"]),
         )
 
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from fumehood.core.episode_spec import Environment, EpisodeSpec
+from fumehood.core.episode_spec import DataMode, EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.orchestrator.service_pool import ServicePool
@@ -165,8 +165,8 @@ def _is_left_out(event: Event) -> bool:
 
 def _as_replayed(event: Event) -> Event:
     """Return an event as it is when what was recorded from the network comes from its recording."""
-    if event.get("kind") == "opened" and event.get("environment") == Environment.RECORD.value:
-        return {**event, "environment": Environment.REPLAY.value}
+    if event.get("kind") == "opened" and event.get("data_mode") == DataMode.RECORD.value:
+        return {**event, "data_mode": DataMode.REPLAY.value}
     return event
 
 

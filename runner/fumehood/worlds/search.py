@@ -117,9 +117,9 @@ def _library(data_source: DataSource, session: str, state: JsonObject) -> Librar
     from fumehood_snapshots.library.settings import read_settings
 
     try:
-        told = {**data_source.settings, "environment": data_source.environment.value}
+        told = {**data_source.settings, "data_mode": data_source.data_mode.value}
         config = read_settings(told)
-        if config.environment == "offline" and config.snapshot is not None:
+        if config.data_mode == "offline" and config.snapshot is not None:
             opened = _snapshot(config.snapshot, _digest(state))
             return SealedLibrary(opened, _number(state, "snippet_chars", 0) or config.snippet_chars)
         return open_library(config, session)

@@ -42,7 +42,7 @@ A_PATH = click.Path(path_type=Path)
 )
 @click.option("--warc", type=A_PATH, multiple=True, help="A WARC file, packed or not.")
 @click.option(
-    "--recording", type=A_PATH, help="What `snapshot record` or a run with environment record left."
+    "--recording", type=A_PATH, help="What `snapshot record` or a run with data_mode record left."
 )
 @click.option("--name", default="snapshot", show_default=True)
 @click.option("--profile", "profile_name", type=click.Choice(sorted(PROFILES)), default="standard")

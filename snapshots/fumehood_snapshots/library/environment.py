@@ -47,16 +47,16 @@ def open_library(
     Raises:
         SnapshotError: the snapshot or the recording cannot be used.
     """
-    if config.environment == "offline":
+    if config.data_mode == "offline":
         assert config.snapshot is not None
         return SealedLibrary(open_snapshot(config.snapshot), config.snippet_chars)
-    if config.environment == "replay":
+    if config.data_mode == "replay":
         replaying = ReplayingFetcher(Recording(_recording_folder(config)), session)
         return LiveLibrary(replaying, _provider(config.search, replaying), config.extractor)
-    if config.environment == "record" and recorder is None:
+    if config.data_mode == "record" and recorder is None:
         assert config.recording is not None
         recorder = Recorder(config.recording)
-    recorder = recorder if config.environment == "record" else None
+    recorder = recorder if config.data_mode == "record" else None
     assert config.fetch is not None
     pages = _fetcher(config.fetch, recorder, session, "page", resolve)
     searches = _fetcher(_search_policy(config), recorder, session, "search", resolve)

@@ -1,4 +1,4 @@
-"""``environment: offline | live | record | replay`` in a run's settings, and what each of them needs.
+"""``data_mode: offline | live | record | replay`` in a run's settings, and what each of them needs.
 
 Imports no library but the one that checks settings, so that whoever reads a configuration need not have more.
 """
@@ -33,7 +33,7 @@ class EnvironmentConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    environment: Literal["offline", "live", "record", "replay"] = "offline"
+    data_mode: Literal["offline", "live", "record", "replay"] = "offline"
     snapshot: Path | None = None
     """Of ``offline``; also of ``replay``, if the snapshot was built from a recording."""
     recording: Path | None = None
@@ -52,10 +52,10 @@ class EnvironmentConfig(BaseModel):
             "record": self.fetch is not None and self.recording is not None,
             "replay": self.recording is not None or self.snapshot is not None,
         }
-        if not needs[self.environment]:
+        if not needs[self.data_mode]:
             what = {"offline": "snapshot", "live": "fetch", "record": "fetch and recording"}
             raise ValueError(
-                f"environment {self.environment} needs {what.get(self.environment, 'recording or snapshot')}"
+                f"data_mode {self.data_mode} needs {what.get(self.data_mode, 'recording or snapshot')}"
             )
         return self
 

@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from fumehood.core.episode_spec import DataSource, Environment
+from fumehood.core.episode_spec import DataMode, DataSource
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import canonical_json, digest_json
 from fumehood.core.tools import Failure, FailureKind, ToolCall, Value, World
@@ -54,7 +54,7 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Example], Data
     def snapshot_of(texts: str) -> DataSource:
         folder = tmp_path_factory.mktemp("around") / "snapshot"
         build(folder, json.loads(texts))
-        return DataSource(Environment.OFFLINE, {"snapshot": str(folder)})
+        return DataSource(DataMode.OFFLINE, {"snapshot": str(folder)})
 
     return lambda example: snapshot_of(json.dumps(example.documents)) if example.documents else None
 

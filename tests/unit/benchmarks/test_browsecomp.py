@@ -169,7 +169,7 @@ def test_the_published_file_is_read_row_by_row(tmp_path: Path) -> None:
 
 def test_recording_such_a_suite_is_refused(plus: Path) -> None:
     suite = load_suite(f"browsecomp-plus:{plus}")
-    told = {"environment": "record", "recording": "/r", "fetch": {"hosts": ["*"]}}
+    told = {"data_mode": "record", "recording": "/r", "fetch": {"hosts": ["*"]}}
     with pytest.raises(InputError, match="in plain text"):
         settled(run_config({"suite": "any", "agents": ("a",), **told}), suite)
 

@@ -120,11 +120,11 @@ def test_another_snapshot_than_the_tasks_name_is_refused_before_anything_is_run(
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"environment": "live"}, "needs fetch"),
-        ({"environment": "record", "fetch": {"hosts": ["a.example"]}}, "needs fetch and recording"),
-        ({"environment": "replay", "snapshot": "/nowhere"}, None),
+        ({"data_mode": "live"}, "needs fetch"),
+        ({"data_mode": "record", "fetch": {"hosts": ["a.example"]}}, "needs fetch and recording"),
+        ({"data_mode": "replay", "snapshot": "/nowhere"}, None),
         (
-            {"environment": "live", "fetch": {"hosts": ["a.example"], "seconds_max": 25}},
+            {"data_mode": "live", "fetch": {"hosts": ["a.example"], "seconds_max": 25}},
             "at most 20",
         ),
     ],
@@ -141,8 +141,8 @@ def test_an_environment_that_lacks_something_is_refused_before_anything_is_run(
         settled(config, suite)
 
 
-def test_a_suite_that_does_not_look_outside_has_no_environment_to_choose() -> None:
+def test_a_suite_without_a_data_source_takes_no_data_mode() -> None:
     suite = load_suite("sample")
     assert surroundings_of(run_config({"suite": "sample", "agents": ("a",)}), suite) is None
-    with pytest.raises(InputError, match="no task of sample looks outside"):
-        settled(run_config({"suite": "sample", "agents": ("a",), "environment": "live"}), suite)
+    with pytest.raises(InputError, match="no task of sample needs a data source"):
+        settled(run_config({"suite": "sample", "agents": ("a",), "data_mode": "live"}), suite)

@@ -1,4 +1,4 @@
-"""Agents get the same two tools in every environment, within their allowance and never a byte more."""
+"""Agents get the same two tools in every data mode, within their allowance and never a byte more."""
 
 from __future__ import annotations
 
@@ -152,11 +152,11 @@ def test_the_tools_say_what_they_take() -> None:
 @pytest.mark.parametrize(
     ("settings", "needed"),
     [
-        ({"environment": "offline"}, "needs snapshot"),
-        ({"environment": "live"}, "needs fetch"),
-        ({"environment": "record", "fetch": {"hosts": []}}, "needs fetch and recording"),
-        ({"environment": "replay"}, "needs recording or snapshot"),
-        ({"environment": "dream"}, "environment"),
+        ({"data_mode": "offline"}, "needs snapshot"),
+        ({"data_mode": "live"}, "needs fetch"),
+        ({"data_mode": "record", "fetch": {"hosts": []}}, "needs fetch and recording"),
+        ({"data_mode": "replay"}, "needs recording or snapshot"),
+        ({"data_mode": "dream"}, "data_mode"),
     ],
 )
 def test_an_environment_says_what_it_needs(settings: dict[str, Any], needed: str) -> None:
@@ -179,7 +179,7 @@ def test_an_episode_is_recorded_then_replayed_and_answered_offline(tmp_path: Pat
         text = json.dumps(found) % site.port
         site.routes["/search?q=owls&format=json"] = page(text, Content_Type="application/json")
         settings = {
-            "environment": "record",
+            "data_mode": "record",
             "recording": tmp_path / "recording",
             "fetch": site.policy(),
             "search": SearchConfig(provider="searxng", url=f"{site.url}/search", private=True),
@@ -190,7 +190,7 @@ def test_an_episode_is_recorded_then_replayed_and_answered_offline(tmp_path: Pat
     assert recorded[1]["text"].startswith("owls")
     assert recorded[2] == "not_found"
     assert (
-        _episode(EnvironmentConfig.model_validate({**settings, "environment": "replay"}), site.url)
+        _episode(EnvironmentConfig.model_validate({**settings, "data_mode": "replay"}), site.url)
         == recorded
     )
 
@@ -199,11 +199,11 @@ def test_an_episode_is_recorded_then_replayed_and_answered_offline(tmp_path: Pat
     build_snapshot([source], tmp_path / "snapshot", options, extra_files=source.replay_files())
     sealed = {"snapshot": tmp_path / "snapshot", "extractor": "resiliparse"}
     replayed = EnvironmentConfig.model_validate(
-        {**sealed, "environment": "replay", "search": settings["search"]}
+        {**sealed, "data_mode": "replay", "search": settings["search"]}
     )
     assert _episode(replayed, site.url) == recorded
     offline = _episode(
-        EnvironmentConfig.model_validate({**sealed, "environment": "offline"}), site.url
+        EnvironmentConfig.model_validate({**sealed, "data_mode": "offline"}), site.url
     )
     assert offline[0]["results"][0]["id"] == recorded[0]["results"][0]["id"]
     assert offline[1:] == recorded[1:]
@@ -218,7 +218,7 @@ def _episode(config: EnvironmentConfig, url: str) -> list[Any]:
 
 def test_a_live_episode_leaves_no_recording(tmp_path: Path) -> None:
     with serving({"/owls": article("owls")}) as site:
-        config = EnvironmentConfig(environment="live", fetch=site.policy(), extractor="resiliparse")
+        config = EnvironmentConfig(data_mode="live", fetch=site.policy(), extractor="resiliparse")
         reader = LibraryReader(open_library(config, "e"))
         assert reader.open_page(f"{site.url}/owls")["title"] == "About owls"
         assert _refused(reader, "search", query="owls").code is RefusalCode.NOT_FOUND
@@ -227,7 +227,7 @@ def test_a_live_episode_leaves_no_recording(tmp_path: Path) -> None:
 
 def test_a_live_page_is_read_on_from_the_copy_that_was_opened() -> None:
     with serving({"/owls": article("owls")}) as site:
-        config = EnvironmentConfig(environment="live", fetch=site.policy(), extractor="resiliparse")
+        config = EnvironmentConfig(data_mode="live", fetch=site.policy(), extractor="resiliparse")
         reader = LibraryReader(open_library(config, "e"))
         first = reader.open_page(f"{site.url}/owls")
         site.routes["/owls"] = article("mice")
@@ -240,7 +240,7 @@ def test_the_search_endpoint_is_no_page_that_agents_may_open() -> None:
     with serving({}) as engine, serving({"/owls": article("owls")}) as site:
         engine.routes["/search?q=x&format=json"] = page('{"results": []}')
         config = EnvironmentConfig(
-            environment="live",
+            data_mode="live",
             fetch=site.policy(),
             search=SearchConfig(provider="searxng", url=f"{engine.url}/search", private=True),
         )
@@ -255,7 +255,7 @@ def test_the_search_endpoint_is_no_page_that_agents_may_open() -> None:
 def test_a_provider_that_answers_nonsense_is_a_failed_fetch(answer: bytes) -> None:
     with serving({"/search?q=x&format=json": answer}) as site:
         config = EnvironmentConfig(
-            environment="live",
+            data_mode="live",
             fetch=site.policy(),
             search=SearchConfig(provider="searxng", url=f"{site.url}/search", private=True),
         )
@@ -276,7 +276,7 @@ def test_a_site_is_searched_by_its_own_index(kind: str) -> None:
             + "".join(f"<url><loc> {url.replace('&', '&amp;')} </loc></url>" for url in urls)
         )
         config = EnvironmentConfig(
-            environment="live",
+            data_mode="live",
             fetch=site.policy(),
             search=SearchConfig(provider="site-index", url=f"{site.url}/index", private=True),
         )
@@ -289,6 +289,6 @@ def test_a_site_is_searched_by_its_own_index(kind: str) -> None:
 
 def test_a_snapshot_of_text_cannot_be_replayed(tmp_path: Path) -> None:
     built(tmp_path / "snapshot")
-    config = EnvironmentConfig(environment="replay", snapshot=tmp_path / "snapshot")
+    config = EnvironmentConfig(data_mode="replay", snapshot=tmp_path / "snapshot")
     with pytest.raises(SnapshotInputError, match="not built from a recording"):
         open_library(config, "e")

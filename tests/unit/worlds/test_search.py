@@ -10,7 +10,7 @@ import pytest
 
 from fumehood.core.clock import StoppedClock
 from fumehood.core.episode import Episode
-from fumehood.core.episode_spec import DataSource, Environment, EpisodeSpec
+from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import json_bytes
 from fumehood.core.ledger import BudgetKind
@@ -38,7 +38,7 @@ def spec_of(
     folder: Path, *faults: dict[str, Any], digest: str | None = None, **budget: Any
 ) -> EpisodeSpec:
     named = {"name": "owls", "digest": digest or f"sha256:{open_snapshot(folder).digest}"}
-    around = DataSource(Environment.OFFLINE, {"snapshot": str(folder)})
+    around = DataSource(DataMode.OFFLINE, {"snapshot": str(folder)})
     spec = episode_spec(*faults, world="search", state={"snapshot": named}, **budget)
     return replace(spec, data_source=around)
 
@@ -91,7 +91,7 @@ def test_the_state_is_the_same_after_any_call_and_the_trace_says_where_pages_cam
     episode.seats[0].call("search", {"query": "mice"})
     episode.close()
     events = list(recorder.written())
-    assert events[0]["environment"] == "offline"
+    assert events[0]["data_mode"] == "offline"
     assert str(owls) not in str(events)
     assert events[-1]["final_state"] == before
 
@@ -134,7 +134,7 @@ def test_surroundings_that_cannot_be_used_are_said_in_one_line(
 ) -> None:
     spec = episode_spec(world="search", state={})
     with pytest.raises(SpecError, match=says) as refused:
-        opened(replace(spec, data_source=DataSource(Environment.OFFLINE, settings)))
+        opened(replace(spec, data_source=DataSource(DataMode.OFFLINE, settings)))
     assert "\n" not in str(refused.value)
 
 

@@ -93,7 +93,7 @@ def effects(first: Run, second: Run) -> Effects:
 def environment_of(run: Run) -> str:
     """Return the environment of a run, as its configuration says."""
     config = run.manifest.get("config")
-    return str(config.get("environment", "offline")) if isinstance(config, dict) else "offline"
+    return str(config.get("data_mode", "offline")) if isinstance(config, dict) else "offline"
 
 
 def _effect(ours: Subject, theirs: Subject) -> EnvironmentEffect:
