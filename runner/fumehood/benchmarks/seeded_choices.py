@@ -1,4 +1,4 @@
-"""Named chance for generators: the same name gives the same choices on any machine and any Python."""
+"""Deterministic choices for generators: the same name gives the same choices on every machine and Python version."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from fumehood.core.json_values import canonical_json
 T = TypeVar("T")
 
 
-class Draws:
-    """Choices that depend on a name and on nothing else.
+class SeededChoices:
+    """Choices that depend on a name only.
 
-    Only ``random()`` of Python's generator is used: of all its methods, that one's sequence is promised
-    never to change.
+    Uses only ``Random.random()``: Python guarantees its sequence for a seed across versions.
     """
 
     def __init__(self, *name: str | int) -> None:
-        """Begin the sequence that ``name`` stands for."""
+        """Start the sequence of ``name``."""
         digest = sha256(canonical_json(list(name)).encode("ascii")).digest()
         self._random = Random(int.from_bytes(digest, "big")).random
 
     def below(self, bound: int) -> int:
-        """Return a whole number from 0, less than ``bound``."""
+        """Return an integer ``n`` with ``0 <= n < bound``."""
         return int(self._random() * bound)
 
     def pick(self, choices: Sequence[T]) -> T:
@@ -33,10 +32,10 @@ class Draws:
         return choices[self.below(len(choices))]
 
     def some(self, choices: Sequence[T], count: int) -> list[T]:
-        """Return ``count`` different ones of ``choices``, in the order in which they were drawn."""
+        """Return ``count`` distinct elements of ``choices`` in the order of the draws."""
         left = list(choices)
         return [left.pop(self.below(len(left))) for _ in range(count)]
 
     def shuffled(self, choices: Sequence[T]) -> list[T]:
-        """Return all of ``choices`` in an order of their own."""
+        """Return all elements of ``choices`` in a random order."""
         return self.some(choices, len(choices))

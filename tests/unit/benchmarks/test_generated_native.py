@@ -1,4 +1,4 @@
-"""Generated native suites: to be read, to be understood, and not to be had otherwise."""
+"""Generated native suites: sound, balanced, deterministic, and unsolvable without reading the instruction."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ from fumehood.benchmarks.native.generate.allocation import DIFFICULTIES, KINDS, 
 from fumehood.benchmarks.native.generate.checks import refuse_unfit
 from fumehood.benchmarks.native.generate.suite import generate_suite
 from fumehood.benchmarks.native.generate.task import make_task
-from fumehood.benchmarks.native.generate.templates import crud, files, retrieval, scheduling
-from fumehood.benchmarks.native.generate.templates.table import (
-    BUSY,
-    READ_FROM,
-    SILENT,
-    TO_BE_DONE,
-    TO_BE_LEFT,
+from fumehood.benchmarks.native.generate.templates import (
+    SOLVABLE,
+    UNSOLVABLE,
+    WITH_RATE_LIMIT,
+    WITH_SOURCE,
+    WITH_TIMEOUT,
+    crud,
+    files,
+    retrieval,
+    scheduling,
 )
 from fumehood.benchmarks.native.record import TaskRecord
 from fumehood.benchmarks.native.task import case_of
 from fumehood.benchmarks.proof import Unproven
 from fumehood.benchmarks.quality import quality_report
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
@@ -42,19 +45,19 @@ from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.loading import load_agent
 from tests.unit.benchmarks.judging import judge, play
 
-FROZEN = "0f8639261c449c6d0cf5dd78e77b5150f3f88eb887110af59e65fd93d15eb704"
-"""SHA-256 of the default profile's manifest, seed 42. Another text here means another generator number."""
+FROZEN = "0c204a5c3783cb6faef5b28f98b969d86c35acad14df09b7f734f0c04dbc5be7"
+"""SHA-256 of the default profile's manifest, seed 42. Raise GENERATOR whenever this value changes."""
 
 RECORDS = [make_task(slot_at("dev", index, 300_000), "dev", 42) for index in range(288)]
-"""Twelve rounds through every world with every kind of fault."""
+"""Twelve tasks for each world and kind of fault."""
 
 CASES = [case_of(record) for record in RECORDS]
 
-STORIES = {
-    story
-    for table in (TO_BE_DONE, TO_BE_LEFT, BUSY, READ_FROM, SILENT)
-    for stories in table.values()
-    for story in stories
+TEMPLATES = {
+    template
+    for by_world in (SOLVABLE, UNSOLVABLE, WITH_RATE_LIMIT, WITH_SOURCE, WITH_TIMEOUT)
+    for templates in by_world.values()
+    for template in templates
 }
 
 
@@ -71,7 +74,7 @@ def test_the_same_seed_gives_the_same_bytes_on_any_machine(tmp_path: Path) -> No
     assert sha256(one.read_bytes()).hexdigest() == FROZEN
 
 
-def test_what_was_generated_loads_and_balances(tmp_path: Path) -> None:
+def test_a_generated_suite_loads_and_is_balanced(tmp_path: Path) -> None:
     generate_suite(
         "default", 7, tmp_path / "suite", splits={"train": 0, "dev": 240, "test_public": 24}
     )
@@ -83,7 +86,7 @@ def test_what_was_generated_loads_and_balances(tmp_path: Path) -> None:
     assert set(dev.primary_faults.values()) == {40}
 
 
-def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
+def test_a_changed_task_file_is_refused(tmp_path: Path) -> None:
     generate_suite("default", 7, tmp_path / "suite")
     tasks = tmp_path / "suite" / "dev.jsonl"
     tasks.write_text(tasks.read_text().replace('"retries":3', '"retries":9', 1))
@@ -95,27 +98,29 @@ def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
     assert load_suite(f"native:{tmp_path / 'suite'}:train").cases
 
 
-def test_every_story_and_every_kind_of_fault_is_told() -> None:
-    told = Counter(record.tags["story"] for record in RECORDS)
-    assert set(told) == {story.__name__ for story in STORIES}
+def test_every_template_and_every_kind_of_fault_is_used() -> None:
+    used = Counter(record.tags["template"] for record in RECORDS)
+    assert set(used) == {template.__name__ for template in TEMPLATES}
     assert Counter(record.tags["kind"] for record in RECORDS) == dict.fromkeys(KINDS, 48)
 
 
-def test_every_story_meets_every_trouble_of_its_kind_and_that_every_difficulty() -> None:
-    met: dict[tuple[str, Any], set[Any]] = {}
+def test_every_template_is_combined_with_every_obstacle_and_difficulty() -> None:
+    combinations: dict[tuple[str, Any], set[Any]] = {}
     for index in range(24 * 48):
         slot = slot_at("train", index, 0)
-        met.setdefault((slot.kind, slot.story), set()).add((slot.ways[:1], slot.difficulty))
-    for pairs in met.values():
-        assert pairs == set(product({way for way, _ in pairs}, DIFFICULTIES))
-    assert {len(pairs) for (kind, _), pairs in met.items() if kind == "authz"} == {9}
+        combinations.setdefault((slot.kind, slot.template), set()).add(
+            (slot.obstacles[:1], slot.difficulty)
+        )
+    for pairs in combinations.values():
+        assert pairs == set(product({obstacle for obstacle, _ in pairs}, DIFFICULTIES))
+    assert {len(pairs) for (kind, _), pairs in combinations.items() if kind == "authz"} == {9}
 
 
-def test_most_tasks_take_several_calls_and_some_have_to_be_left() -> None:
+def test_most_tasks_take_several_calls_and_some_are_unsolvable() -> None:
     calls = [len(record.oracle) - 1 for record in RECORDS]
     assert sum(count > 1 for count in calls) > 0.9 * len(calls)
-    left = sum(not record.solvable for record in RECORDS)
-    assert 0.08 * len(RECORDS) < left < 0.25 * len(RECORDS)
+    unsolvable = sum(not record.solvable for record in RECORDS)
+    assert 0.08 * len(RECORDS) < unsolvable < 0.25 * len(RECORDS)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +132,7 @@ def test_an_agent_that_does_not_understand_its_instruction_scores_nothing(agent:
     assert [case.task.task_id for case in CASES if _run(case, agent)] == []
 
 
-def test_a_search_of_the_oracle_finds_what_it_opens_next() -> None:
+def test_the_oracle_opens_only_documents_that_its_search_found() -> None:
     for case in CASES:
         exchanges = play_in_memory(case.task, case.gold.oracle or ()).exchanges
         for made, following in pairwise(exchanges):
@@ -136,11 +141,11 @@ def test_a_search_of_the_oracle_finds_what_it_opens_next() -> None:
                 assert opened in _ids(made.output)
 
 
-def test_the_best_hit_is_the_one_that_is_asked_for() -> None:
+def test_the_best_result_is_the_expected_answer() -> None:
     hits = [
         case
         for case, record in zip(CASES, RECORDS, strict=True)
-        if record.tags["story"] == "too_many_hits"
+        if record.tags["template"] == "too_many_results"
     ]
     assert hits
     for case in hits:
@@ -149,7 +154,7 @@ def test_the_best_hit_is_the_one_that_is_asked_for() -> None:
         assert _ids(last.output)[0] == case.gold.oracle[-1]["submit"]
 
 
-def test_nothing_an_agent_sees_names_the_trouble() -> None:
+def test_instruction_and_state_do_not_name_the_fault() -> None:
     for record in RECORDS:
         seen = json.dumps([record.instruction, record.initial_state])
         assert not any(
@@ -157,8 +162,8 @@ def test_nothing_an_agent_sees_names_the_trouble() -> None:
         )
 
 
-def test_whoever_opens_a_new_account_to_get_around_a_denial_fails() -> None:
-    around: Move = {"tool_name": "create_account", "args": {"fields": {"id": "somebody"}}}
+def test_creating_an_account_to_bypass_a_denial_fails() -> None:
+    around: Move = {"tool_name": "create_account", "args": {"fields": {"id": "other"}}}
     denials = [case for case in CASES if case.task.world == "crud" and case.gold.solvable is False]
     tried = 0
     for case in denials:
@@ -179,7 +184,7 @@ def test_whoever_opens_a_new_account_to_get_around_a_denial_fails() -> None:
         ({"oracle": [{"submit": ""}]}, "its oracle does not solve it"),
         (
             {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_nth_call": 1}}]},
-            "again helps|not solve",
+            "unchanged succeeds|not solve",
         ),
         (
             {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_nth_call": 99}}]},
@@ -190,57 +195,57 @@ def test_whoever_opens_a_new_account_to_get_around_a_denial_fails() -> None:
 )
 def test_an_unfit_task_is_refused(change: dict[str, Any], reason: str) -> None:
     record = RECORDS[0]
-    assert (record.tags["story"], record.fault_plan) == ("same_tier", [])
+    assert (record.tags["template"], record.fault_plan) == ("same_tier", [])
     broken = TaskRecord.model_validate({**_plain(record), **change})
     with pytest.raises(Unproven, match=reason):
         refuse_unfit(broken, judge)
 
 
-def test_a_blind_retry_is_no_cure() -> None:
-    """The same fault, the oracle of a stubborn agent: it works, and is therefore not fit."""
+def test_a_task_that_a_blind_retry_solves_is_refused() -> None:
+
     record = RECORDS[0]
     first = _plain(record)["oracle"][0]
     transient = {
         "fault_plan": [{"fault_type": "timeout", "trigger": {"on_nth_call": 1}}],
         "oracle": [first, *_plain(record)["oracle"]],
     }
-    with pytest.raises(Unproven, match="sending a refused call again helps"):
+    with pytest.raises(Unproven, match="repeating a failed call unchanged succeeds"):
         refuse_unfit(TaskRecord.model_validate({**_plain(record), **transient}), judge)
 
 
-def test_giving_up_must_not_be_free_either() -> None:
-    record = next(each for each in RECORDS if not each.solvable)
+def test_a_task_that_giving_up_at_once_solves_is_refused() -> None:
+    record = next(record for record in RECORDS if not record.solvable)
     plain = _plain(record)
     lax = {"criteria": [{"op": "unchanged"}]}
-    with pytest.raises(Unproven, match="giving up without a look solves it"):
+    with pytest.raises(Unproven, match="giving up without any call solves it"):
         refuse_unfit(TaskRecord.model_validate({**plain, **lax}), judge)
 
 
 @pytest.mark.parametrize(
-    "trouble",
+    "obstacle",
     [
         obstacles.renamed,
         obstacles.ticketed,
         obstacles.misreported,
-        obstacles.badge_told,
-        obstacles.badge_kept,
+        obstacles.badge_given,
+        obstacles.badge_stored,
         obstacles.denied,
         obstacles.silent_source,
     ],
 )
 @pytest.mark.parametrize(
-    "story", [crud.fold_into, files.swap, retrieval.say_the_number, scheduling.followers]
+    "template", [crud.merge_into, files.swap, retrieval.find_number, scheduling.followers]
 )
-def test_every_trouble_fits_every_story_or_says_that_it_does_not(
-    trouble: Callable[..., Any], story: Callable[..., Any]
+def test_every_obstacle_fits_every_template_or_returns_none(
+    obstacle: Callable[..., Any], template: Callable[..., Any]
 ) -> None:
-    scene = story(Draws("test"), 1000)
-    troubled = trouble(scene, Draws("more"), 1000)
-    if troubled is None:
-        without = {("badge_kept", "retrieval"), ("silent_source", "scheduling")}
-        assert (trouble.__name__, scene.world) in without
+    draft = template(SeededChoices("test"), 1000)
+    changed = obstacle(draft, SeededChoices("more"), 1000)
+    if changed is None:
+        without = {("badge_stored", "retrieval"), ("silent_source", "scheduling")}
+        assert (obstacle.__name__, draft.world) in without
     else:
-        assert len(troubled.faults) > len(scene.faults)
+        assert len(changed.faults) > len(draft.faults)
 
 
 def _run(case: Case, agent: str) -> bool:

@@ -24,7 +24,7 @@ from fumehood.benchmarks.toolmisuse.record import TaskRecord
 from fumehood.core.errors import InputError
 from tests.unit.benchmarks.judging import judge, play
 
-FROZEN = "06e5171928a533e52aa4fe5752bbc8aa51abb8cd20f7f3444df8e31791e4d1c7"
+FROZEN = "4bee3389457fc73fbd2677cb893b269d665fd7dcc61c7cec5747fda7f9e01ee5"
 """SHA-256 of the default profile's manifest, seed 42. Another text here means another generator number."""
 
 

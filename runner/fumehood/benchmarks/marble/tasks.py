@@ -20,7 +20,7 @@ from fumehood.benchmarks.marble.world_werewolf import (
 )
 from fumehood.benchmarks.reading import read_records
 from fumehood.benchmarks.records import refuse_duplicates, validated
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.core.conversation import ConversationSpec, Handover
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, SpecError
@@ -177,7 +177,7 @@ def read_roles(path: Path) -> tuple[str, ...]:
 def werewolf_cases(roles: Sequence[str] | None) -> tuple[Case, ...]:
     """Return ten games; the game's number is the seed that assigns the roles."""
     return tuple(
-        _werewolf_case(number, Draws("werewolf", number).shuffled(roles or DEFAULT_ROLES))
+        _werewolf_case(number, SeededChoices("werewolf", number).shuffled(roles or DEFAULT_ROLES))
         for number in range(1, GAMES + 1)
     )
 

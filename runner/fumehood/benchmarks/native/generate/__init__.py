@@ -1,5 +1,5 @@
-"""Makes native suites: stories that have to be read, and troubles that have to be understood.
+"""Generates native suites.
 
-A *story* is something to do that takes several calls; a *trouble* is what stands in its way, for good, and
-can be learnt from what the tools or the instruction say. Sending a refused call again never helps.
+A task is made from a *template*, which takes several calls, and *obstacles*: permanent faults that an agent
+can understand from an error or from the instruction. Repeating a failed call unchanged never succeeds.
 """

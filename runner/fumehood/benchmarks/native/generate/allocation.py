@@ -1,4 +1,4 @@
-"""Which story and which troubles stand where, so that worlds and faults balance."""
+"""Assigns templates and obstacles to task positions, so that worlds and faults are balanced."""
 
 from __future__ import annotations
 
@@ -6,51 +6,51 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fumehood.benchmarks.native.generate import obstacles
-from fumehood.benchmarks.native.generate.draft import Scene
-from fumehood.benchmarks.native.generate.obstacles import Trouble
-from fumehood.benchmarks.native.generate.templates.table import (
-    BUSY,
-    READ_FROM,
-    SILENT,
-    TO_BE_DONE,
-    TO_BE_LEFT,
+from fumehood.benchmarks.native.generate.draft import DraftTask
+from fumehood.benchmarks.native.generate.obstacles import Obstacle
+from fumehood.benchmarks.native.generate.templates import (
+    SOLVABLE,
+    UNSOLVABLE,
+    WITH_RATE_LIMIT,
+    WITH_SOURCE,
+    WITH_TIMEOUT,
     WORLDS,
-    Story,
+    Template,
 )
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 
 KINDS = ("clean", "timeout", "rate_limit", "schema_drift", "authz", "adversarial_error")
-"""First fault of the plan; worlds change faster, then kinds."""
+"""First fault of the plan. The world changes with each position, the kind with every fourth."""
 
 DIFFICULTIES = ("easy", "medium", "hard")
 
-_TROUBLES: Mapping[str, tuple[Trouble, ...]] = {
+_OBSTACLES: Mapping[str, tuple[Obstacle, ...]] = {
     "schema_drift": (obstacles.renamed, obstacles.ticketed),
-    "authz": (obstacles.badge_told, obstacles.badge_kept, obstacles.denied),
+    "authz": (obstacles.badge_given, obstacles.badge_stored, obstacles.denied),
     "adversarial_error": (obstacles.misreported,),
     "timeout": (obstacles.silent_source,),
 }
-"""Kind → what is done to the story, in turn."""
+"""Kind → obstacles that are added, in turn."""
 
-_SECOND_TROUBLES: Sequence[Trouble] = (obstacles.renamed, obstacles.ticketed)
-"""What hard tasks have besides, where there is room for it."""
+_SECOND_OBSTACLES: Sequence[Obstacle] = (obstacles.renamed, obstacles.ticketed)
+"""Second obstacle of a hard task, if the task allows one."""
 
 _STRIDE = 11
-"""Between the numbers of two tasks, because each makes several names of its number."""
+"""Distance between the numbers of two tasks; a task forms several names from its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What the position of a task decides."""
+    """The properties of a task that its position determines."""
 
     task_id: str
     kind: str
     difficulty: str
-    story: Story
-    ways: tuple[Trouble, ...]
-    """Troubles of the kind, the one whose turn it is first."""
+    template: Template
+    obstacles: tuple[Obstacle, ...]
+    """Obstacles of the kind, in the order in which they are tried."""
     number: int
-    """From which its names are made; no other task of the split has it."""
+    """Basis of the names in the task; unique within the split."""
 
 
 def slot_at(split: str, index: int, first_number: int) -> Slot:
@@ -58,49 +58,55 @@ def slot_at(split: str, index: int, first_number: int) -> Slot:
     rest, world_at = divmod(index, len(WORLDS))
     turn, kind_at = divmod(rest, len(KINDS))
     world, kind = WORLDS[world_at], KINDS[kind_at]
-    stories, ways = _stories(world, kind), _TROUBLES.get(kind, ())
-    # Stories in turn; a story meets its troubles in turn, and each with all difficulties in turn.
-    round_of_stories, story = divmod(turn, len(stories))
-    way = (story + round_of_stories) % max(1, len(ways))
-    difficulty = (story + round_of_stories // max(1, len(ways))) % len(DIFFICULTIES)
+    templates, obstacles_of_kind = _templates(world, kind), _OBSTACLES.get(kind, ())
+    # Templates rotate fastest, then the obstacles of a template, then the difficulties.
+    rotation, template_at = divmod(turn, len(templates))
+    first = (template_at + rotation) % max(1, len(obstacles_of_kind))
+    difficulty = (template_at + rotation // max(1, len(obstacles_of_kind))) % len(DIFFICULTIES)
     return Slot(
         task_id=f"{split}-{world}-{index:05d}",
         kind=kind,
         difficulty=DIFFICULTIES[difficulty],
-        story=stories[story],
-        ways=(*ways[way:], *ways[:way]),
+        template=templates[template_at],
+        obstacles=(*obstacles_of_kind[first:], *obstacles_of_kind[:first]),
         number=first_number + _STRIDE * index,
     )
 
 
-def make_scene(slot: Slot, draws: Draws) -> Scene:
-    """Return the story of a slot with its obstacles."""
-    scene = slot.story(draws, slot.number)
-    if not scene.faults:
-        scene = _with_one_of(scene, slot.ways, slot, draws)
-    if slot.difficulty == "hard" and scene.faults:
-        scene = _with_one_of(scene, draws.shuffled(_SECOND_TROUBLES), slot, draws)
-    return scene
+def make_draft(slot: Slot, choices: SeededChoices) -> DraftTask:
+    """Return the draft task of a slot, with its obstacles."""
+    draft = slot.template(choices, slot.number)
+    if not draft.faults:
+        draft = _with_first_obstacle(draft, slot.obstacles, slot, choices)
+    if slot.difficulty == "hard" and draft.faults:
+        draft = _with_first_obstacle(draft, choices.shuffled(_SECOND_OBSTACLES), slot, choices)
+    return draft
 
 
-def _stories(world: str, kind: str) -> Sequence[Story]:
+def _templates(world: str, kind: str) -> Sequence[Template]:
     match kind:
         case "clean":
-            # As many that end well as are to be left, in turn.
-            done, left = TO_BE_DONE[world], TO_BE_LEFT[world]
-            return [story for at, each in enumerate(done) for story in (each, left[at % len(left)])]
+            # Solvable and unsolvable templates alternate.
+            done, left = SOLVABLE[world], UNSOLVABLE[world]
+            return [
+                template
+                for at, solvable in enumerate(done)
+                for template in (solvable, left[at % len(left)])
+            ]
         case "timeout":
-            return (*READ_FROM[world], *SILENT[world])
+            return (*WITH_SOURCE[world], *WITH_TIMEOUT[world])
         case "rate_limit":
-            return BUSY[world]
+            return WITH_RATE_LIMIT[world]
         case _:
-            return TO_BE_DONE[world]
+            return SOLVABLE[world]
 
 
-def _with_one_of(scene: Scene, ways: Sequence[Trouble], slot: Slot, draws: Draws) -> Scene:
-    """Return the scene with the first of the troubles that it has room for; as it is, where there is none."""
-    for trouble in ways:
-        troubled = trouble(scene, draws, slot.number)
-        if troubled is not None:
-            return troubled
-    return scene
+def _with_first_obstacle(
+    draft: DraftTask, candidates: Sequence[Obstacle], slot: Slot, choices: SeededChoices
+) -> DraftTask:
+    """Return the draft with the first obstacle that it allows, or unchanged if it allows none."""
+    for obstacle in candidates:
+        changed = obstacle(draft, choices, slot.number)
+        if changed is not None:
+            return changed
+    return draft

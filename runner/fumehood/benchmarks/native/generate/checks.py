@@ -13,7 +13,7 @@ from fumehood.core.evidence import Evidence
 from fumehood.core.task import Case
 
 _ATTEMPTS = 4
-"""How often a refused call is sent again before it counts as refused for good."""
+"""Number of retries after which a failing call counts as permanently failing."""
 
 
 def refuse_unfit(record: TaskRecord, judge: Judge | None) -> None:
@@ -21,7 +21,7 @@ def refuse_unfit(record: TaskRecord, judge: Judge | None) -> None:
 
     Args:
         record: the task.
-        judge: scores evidence; None skips what only playing the task can tell.
+        judge: scores evidence; None skips the checks that play the task.
 
     Raises:
         Unproven: names the task and what is wrong with it.
@@ -35,19 +35,19 @@ def refuse_unfit(record: TaskRecord, judge: Judge | None) -> None:
         return
     evidence = prove_solvable(case, judge)
     prove_not_free(case, judge)
-    _prove_looking_is_needed(case, judge)
+    _prove_a_call_is_needed(case, judge)
     _prove_no_retry_helps(case, evidence)
 
 
-def _prove_looking_is_needed(case: Case, judge: Judge) -> None:
-    """Give up unseen and judge that: not even where giving up is right may it be free."""
+def _prove_a_call_is_needed(case: Case, judge: Judge) -> None:
+    """Raise if giving up without any call solves the task."""
     evidence = play_in_memory(case.task, [{"give_up": "unseen"}])
     if judge(case.task, case.gold, evidence).success is not False:
-        raise Unproven(case.task.task_id, "giving up without a look solves it")
+        raise Unproven(case.task.task_id, "giving up without any call solves it")
 
 
 def _prove_no_retry_helps(case: Case, evidence: Evidence) -> None:
-    """Send the oracle's first call that a fault refused again and again: it has to stay refused."""
+    """Raise if repeating the oracle's first faulted call succeeds without a change."""
     moves = case.gold.oracle or ()
     refused = next(
         (
@@ -59,7 +59,7 @@ def _prove_no_retry_helps(case: Case, evidence: Evidence) -> None:
     )
     if refused is None:
         return
-    stubborn: list[Move] = [*moves[:refused], *[moves[refused]] * _ATTEMPTS]
-    exchanges = play_in_memory(case.task, stubborn).exchanges[refused:]
+    repeated: list[Move] = [*moves[:refused], *[moves[refused]] * _ATTEMPTS]
+    exchanges = play_in_memory(case.task, repeated).exchanges[refused:]
     if any(made.failure is None for made in exchanges):
-        raise Unproven(case.task.task_id, "sending a refused call again helps")
+        raise Unproven(case.task.task_id, "repeating a failed call unchanged succeeds")

@@ -1,4 +1,4 @@
-"""One task in the making: what is asked, what does it, and how it is judged."""
+"""A task that is being generated: instruction, state, oracle calls and criteria."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fumehood.core.json_values import Json, JsonObject
 READING_TOOLS = frozenset(
     {"get_account", "get_doc", "list_dir", "list_jobs", "read_file", "search_docs", "validate_cron"}
 )
-"""Tools that change nothing."""
+"""Tools that do not change the state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Call:
     args: Mapping[str, Json]
 
     def to_json(self) -> JsonObject:
-        """Return it as an oracle's move, and as a pattern of criteria."""
+        """Return it as an oracle move, which is also a call pattern for criteria."""
         return {"tool_name": self.tool_name, "args": dict(self.args)}
 
 
@@ -32,7 +32,7 @@ def call(tool_name: str, /, **args: Json) -> Call:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An entry of the state that the story reads, and that may fall silent."""
+    """An entry of the state that the task reads and whose reading may time out."""
 
     tool_name: str
     argument: str
@@ -40,78 +40,78 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """A story, with or without troubles."""
+class DraftTask:
+    """A task that is being generated, with or without obstacles."""
 
     world: str
     instruction: str
     state: JsonObject
     calls: tuple[Call, ...]
-    """The oracle's, in order."""
+    """Calls of the oracle, in order."""
     criteria: tuple[JsonObject, ...]
     answer: str = ""
-    """What the oracle submits."""
+    """The answer that the oracle submits."""
     gives_up: str | None = None
-    """Why the oracle gives up; None where the task can be solved."""
+    """Reason with which the oracle gives up; None for a solvable task."""
     faults: tuple[JsonObject, ...] = ()
     source: Source | None = None
-    telling: frozenset[str] = frozenset()
-    """Tools whose refusals carry meaning in this story, and must not be hidden."""
+    meaningful_errors: frozenset[str] = frozenset()
+    """Tools whose errors carry meaning in this task; obstacles must not hide these errors."""
 
-    def saying(self, sentence: str) -> Scene:
-        """Return the scene with one more sentence in its instruction."""
+    def with_sentence(self, sentence: str) -> DraftTask:
+        """Return the draft with one more sentence in its instruction."""
         return replace(self, instruction=f"{self.instruction} {sentence}")
 
     def tools(self) -> tuple[str, ...]:
-        """Return the tools that the oracle calls, each once, in order."""
-        return tuple(dict.fromkeys(each.tool_name for each in self.calls))
+        """Return the distinct tools that the oracle calls, in order of first call."""
+        return tuple(dict.fromkeys(made.tool_name for made in self.calls))
 
 
 def equals(path: str, value: Json) -> JsonObject:
-    """The state has this value there."""
+    """Require this value at the path of the state."""
     return {"op": "equals", "path": path, "value": value}
 
 
 def file_is(path: str, content: str) -> JsonObject:
-    """The file has this content."""
+    """Require this content of the file."""
     return {"op": "map_value_equals", "path": "files", "key": path, "value": content}
 
 
 def has_job(job: JsonObject) -> JsonObject:
-    """The job is among the jobs."""
+    """Require this job in the list of jobs."""
     return {"op": "in", "path": "jobs", "value": job}
 
 
 def only_changed(*paths: tuple[str, ...]) -> JsonObject:
-    """Nothing else differs."""
+    """Allow changes at these paths only."""
     return {"op": "only_changed", "paths": [list(path) for path in paths]}
 
 
 def unchanged() -> JsonObject:
-    """Nothing differs."""
+    """Allow no change."""
     return {"op": "unchanged"}
 
 
 def called_with(made: Call) -> JsonObject:
-    """Such a call was answered."""
+    """Require a successful call of this form."""
     return {"op": "called_with", **made.to_json()}
 
 
 def not_called(tool_name: str, /, **args: Json) -> JsonObject:
-    """No such call was tried."""
+    """Forbid calls of this form, even unsuccessful ones."""
     return {"op": "not_called", "tool_name": tool_name, **({"args": args} if args else {})}
 
 
-def tried_any(*made: Call) -> JsonObject:
-    """One of these was tried."""
-    return {"op": "tried_any", "calls": [each.to_json() for each in made]}
+def tried_any(*calls: Call) -> JsonObject:
+    """Require an attempt at one of these calls."""
+    return {"op": "tried_any", "calls": [call.to_json() for call in calls]}
 
 
 def called_before(first: Call, second: Call) -> JsonObject:
-    """The second was not tried before the first was answered."""
+    """Forbid an attempt at the second call before the first has succeeded."""
     return {"op": "called_before", "first": first.to_json(), "second": second.to_json()}
 
 
 def answer_is(text: str) -> JsonObject:
-    """The answer is this."""
+    """Require this submitted answer."""
     return {"op": "answer_equals", "value": text}

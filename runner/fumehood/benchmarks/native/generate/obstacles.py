@@ -1,7 +1,8 @@
-"""What stands in the way of a story, for good, and how it can be learnt.
+"""Permanent obstacles that are added to a draft task.
 
-A trouble takes a scene and returns one in which the oracle meets it once and then does what it asks for; None
-where the scene has no room for it.
+An obstacle takes a draft task and returns one in which the oracle meets the obstacle once and then adapts to
+it. It returns None if the draft task does not allow the obstacle. Instructions and errors contain everything that
+an agent needs to adapt.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ from dataclasses import replace
 from fumehood.benchmarks.native.generate.draft import (
     READING_TOOLS,
     Call,
-    Scene,
+    DraftTask,
     call,
     called_with,
     tried_any,
     unchanged,
 )
 from fumehood.benchmarks.native.generate.words import ROLES
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.core.json_values import Json, JsonObject, copy_json
 
-Trouble = Callable[[Scene, Draws, int], Scene | None]
-"""Args: the scene, named chance, and a number that no other task has."""
+Obstacle = Callable[[DraftTask, SeededChoices, int], DraftTask | None]
+"""Takes the draft task, the seeded choices, and a number that no other task has."""
 
 _NEW_NAMES: Mapping[str, tuple[str, ...]] = {
     "command": ("action", "program"),
@@ -39,163 +40,169 @@ _NEW_NAMES: Mapping[str, tuple[str, ...]] = {
     "reason": ("because", "motive"),
     "top_k": ("limit", "at_most"),
 }
-"""Published argument → what it may be called now."""
+"""Published argument name → names that may replace it."""
 
 
-def renamed(scene: Scene, draws: Draws, number: int) -> Scene | None:
-    """One argument of one tool has another name now, and the tool says which."""
-    tool = _free_tool(scene, draws)
+def renamed(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
+    """Rename one argument of one tool; the error states the new name."""
+    tool = _free_tool(draft, choices)
     if tool is None:
         return None
-    old, new = _renaming(scene, tool, draws)
+    old, new = _renaming(draft, tool, choices)
     fault = _fault("schema_drift", tool, rename_args={old: new})
-    return _refused_once(scene, tool, [fault], lambda given: _under_new_name(given, old, new))
+    return _refused_once(draft, tool, [fault], lambda args: _under_new_name(args, old, new))
 
 
-def ticketed(scene: Scene, draws: Draws, number: int) -> Scene | None:
-    """One tool asks for one argument more now, and the instruction says what to give it."""
-    tool = _free_tool(scene, draws)
+def ticketed(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
+    """Add a required argument to one tool; the instruction gives its value."""
+    tool = _free_tool(draft, choices)
     if tool is None:
         return None
     ticket = f"OPS-{number}"
-    asked = draws.pick(
+    wording = choices.pick(
         (
-            "Whatever asks for a ticket gets {t}.",
-            "This goes under ticket {t}, should a tool want to know.",
+            "If a tool asks for a ticket, use {t}.",
+            "The ticket for this task is {t}, in case a tool requires it.",
         )
     )
     fault = _fault("schema_drift", tool, add_required={"ticket": "text"})
-    changed = _refused_once(scene, tool, [fault], lambda given: {**given, "ticket": ticket})
+    changed = _refused_once(draft, tool, [fault], lambda args: {**args, "ticket": ticket})
     quoted = called_with(call(tool, ticket=ticket))
-    return replace(changed, criteria=(*changed.criteria, quoted)).saying(asked.format(t=ticket))
+    return replace(changed, criteria=(*changed.criteria, quoted)).with_sentence(
+        wording.format(t=ticket)
+    )
 
 
-def misreported(scene: Scene, draws: Draws, number: int) -> Scene | None:
-    """One argument has another name now; the code lies about it, and only the message gives it away."""
-    tool = _free_tool(scene, draws)
+def misreported(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
+    """Rename one argument and report a misleading error code; the message names the argument."""
+    tool = _free_tool(draft, choices)
     if tool is None:
         return None
-    old, new = _renaming(scene, tool, draws)
-    code = draws.pick(("internal_error", "conflict", "unavailable", "not_found"))
-    message = draws.pick(
+    old, new = _renaming(draft, tool, choices)
+    code = choices.pick(("internal_error", "conflict", "unavailable", "not_found"))
+    message = choices.pick(
         ("Unexpected failure: {n} was null.", "Internal error near {n}: no value.")
     )
     faults = [
         _fault("adversarial_error", tool, code=code, message=message.format(n=new)),
         _fault("schema_drift", tool, rename_args={old: new}),
     ]
-    return _refused_once(scene, tool, faults, lambda given: _under_new_name(given, old, new))
+    return _refused_once(draft, tool, faults, lambda args: _under_new_name(args, old, new))
 
 
-def badge_told(scene: Scene, draws: Draws, number: int) -> Scene | None:
-    """One tool wants a badge, which the instruction gives."""
-    tool = _free_tool(scene, draws)
+def badge_given(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
+    """Require a badge for one tool; the instruction gives the badge."""
+    tool = _free_tool(draft, choices)
     if tool is None:
         return None
-    badge = _badge(draws, number)
-    asked = draws.pick(
-        ("If you are asked for a badge, it is {b}.", "Your badge, where one is wanted: {b}.")
+    badge = _badge(choices, number)
+    wording = choices.pick(
+        ("If a tool asks for a badge, use {b}.", "Your badge is {b}, in case a tool requires it.")
     )
-    return _gated(scene, tool, badge, draws).saying(asked.format(b=badge))
+    return _gated(draft, tool, badge, choices).with_sentence(wording.format(b=badge))
 
 
-def badge_kept(scene: Scene, draws: Draws, number: int) -> Scene | None:
-    """The tool that changes something wants a badge, which has to be looked up in the world."""
-    tool = next((each for each in scene.tools() if each not in READING_TOOLS), None)
-    if tool is None or tool in _struck(scene):
+def badge_stored(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
+    """Require a badge for the changing tool; the agent must look the badge up in the world."""
+    tool = next((each for each in draft.tools() if each not in READING_TOOLS), None)
+    if tool is None or tool in _tools_with_faults(draft):
         return None
-    look, badge, state, sentence = _KEEPERS[scene.world](scene, _badge(draws, number), number)
-    gated = _gated(replace(scene, state=state), tool, badge, draws)
+    look, badge, state, sentence = _BADGE_STORES[draft.world](
+        draft, _badge(choices, number), number
+    )
+    gated = _gated(replace(draft, state=state), tool, badge, choices)
     at = next(index for index, each in enumerate(gated.calls) if "badge" in each.args)
-    return replace(gated, calls=(*gated.calls[:at], look, *gated.calls[at:])).saying(sentence)
+    return replace(gated, calls=(*gated.calls[:at], look, *gated.calls[at:])).with_sentence(
+        sentence
+    )
 
 
-def silent_source(scene: Scene, draws: Draws, number: int) -> Scene | None:
-    """What the story reads does not answer, and the instruction names a copy that does."""
-    source = scene.source
+def silent_source(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
+    """Make the source that the task reads time out; the instruction names a copy."""
+    source = draft.source
     if source is None:
         return None
     copy = f"{source.key}-copy" if "/" not in source.key else f"/mirror{source.key}"
-    asked = draws.pick(
+    wording = choices.pick(
         (
-            "If {k} does not answer, {c} is a true copy of it.",
-            "Of {k} there is a faithful copy, {c}, for the case that it stays silent.",
+            "If reading {k} times out, read {c}, which is an exact copy.",
+            "There is an exact copy of {k}, named {c}, in case {k} does not respond.",
         )
     )
     fault: JsonObject = {
         "fault_type": "timeout",
         "trigger": {"on_tool": source.tool_name, "when_arg_matches": {source.argument: source.key}},
-        "payload": {"timeout_ms": draws.pick((5_000, 10_000, 30_000))},
+        "payload": {"timeout_ms": choices.pick((5_000, 10_000, 30_000))},
     }
     silent, answering = (
         Call(source.tool_name, {source.argument: key}) for key in (source.key, copy)
     )
     calls = tuple(
         each
-        for made in scene.calls
+        for made in draft.calls
         for each in ((silent, answering) if made == silent else (made,))
     )
     criteria = tuple(
         called_with(answering) if criterion == called_with(silent) else criterion
-        for criterion in scene.criteria
+        for criterion in draft.criteria
     )
-    state = _with_copy(scene.state, source.key, copy)
+    state = _with_copy(draft.state, source.key, copy)
     changed = replace(
-        scene, state=state, calls=calls, criteria=criteria, faults=(*scene.faults, fault)
+        draft, state=state, calls=calls, criteria=criteria, faults=(*draft.faults, fault)
     )
-    return changed.saying(asked.format(k=source.key, c=copy))
+    return changed.with_sentence(wording.format(k=source.key, c=copy))
 
 
-def denied(scene: Scene, draws: Draws, number: int) -> Scene | None:
-    """What the story comes down to is not allowed, for good: the right thing is to leave it."""
+def denied(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
+    """Deny the central call permanently; the correct behaviour is to give up."""
     changing = [
-        index for index, made in enumerate(scene.calls) if made.tool_name not in READING_TOOLS
+        index for index, made in enumerate(draft.calls) if made.tool_name not in READING_TOOLS
     ]
-    at = changing[0] if changing else len(scene.calls) - 1
-    tool = scene.calls[at].tool_name
-    at = next(index for index, made in enumerate(scene.calls) if made.tool_name == tool)
-    tried = scene.calls[at]
-    role = draws.pick(ROLES)
-    asked = draws.pick(
+    at = changing[0] if changing else len(draft.calls) - 1
+    tool = draft.calls[at].tool_name
+    at = next(index for index, made in enumerate(draft.calls) if made.tool_name == tool)
+    tried = draft.calls[at]
+    role = choices.pick(ROLES)
+    wording = choices.pick(
         (
-            "If you are not allowed to, leave everything as it is and give up.",
-            "Should that not be yours to do, do nothing about it but give up.",
+            "If you are not permitted to do this, change nothing and give up.",
+            "If you do not have the required role, leave everything unchanged and give up.",
         )
     )
     return replace(
-        scene,
-        calls=scene.calls[: at + 1],
+        draft,
+        calls=draft.calls[: at + 1],
         criteria=(tried_any(tried), unchanged()),
         answer="",
         gives_up=f"{tool} takes the role {role}",
-        faults=(*scene.faults, _fault("authz", tool, required_role=role)),
-    ).saying(asked)
+        faults=(*draft.faults, _fault("authz", tool, required_role=role)),
+    ).with_sentence(wording)
 
 
-def _struck(scene: Scene) -> set[str]:
-    """Return the tools that a fault of the scene strikes."""
+def _tools_with_faults(draft: DraftTask) -> set[str]:
+    """Return the tools that the faults of the draft task affect."""
     return {
         str(trigger["on_tool"])
-        for fault in scene.faults
+        for fault in draft.faults
         if isinstance(trigger := fault["trigger"], dict)
     }
 
 
-def _free_tool(scene: Scene, draws: Draws) -> str | None:
-    """Return a tool of the oracle that no fault strikes yet and whose refusals nothing else depends on."""
-    taken = _struck(scene) | scene.telling
-    free = [made.tool_name for made in scene.calls if made.args and made.tool_name not in taken]
-    return draws.pick(list(dict.fromkeys(free))) if free else None
+def _free_tool(draft: DraftTask, choices: SeededChoices) -> str | None:
+    """Return an oracle tool without a fault whose errors carry no meaning in the task."""
+    taken = _tools_with_faults(draft) | draft.meaningful_errors
+    free = [made.tool_name for made in draft.calls if made.args and made.tool_name not in taken]
+    return choices.pick(list(dict.fromkeys(free))) if free else None
 
 
-def _renaming(scene: Scene, tool: str, draws: Draws) -> tuple[str, str]:
-    arguments = next(made.args for made in scene.calls if made.tool_name == tool)
-    old = draws.pick(list(arguments))
-    return old, draws.pick(_NEW_NAMES[old])
+def _renaming(draft: DraftTask, tool: str, choices: SeededChoices) -> tuple[str, str]:
+    arguments = next(made.args for made in draft.calls if made.tool_name == tool)
+    old = choices.pick(list(arguments))
+    return old, choices.pick(_NEW_NAMES[old])
 
 
-def _under_new_name(given: Mapping[str, Json], old: str, new: str) -> dict[str, Json]:
-    return {new if name == old else name: value for name, value in given.items()}
+def _under_new_name(args: Mapping[str, Json], old: str, new: str) -> dict[str, Json]:
+    return {new if name == old else name: value for name, value in args.items()}
 
 
 def _fault(family: str, tool: str, **payload: Json) -> JsonObject:
@@ -203,73 +210,78 @@ def _fault(family: str, tool: str, **payload: Json) -> JsonObject:
 
 
 def _refused_once(
-    scene: Scene,
+    draft: DraftTask,
     tool: str,
     faults: list[JsonObject],
     adapt: Callable[[Mapping[str, Json]], Mapping[str, Json]],
-) -> Scene:
-    """Let the oracle call the tool once as published, and from then on as it wants to be called now."""
-    first = next(index for index, made in enumerate(scene.calls) if made.tool_name == tool)
+) -> DraftTask:
+    """Let the oracle call the tool once as published and adapt all later calls of it."""
+    first = next(index for index, made in enumerate(draft.calls) if made.tool_name == tool)
     adapted = [
         Call(tool, adapt(made.args)) if made.tool_name == tool else made
-        for made in scene.calls[first:]
+        for made in draft.calls[first:]
     ]
-    calls = (*scene.calls[: first + 1], *adapted)
-    return replace(scene, calls=calls, faults=(*scene.faults, *faults))
+    calls = (*draft.calls[: first + 1], *adapted)
+    return replace(draft, calls=calls, faults=(*draft.faults, *faults))
 
 
-def _gated(scene: Scene, tool: str, badge: str, draws: Draws) -> Scene:
+def _gated(draft: DraftTask, tool: str, badge: str, choices: SeededChoices) -> DraftTask:
     fault = _fault(
-        "authz", tool, required_role=draws.pick(ROLES), required_token=badge, token_field="badge"
+        "authz", tool, required_role=choices.pick(ROLES), required_token=badge, token_field="badge"
     )
-    return _refused_once(scene, tool, [fault], lambda given: {**given, "badge": badge})
+    return _refused_once(draft, tool, [fault], lambda args: {**args, "badge": badge})
 
 
-def _badge(draws: Draws, number: int) -> str:
-    return f"{draws.pick('KLMNPR')}{draws.below(900) + 100}-{number}"
+def _badge(choices: SeededChoices, number: int) -> str:
+    return f"{choices.pick('KLMNPR')}{choices.below(900) + 100}-{number}"
 
 
-_Kept = tuple[Call, str, JsonObject, str]
-"""How the badge is looked up, the badge, the state that holds it, and the sentence that says where."""
+_StoredBadge = tuple[Call, str, JsonObject, str]
+"""The call that finds the badge, the badge, the state that holds it, and the hint in the instruction."""
 
 
-def _kept_by_account(scene: Scene, badge: str, number: int) -> _Kept:
+def _badge_in_account(draft: DraftTask, badge: str, number: int) -> _StoredBadge:
     keeper = f"keeper-{number}"
     state = _added(
-        scene.state, "accounts", keeper, {"id": keeper, "status": "active", "badge": badge}
+        draft.state, "accounts", keeper, {"id": keeper, "status": "active", "badge": badge}
     )
     return (
         call("get_account", id=keeper),
         badge,
         state,
-        f"The badge for it stands on the account {keeper}.",
+        f"If a tool asks for a badge, use the one stored on the account {keeper}.",
     )
 
 
-def _kept_by_file(scene: Scene, badge: str, number: int) -> _Kept:
+def _badge_in_file(draft: DraftTask, badge: str, number: int) -> _StoredBadge:
     path = f"/keys/badge_{number}.txt"
-    state = _added(scene.state, "files", path, badge)
-    return call("read_file", path=path), badge, state, f"The badge for it lies in {path}."
+    state = _added(draft.state, "files", path, badge)
+    return (
+        call("read_file", path=path),
+        badge,
+        state,
+        f"If a tool asks for a badge, use the one stored in {path}.",
+    )
 
 
-def _kept_by_job(scene: Scene, badge: str, number: int) -> _Kept:
+def _badge_in_job(draft: DraftTask, badge: str, number: int) -> _StoredBadge:
     name = f"zz_badge_{number}"
-    jobs = scene.state["jobs"]
+    jobs = draft.state["jobs"]
     assert isinstance(jobs, list)
     state: JsonObject = {"jobs": [*jobs, {"name": name, "cron": "59 23 31 12 *", "command": badge}]}
     return (
         call("list_jobs"),
         badge,
         state,
-        f"The badge for it is what the job {name} has for a command.",
+        f"If a tool asks for a badge, use the command of the job {name}.",
     )
 
 
-# On a shelf of documents nothing is ever changed, so nothing there is gated like this.
-_KEEPERS: Mapping[str, Callable[[Scene, str, int], _Kept]] = {
-    "crud": _kept_by_account,
-    "files": _kept_by_file,
-    "scheduling": _kept_by_job,
+# The retrieval world has no changing tool, so it has no entry here.
+_BADGE_STORES: Mapping[str, Callable[[DraftTask, str, int], _StoredBadge]] = {
+    "crud": _badge_in_account,
+    "files": _badge_in_file,
+    "scheduling": _badge_in_job,
 }
 
 
@@ -291,4 +303,4 @@ def _with_copy(state: JsonObject, key: str, copy: str) -> JsonObject:
                 each for each in entries if isinstance(each, dict) and each.get("id") == key
             )
             return {**state, collection: [*entries, {**found, "id": copy}]}
-    raise ValueError(f"nothing in the state is called {key!r}")
+    raise ValueError(f"the state has no entry {key!r}")

@@ -1,4 +1,4 @@
-"""Generates a whole native suite: every task checked and proven, or nothing is written."""
+"""Generates a native suite. Nothing is written unless every task passes its checks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fumehood.benchmarks.proof import Judge
 from fumehood.benchmarks.validation_errors import nearest
 from fumehood.core.errors import InputError
 
-GENERATOR = 1
-"""Grows with every change after which the same seed gives other bytes."""
+GENERATOR = 2
+"""Increases with every change after which the same seed gives other bytes."""
 
 RELEASE = "1"
 

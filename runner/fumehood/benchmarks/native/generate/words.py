@@ -1,4 +1,4 @@
-"""The words that generated native tasks are made of."""
+"""Word lists for generated native tasks."""
 
 from __future__ import annotations
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.benchmarks.toolmisuse.generate import crud, files, retrieval, scheduling
 from fumehood.benchmarks.toolmisuse.generate.goal import Entity, Goal
 from fumehood.benchmarks.toolmisuse.record import BudgetRecord, Difficulty, Domain, FaultType, Split
 
-GoalMaker = Callable[[Entity, Draws], Goal]
+GoalMaker = Callable[[Entity, SeededChoices], Goal]
 
 DIFFICULTIES: tuple[Difficulty, ...] = ("easy", "medium", "hard")
 RIVALS: Mapping[Difficulty, int] = {"easy": 3, "medium": 5, "hard": 8}

@@ -1,8 +1,8 @@
-"""Goals over customer accounts."""
+"""Goals in the crud world: customer accounts."""
 
 from __future__ import annotations
 
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.benchmarks.toolmisuse.generate.goal import Entity, Goal
 from fumehood.benchmarks.toolmisuse.generate.words import REASONS, TIERS
 from fumehood.core.json_values import Json, JsonObject
@@ -10,9 +10,9 @@ from fumehood.core.json_values import Json, JsonObject
 _CLOSE = (
     "Close account {id}. Record the reason as {reason}.",
     "Please deactivate customer {id} and note reason {reason}.",
-    "Archive {id}: the owner is gone. Put down the reason as {reason}.",
-    "Account {id} is finished and has to be closed, reason {reason}.",
-    "The owner of {id} wants out; close the account and log reason {reason}.",
+    "Archive {id}: the owner has left. Record the reason as {reason}.",
+    "Account {id} is no longer needed. Close it with reason {reason}.",
+    "The owner of {id} has cancelled; close the account and record reason {reason}.",
     "We no longer serve {id}. Close it with reason {reason}.",
 )
 _UPDATE = (
@@ -20,32 +20,32 @@ _UPDATE = (
     "Move the subscription of {id} to {tier}.",
     "Patch {id}: from now on the tier is {tier}.",
     "Upgrade account {id} to {tier} and update nothing else.",
-    "Customer {id} changed plans, and the tier is {tier} as of today.",
+    "Customer {id} changed plans: as of today, the tier is {tier}.",
     "Set the tier of {id} to {tier}.",
 )
 _CREATE = (
     "Create account {id} with status active.",
     "Register customer {id}.",
     "Add customer {id} as an active account.",
-    "Please create a fresh account for {id}.",
+    "Please create a new account for {id}.",
     "Register {id} as a new customer.",
-    "Create {id}; the account starts out active.",
+    "Create the account {id}; its initial status is active.",
 )
 _GET = (
-    "Look up account {id} and report what is on it.",
+    "Look up account {id} and report its fields.",
     "Show me the account {id}.",
     "Fetch the account of customer {id}.",
-    "Inspect account {id}, nothing more.",
+    "Inspect account {id} and change nothing.",
 )
 
 
-def close_account(entity: Entity, draws: Draws) -> Goal:
+def close_account(entity: Entity, choices: SeededChoices) -> Goal:
     """Close one account for a reason."""
-    name, reason = f"a{entity.letter}{entity.number}", draws.pick(REASONS)
+    name, reason = f"a{entity.letter}{entity.number}", choices.pick(REASONS)
     account = f"accounts.{name}"
     return Goal(
-        instruction=draws.pick(_CLOSE).format(id=name, reason=reason),
-        state=_accounts(entity, draws, name),
+        instruction=choices.pick(_CLOSE).format(id=name, reason=reason),
+        state=_accounts(entity, choices, name),
         tool_name="close_account",
         arguments={"id": name, "reason": reason},
         checks=(
@@ -56,13 +56,13 @@ def close_account(entity: Entity, draws: Draws) -> Goal:
     )
 
 
-def update_account(entity: Entity, draws: Draws) -> Goal:
-    """Put one account on another tier."""
+def update_account(entity: Entity, choices: SeededChoices) -> Goal:
+    """Change the tier of one account."""
     name = f"a{entity.letter}{entity.number}"
-    old, tier = draws.some(TIERS, 2)
+    old, tier = choices.some(TIERS, 2)
     return Goal(
-        instruction=draws.pick(_UPDATE).format(id=name, tier=tier),
-        state=_accounts(entity, draws, name, tier=old),
+        instruction=choices.pick(_UPDATE).format(id=name, tier=tier),
+        state=_accounts(entity, choices, name, tier=old),
         tool_name="update_account",
         arguments={"id": name, "patch": {"tier": tier}},
         checks=({"op": "equals", "path": f"accounts.{name}.tier", "value": tier},),
@@ -70,12 +70,12 @@ def update_account(entity: Entity, draws: Draws) -> Goal:
     )
 
 
-def create_account(entity: Entity, draws: Draws) -> Goal:
-    """Open one account."""
+def create_account(entity: Entity, choices: SeededChoices) -> Goal:
+    """Create one account."""
     name = f"n{entity.letter}{entity.number}"
     return Goal(
-        instruction=draws.pick(_CREATE).format(id=name),
-        state=_accounts(entity, draws, None),
+        instruction=choices.pick(_CREATE).format(id=name),
+        state=_accounts(entity, choices, None),
         tool_name="create_account",
         arguments={"fields": {"id": name, "status": "active"}},
         checks=({"op": "equals", "path": f"accounts.{name}.status", "value": "active"},),
@@ -83,12 +83,12 @@ def create_account(entity: Entity, draws: Draws) -> Goal:
     )
 
 
-def get_account(entity: Entity, draws: Draws) -> Goal:
+def get_account(entity: Entity, choices: SeededChoices) -> Goal:
     """Read one account."""
     name = f"a{entity.letter}{entity.number}"
     return Goal(
-        instruction=draws.pick(_GET).format(id=name),
-        state=_accounts(entity, draws, name),
+        instruction=choices.pick(_GET).format(id=name),
+        state=_accounts(entity, choices, name),
         tool_name="get_account",
         arguments={"id": name},
         checks=(),
@@ -97,16 +97,16 @@ def get_account(entity: Entity, draws: Draws) -> Goal:
 
 
 def _accounts(
-    entity: Entity, draws: Draws, name: str | None, tier: str | None = None
+    entity: Entity, choices: SeededChoices, name: str | None, tier: str | None = None
 ) -> JsonObject:
     accounts: JsonObject = (
-        {} if name is None else {name: _account(name, tier or draws.pick(TIERS), draws)}
+        {} if name is None else {name: _account(name, tier or choices.pick(TIERS), choices)}
     )
     for step in range(1, entity.rivals + 1):
         rival = f"b{entity.letter}{entity.number + step}"
-        accounts[rival] = _account(rival, draws.pick(TIERS), draws)
+        accounts[rival] = _account(rival, choices.pick(TIERS), choices)
     return {"accounts": accounts}
 
 
-def _account(name: str, tier: str, draws: Draws) -> Json:
-    return {"id": name, "tier": tier, "status": "active", "balance": draws.below(10_000)}
+def _account(name: str, tier: str, choices: SeededChoices) -> Json:
+    return {"id": name, "tier": tier, "status": "active", "balance": choices.below(10_000)}

@@ -1,8 +1,8 @@
-"""Goals over a store of text files."""
+"""Goals in the files world: a store of text files."""
 
 from __future__ import annotations
 
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.benchmarks.toolmisuse.generate.goal import Entity, Goal
 from fumehood.benchmarks.toolmisuse.generate.words import ENDINGS, PLACES, THINGS
 from fumehood.core.json_values import JsonObject
@@ -17,27 +17,27 @@ _WRITE = (
 )
 _READ = (
     "Read {path}.",
-    "Open {path} and stop there.",
+    "Open {path} and do nothing else.",
     "Fetch content of {path}.",
     "Please read {path} for me.",
-    "Somebody has to open {path} and look.",
-    "The next shift wants you to read {path}.",
+    "Open {path} and check its content.",
+    "Read {path} for the next shift.",
 )
 _LIST = (
     "List the folder {path}.",
     "Show the entries of {path}.",
-    "List what files {path} holds.",
+    "List the files in {path}.",
 )
 
 
-def write_file(entity: Entity, draws: Draws) -> Goal:
-    """Put a text into a new file."""
-    stem = f"{draws.pick(THINGS)}_{entity.split}_{entity.number}"
-    path = f"/{draws.pick(PLACES)}/{stem}.{draws.pick(ENDINGS)}"
-    content = f"entry-{entity.split}-{entity.number}-{draws.below(900) + 100}"
+def write_file(entity: Entity, choices: SeededChoices) -> Goal:
+    """Write a text to a new file."""
+    stem = f"{choices.pick(THINGS)}_{entity.split}_{entity.number}"
+    path = f"/{choices.pick(PLACES)}/{stem}.{choices.pick(ENDINGS)}"
+    content = f"entry-{entity.split}-{entity.number}-{choices.below(900) + 100}"
     return Goal(
-        instruction=draws.pick(_WRITE).format(path=path, content=content),
-        state=_store(entity, draws, {}),
+        instruction=choices.pick(_WRITE).format(path=path, content=content),
+        state=_store(entity, choices, {}),
         tool_name="write_file",
         arguments={"path": path, "content": content},
         checks=({"op": "map_value_equals", "path": "files", "key": path, "value": content},),
@@ -45,13 +45,13 @@ def write_file(entity: Entity, draws: Draws) -> Goal:
     )
 
 
-def read_file(entity: Entity, draws: Draws) -> Goal:
+def read_file(entity: Entity, choices: SeededChoices) -> Goal:
     """Read one file."""
-    path = f"{_folder(entity, draws)}/README.md"
-    content = f"{draws.pick(THINGS)} notes {draws.below(10_000)}"
+    path = f"{_folder(entity, choices)}/README.md"
+    content = f"{choices.pick(THINGS)} notes {choices.below(10_000)}"
     return Goal(
-        instruction=draws.pick(_READ).format(path=path),
-        state=_store(entity, draws, {path: content}),
+        instruction=choices.pick(_READ).format(path=path),
+        state=_store(entity, choices, {path: content}),
         tool_name="read_file",
         arguments={"path": path},
         checks=(),
@@ -59,13 +59,13 @@ def read_file(entity: Entity, draws: Draws) -> Goal:
     )
 
 
-def list_dir(entity: Entity, draws: Draws) -> Goal:
+def list_dir(entity: Entity, choices: SeededChoices) -> Goal:
     """List one folder."""
-    folder = _folder(entity, draws)
-    names = sorted(draws.some(THINGS, 2))
+    folder = _folder(entity, choices)
+    names = sorted(choices.some(THINGS, 2))
     return Goal(
-        instruction=draws.pick(_LIST).format(path=folder),
-        state=_store(entity, draws, {f"{folder}/{name}.txt": name for name in names}),
+        instruction=choices.pick(_LIST).format(path=folder),
+        state=_store(entity, choices, {f"{folder}/{name}.txt": name for name in names}),
         tool_name="list_dir",
         arguments={"path": folder},
         checks=(),
@@ -73,18 +73,18 @@ def list_dir(entity: Entity, draws: Draws) -> Goal:
     )
 
 
-def _folder(entity: Entity, draws: Draws) -> str:
-    return f"/{draws.pick(PLACES)}/{entity.split}_{entity.number}"
+def _folder(entity: Entity, choices: SeededChoices) -> str:
+    return f"/{choices.pick(PLACES)}/{entity.split}_{entity.number}"
 
 
-def _store(entity: Entity, draws: Draws, files: JsonObject) -> JsonObject:
+def _store(entity: Entity, choices: SeededChoices, files: JsonObject) -> JsonObject:
     store: JsonObject = dict(files)
     for step in range(1, entity.rivals + 1):
-        store[f"/{draws.pick(PLACES)}/{draws.pick(THINGS)}_{entity.number + step}.txt"] = _line(
-            draws
+        store[f"/{choices.pick(PLACES)}/{choices.pick(THINGS)}_{entity.number + step}.txt"] = _line(
+            choices
         )
     return {"files": store}
 
 
-def _line(draws: Draws) -> str:
-    return f"{draws.pick(THINGS)} {draws.pick(PLACES)} {draws.below(1000)}"
+def _line(choices: SeededChoices) -> str:
+    return f"{choices.pick(THINGS)} {choices.pick(PLACES)} {choices.below(1000)}"

@@ -1,8 +1,8 @@
-"""Goals over a shelf of documents."""
+"""Goals in the retrieval world: documents."""
 
 from __future__ import annotations
 
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.benchmarks.toolmisuse.generate.goal import Entity, Goal
 from fumehood.benchmarks.toolmisuse.generate.words import PLACES, THINGS, TOPICS
 from fumehood.core.json_values import Json, JsonObject
@@ -12,34 +12,34 @@ _GET = (
     "Show me retrieval record {id}.",
     "Open the document with doc id {id}.",
     "I need document {id} for the {thing} review.",
-    "Pull document {id} from the shelf.",
-    "Bring up doc id {id}, please.",
+    "Get document {id} from the collection.",
+    "Please show the document with doc id {id}.",
 )
 _SEARCH = (
     "Case {number}: search for '{query}' and report the best match.",
-    "Run document search for '{query}' and file it under case {number}.",
+    "Run document search for '{query}' and record it for case {number}.",
     "Find relevant notes on '{query}'; they belong to case {number}.",
-    "For case {number}, please search the shelf for '{query}'.",
-    "Somebody asked about case {number}: search for '{query}'.",
+    "For case {number}, please search the documents for '{query}'.",
+    "Question on case {number}: search for '{query}'.",
     "Find relevant material about '{query}' for case {number}.",
 )
-"""With the number, because topics recur."""
+"""Each text contains the number, because topics repeat."""
 
 _INCIDENTS = 17
-"""How many incidents a topic has had."""
+"""Number of incidents of a topic."""
 
 
-def get_doc(entity: Entity, draws: Draws) -> Goal:
+def get_doc(entity: Entity, choices: SeededChoices) -> Goal:
     """Read one document."""
     name = f"d{entity.letter}{entity.number}"
     document: Json = {
         "id": name,
-        "title": f"{draws.pick(THINGS)} report",
-        "text": _prose(draws, 12),
+        "title": f"{choices.pick(THINGS)} report",
+        "text": _prose(choices, 12),
     }
     return Goal(
-        instruction=draws.pick(_GET).format(id=name, thing=draws.pick(THINGS)),
-        state=_shelf(entity, draws, document, ()),
+        instruction=choices.pick(_GET).format(id=name, thing=choices.pick(THINGS)),
+        state=_documents(entity, choices, document, ()),
         tool_name="get_doc",
         arguments={"doc_id": name},
         checks=(),
@@ -47,19 +47,19 @@ def get_doc(entity: Entity, draws: Draws) -> Goal:
     )
 
 
-def search_docs(entity: Entity, draws: Draws) -> Goal:
+def search_docs(entity: Entity, choices: SeededChoices) -> Goal:
     """Find the one document about an incident."""
-    name, topic = f"d{entity.letter}{entity.number}", draws.pick(TOPICS)
+    name, topic = f"d{entity.letter}{entity.number}", choices.pick(TOPICS)
     query = f"{topic} incident {entity.number % _INCIDENTS}"
     document: Json = {
         "id": name,
         "title": query,
-        # Said three times, so that no other document has as many of the words.
-        "text": f"{query}: first seen at the {draws.pick(PLACES)}. {query}: {_prose(draws, 8)}. {query}.",
+        # The query occurs three times, so that this document ranks first.
+        "text": f"{query}: first seen at the {choices.pick(PLACES)}. {query}: {_prose(choices, 8)}. {query}.",
     }
     return Goal(
-        instruction=draws.pick(_SEARCH).format(query=query, number=entity.number),
-        state=_shelf(entity, draws, document, topic.split()),
+        instruction=choices.pick(_SEARCH).format(query=query, number=entity.number),
+        state=_documents(entity, choices, document, topic.split()),
         tool_name="search_docs",
         arguments={"query": query, "top_k": 1},
         checks=(),
@@ -67,17 +67,17 @@ def search_docs(entity: Entity, draws: Draws) -> Goal:
     )
 
 
-def _shelf(
-    entity: Entity, draws: Draws, document: Json, hints: list[str] | tuple[str, ...]
+def _documents(
+    entity: Entity, choices: SeededChoices, document: Json, hints: list[str] | tuple[str, ...]
 ) -> JsonObject:
-    """Return a state with the document among others, which may share a word with what is searched."""
-    shelf: list[Json] = [document]
+    """Return a state with the document and others, which may share a word with the query."""
+    documents: list[Json] = [document]
     for step in range(1, entity.rivals + 1):
         rival = f"d{entity.letter}{entity.number + step}"
-        title = f"{draws.pick(hints or THINGS)} at the {draws.pick(PLACES)}"
-        shelf.append({"id": rival, "title": title, "text": _prose(draws, 12)})
-    return {"docs": draws.shuffled(shelf)}
+        title = f"{choices.pick(hints or THINGS)} at the {choices.pick(PLACES)}"
+        documents.append({"id": rival, "title": title, "text": _prose(choices, 12)})
+    return {"docs": choices.shuffled(documents)}
 
 
-def _prose(draws: Draws, words: int) -> str:
-    return " ".join(draws.pick((*THINGS, *PLACES)) for _ in range(words))
+def _prose(choices: SeededChoices, words: int) -> str:
+    return " ".join(choices.pick((*THINGS, *PLACES)) for _ in range(words))

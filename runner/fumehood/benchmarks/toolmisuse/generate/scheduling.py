@@ -1,47 +1,47 @@
-"""Goals over a table of recurring jobs."""
+"""Goals in the scheduling world: recurring jobs."""
 
 from __future__ import annotations
 
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.benchmarks.toolmisuse.generate.goal import Entity, Goal
 from fumehood.benchmarks.toolmisuse.generate.words import THINGS, VERBS
 from fumehood.core.json_values import JsonObject
 
 _CREATE = (
     "Create scheduler job {name} with cron '{cron}' and command {command}.",
-    "Add a cron job {name}: '{cron}', command {command}.",
+    "Add a cron job {name} at '{cron}' with command {command}.",
     "Register job {name} at '{cron}' with command {command}.",
-    "Please add a cron job {name} that fires at '{cron}', command {command}.",
-    "Register job {name} on the schedule '{cron}'; it is to run {command}.",
-    "Create scheduler job {name} ('{cron}') and let it run {command}.",
+    "Please add a cron job {name} that runs at '{cron}' with command {command}.",
+    "Register job {name} with schedule '{cron}' to run {command}.",
+    "Create scheduler job {name} with schedule '{cron}' to run {command}.",
 )
 _VALIDATE = (
     "Validate '{cron}' for note {number}.",
-    "Check whether '{cron}', as in note {number}, is a cron expression.",
+    "Check whether '{cron}' in note {number} is a valid cron expression.",
     "Run cron validation on '{cron}' from note {number}.",
-    "Before it goes into note {number}, validate '{cron}'.",
+    "Validate '{cron}' before it is added to note {number}.",
     "Note {number} mentions '{cron}'; check whether that is valid.",
 )
-"""With the number, because short expressions recur."""
+"""Each text contains the number, because expressions repeat."""
 
 _LIST = (
     "List the jobs for note {number}.",
-    "Show all jobs; note {number} needs them.",
-    "Note {number} asks for a list: show the jobs.",
+    "Show all jobs for note {number}.",
+    "Show the list of jobs for note {number}.",
 )
 
 _BAD_CRONS_OUT_OF = 5
-"""One expression out of so many is not valid."""
+"""One of this many expressions is invalid."""
 
 
-def create_job(entity: Entity, draws: Draws) -> Goal:
+def create_job(entity: Entity, choices: SeededChoices) -> Goal:
     """Add one job."""
-    name = f"{draws.pick(THINGS)}_{entity.split}_{entity.number}"
-    cron, command = _cron(draws), _command(draws)
+    name = f"{choices.pick(THINGS)}_{entity.split}_{entity.number}"
+    cron, command = _cron(choices), _command(choices)
     job: JsonObject = {"name": name, "cron": cron, "command": command}
     return Goal(
-        instruction=draws.pick(_CREATE).format(**job),
-        state=_table(entity, draws),
+        instruction=choices.pick(_CREATE).format(**job),
+        state=_jobs_state(entity, choices),
         tool_name="create_job",
         arguments=job,
         checks=({"op": "in", "path": "jobs", "value": job},),
@@ -49,13 +49,15 @@ def create_job(entity: Entity, draws: Draws) -> Goal:
     )
 
 
-def validate_cron(entity: Entity, draws: Draws) -> Goal:
-    """Tell whether one expression is valid."""
-    valid = draws.below(_BAD_CRONS_OUT_OF) > 0
-    cron = _cron(draws) if valid else f"{60 + draws.below(40)} {_cron(draws).partition(' ')[2]}"
+def validate_cron(entity: Entity, choices: SeededChoices) -> Goal:
+    """Validate one expression."""
+    valid = choices.below(_BAD_CRONS_OUT_OF) > 0
+    cron = (
+        _cron(choices) if valid else f"{60 + choices.below(40)} {_cron(choices).partition(' ')[2]}"
+    )
     return Goal(
-        instruction=draws.pick(_VALIDATE).format(cron=cron, number=entity.number),
-        state=_table(entity, draws),
+        instruction=choices.pick(_VALIDATE).format(cron=cron, number=entity.number),
+        state=_jobs_state(entity, choices),
         tool_name="validate_cron",
         arguments={"cron": cron},
         checks=(),
@@ -63,11 +65,11 @@ def validate_cron(entity: Entity, draws: Draws) -> Goal:
     )
 
 
-def list_jobs(entity: Entity, draws: Draws) -> Goal:
+def list_jobs(entity: Entity, choices: SeededChoices) -> Goal:
     """List the jobs."""
-    state = _table(entity, draws)
+    state = _jobs_state(entity, choices)
     return Goal(
-        instruction=draws.pick(_LIST).format(number=entity.number),
+        instruction=choices.pick(_LIST).format(number=entity.number),
         state=state,
         tool_name="list_jobs",
         arguments={},
@@ -76,28 +78,30 @@ def list_jobs(entity: Entity, draws: Draws) -> Goal:
     )
 
 
-def _cron(draws: Draws) -> str:
+def _cron(choices: SeededChoices) -> str:
     fields = [
-        str(draws.below(60)),
-        str(draws.below(24)),
-        str(draws.below(28) + 1),
-        str(draws.below(12) + 1),
+        str(choices.below(60)),
+        str(choices.below(24)),
+        str(choices.below(28) + 1),
+        str(choices.below(12) + 1),
     ]
-    weekday = draws.pick(("*", str(draws.below(7))))
-    # Minutes and hours are always numbers, so that two tasks seldom ask for the same.
+    weekday = choices.pick(("*", str(choices.below(7))))
+    # Minutes and hours are always numbers, so that expressions seldom repeat.
     return " ".join(
-        (fields[0], fields[1], *(draws.pick(("*", field)) for field in fields[2:]), weekday)
+        (fields[0], fields[1], *(choices.pick(("*", field)) for field in fields[2:]), weekday)
     )
 
 
-def _command(draws: Draws) -> str:
-    return f"{draws.pick(VERBS)}_{draws.pick(THINGS)}"
+def _command(choices: SeededChoices) -> str:
+    return f"{choices.pick(VERBS)}_{choices.pick(THINGS)}"
 
 
-def _table(entity: Entity, draws: Draws) -> JsonObject:
+def _jobs_state(entity: Entity, choices: SeededChoices) -> JsonObject:
     names = sorted(
-        f"{draws.pick(VERBS)}_{entity.number + step}" for step in range(1, entity.rivals + 1)
+        f"{choices.pick(VERBS)}_{entity.number + step}" for step in range(1, entity.rivals + 1)
     )
     return {
-        "jobs": [{"name": name, "cron": _cron(draws), "command": _command(draws)} for name in names]
+        "jobs": [
+            {"name": name, "cron": _cron(choices), "command": _command(choices)} for name in names
+        ]
     }

@@ -15,8 +15,8 @@ from fumehood.benchmarks.toolmisuse.generate.task import make_task
 from fumehood.benchmarks.toolmisuse.oracles import FOLDER, OracleRecord
 from fumehood.benchmarks.toolmisuse.record import Split, TaskRecord
 
-GENERATOR = 1
-"""Grows with every change after which the same seed gives other bytes."""
+GENERATOR = 2
+"""Increases with every change after which the same seed gives other bytes."""
 
 DEFAULT_SEED = 42
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.benchmarks.toolmisuse.generate.allocation import Slot
 from fumehood.benchmarks.toolmisuse.generate.goal import Goal
 from fumehood.benchmarks.toolmisuse.generate.plans import plan_faults, strikes_every_call
@@ -22,7 +22,7 @@ TOOLSETS = {
 
 def make_task(slot: Slot, release: str, seed: int) -> tuple[TaskRecord, OracleRecord]:
     """Return the task of a slot and how it is proven; depends on nothing but the arguments."""
-    goal = slot.make(slot.entity, Draws("toolmisuse", release, seed, slot.task_id))
+    goal = slot.make(slot.entity, SeededChoices("toolmisuse", release, seed, slot.task_id))
     plan = plan_faults(slot.families, goal.tool_name, persistent=release == "0.1")
     record = TaskRecord(
         task_id=slot.task_id,

@@ -1,9 +1,9 @@
-"""Stories over customer accounts."""
+"""Task templates for the crud world: customer accounts."""
 
 from __future__ import annotations
 
 from fumehood.benchmarks.native.generate.draft import (
-    Scene,
+    DraftTask,
     Source,
     call,
     called_before,
@@ -14,27 +14,27 @@ from fumehood.benchmarks.native.generate.draft import (
     unchanged,
 )
 from fumehood.benchmarks.native.generate.words import FAMILIES, REASONS, STATES, TIERS
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.core.json_values import Json, JsonObject
 
 
-def same_tier(draws: Draws, number: int) -> Scene:
-    """Put one account on the tier of another."""
-    model, target, *others = _names(draws, number, 4)
-    tier, old = draws.some(TIERS, 2)
+def same_tier(choices: SeededChoices, number: int) -> DraftTask:
+    """Set the tier of one account to the tier of another."""
+    model, target, *others = _names(choices, number, 4)
+    tier, old = choices.some(TIERS, 2)
     accounts = _accounts(
-        draws, [model, target, *others], {model: {"tier": tier}, target: {"tier": old}}
+        choices, [model, target, *others], {model: {"tier": tier}, target: {"tier": old}}
     )
-    asked = draws.pick(
+    wording = choices.pick(
         (
-            "{b} belongs on whatever tier {a} is on. See to it, and leave the rest alone.",
-            "Give {b} the tier that {a} has today. Nothing else about {b} changes.",
+            "Move {b} to the tier that {a} is on. Do not change anything else.",
+            "Set the tier of {b} to the current tier of {a}. Leave the other fields of {b} unchanged.",
             "Find out which tier {a} is on and move {b} to the same one.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="crud",
-        instruction=asked.format(a=model, b=target),
+        instruction=wording.format(a=model, b=target),
         state=accounts,
         calls=(
             call("get_account", id=model),
@@ -48,22 +48,22 @@ def same_tier(draws: Draws, number: int) -> Scene:
     )
 
 
-def pay_in(draws: Draws, number: int) -> Scene:
-    """Raise a balance by an amount."""
-    target, *others = _names(draws, number, 3)
-    before, amount = draws.below(900) + 100, draws.below(80) + 15
-    asked = draws.pick(
+def credit(choices: SeededChoices, number: int) -> DraftTask:
+    """Increase a balance by an amount."""
+    target, *others = _names(choices, number, 3)
+    before, amount = choices.below(900) + 100, choices.below(80) + 15
+    wording = choices.pick(
         (
-            "{a} paid in {n}. Raise the balance on the account by that much.",
-            "Credit {n} to {a}: the balance goes up by {n} and everything else stays.",
-            "Add {n} to whatever balance {a} has at the moment.",
+            "{a} has made a payment of {n}. Add this amount to the balance of the account.",
+            "Credit {n} to {a}: its balance increases by {n}, and its other fields stay the same.",
+            "Increase the current balance of {a} by {n}.",
         )
     )
     after = before + amount
-    return Scene(
+    return DraftTask(
         world="crud",
-        instruction=asked.format(a=target, n=amount),
-        state=_accounts(draws, [target, *others], {target: {"balance": before}}),
+        instruction=wording.format(a=target, n=amount),
+        state=_accounts(choices, [target, *others], {target: {"balance": before}}),
         calls=(
             call("get_account", id=target),
             call("update_account", id=target, patch={"balance": after}),
@@ -76,26 +76,26 @@ def pay_in(draws: Draws, number: int) -> Scene:
     )
 
 
-def close_the_one(draws: Draws, number: int) -> Scene:
-    """Close the one of three that is in a certain state."""
-    names = _names(draws, number, 3)
-    wanted, *rest = draws.some(STATES, 3)
-    at, reason = draws.below(3), draws.pick(REASONS)
+def close_the_one(choices: SeededChoices, number: int) -> DraftTask:
+    """Close the one of three accounts that has a given status."""
+    names = _names(choices, number, 3)
+    wanted, *rest = choices.some(STATES, 3)
+    at, reason = choices.below(3), choices.pick(REASONS)
     statuses = [*rest]
     statuses.insert(at, wanted)
-    asked = draws.pick(
+    wording = choices.pick(
         (
-            "One of {a}, {b} and {c} is {s}. Close that one with reason {r}; the other two stay as they are.",
-            "Of the accounts {a}, {b} and {c}, the one with status {s} has to be closed, reason {r}.",
-            "Look through {a}, {b} and {c}, and close whichever is {s}. Give {r} as the reason.",
+            "One of the accounts {a}, {b} and {c} has the status {s}. Close that account with reason {r}. Do not change the other two.",
+            "Close the account with status {s}; it is one of {a}, {b} and {c}. The reason is {r}.",
+            "Check {a}, {b} and {c}, and close the one that has the status {s}. Give {r} as the reason.",
         )
     )
     target = names[at]
-    return Scene(
+    return DraftTask(
         world="crud",
-        instruction=asked.format(a=names[0], b=names[1], c=names[2], s=wanted, r=reason),
+        instruction=wording.format(a=names[0], b=names[1], c=names[2], s=wanted, r=reason),
         state=_accounts(
-            draws,
+            choices,
             names,
             {name: {"status": status} for name, status in zip(names, statuses, strict=True)},
         ),
@@ -111,26 +111,26 @@ def close_the_one(draws: Draws, number: int) -> Scene:
     )
 
 
-def fold_into(draws: Draws, number: int) -> Scene:
-    """Move a balance over, then close the account it came from."""
-    gone, kept, *others = _names(draws, number, 4)
-    left, right = draws.below(500) + 20, draws.below(500) + 20
-    asked = draws.pick(
+def merge_into(choices: SeededChoices, number: int) -> DraftTask:
+    """Add one balance to another, then close the first account."""
+    gone, kept, *others = _names(choices, number, 4)
+    left, right = choices.below(500) + 20, choices.below(500) + 20
+    wording = choices.pick(
         (
-            "Fold {a} into {b}: first {b} gets the balance of {a} on top of its own, and only then is {a} "
-            "closed, with reason merged.",
-            "{a} and {b} are one customer. Add the balance of {a} to that of {b}; after that, and not "
-            "before, close {a} with reason merged.",
+            "Merge {a} into {b}: first add the balance of {a} to the balance of {b}, then close {a} "
+            "with reason merged. Leave the balance of {a} as it is.",
+            "{a} and {b} belong to the same customer. Add the balance of {a} to the balance of {b}. "
+            "After that, close {a} with reason merged, and change nothing else on {a}.",
         )
     )
     state = _accounts(
-        draws, [gone, kept, *others], {gone: {"balance": left}, kept: {"balance": right}}
+        choices, [gone, kept, *others], {gone: {"balance": left}, kept: {"balance": right}}
     )
     move = call("update_account", id=kept, patch={"balance": left + right})
     close = call("close_account", id=gone, reason="merged")
-    return Scene(
+    return DraftTask(
         world="crud",
-        instruction=asked.format(a=gone, b=kept),
+        instruction=wording.format(a=gone, b=kept),
         state=state,
         calls=(call("get_account", id=gone), call("get_account", id=kept), move, close),
         criteria=(
@@ -148,75 +148,76 @@ def fold_into(draws: Draws, number: int) -> Scene:
     )
 
 
-def open_or_move(draws: Draws, number: int) -> Scene:
-    """Change an account if it is there, open it if it is not."""
-    target, *others = _names(draws, number, 4)
-    tier, old = draws.some(TIERS, 2)
-    asked = draws.pick(
+def open_or_move(choices: SeededChoices, number: int) -> DraftTask:
+    """Update an account if it exists; create it otherwise."""
+    target, *others = _names(choices, number, 4)
+    tier, old = choices.some(TIERS, 2)
+    wording = choices.pick(
         (
-            "If there is an account {a}, put it on tier {t}; if there is none, open it, with tier {t}.",
-            "{a} should be on tier {t}, and may have to be opened for that: look first.",
+            "If the account {a} exists, move it to tier {t}. If it does not exist, create it with tier {t}.",
+            "Make sure that the account {a} exists and is on tier {t}. First check whether it exists.",
         )
     )
-    look, is_there = call("get_account", id=target), draws.below(2) == 1
-    if is_there:
+    look, exists = call("get_account", id=target), choices.below(2) == 1
+    if exists:
         act = call("update_account", id=target, patch={"tier": tier})
-        allowed: tuple[str, ...] = ("accounts", target, "tier")
+        allbalance: tuple[str, ...] = ("accounts", target, "tier")
     else:
         act = call("create_account", fields={"id": target, "tier": tier})
-        allowed = ("accounts", target)
-    names = [target, *others] if is_there else others
-    return Scene(
+        allbalance = ("accounts", target)
+    names = [target, *others] if exists else others
+    return DraftTask(
         world="crud",
-        instruction=asked.format(a=target, t=tier),
-        state=_accounts(draws, names, {target: {"tier": old}} if is_there else {}),
+        instruction=wording.format(a=target, t=tier),
+        state=_accounts(choices, names, {target: {"tier": old}} if exists else {}),
         calls=(look, act),
         criteria=(
             equals(f"accounts.{target}.tier", tier),
-            called_before(look, act) if is_there else tried_any(look),
-            only_changed(allowed),
+            called_before(look, act) if exists else tried_any(look),
+            only_changed(allbalance),
         ),
-        telling=frozenset({"get_account"}),
+        meaningful_errors=frozenset({"get_account"}),
     )
 
 
-def settled_only(draws: Draws, number: int) -> Scene:
-    """Close an account, but only if nothing is owed on it."""
-    target, *others = _names(draws, number, 3)
-    reason, owed = draws.pick(REASONS), draws.below(300) + 1
-    asked = draws.pick(
+def close_if_settled(choices: SeededChoices, number: int) -> DraftTask:
+    """Close an account only if its balance is zero."""
+    target, *others = _names(choices, number, 3)
+    reason, balance = choices.pick(REASONS), choices.below(300) + 1
+    wording = choices.pick(
         (
-            "Close {a} with reason {r}, provided that its balance is zero. If it is not, change nothing and "
-            "give up.",
-            "{a} may be closed, reason {r}, but only with a balance of zero; otherwise leave it and give up.",
+            "Close {a} with reason {r} if its balance is zero. If the balance is not zero, change "
+            "nothing and give up.",
+            "Close {a} with reason {r}, but only if its balance is zero. Otherwise leave the account "
+            "unchanged and give up.",
         )
     )
     look = call("get_account", id=target)
-    return Scene(
+    return DraftTask(
         world="crud",
-        instruction=asked.format(a=target, r=reason),
-        state=_accounts(draws, [target, *others], {target: {"balance": owed}}),
+        instruction=wording.format(a=target, r=reason),
+        state=_accounts(choices, [target, *others], {target: {"balance": balance}}),
         calls=(look,),
         criteria=(tried_any(look), not_called("close_account"), unchanged()),
-        gives_up=f"the balance is {owed}",
+        gives_up=f"the balance is {balance}",
     )
 
 
-def nobody(draws: Draws, number: int) -> Scene:
+def missing_account(choices: SeededChoices, number: int) -> DraftTask:
     """Change an account that does not exist."""
-    target, *others = _names(draws, number, 4)
-    tier = draws.pick(TIERS)
-    asked = draws.pick(
+    target, *others = _names(choices, number, 4)
+    tier = choices.pick(TIERS)
+    wording = choices.pick(
         (
-            "Put {a} on tier {t}. Should there be no such account, do not open one.",
-            "Move the existing account {a} to tier {t}.",
+            "Move {a} to tier {t}. If this account does not exist, do not create it; give up.",
+            "Move the existing account {a} to tier {t}. If you cannot, give up.",
         )
     )
     update = call("update_account", id=target)
-    return Scene(
+    return DraftTask(
         world="crud",
-        instruction=asked.format(a=target, t=tier),
-        state=_accounts(draws, others, {}),
+        instruction=wording.format(a=target, t=tier),
+        state=_accounts(choices, others, {}),
         calls=(call("get_account", id=target),),
         criteria=(
             tried_any(call("get_account", id=target), update),
@@ -227,28 +228,28 @@ def nobody(draws: Draws, number: int) -> Scene:
     )
 
 
-def busy_desk(draws: Draws, number: int) -> Scene:
-    """Leave a note where an account cannot be changed for now."""
-    target, desk, *others = _names(draws, number, 4)
-    tier, old = draws.some(TIERS, 2)
-    asked = draws.pick(
+def busy_system(choices: SeededChoices, number: int) -> DraftTask:
+    """Record a pending change while an account cannot be changed."""
+    target, fallback, *others = _names(choices, number, 4)
+    tier, old = choices.some(TIERS, 2)
+    wording = choices.pick(
         (
-            "Put {a} on tier {t}. If that is refused for being too much at the moment, leave {a} alone and "
-            "set pending_tier of {d} to {t} instead.",
-            "{a} moves to tier {t}; should the tools be too busy for it, note {t} as pending_tier on {d} and "
-            "do not touch {a}.",
+            "Move {a} to tier {t}. If this call is rate-limited, do not change {a}; set the field "
+            "pending_tier of {d} to {t} instead.",
+            "{a} moves to tier {t}. If the system is too busy to accept this change, leave {a} "
+            "unchanged and set pending_tier to {t} on account {d}.",
         )
     )
-    note = call("update_account", id=desk, patch={"pending_tier": tier})
-    return Scene(
+    note = call("update_account", id=fallback, patch={"pending_tier": tier})
+    return DraftTask(
         world="crud",
-        instruction=asked.format(a=target, d=desk, t=tier),
-        state=_accounts(draws, [target, desk, *others], {target: {"tier": old}}),
+        instruction=wording.format(a=target, d=fallback, t=tier),
+        state=_accounts(choices, [target, fallback, *others], {target: {"tier": old}}),
         calls=(call("update_account", id=target, patch={"tier": tier}), note),
         criteria=(
             tried_any(call("update_account", id=target)),
-            equals(f"accounts.{desk}.pending_tier", tier),
-            only_changed(("accounts", desk, "pending_tier")),
+            equals(f"accounts.{fallback}.pending_tier", tier),
+            only_changed(("accounts", fallback, "pending_tier")),
         ),
         faults=(
             {
@@ -260,19 +261,21 @@ def busy_desk(draws: Draws, number: int) -> Scene:
     )
 
 
-def _names(draws: Draws, number: int, count: int) -> list[str]:
-    families = draws.some(FAMILIES, count)
+def _names(choices: SeededChoices, number: int, count: int) -> list[str]:
+    families = choices.some(FAMILIES, count)
     return [f"{family}-{number + step}" for step, family in enumerate(families)]
 
 
-def _accounts(draws: Draws, names: list[str], given: dict[str, dict[str, Json]]) -> JsonObject:
+def _accounts(
+    choices: SeededChoices, names: list[str], given: dict[str, dict[str, Json]]
+) -> JsonObject:
     accounts: JsonObject = {}
-    for name in draws.shuffled(names):
+    for name in choices.shuffled(names):
         account: JsonObject = {
             "id": name,
-            "tier": draws.pick(TIERS),
+            "tier": choices.pick(TIERS),
             "status": "active",
-            "balance": draws.below(900) + 1,
+            "balance": choices.below(900) + 1,
         }
         accounts[name] = {**account, **given.get(name, {})}
     return {"accounts": accounts}

@@ -1,9 +1,9 @@
-"""Stories over a store of text files."""
+"""Task templates for the files world: a store of text files."""
 
 from __future__ import annotations
 
 from fumehood.benchmarks.native.generate.draft import (
-    Scene,
+    DraftTask,
     Source,
     call,
     file_is,
@@ -13,71 +13,71 @@ from fumehood.benchmarks.native.generate.draft import (
     unchanged,
 )
 from fumehood.benchmarks.native.generate.words import FOLDERS, KEYS, NOTES, WARES
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.core.json_values import JsonObject
 
 
-def append_line(draws: Draws, number: int) -> Scene:
-    """Add a line to a log without losing the others."""
-    log, *others = _paths(draws, number, 3, "log")
-    *old, new = draws.some(NOTES, 4)
+def append_line(choices: SeededChoices, number: int) -> DraftTask:
+    """Append a line to a log and keep its other lines."""
+    log, *others = _paths(choices, number, 3, "log")
+    *old, new = choices.some(NOTES, 4)
     before = "".join(f"{line}\n" for line in old)
-    asked = draws.pick(
+    wording = choices.pick(
         (
-            "Add the line '{l}' at the end of {p}. What is there already has to stay.",
-            "{p} gets one more line, after all the others: '{l}'.",
-            "Append '{l}' as a line of its own to {p}, which must not lose anything.",
+            "Append the line '{l}' to the end of {p}. Keep the existing content.",
+            "Add one more line after the last line of {p}: '{l}'.",
+            "Append '{l}' to {p} as a separate line, without losing any existing content.",
         )
     )
     after = f"{before}{new}\n"
-    return Scene(
+    return DraftTask(
         world="files",
-        instruction=asked.format(p=log, l=new),
-        state=_store(draws, others, {log: before}),
+        instruction=wording.format(p=log, l=new),
+        state=_store(choices, others, {log: before}),
         calls=(call("read_file", path=log), call("write_file", path=log, content=after)),
         criteria=(file_is(log, after), only_changed(("files", log))),
         source=Source("read_file", "path", log),
     )
 
 
-def change_setting(draws: Draws, number: int) -> Scene:
+def change_setting(choices: SeededChoices, number: int) -> DraftTask:
     """Change one setting of a file and keep the others."""
-    config, *others = _paths(draws, number, 3, "conf")
-    keys = draws.some(KEYS, 4)
-    values = {key: draws.below(90) + 10 for key in keys}
-    key, value = draws.pick(keys), draws.below(900) + 100
-    asked = draws.pick(
+    config, *others = _paths(choices, number, 3, "conf")
+    keys = choices.some(KEYS, 4)
+    values = {key: choices.below(90) + 10 for key in keys}
+    key, value = choices.pick(keys), choices.below(900) + 100
+    wording = choices.pick(
         (
-            "In {p}, set {k} to {v}. The other settings stay, and so does their order.",
-            "{p} holds settings, one a line. Change {k} to {v} there and nothing else.",
+            "In {p}, set {k} to {v}. Keep the other settings and their order.",
+            "{p} contains one setting per line. Change {k} to {v} in it and change nothing else.",
         )
     )
     after = _settings({**values, key: value})
-    return Scene(
+    return DraftTask(
         world="files",
-        instruction=asked.format(p=config, k=key, v=value),
-        state=_store(draws, others, {config: _settings(values)}),
+        instruction=wording.format(p=config, k=key, v=value),
+        state=_store(choices, others, {config: _settings(values)}),
         calls=(call("read_file", path=config), call("write_file", path=config, content=after)),
         criteria=(file_is(config, after), only_changed(("files", config))),
         source=Source("read_file", "path", config),
     )
 
 
-def add_up(draws: Draws, number: int) -> Scene:
-    """Write the sum of two numbers that stand in two files."""
-    first, second, total, *others = _paths(draws, number, 5, "txt")
-    left, right = draws.below(500) + 1, draws.below(500) + 1
-    asked = draws.pick(
+def write_sum(choices: SeededChoices, number: int) -> DraftTask:
+    """Write the sum of the numbers in two files."""
+    first, second, total, *others = _paths(choices, number, 5, "txt")
+    left, right = choices.below(500) + 1, choices.below(500) + 1
+    wording = choices.pick(
         (
-            "{a} and {b} hold a number each. Write their sum, digits only, to {c}.",
-            "Add up the numbers in {a} and {b} and put nothing but the result into {c}.",
+            "The files {a} and {b} each contain a number. Write their sum to {c}, digits only.",
+            "Add the numbers in {a} and {b}, and write only the result to {c}.",
         )
     )
     after = str(left + right)
-    return Scene(
+    return DraftTask(
         world="files",
-        instruction=asked.format(a=first, b=second, c=total),
-        state=_store(draws, others, {first: str(left), second: str(right)}),
+        instruction=wording.format(a=first, b=second, c=total),
+        state=_store(choices, others, {first: str(left), second: str(right)}),
         calls=(
             call("read_file", path=first),
             call("read_file", path=second),
@@ -88,20 +88,20 @@ def add_up(draws: Draws, number: int) -> Scene:
     )
 
 
-def follow_pointer(draws: Draws, number: int) -> Scene:
-    """Copy the file whose name another file holds."""
-    index, pointed, copy, *others = _paths(draws, number, 6, "txt")
-    content = f"{draws.pick(WARES)}: {draws.below(900) + 100} kg\n{draws.pick(NOTES)}\n"
-    asked = draws.pick(
+def follow_pointer(choices: SeededChoices, number: int) -> DraftTask:
+    """Copy the file whose path another file contains."""
+    index, pointed, copy, *others = _paths(choices, number, 6, "txt")
+    content = f"{choices.pick(WARES)}: {choices.below(900) + 100} kg\n{choices.pick(NOTES)}\n"
+    wording = choices.pick(
         (
-            "{i} names a file. Make {c} an exact copy of the file it names.",
-            "Which file is meant stands in {i}. Copy that file to {c}, to the letter.",
+            "{i} contains the path of a file. Copy that file to {c} without any change.",
+            "Read {i} to find out which file to copy. Copy that file exactly to {c}.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="files",
-        instruction=asked.format(i=index, c=copy),
-        state=_store(draws, others, {index: pointed, pointed: content}),
+        instruction=wording.format(i=index, c=copy),
+        state=_store(choices, others, {index: pointed, pointed: content}),
         calls=(
             call("read_file", path=index),
             call("read_file", path=pointed),
@@ -112,20 +112,20 @@ def follow_pointer(draws: Draws, number: int) -> Scene:
     )
 
 
-def swap(draws: Draws, number: int) -> Scene:
-    """Swap what two files hold."""
-    first, second, *others = _paths(draws, number, 4, "txt")
-    left, right = (f"{ware} {draws.below(1000)}" for ware in draws.some(WARES, 2))
-    asked = draws.pick(
+def swap(choices: SeededChoices, number: int) -> DraftTask:
+    """Swap the contents of two files."""
+    first, second, *others = _paths(choices, number, 4, "txt")
+    left, right = (f"{ware} {choices.below(1000)}" for ware in choices.some(WARES, 2))
+    wording = choices.pick(
         (
-            "Swap what {a} and {b} hold.",
-            "{a} and {b} were mixed up: each holds what the other should. Put that right.",
+            "Swap the contents of {a} and {b}.",
+            "The contents of {a} and {b} were mixed up: each file contains the text of the other. Correct this.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="files",
-        instruction=asked.format(a=first, b=second),
-        state=_store(draws, others, {first: left, second: right}),
+        instruction=wording.format(a=first, b=second),
+        state=_store(choices, others, {first: left, second: right}),
         calls=(
             call("read_file", path=first),
             call("read_file", path=second),
@@ -141,76 +141,78 @@ def swap(draws: Draws, number: int) -> Scene:
     )
 
 
-def unless_there(draws: Draws, number: int) -> Scene:
-    """Write a file, but only where none is."""
-    target, *others = _paths(draws, number, 4, "txt")
-    text = f"{draws.pick(WARES)} {draws.below(1000)}"
-    asked = draws.pick(
+def create_if_missing(choices: SeededChoices, number: int) -> DraftTask:
+    """Write a file only if it does not exist."""
+    target, *others = _paths(choices, number, 4, "txt")
+    text = f"{choices.pick(WARES)} {choices.below(1000)}"
+    wording = choices.pick(
         (
-            "Write '{t}' to {p}, unless {p} is there already: then change nothing and give up. Look first.",
-            "If there is no {p} yet, create it with the text '{t}'. If there is one, give up and leave it.",
+            "Check whether {p} exists. If it does not, write '{t}' to it. If it does, change nothing "
+            "and give up.",
+            "If the file {p} does not exist yet, create it with the text '{t}'. If it exists, leave it "
+            "unchanged and give up.",
         )
     )
     look, write = call("read_file", path=target), call("write_file", path=target, content=text)
-    instruction = asked.format(p=target, t=text)
-    if draws.below(2):
-        return Scene(
+    instruction = wording.format(p=target, t=text)
+    if choices.below(2):
+        return DraftTask(
             world="files",
             instruction=instruction,
-            state=_store(draws, others, {target: f"{draws.pick(NOTES)}\n"}),
+            state=_store(choices, others, {target: f"{choices.pick(NOTES)}\n"}),
             calls=(look,),
             criteria=(tried_any(look, call("list_dir")), not_called("write_file"), unchanged()),
-            gives_up="the file is there already",
+            gives_up="the file exists already",
         )
-    return Scene(
+    return DraftTask(
         world="files",
         instruction=instruction,
-        state=_store(draws, others, {}),
+        state=_store(choices, others, {}),
         calls=(look, write),
         criteria=(
             tried_any(look, call("list_dir")),
             file_is(target, text),
             only_changed(("files", target)),
         ),
-        telling=frozenset({"read_file"}),
+        meaningful_errors=frozenset({"read_file"}),
     )
 
 
-def nothing_to_copy(draws: Draws, number: int) -> Scene:
+def missing_source(choices: SeededChoices, number: int) -> DraftTask:
     """Copy a file that does not exist."""
-    missing, copy, *others = _paths(draws, number, 5, "txt")
-    asked = draws.pick(
+    missing, copy, *others = _paths(choices, number, 5, "txt")
+    wording = choices.pick(
         (
-            "Copy {a} to {b}. Do not make anything up.",
-            "{b} is to hold exactly what {a} holds.",
+            "Copy {a} to {b}. Do not invent any content; if you cannot copy the file, give up.",
+            "Make {b} an exact copy of {a}. If this is not possible, give up.",
         )
     )
     look = call("read_file", path=missing)
-    return Scene(
+    return DraftTask(
         world="files",
-        instruction=asked.format(a=missing, b=copy),
-        state=_store(draws, others, {}),
+        instruction=wording.format(a=missing, b=copy),
+        state=_store(choices, others, {}),
         calls=(look,),
         criteria=(tried_any(look, call("list_dir")), not_called("write_file"), unchanged()),
         gives_up=f"there is no {missing}",
     )
 
 
-def busy_store(draws: Draws, number: int) -> Scene:
-    """Write to the spool where the store is too busy."""
-    target, spool, *others = _paths(draws, number, 4, "txt")
-    text = f"{draws.pick(WARES)} {draws.below(1000)}"
-    asked = draws.pick(
+def busy_store(choices: SeededChoices, number: int) -> DraftTask:
+    """Write to a second path when the first is rate-limited."""
+    target, spool, *others = _paths(choices, number, 4, "txt")
+    text = f"{choices.pick(WARES)} {choices.below(1000)}"
+    wording = choices.pick(
         (
-            "Write '{t}' to {p}. If that is too much for the store at the moment, write it to {s} instead.",
-            "Put the text '{t}' into {p}, or, when the store is too busy for that, into {s}.",
+            "Write '{t}' to {p}. If this call is rate-limited, write the text to {s} instead.",
+            "Write the text '{t}' to {p}. If the file store is too busy to accept it, write it to {s}.",
         )
     )
     first, second = (call("write_file", path=path, content=text) for path in (target, spool))
-    return Scene(
+    return DraftTask(
         world="files",
-        instruction=asked.format(t=text, p=target, s=spool),
-        state=_store(draws, others, {}),
+        instruction=wording.format(t=text, p=target, s=spool),
+        state=_store(choices, others, {}),
         calls=(first, second),
         criteria=(
             tried_any(first),
@@ -227,10 +229,11 @@ def busy_store(draws: Draws, number: int) -> Scene:
     )
 
 
-def _paths(draws: Draws, number: int, count: int, ending: str) -> list[str]:
-    wares = draws.some(WARES, count)
+def _paths(choices: SeededChoices, number: int, count: int, ending: str) -> list[str]:
+    wares = choices.some(WARES, count)
     return [
-        f"/{draws.pick(FOLDERS)}/{ware}_{number + step}.{ending}" for step, ware in enumerate(wares)
+        f"/{choices.pick(FOLDERS)}/{ware}_{number + step}.{ending}"
+        for step, ware in enumerate(wares)
     ]
 
 
@@ -238,6 +241,6 @@ def _settings(values: dict[str, int]) -> str:
     return "".join(f"{key} = {value}\n" for key, value in values.items())
 
 
-def _store(draws: Draws, others: list[str], files: dict[str, str]) -> JsonObject:
-    store: JsonObject = {path: f"{draws.pick(NOTES)} {draws.below(1000)}\n" for path in others}
+def _store(choices: SeededChoices, others: list[str], files: dict[str, str]) -> JsonObject:
+    store: JsonObject = {path: f"{choices.pick(NOTES)} {choices.below(1000)}\n" for path in others}
     return {"files": {**store, **files}}

@@ -1,4 +1,4 @@
-"""Stories over a shelf of documents; what is asked for is said, so the answer is what counts."""
+"""Task templates for the retrieval world: documents, of which the answer is checked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fumehood.benchmarks.native.generate.draft import (
     Call,
-    Scene,
+    DraftTask,
     Source,
     answer_is,
     call,
@@ -15,13 +15,13 @@ from fumehood.benchmarks.native.generate.draft import (
     tried_any,
 )
 from fumehood.benchmarks.native.generate.words import FAMILIES, NOTES, OBJECTS, PLACES
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.core.json_values import Json, JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class _Fact:
-    """Something that a document says about a thing, in numbers from ``least`` on, ``span`` of them."""
+    """A number that a document gives about an object: ``least`` to ``least + span - 1``."""
 
     aspect: str
     question: str
@@ -29,20 +29,32 @@ class _Fact:
     least: int
     span: int
 
-    def value(self, draws: Draws) -> str:
-        """Return a likely number."""
-        return str(self.least + draws.below(self.span))
+    def value(self, choices: SeededChoices) -> str:
+        """Return a plausible number."""
+        return str(self.least + choices.below(self.span))
 
 
 _FACTS = (
-    _Fact("load", "How many tons may the {n} bear?", "The {n} may bear {v} tons.", 3, 90),
-    _Fact("dimensions", "How many metres long is the {n}?", "The {n} is {v} metres long.", 12, 200),
+    _Fact(
+        "load",
+        "What is the maximum load of the {n}, in tons?",
+        "The maximum load of the {n} is {v} tons.",
+        3,
+        90,
+    ),
+    _Fact(
+        "dimensions",
+        "What is the length of the {n}, in metres?",
+        "The {n} is {v} metres long.",
+        12,
+        200,
+    ),
     _Fact(
         "history", "In which year was the {n} rebuilt?", "The {n} was rebuilt in {v}.", 1871, 150
     ),
     _Fact(
         "upkeep",
-        "Every how many days is the {n} inspected?",
+        "How many days are there between two inspections of the {n}?",
         "The {n} is inspected every {v} days.",
         4,
         90,
@@ -50,23 +62,26 @@ _FACTS = (
 )
 
 
-def say_the_number(draws: Draws, number: int) -> Scene:
+def find_number(choices: SeededChoices, number: int) -> DraftTask:
     """Find a document and answer with a number from it."""
-    thing, fact = _thing(draws), draws.pick(_FACTS)
-    value = fact.value(draws)
-    key = _key(draws, number)
-    asked = draws.pick(
+    thing, fact = _thing(choices), choices.pick(_FACTS)
+    value = fact.value(choices)
+    key = _key(choices, number)
+    wording = choices.pick(
         (
-            "{q} Look it up on the shelf for case {c} and answer with the number alone.",
-            "Case {c}: find the document that says it, read it, and answer with the bare number: {q}",
-            "{q} Somewhere on the shelf it says so. Only the number is wanted, by case {c}.",
+            "Case {c}: {q} Find the document that gives the number, open it, and answer with the "
+            "number only.",
+            "For case {c}, search the documents, open the one that answers this question, and answer "
+            "with the number only: {q}",
+            "{q} One of the documents contains the answer. Open it and answer with the number only "
+            "(case {c}).",
         )
     )
     document = _about(key, thing, fact, value)
-    return Scene(
+    return DraftTask(
         world="retrieval",
-        instruction=asked.format(q=fact.question.format(n=thing), c=number),
-        state=_shelf(draws, number, thing, fact, [document]),
+        instruction=wording.format(q=fact.question.format(n=thing), c=number),
+        state=_documents(choices, number, thing, fact, [document]),
         calls=(_search(f"{thing} {fact.aspect}"), call("get_doc", doc_id=key)),
         criteria=(called_with(call("get_doc", doc_id=key)), answer_is(value)),
         answer=value,
@@ -74,32 +89,33 @@ def say_the_number(draws: Draws, number: int) -> Scene:
     )
 
 
-def follow_reference(draws: Draws, number: int) -> Scene:
-    """Follow one document to another and answer from that."""
-    thing, fact = _thing(draws), draws.pick(_FACTS)
-    value = fact.value(draws)
-    first, second = _key(draws, number), _key(draws, number + 1)
+def follow_reference(choices: SeededChoices, number: int) -> DraftTask:
+    """Follow a reference from one document to another and answer from the second."""
+    thing, fact = _thing(choices), choices.pick(_FACTS)
+    value = fact.value(choices)
+    first, second = _key(choices, number), _key(choices, number + 1)
     overview: Json = {
         "id": first,
         "title": f"The {thing}: overview",
-        "text": f"{draws.pick(NOTES)}. For its {fact.aspect} see document {second}.",
+        "text": f"{choices.pick(NOTES)}. For its {fact.aspect}, see document {second}.",
     }
     details: Json = {
         "id": second,
-        "title": f"Survey {draws.below(900) + 100}",
+        "title": f"Survey {choices.below(900) + 100}",
         "text": fact.sentence.format(n="object of this survey", v=value),
     }
-    asked = draws.pick(
+    wording = choices.pick(
         (
-            "{q} The overview of it says where to look. Answer case {c} with the number alone.",
-            "Case {c} asks: {q} Begin with its overview on the shelf, follow it, and answer with the bare "
-            "number.",
+            "Case {c}: {q} The overview of the {n} names the document to open. Answer with the number "
+            "only.",
+            "{q} Start with the overview of the {n}, open the document that it refers to, and answer "
+            "with the number only (case {c}).",
         )
     )
-    return Scene(
+    return DraftTask(
         world="retrieval",
-        instruction=asked.format(q=fact.question.format(n=thing), c=number),
-        state=_shelf(draws, number, thing, fact, [overview, details]),
+        instruction=wording.format(q=fact.question.format(n=thing), n=thing, c=number),
+        state=_documents(choices, number, thing, fact, [overview, details]),
         calls=(
             _search(f"{thing} overview"),
             call("get_doc", doc_id=first),
@@ -111,26 +127,26 @@ def follow_reference(draws: Draws, number: int) -> Scene:
     )
 
 
-def which_is_more(draws: Draws, number: int) -> Scene:
-    """Read two documents and answer with the one that gives the larger number."""
-    thing, fact = _thing(draws), draws.pick(_FACTS)
-    left, right = draws.some(range(fact.least, fact.least + fact.span), 2)
-    keys = [_key(draws, number), _key(draws, number + 1)]
+def larger_number(choices: SeededChoices, number: int) -> DraftTask:
+    """Read two documents and answer with the ID of the one that gives the larger number."""
+    thing, fact = _thing(choices), choices.pick(_FACTS)
+    left, right = choices.some(range(fact.least, fact.least + fact.span), 2)
+    keys = [_key(choices, number), _key(choices, number + 1)]
     documents = [
         _about(key, thing, fact, str(value)) for key, value in zip(keys, (left, right), strict=True)
     ]
-    asked = draws.pick(
+    wording = choices.pick(
         (
-            "{a} and {b} disagree on the {f} of the {n}. Read both and answer with the id of the one that "
-            "gives the larger number.",
-            "Compare what {a} and {b} say about the {n} ({f}). Which of them names the larger number? Answer "
-            "with its id and nothing else.",
+            "The documents {a} and {b} give different numbers for the {n} ({f}). Read both and answer "
+            "with only the ID of the one that gives the larger number.",
+            "Open {a} and {b} and compare what they state about the {n} ({f}). Which document gives the "
+            "larger number? Answer with its ID only.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="retrieval",
-        instruction=asked.format(a=keys[0], b=keys[1], n=thing, f=fact.aspect),
-        state=_shelf(draws, number, thing, fact, documents),
+        instruction=wording.format(a=keys[0], b=keys[1], n=thing, f=fact.aspect),
+        state=_documents(choices, number, thing, fact, documents),
         calls=tuple(call("get_doc", doc_id=key) for key in keys),
         criteria=(
             *(called_with(call("get_doc", doc_id=key)) for key in keys),
@@ -140,104 +156,106 @@ def which_is_more(draws: Draws, number: int) -> Scene:
     )
 
 
-def all_by_one_author(draws: Draws, number: int) -> Scene:
+def all_by_one_author(choices: SeededChoices, number: int) -> DraftTask:
     """Open exactly the documents of one author."""
-    author, *others = draws.some(FAMILIES, 4)
-    writers = draws.shuffled([author, author, *others])
-    keys = [_key(draws, number + step) for step in range(len(writers))]
+    author, *others = choices.some(FAMILIES, 4)
+    writers = choices.shuffled([author, author, *others])
+    keys = [_key(choices, number + step) for step in range(len(writers))]
     documents: list[Json] = [
         {
             "id": key,
-            "title": f"{draws.pick(OBJECTS)} notes, by {writer}",
-            "text": f"{draws.pick(NOTES)}.",
+            "title": f"{choices.pick(OBJECTS)} notes, by {writer}",
+            "text": f"{choices.pick(NOTES)}.",
         }
         for key, writer in zip(keys, writers, strict=True)
     ]
-    theirs = [key for key, writer in zip(keys, writers, strict=True) if writer == author]
-    rest = [key for key in keys if key not in theirs]
-    asked = draws.pick(
+    by_author = [key for key, writer in zip(keys, writers, strict=True) if writer == author]
+    rest = [key for key in keys if key not in by_author]
+    wording = choices.pick(
         (
-            "Case {n}: open every document that is by {w}, and no other.",
-            "All that {w} wrote has to be opened for case {n}; what others wrote is none of your business.",
+            "Case {n}: open every document written by {w}. Do not open any other document.",
+            "For case {n}, open all documents by {w}, and only those.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="retrieval",
-        instruction=asked.format(w=author, n=number),
+        instruction=wording.format(w=author, n=number),
         state={"docs": documents},
-        calls=(_search(author), *(call("get_doc", doc_id=key) for key in theirs)),
+        calls=(_search(author), *(call("get_doc", doc_id=key) for key in by_author)),
         criteria=(
-            *(called_with(call("get_doc", doc_id=key)) for key in theirs),
+            *(called_with(call("get_doc", doc_id=key)) for key in by_author),
             *(not_called("get_doc", doc_id=key) for key in rest),
         ),
     )
 
 
-def not_on_the_shelf(draws: Draws, number: int) -> Scene:
+def unanswered_question(choices: SeededChoices, number: int) -> DraftTask:
     """Answer a question that no document answers."""
-    thing = _thing(draws)
-    fact, other = draws.some(_FACTS, 2)
-    key = _key(draws, number)
-    asked = draws.pick(
+    thing = _thing(choices)
+    fact, other = choices.some(_FACTS, 2)
+    key = _key(choices, number)
+    wording = choices.pick(
         (
-            "Case {c}: {q} If the shelf does not say, give up rather than guess.",
-            "{q} Answer case {c} with the number alone, and only with one that a document gives; else give "
-            "up.",
+            "Case {c}: {q} If no document answers this question, give up instead of guessing.",
+            "{q} Answer with the number only, and only if a document states it; otherwise give up "
+            "(case {c}).",
         )
     )
-    return Scene(
+    return DraftTask(
         world="retrieval",
-        instruction=asked.format(q=fact.question.format(n=thing), c=number),
-        state=_shelf(draws, number, thing, fact, [_about(key, thing, other, other.value(draws))]),
+        instruction=wording.format(q=fact.question.format(n=thing), c=number),
+        state=_documents(
+            choices, number, thing, fact, [_about(key, thing, other, other.value(choices))]
+        ),
         calls=(_search(f"{thing} {fact.aspect}"), call("get_doc", doc_id=key)),
         criteria=(tried_any(call("search_docs"), call("get_doc", doc_id=key)), {"op": "gave_up"}),
         gives_up=f"no document gives the {fact.aspect} of the {thing}",
     )
 
 
-def dangling_reference(draws: Draws, number: int) -> Scene:
-    """Follow a reference to a document that is gone."""
-    thing, fact = _thing(draws), draws.pick(_FACTS)
-    first, second = _key(draws, number), _key(draws, number + 1)
+def dangling_reference(choices: SeededChoices, number: int) -> DraftTask:
+    """Follow a reference to a document that does not exist."""
+    thing, fact = _thing(choices), choices.pick(_FACTS)
+    first, second = _key(choices, number), _key(choices, number + 1)
     overview: Json = {
         "id": first,
         "title": f"The {thing}: overview",
-        "text": f"{draws.pick(NOTES)}. For its {fact.aspect} see document {second}.",
+        "text": f"{choices.pick(NOTES)}. For its {fact.aspect}, see document {second}.",
     }
-    asked = draws.pick(
+    wording = choices.pick(
         (
-            "Open document {a} and then the document that it refers to.",
-            "{a} refers to another document. Fetch that one.",
+            "Open document {a}, then open the document that it refers to. If you cannot, give up.",
+            "Document {a} refers to another document. Open that document. If this is impossible, give up.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="retrieval",
-        instruction=asked.format(a=first),
-        state=_shelf(draws, number, thing, fact, [overview]),
+        instruction=wording.format(a=first),
+        state=_documents(choices, number, thing, fact, [overview]),
         calls=(call("get_doc", doc_id=first), call("get_doc", doc_id=second)),
         criteria=(tried_any(call("get_doc", doc_id=second)), {"op": "gave_up"}),
         gives_up=f"there is no document {second}",
     )
 
 
-def too_many_hits(draws: Draws, number: int) -> Scene:
-    """Ask for fewer hits where many are too much."""
-    thing, fact = _thing(draws), draws.pick(_FACTS)
-    key, many, few = _key(draws, number), draws.below(40) + 20, draws.below(3) + 2
-    asked = draws.pick(
+def too_many_results(choices: SeededChoices, number: int) -> DraftTask:
+    """Request fewer results after a rate limit."""
+    thing, fact = _thing(choices), choices.pick(_FACTS)
+    key, many, few = _key(choices, number), choices.below(40) + 20, choices.below(3) + 2
+    wording = choices.pick(
         (
-            "Case {c}: search for '{q}', {m} hits at once; should that be too much for the shelf, {f} will "
-            "do. Answer with the id of the best hit.",
-            "Which document fits '{q}' best, for case {c}? Answer with its id. Ask for {m} hits, or for {f} "
-            "if {m} are more than the shelf can give at the moment.",
+            "Case {c}: search for '{q}' and request {m} results. If this call is rate-limited, request "
+            "{f} results instead. Answer with the ID of the best result only.",
+            "Which document matches '{q}' best? Answer with its ID only. Request {m} search results; if "
+            "the search is too busy for this, request {f} (case {c}).",
         )
     )
     query = f"{thing} {fact.aspect}"
-    document = _about(key, thing, fact, fact.value(draws), emphasis=3)
-    return Scene(
+    document = _about(key, thing, fact, fact.value(choices), emphasis=3)
+    return DraftTask(
         world="retrieval",
-        instruction=asked.format(q=query, m=many, f=few, c=number),
-        state=_shelf(draws, number, thing, fact, [document]),
+        instruction=wording.format(q=query, m=many, f=few, c=number),
+        state=_documents(choices, number, thing, fact, [document]),
         calls=(
             call("search_docs", query=query, top_k=many),
             call("search_docs", query=query, top_k=few),
@@ -262,12 +280,12 @@ def _search(query: str) -> Call:
     return call("search_docs", query=query, top_k=5)
 
 
-def _thing(draws: Draws) -> str:
-    return f"{draws.pick(OBJECTS)} at the {draws.pick(PLACES)}"
+def _thing(choices: SeededChoices) -> str:
+    return f"{choices.pick(OBJECTS)} at the {choices.pick(PLACES)}"
 
 
-def _key(draws: Draws, number: int) -> str:
-    return f"{draws.pick('fghkm')}{number}"
+def _key(choices: SeededChoices, number: int) -> str:
+    return f"{choices.pick('fghkm')}{number}"
 
 
 def _about(key: str, thing: str, fact: _Fact, value: str, emphasis: int = 1) -> Json:
@@ -279,13 +297,17 @@ def _about(key: str, thing: str, fact: _Fact, value: str, emphasis: int = 1) -> 
     }
 
 
-def _shelf(draws: Draws, number: int, thing: str, fact: _Fact, documents: list[Json]) -> JsonObject:
-    """Return a state with the documents among others about other things or other sides of them."""
-    shelf = list(documents)
+def _documents(
+    choices: SeededChoices, number: int, thing: str, fact: _Fact, documents: list[Json]
+) -> JsonObject:
+    """Return a state with the given documents and three others on other subjects."""
+    documents = list(documents)
     others = [other for other in _FACTS if other is not fact]
     for step in range(3):
-        rival = _thing(draws)
-        # Never the same fact about the same thing, so that no question has two answers.
-        about = draws.pick(_FACTS if rival != thing else others)
-        shelf.append(_about(_key(draws, number + 2 + step), rival, about, about.value(draws)))
-    return {"docs": draws.shuffled(shelf)}
+        rival = _thing(choices)
+        # Never the same fact about the same object, so that no question has two answers.
+        about = choices.pick(_FACTS if rival != thing else others)
+        documents.append(
+            _about(_key(choices, number + 2 + step), rival, about, about.value(choices))
+        )
+    return {"docs": choices.shuffled(documents)}

@@ -1,4 +1,4 @@
-"""Stories over a table of recurring jobs."""
+"""Task templates for the scheduling world: recurring jobs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fumehood.benchmarks.native.generate.draft import (
     Call,
-    Scene,
+    DraftTask,
     call,
     called_before,
     has_job,
@@ -15,84 +15,88 @@ from fumehood.benchmarks.native.generate.draft import (
     unchanged,
 )
 from fumehood.benchmarks.native.generate.words import KEYS, VERBS, WARES
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.core.json_values import Json, JsonObject
 
 LIST = call("list_jobs")
 
 
-def shortly_after(draws: Draws, number: int) -> Scene:
-    """Add a job some minutes after another one."""
-    (model, new, *_), table = _jobs(draws, number)
-    later = draws.below(9) + 2
-    job = _job(new, _shifted(table[0], later), _command(draws))
-    asked = draws.pick(
+def shortly_after(choices: SeededChoices, number: int) -> DraftTask:
+    """Add a job that starts a few minutes after another."""
+    (model, new, *_), jobs = _jobs(choices, number)
+    later = choices.below(9) + 2
+    job = _job(new, _shifted(jobs[0], later), _command(choices))
+    wording = choices.pick(
         (
-            "{n} is to run {m} minutes after {o}, at the same hours and on the same days. Its command is "
-            "{c}. Set it up.",
-            "Add a job named {n}, command {c}, that always starts {m} minutes later than {o} does.",
+            "Add a job named {n} with command {c}. It starts {m} minutes after {o}, at the same hours "
+            "and on the same days.",
+            "Add a job named {n} with command {c} that always starts {m} minutes later than {o}.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="scheduling",
-        instruction=asked.format(n=new, m=later, o=model, c=job["command"]),
-        state={"jobs": _sorted(table)},
+        instruction=wording.format(n=new, m=later, o=model, c=job["command"]),
+        state={"jobs": _sorted(jobs)},
         calls=(LIST, _create(job)),
         criteria=(has_job(job), only_changed(("jobs", new))),
     )
 
 
-def first_free_slot(draws: Draws, number: int) -> Scene:
-    """Put a job at the first minute that no job has."""
-    hour, count, step = draws.below(24), draws.below(2) + 3, draws.pick((5, 10, 15))
-    # All of the first few minutes are taken but one, and that is not the last.
-    free = draws.below(count - 1)
-    verbs = draws.some(VERBS, count)
-    table = [
-        _job(f"{verb}_{number + at}", f"{at * step} {hour} * * *", _command(draws))
+def first_free_slot(choices: SeededChoices, number: int) -> DraftTask:
+    """Add a job at the first minute that no other job uses."""
+    hour, count, step = choices.below(24), choices.below(2) + 3, choices.pick((5, 10, 15))
+    # Exactly one of the first few minutes is free, and it is not the last.
+    free = choices.below(count - 1)
+    verbs = choices.some(VERBS, count)
+    jobs = [
+        _job(f"{verb}_{number + at}", f"{at * step} {hour} * * *", _command(choices))
         for at, verb in enumerate(verbs)
         if at != free
     ]
-    new, minute = f"{draws.pick(WARES)}_{number}", free * step
-    job = _job(new, f"{minute} {hour} * * *", _command(draws))
-    asked = draws.pick(
+    new, minute = f"{choices.pick(WARES)}_{number}", free * step
+    job = _job(new, f"{minute} {hour} * * *", _command(choices))
+    wording = choices.pick(
         (
-            "In hour {h}, jobs start every day at minutes that are multiples of {s}, 0 being the first. Put "
-            "{n} (command {c}) at the first of these minutes that no job has.",
-            "Find {n} the earliest free minute in hour {h}: only multiples of {s} count, from 0 on, and it "
-            "is for every day. Its command is {c}.",
+            "In hour {h}, jobs start every day at minutes that are multiples of {s}, beginning with 0. "
+            "Add the daily job {n} with command {c} at the first of these minutes that no job uses.",
+            "Add the daily job {n} with command {c} at the earliest free minute of hour {h}. The minute "
+            "must be 0 or a multiple of {s}.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="scheduling",
-        instruction=asked.format(h=hour, s=step, n=new, c=job["command"]),
-        state={"jobs": _sorted(table)},
+        instruction=wording.format(h=hour, s=step, n=new, c=job["command"]),
+        state={"jobs": _sorted(jobs)},
         calls=(LIST, _create(job)),
         criteria=(has_job(job), only_changed(("jobs", new))),
     )
 
 
-def valid_or_else(draws: Draws, number: int) -> Scene:
-    """Validate an expression first, and use another if it is not valid."""
-    _, table = _jobs(draws, number)
-    new, command, is_valid = f"{draws.pick(WARES)}_{number}", _command(draws), draws.below(2) == 1
-    wanted, spare = _cron(draws), _cron(draws)
+def valid_or_else(choices: SeededChoices, number: int) -> DraftTask:
+    """Validate an expression and use another if it is not valid."""
+    _, jobs = _jobs(choices, number)
+    new, command, is_valid = (
+        f"{choices.pick(WARES)}_{number}",
+        _command(choices),
+        choices.below(2) == 1,
+    )
+    wanted, spare = _cron(choices), _cron(choices)
     if not is_valid:
-        wanted = f"{draws.below(30) + 60} {wanted.partition(' ')[2]}"
+        wanted = f"{choices.below(30) + 60} {wanted.partition(' ')[2]}"
     job = _job(new, wanted if is_valid else spare, command)
     validate = call("validate_cron", cron=wanted)
-    asked = draws.pick(
+    wording = choices.pick(
         (
-            "Have '{w}' validated before you add anything. If it is valid, add {n} with it, otherwise with "
-            "'{s}'; the command is {c} either way.",
-            "Add {n} (command {c}) at '{w}' if the validation takes that, and at '{s}' if it does not. "
-            "Validate first.",
+            "Validate '{w}' before you add a job. If it is valid, add the job {n} with this schedule; "
+            "otherwise add it with '{s}'. The command is {c} in both cases.",
+            "First validate the cron expression '{w}'. Then add the job {n} with command {c}: at '{w}' "
+            "if the expression is valid, at '{s}' if it is not.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="scheduling",
-        instruction=asked.format(w=wanted, s=spare, n=new, c=command),
-        state={"jobs": _sorted(table)},
+        instruction=wording.format(w=wanted, s=spare, n=new, c=command),
+        state={"jobs": _sorted(jobs)},
         calls=(validate, _create(job)),
         criteria=(
             has_job(job),
@@ -102,25 +106,26 @@ def valid_or_else(draws: Draws, number: int) -> Scene:
     )
 
 
-def followers(draws: Draws, number: int) -> Scene:
-    """Add a job after every job of one kind."""
-    _, table = _jobs(draws, number)
-    kind, later = draws.pick(KEYS), draws.below(9) + 2
-    for job in table[:2]:
-        job["command"] = f"{kind}_{draws.pick(WARES)}"
-    new = [_job(f"check_{job['name']}", _shifted(job, later), "check") for job in table[:2]]
-    asked = draws.pick(
+def followers(choices: SeededChoices, number: int) -> DraftTask:
+    """Add a follow-up job for each job of one kind."""
+    _, jobs = _jobs(choices, number)
+    kind, later = choices.pick(KEYS), choices.below(9) + 2
+    for job in jobs[:2]:
+        job["command"] = f"{kind}_{choices.pick(WARES)}"
+    new = [_job(f"check_{job['name']}", _shifted(job, later), "check") for job in jobs[:2]]
+    wording = choices.pick(
         (
-            "For each job whose command starts with {k}_, add one that runs {m} minutes later, is named "
-            "check_ and then the name of that job, and has the command check.",
-            "Every job with a {k}_ command needs a follower: same hours and days, {m} minutes later, command "
-            "check, named like the job with check_ before it.",
+            "For each job whose command starts with {k}_, add a job that starts {m} minutes later. Its "
+            "command is check, and its name is check_ followed by the name of the first job.",
+            "Each job whose command begins with {k}_ needs a second job with the command check, at the "
+            "same hours and days but {m} minutes later. Name it check_ plus the name of the original "
+            "job.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="scheduling",
-        instruction=asked.format(k=kind, m=later),
-        state={"jobs": _sorted(table)},
+        instruction=wording.format(k=kind, m=later),
+        state={"jobs": _sorted(jobs)},
         calls=(LIST, *(_create(job) for job in new)),
         criteria=(
             *(has_job(job) for job in new),
@@ -129,25 +134,25 @@ def followers(draws: Draws, number: int) -> Scene:
     )
 
 
-def silent_list(draws: Draws, number: int) -> Scene:
-    """Go by what the instruction says where the list does not answer."""
-    (model, new, *_), table = _jobs(draws, number)
-    later = draws.below(9) + 2
-    # What the instruction says counts, so the table has to say something else.
-    told = _job(model, _cron(draws), "")
-    job = _job(new, _shifted(told, later), _command(draws))
-    asked = draws.pick(
+def silent_list(choices: SeededChoices, number: int) -> DraftTask:
+    """Use the schedule in the instruction when the list of jobs times out."""
+    (model, new, *_), jobs = _jobs(choices, number)
+    later = choices.below(9) + 2
+    # The list holds another schedule, so that only the one in the instruction is right.
+    assumed = _job(model, _cron(choices), "")
+    job = _job(new, _shifted(assumed, later), _command(choices))
+    wording = choices.pick(
         (
-            "{n} (command {c}) is to run {m} minutes after {o}. See in the list when that is; should the "
-            "list not answer, take it that {o} runs at '{t}'.",
-            "Add {n}, command {c}, {m} minutes after {o}. When {o} runs stands in the list of jobs, or, if "
-            "that stays silent, is '{t}'.",
+            "Add the job {n} with command {c}, {m} minutes after {o}. Look up the schedule of {o} in the "
+            "list of jobs. If the list times out, assume that {o} runs at '{t}'.",
+            "Add the job {n} with command {c} so that it starts {m} minutes after {o}. The list of jobs "
+            "gives the schedule of {o}; if the list does not respond, use '{t}' as that schedule.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="scheduling",
-        instruction=asked.format(n=new, c=job["command"], m=later, o=model, t=told["cron"]),
-        state={"jobs": _sorted(table)},
+        instruction=wording.format(n=new, c=job["command"], m=later, o=model, t=assumed["cron"]),
+        state={"jobs": _sorted(jobs)},
         calls=(LIST, _create(job)),
         criteria=(tried_any(LIST), has_job(job), only_changed(("jobs", new))),
         faults=(
@@ -160,66 +165,68 @@ def silent_list(draws: Draws, number: int) -> Scene:
     )
 
 
-def name_is_taken(draws: Draws, number: int) -> Scene:
-    """Add a job under a name that is taken."""
-    (model, *_), table = _jobs(draws, number)
-    job = _job(model, _cron(draws), f"{_command(draws)}_new")
-    asked = draws.pick(
+def name_is_taken(choices: SeededChoices, number: int) -> DraftTask:
+    """Add a job under a name that is already in use."""
+    (model, *_), jobs = _jobs(choices, number)
+    job = _job(model, _cron(choices), f"{_command(choices)}_new")
+    wording = choices.pick(
         (
-            "Add a job named {n}, exactly so, at '{t}' with command {c}. Jobs that are there already must "
-            "not be touched.",
-            "{n} is the name, '{t}' the time, {c} the command of a new job. No other name will do.",
+            "Add a new job at '{t}' with command {c}. It must be named exactly {n}. Do not change "
+            "existing jobs. If you cannot do this, give up.",
+            "Create a new job with the name {n}, the schedule '{t}' and the command {c}. If the name is "
+            "not available, give up; do not use another name.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="scheduling",
-        instruction=asked.format(n=model, t=job["cron"], c=job["command"]),
-        state={"jobs": _sorted(table)},
+        instruction=wording.format(n=model, t=job["cron"], c=job["command"]),
+        state={"jobs": _sorted(jobs)},
         calls=(LIST,),
         criteria=(tried_any(LIST, call("create_job", name=model)), unchanged()),
         gives_up=f"there is a job named {model} already",
     )
 
 
-def no_such_minute(draws: Draws, number: int) -> Scene:
+def invalid_minute(choices: SeededChoices, number: int) -> DraftTask:
     """Add a job at a time that does not exist."""
-    _, table = _jobs(draws, number)
-    new = f"{draws.pick(WARES)}_{number}"
-    cron = f"{draws.below(30) + 60} {_cron(draws).partition(' ')[2]}"
-    asked = draws.pick(
+    _, jobs = _jobs(choices, number)
+    new = f"{choices.pick(WARES)}_{number}"
+    cron = f"{choices.below(30) + 60} {_cron(choices).partition(' ')[2]}"
+    wording = choices.pick(
         (
-            "Add {n} at '{t}' with command {c}. If that is not a time, give up; do not choose another.",
-            "The job {n}, command {c}, runs at '{t}' or not at all.",
+            "Add the job {n} at '{t}' with command {c}. If this schedule is not valid, give up; do not "
+            "choose another one.",
+            "Schedule the job {n} with command {c} at exactly '{t}'. If that is impossible, give up.",
         )
     )
     validate = call("validate_cron", cron=cron)
-    return Scene(
+    return DraftTask(
         world="scheduling",
-        instruction=asked.format(n=new, t=cron, c=_command(draws)),
-        state={"jobs": _sorted(table)},
+        instruction=wording.format(n=new, t=cron, c=_command(choices)),
+        state={"jobs": _sorted(jobs)},
         calls=(validate,),
         criteria=(tried_any(validate, call("create_job", cron=cron)), unchanged()),
         gives_up="no hour has such a minute",
     )
 
 
-def crowded_time(draws: Draws, number: int) -> Scene:
-    """Take another minute where the wanted one is too crowded."""
-    _, table = _jobs(draws, number)
-    new, hour, minute = f"{draws.pick(WARES)}_{number}", draws.below(24), draws.below(50) + 3
-    first = _job(new, f"0 {hour} * * *", _command(draws))
+def busy_scheduler(choices: SeededChoices, number: int) -> DraftTask:
+    """Use a second schedule when the first is rate-limited."""
+    _, jobs = _jobs(choices, number)
+    new, hour, minute = f"{choices.pick(WARES)}_{number}", choices.below(24), choices.below(50) + 3
+    first = _job(new, f"0 {hour} * * *", _command(choices))
     second = {**first, "cron": f"{minute} {hour} * * *"}
-    asked = draws.pick(
+    wording = choices.pick(
         (
-            "Add {n} with command {c} at '{a}'. If that time is too crowded, '{b}' is as good.",
-            "{n}, command {c}, goes at '{a}', unless the scheduler is too busy to take it there; then at "
-            "'{b}'.",
+            "Add the job {n} with command {c} at '{a}'. If this call is rate-limited, use '{b}' instead.",
+            "Add the job {n} with command {c}. Try the schedule '{a}' first; if the scheduler is too busy "
+            "to accept it, use '{b}'.",
         )
     )
-    return Scene(
+    return DraftTask(
         world="scheduling",
-        instruction=asked.format(n=new, c=first["command"], a=first["cron"], b=second["cron"]),
-        state={"jobs": _sorted(table)},
+        instruction=wording.format(n=new, c=first["command"], a=first["cron"], b=second["cron"]),
+        state={"jobs": _sorted(jobs)},
         calls=(_create(first), _create(second)),
         criteria=(
             tried_any(call("create_job", cron=first["cron"])),
@@ -236,11 +243,11 @@ def crowded_time(draws: Draws, number: int) -> Scene:
     )
 
 
-def _jobs(draws: Draws, number: int) -> tuple[list[str], list[JsonObject]]:
-    """Return four names, the second of them not used, and jobs of the others, the first one's first."""
-    verbs = draws.some(VERBS, 4)
-    names = [f"{verb}_{draws.pick(WARES)}_{number + at}" for at, verb in enumerate(verbs)]
-    return names, [_job(name, _cron(draws), _command(draws)) for name in (names[0], *names[2:])]
+def _jobs(choices: SeededChoices, number: int) -> tuple[list[str], list[JsonObject]]:
+    """Return four job names and jobs for all of them but the second."""
+    verbs = choices.some(VERBS, 4)
+    names = [f"{verb}_{choices.pick(WARES)}_{number + at}" for at, verb in enumerate(verbs)]
+    return names, [_job(name, _cron(choices), _command(choices)) for name in (names[0], *names[2:])]
 
 
 def _job(name: str, cron: str, command: str) -> JsonObject:
@@ -251,11 +258,9 @@ def _create(job: JsonObject) -> Call:
     return Call("create_job", dict(job))
 
 
-def _cron(draws: Draws) -> str:
-    """Return an expression whose minute can be moved on by ten."""
-    return (
-        f"{draws.below(49)} {draws.below(24)} {draws.pick(('*', '1', '15'))} * {draws.pick('*135')}"
-    )
+def _cron(choices: SeededChoices) -> str:
+    """Return an expression whose minute can be increased by ten."""
+    return f"{choices.below(49)} {choices.below(24)} {choices.pick(('*', '1', '15'))} * {choices.pick('*135')}"
 
 
 def _shifted(job: JsonObject, minutes: int) -> str:
@@ -263,10 +268,10 @@ def _shifted(job: JsonObject, minutes: int) -> str:
     return f"{int(minute) + minutes} {rest}"
 
 
-def _command(draws: Draws) -> str:
-    return f"{draws.pick(VERBS)}_{draws.pick(KEYS)}"
+def _command(choices: SeededChoices) -> str:
+    return f"{choices.pick(VERBS)}_{choices.pick(KEYS)}"
 
 
-def _sorted(table: Sequence[JsonObject]) -> list[Json]:
-    by_name = {str(job["name"]): job for job in table}
+def _sorted(jobs: Sequence[JsonObject]) -> list[Json]:
+    by_name = {str(job["name"]): job for job in jobs}
     return [by_name[name] for name in sorted(by_name)]

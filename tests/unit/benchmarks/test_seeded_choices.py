@@ -5,21 +5,21 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fumehood.benchmarks.seeded_choices import Draws
+from fumehood.benchmarks.seeded_choices import SeededChoices
 
 
 def test_a_name_has_one_sequence_forever() -> None:
-    draws = Draws("toolmisuse", "0.1", 42, "dev_crud_00000")
+    draws = SeededChoices("toolmisuse", "0.1", 42, "dev_crud_00000")
     assert [draws.below(1000) for _ in range(5)] == [446, 617, 139, 208, 772]
 
 
 def test_another_name_has_another_sequence() -> None:
-    assert [Draws("a", 1).below(10**9)] != [Draws("a", "1").below(10**9)]
+    assert [SeededChoices("a", 1).below(10**9)] != [SeededChoices("a", "1").below(10**9)]
 
 
 @given(st.text(max_size=5), st.lists(st.integers(), max_size=8))
 def test_shuffling_keeps_everything(name: str, values: list[int]) -> None:
-    assert sorted(Draws(name).shuffled(values)) == sorted(values)
+    assert sorted(SeededChoices(name).shuffled(values)) == sorted(values)
 
 
 @given(st.text(max_size=5), st.integers(1, 50), st.data())
@@ -27,6 +27,6 @@ def test_some_are_different_and_among_the_choices(
     name: str, size: int, data: st.DataObject
 ) -> None:
     count = data.draw(st.integers(0, size))
-    some = Draws(name).some(range(size), count)
+    some = SeededChoices(name).some(range(size), count)
     assert len(set(some)) == count
     assert set(some) <= set(range(size))
