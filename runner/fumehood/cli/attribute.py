@@ -13,8 +13,8 @@ from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.results import join_results
 from fumehood.report.safe_text import safe
-from fumehood.report.statistics.failure_labels import LEVELS, TITLES, Attribution, Label
-from fumehood.report.statistics.failure_rules import attribute as attribute_result
+from fumehood.report.statistics.failures import LEVELS, TITLES, Attribution, Label
+from fumehood.report.statistics.failures import attribute as attribute_result
 from fumehood.report.traces import read_traces
 
 

@@ -36,8 +36,8 @@ def compare(first: str, second: str, as_json: bool) -> None:
     """
     with report_extra():
         from fumehood.report.findings import Versus
+        from fumehood.report.sections.comparisons import versus_json
         from fumehood.report.statistics.pairs import compare as compare_results
-        from fumehood.report.tables.versus import versus_json
     sides = Sides()
     found = [
         Versus(one, other, compare_results(one.results, other.results))
@@ -80,11 +80,11 @@ def refuse_incomparable(found: Sequence[Versus]) -> None:
 
 def _print(versus: Versus) -> None:
     from fumehood.cli.reading import print_tables
-    from fumehood.report.tables import text_tables
+    from fumehood.report.sections import comparisons
 
     print_tables(
-        text_tables.versus_table([versus]),
-        text_tables.difference_table(versus),
-        text_tables.flip_table(versus),
-        text_tables.flipped_table(versus, FLIPS_MAX),
+        comparisons.versus_table([versus]),
+        comparisons.difference_table(versus),
+        comparisons.flip_table(versus),
+        comparisons.flipped_table(versus, FLIPS_MAX),
     )

@@ -59,10 +59,10 @@ def compare_env(
     be printed once more.
     """
     with report_extra():
-        from fumehood.report.environments.effects import effects
-        from fumehood.report.environments.tables import (
+        from fumehood.report.compare.by_data_mode import (
             divergence_table,
             effect_table,
+            effects,
             effects_json,
             latency_table,
             page_table,

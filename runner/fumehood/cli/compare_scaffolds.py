@@ -19,7 +19,7 @@ from fumehood.records.run_folder import RunFolder
 from fumehood_agent.scaffolds.table import SCAFFOLDS
 
 if TYPE_CHECKING:
-    from fumehood.report.scaffolds.effects import ScaffoldEffects
+    from fumehood.report.compare.by_scaffold import ScaffoldEffects
 
 FIXED = "react"
 """The scaffold of the second paper, which all its results rest on."""
@@ -78,9 +78,8 @@ def compare_scaffolds(
       fumehood compare-scaffolds runs/20261121-053345 runs/later --json
     """
     with report_extra():
+        from fumehood.report.compare.by_scaffold import effects_json, scaffold_effects
         from fumehood.report.runs import join_run
-        from fumehood.report.scaffolds.effects import scaffold_effects
-        from fumehood.report.scaffolds.tables import effects_json
     wanted = list(dict.fromkeys((against, *(scaffolds or SCAFFOLDS))))
     if all((Path(one) / "run.json").is_file() for one in what):
         folders = [RunFolder.open(Path(one)) for one in what]
@@ -124,11 +123,11 @@ def _no_runs(what: tuple[str, ...]) -> list[str]:
 
 def _print(effects: ScaffoldEffects) -> None:
     from fumehood.cli.reading import print_tables
-    from fumehood.report.scaffolds.tables import cost_change_table, cost_table
-    from fumehood.report.tables import text_tables
+    from fumehood.report.compare.by_scaffold import cost_change_table, cost_table
+    from fumehood.report.sections import comparisons
 
     versus = [one.versus for one in effects.each if one.versus]
-    print_tables(cost_table(effects), text_tables.versus_table(versus), cost_change_table(effects))
+    print_tables(cost_table(effects), comparisons.versus_table(versus), cost_change_table(effects))
 
 
 def _write_page(effects: ScaffoldEffects, out: Path) -> Path:

@@ -35,8 +35,8 @@ def board(run_dirs: tuple[Path, ...], as_json: bool) -> None:
       fumehood board runs/*
     """
     with report_extra():
+        from fumehood.report.leaderboard import leaderboard_table, ranked, standing
         from fumehood.report.runs import join_run, subjects_of
-        from fumehood.report.tables.leaderboard import board_table, ranked, standing
     folders = [RunFolder.open(path) for path in dict.fromkeys(path.resolve() for path in run_dirs)]
     runs = [
         join_run(folder, rescore(folder), name)
@@ -49,7 +49,7 @@ def board(run_dirs: tuple[Path, ...], as_json: bool) -> None:
         return
     from fumehood.cli.reading import print_tables
 
-    print_tables(board_table(lines))
+    print_tables(leaderboard_table(lines))
 
 
 def _noops(runs: Sequence[Run]) -> dict[str, float | None]:

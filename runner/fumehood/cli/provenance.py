@@ -13,7 +13,7 @@ from fumehood.benchmarks.toolmisuse.published import SHA256_BY_PUBLISHED_PATH
 from fumehood.scorers.table import score_evidence
 
 if TYPE_CHECKING:
-    from fumehood.report.paper.provenance import Data
+    from fumehood.report.paper.reproduction import Data
 
 SEED = 42
 """The published generator's documented seed."""
@@ -39,7 +39,7 @@ def data_of(root: Path, split: str, tasks: int) -> Data:
         split: that was run.
         tasks: in it.
     """
-    from fumehood.report.paper.provenance import Data
+    from fumehood.report.paper.reproduction import Data
 
     files = (root,) if root.is_file() else task_files(root, split)
     digests = {path: sha256(path.read_bytes()).hexdigest() for path in files}

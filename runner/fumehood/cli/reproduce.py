@@ -18,7 +18,7 @@ from fumehood.records.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from fumehood.report.findings import Findings
-    from fumehood.report.paper.provenance import Data
+    from fumehood.report.paper.reproduction import Data
 
 
 @click.command()
@@ -65,7 +65,7 @@ def reproduce(
     """
     with report_extra():
         from fumehood.report.paper.published import AGENTS, SPLIT
-        from fumehood.report.paper.write import write_reproduction
+        from fumehood.report.paper.reproduction import write_reproduction
     folder_path = out or Path("runs") / time.strftime("reproduce-%Y%m%d-%H%M%S")
     tasks = data or generated_tasks(folder_path / "tasks", profile)
     settings = {
@@ -93,8 +93,7 @@ def _find(folder: RunFolder) -> Findings:
 
 def _tell(findings: Findings, data: Data, written: list[Path], *, as_json: bool) -> None:
     from fumehood.cli.reading import print_tables
-    from fumehood.report.paper.provenance import statements
-    from fumehood.report.paper.write import reading_tables
+    from fumehood.report.paper.reproduction import reading_tables, statements
 
     if as_json:
         files = [str(path) for path in written]

@@ -16,13 +16,18 @@ from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.launch import config_of, planned_of
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.report.breakdown import breakdown
-from fumehood.report.contract_violations import Complaint, complaints
-from fumehood.report.headline import why_no_headline
-from fumehood.report.model_costs import model_costs
 from fumehood.report.results import Counts, count, join_results
 from fumehood.report.safe_text import safe
-from fumehood.report.summary import AgentSummary, run_digest, summarize
+from fumehood.report.summary import (
+    AgentSummary,
+    ContractViolation,
+    breakdown,
+    contract_violations,
+    model_costs,
+    run_digest,
+    summarize,
+)
+from fumehood.report.wording import why_no_headline
 
 BAD_INPUT = 2
 INFRA = 3
@@ -44,7 +49,7 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
     labels = list(dict.fromkeys(one.agent for one in planned))
     summaries = summarize(rows, labels)
     digest = run_digest(rows, [str(one.name) for one in planned])
-    found = list(complaints(rows, config_of(folder).limits.output_kb << 10))
+    found = list(contract_violations(rows, config_of(folder).limits.output_kb << 10))
     errors = Console(stderr=True)
     infra = sum(row.is_infra for row in rows)
     results = join_results(rows, folder.suite())
@@ -124,7 +129,7 @@ def _hint(folder: RunFolder, counts: Counts) -> str:
     return "; what needs an opinion needs a --judge"
 
 
-def _last_words(folder: RunFolder, complaint: Complaint) -> str:
+def _last_words(folder: RunFolder, complaint: ContractViolation) -> str:
     """Return the last line that the box of the example wrote to standard error, and where the rest is."""
     for path in folder.outputs(complaint.example):
         if path.suffix == ".stderr":

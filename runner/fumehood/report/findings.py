@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from fumehood.report.results import Counts, Results, by_domain, by_family, count
 from fumehood.report.runs import Run, Subject
-from fumehood.report.statistics.failure_labels import Attribution, Label
-from fumehood.report.statistics.failure_rules import attribute
+from fumehood.report.statistics.failures import Attribution, Label, attribute
 from fumehood.report.statistics.intervals import Estimate, estimates
 from fumehood.report.statistics.metrics import BUDGETS, graded, solved_within
 from fumehood.report.statistics.pairs import Comparison, compare
@@ -72,6 +71,11 @@ class Findings:
     subjects: tuple[SubjectFindings, ...]
     versus: tuple[Versus, ...]
     """Every other subject against the baseline."""
+
+    @property
+    def any_graded(self) -> bool:
+        """True when any episode has a verdict."""
+        return any(found.whole.counts.graded for found in self.subjects)
 
     def groups(self, grouping: str) -> list[str]:
         """Return the names of the groups that any subject has: of ``by_fault`` or ``by_domain``."""

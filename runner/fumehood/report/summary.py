@@ -1,16 +1,22 @@
-"""What a run says in a few numbers."""
+"""Summarises a run per agent: what ``run``, ``resume`` and ``score`` print. Standard library only."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from statistics import fmean
 
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.core.outcome import outcome_name
+from fumehood.core.outcome import AgentCrashed, TimedOut, outcome_name
+from fumehood.records.episode_name import EpisodeName
 from fumehood.records.row import EpisodeRow
+from fumehood.records.run_folder import RunFolder
+from fumehood.report.results import Results, by_domain, by_family, count
+from fumehood.report.statistics.metrics import means
+from fumehood.report.wording import dollars
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,3 +140,125 @@ def _mean(rows: Sequence[EpisodeRow], metric: str) -> float | None:
 
 def _number(value: Json) -> float | None:
     return float(value) if isinstance(value, int | float) else None
+
+
+def breakdown(results: Results) -> JsonObject:
+    """Return means and counts: of all results, ``by_fault`` (by membership) and ``by_domain``."""
+    return {
+        **_means_and_counts(results),
+        "by_fault": {name: _means_and_counts(group) for name, group in by_family(results).items()},
+        "by_domain": {name: _means_and_counts(group) for name, group in by_domain(results).items()},
+    }
+
+
+def _means_and_counts(results: Results) -> JsonObject:
+    counts = count(results)
+    return {
+        "episodes": counts.episodes,
+        "graded": counts.graded,
+        "ungraded": counts.ungraded,
+        "infra": counts.infra,
+        "metrics": {name: mean.value for name, mean in means(results).items()},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCosts:
+    """Of one agent, over all its episodes."""
+
+    calls: int = 0
+    tokens: int = 0
+    microusd: int = 0
+    """Millionths of a dollar; 0 also where nobody knows a price."""
+
+    def plus(self, spent: JsonObject) -> ModelCosts:
+        """Return these costs and one call's, as its event tells them."""
+        own = {name: int(str(amount)) for name, amount in spent.items()}
+        return ModelCosts(
+            self.calls + own.get("model_calls", 0),
+            self.tokens + own.get("model_tokens", 0),
+            self.microusd + own.get("model_microusd", 0),
+        )
+
+    def to_json(self) -> JsonObject:
+        """Return the costs as a JSON object."""
+        return {"calls": self.calls, "tokens": self.tokens, "microusd": self.microusd}
+
+    def __str__(self) -> str:
+        money = f", {dollars(self.microusd)}" if self.microusd else ""
+        return f"{self.calls:,} calls, {self.tokens:,} tokens{money}"
+
+
+def model_costs(folder: RunFolder, rows: Iterable[EpisodeRow]) -> dict[str, ModelCosts]:
+    """Return by agent what models cost; agents that asked none are left out.
+
+    What was spent at another seat than the agent's own stands under both names, such as ``react/user``.
+
+    Raises:
+        InputError: a trace is missing or not a trace.
+    """
+    found: dict[str, ModelCosts] = {}
+    for row in rows:
+        first = ""
+        for record in folder.read_trace(row) if row.trace else ():
+            event = json.loads(record.event_json)
+            if event["kind"] == "opened":
+                first = event["seats"][0]["name"]
+            if event["kind"] == "model_call":
+                agent = row.name.agent
+                who = agent if event["seat"] == first else f"{agent}/{event['seat']}"
+                found[who] = found.get(who, ModelCosts()).plus(event["spent"])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ContractViolation:
+    """One kind of misbehaviour of one agent."""
+
+    agent: str
+    kind: str
+    """Such as ``crashed (exit status 1)``."""
+    count: int
+    """Episodes in which it happened."""
+    episodes: int
+    """Of the agent, in all."""
+    example: EpisodeName
+    """The first of them."""
+
+    def __str__(self) -> str:
+        return f"agent {self.agent}: {self.kind} in {self.count} of {self.episodes} episodes"
+
+
+def contract_violations(
+    rows: Sequence[EpisodeRow], output_limit_bytes: int
+) -> Iterator[ContractViolation]:
+    """Yield one complaint per agent and kind of misbehaviour.
+
+    Args:
+        rows: of finished episodes.
+        output_limit_bytes: how much of each stream of a box is kept.
+    """
+    episodes: dict[str, int] = defaultdict(int)
+    examples: dict[tuple[str, str], list[EpisodeName]] = defaultdict(list)
+    for row in rows:
+        episodes[row.name.agent] += 1
+        for kind in _kinds(row, output_limit_bytes):
+            examples[row.name.agent, kind].append(row.name)
+    for (agent, kind), names in examples.items():
+        yield ContractViolation(agent, kind, len(names), episodes[agent], names[0])
+
+
+def _kinds(row: EpisodeRow, output_limit_bytes: int) -> Iterator[str]:
+    match row.outcome:
+        case AgentCrashed(detail):
+            yield f"crashed ({detail})"
+        case TimedOut(wall_ms):
+            yield f"not done within its {wall_ms / 1000:g} s"
+    for stream, size in (
+        ("standard output", row.stdout_bytes),
+        ("standard error", row.stderr_bytes),
+    ):
+        if size > output_limit_bytes:
+            yield f"{stream} longer than the {output_limit_bytes} bytes that are kept"
+    if row.refusals:
+        yield "sent messages that the wall refused"

@@ -1,12 +1,18 @@
-"""Numbers as people read them. A dash stands where there is no number."""
+"""Formats numbers for text tables, captions and messages. A dash means that there is no number."""
 
 from __future__ import annotations
 
-from fumehood.report.money import dollars
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from fumehood.report.results import Counts
-from fumehood.report.statistics.intervals import Estimate, Interval
-from fumehood.report.statistics.metrics import Unit
-from fumehood.report.statistics.pairs import Difference
+from fumehood.report.statistics.metrics import Metric, Unit
+
+if TYPE_CHECKING:
+    # These modules need the extra `report`, which `fumehood score` does not.
+    from fumehood.report.findings import GroupFindings
+    from fumehood.report.statistics.intervals import Estimate, Interval
+    from fumehood.report.statistics.pairs import Difference
 
 NONE = "–"
 
@@ -72,3 +78,50 @@ def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:
         if value >= size:
             return f"{value / size:,.3g} {name}"
     return f"{value:,.3g} {units[-1][0]}"
+
+
+LOST_SHARE_MAX = 0.1
+"""With a larger share of episodes without a verdict no headline is printed: they could change it."""
+
+
+def why_no_headline(counts: Counts) -> str | None:
+    """Return why the result must not be summed up in one number; None where it may."""
+    lost = counts.ungraded + counts.infra
+    if not counts.episodes or lost / counts.episodes <= LOST_SHARE_MAX:
+        return None
+    return (
+        f"{lost} of {counts.episodes} episodes have no verdict "
+        f"({counts.infra} failed on our side, {counts.ungraded} ungraded): no result to speak of"
+    )
+
+
+def why_no_comparison(pairs: int, undecided: int) -> str | None:
+    """Return why a difference must not be summed up in one number; None where it may.
+
+    Args:
+        pairs: of episodes with a verdict on both sides.
+        undecided: pairs in which a side has none.
+    """
+    both = pairs + undecided
+    if pairs and undecided / both <= LOST_SHARE_MAX:
+        return None
+    return f"{undecided} of {both} pairs have no verdict on both sides: no difference to speak of"
+
+
+def dollars(microusd: float) -> str:
+    """Return millionths of a dollar as dollars, with as many decimals as they need."""
+    sign, value = "-" if microusd < 0 else "", abs(microusd) / 1e6
+    if value >= 1:
+        return f"{sign}${value:,.2f}"
+    return f"{sign}${f'{value:.6f}'.rstrip('0').rstrip('.')}"
+
+
+def graded(counts: Counts) -> str:
+    """Return the number of graded episodes, of how many, and what is missing."""
+    left_out = missing(counts)
+    return f"{counts.graded:,} of {counts.episodes:,}" + (f" ({left_out})" if left_out else "")
+
+
+def estimates(group: GroupFindings, metrics: Sequence[Metric]) -> list[str]:
+    """Return one cell for each metric."""
+    return [estimate(group.estimates[metric.name], metric.unit) for metric in metrics]

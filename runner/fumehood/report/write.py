@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fumehood.core.errors import InputError
+from fumehood.report.data_table import write_csv, write_parquet
 from fumehood.report.findings import Findings
-from fumehood.report.headline import why_no_headline
 from fumehood.report.page.render import VOLUMES, render
-from fumehood.report.pictures.gallery import gallery
-from fumehood.report.pictures.picture import WIDE_PX, draw
-from fumehood.report.pictures.theme import in_light
+from fumehood.report.pictures import WIDE_PX, Picture, draw, in_light
+from fumehood.report.sections.registry import build_sections, data_tables
+from fumehood.report.sections.section import Section
 from fumehood.report.statistics.metrics import Unit
-from fumehood.report.tables.files import write_csv, write_parquet
-from fumehood.report.tables.machine_tables import data_tables
-from fumehood.report.tables.reading import markdown_table, markdown_text
-from fumehood.report.tables.runs import run_table
-from fumehood.report.tables.text_tables import text_tables
-from fumehood.report.wording import estimate
+from fumehood.report.text_table import markdown_table, markdown_text
+from fumehood.report.wording import estimate, why_no_headline
 
 FIGURES, TABLES = "figures", "tables"
 
@@ -30,17 +27,19 @@ def write_report(findings: Findings, out: Path) -> list[Path]:
     Raises:
         InputError: a trace cannot be read, or ``out`` cannot be written.
     """
+    sections = build_sections(findings)
+    pictures = [picture for section in sections.values() for picture in section.pictures]
     try:
         for folder in (out, out / FIGURES, out / TABLES):
             folder.mkdir(parents=True, exist_ok=True)
-        pages = [_write(out / page.path, page.html) for page in render(findings)]
-        figures = _write_figures(findings, out / FIGURES)
+        pages = [_write(out / page.path, page.html) for page in render(findings, sections)]
+        figures = _write_figures(pictures, out / FIGURES)
         tables = [
             write(table, out / TABLES)
-            for table in data_tables(findings)
+            for table in data_tables(sections)
             for write in (write_csv, write_parquet)
         ]
-        markdown = _write(out / "report.md", _markdown(findings))
+        markdown = _write(out / "report.md", _markdown(findings, sections))
     except OSError as error:
         raise InputError(f"{error.filename or out} cannot be written: {error.strerror}") from None
     return [*pages, markdown, *figures, *tables]
@@ -53,14 +52,14 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def _write_figures(findings: Findings, folder: Path) -> list[Path]:
+def _write_figures(pictures: Sequence[Picture], folder: Path) -> list[Path]:
     return [
         _write(folder / f"{picture.name}.svg", in_light(draw(picture, WIDE_PX)))
-        for picture in gallery(findings)
+        for picture in pictures
     ]
 
 
-def _markdown(findings: Findings) -> str:
+def _markdown(findings: Findings, sections: Mapping[str, Section]) -> str:
     title = ", ".join(dict.fromkeys(run.suite.name for run in findings.runs))
     parts = [f"# {markdown_text(title)}\n"]
     parts.append(f"{markdown_text(_in_one_line(findings))}\n")
@@ -68,14 +67,14 @@ def _markdown(findings: Findings) -> str:
         blocked = why_no_headline(found.whole.counts)
         if blocked is not None:
             parts.append(f"**{markdown_text(found.subject.label)}**: {markdown_text(blocked)}\n")
-    tables = [run_table(findings.runs), *text_tables(findings)]
-    parts += [markdown_table(table) for table in tables]
-    parts.append("## Pictures\n")
-    for picture in gallery(findings):
-        name = markdown_text(picture.title)
-        parts.append(
-            f"![{name}]({FIGURES}/{picture.name}.svg)\n\n{markdown_text(picture.caption)}\n"
-        )
+    for section in sections.values():
+        if section.is_empty:
+            continue
+        parts.append(f"## {markdown_text(section.title)}\n")
+        for picture in section.pictures:
+            name, path = markdown_text(picture.title), f"{FIGURES}/{picture.name}.svg"
+            parts.append(f"![{name}]({path})\n\n{markdown_text(picture.caption)}\n")
+        parts += [markdown_table(table) for table in section.tables]
     parts.append(f"Tables for programs are in `{TABLES}/`, as CSV and Parquet.\n")
     return "\n".join(parts)
 

@@ -24,8 +24,15 @@ def played(path: Path, *agents: str, tasks: int = 10, trials: int = 1, start: in
     return play_run(path, part_of_sample(tasks, start), players, trials=trials)
 
 
-def findings_of(*folders: RunFolder) -> Findings:
-    """Work out what runs say, the first agent being the baseline."""
-    runs = [join_run(folder, rescore(folder)) for folder in folders]
+def findings_of(*folders: RunFolder, score_again: bool = True) -> Findings:
+    """Compute the findings of runs, with the first agent as the baseline.
+
+    Args:
+        folders: of the runs.
+        score_again: score from the traces; otherwise take the rows as they are.
+    """
+    runs = [
+        join_run(folder, rescore(folder) if score_again else folder.rows()) for folder in folders
+    ]
     subjects = subjects_of(runs)
     return find(runs, subjects, subjects[0])

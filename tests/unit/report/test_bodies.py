@@ -24,10 +24,9 @@ from fumehood.core.state_diff import changes
 from fumehood.core.task import Case, Suite, Task
 from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.report.page.bodies import episode_body, task_body
-from fumehood.report.page.draining import left_after
-from fumehood.report.page.packing import embedded_json, packed
-from fumehood.report.page.replayed import state_changes
+from fumehood.report.page.bodies import episode_body, left_after, task_body
+from fumehood.report.page.contents import embedded_json, packed
+from fumehood.report.page.state_changes import state_changes
 from fumehood.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
 from fumehood.report.results import join_results
 from fumehood.report.traces import read_traces

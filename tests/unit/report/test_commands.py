@@ -19,9 +19,9 @@ from fumehood.orchestrator.launch import planned_of
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.findings import Versus
 from fumehood.report.runs import join_run, subjects_of
+from fumehood.report.sections.comparisons import versus_table
 from fumehood.report.statistics.pairs import compare as compare_results
 from fumehood.report.summary import run_digest
-from fumehood.report.tables.text_tables import versus_table
 from tests.unit.report.runs import played
 
 AGENTS = ("policy_aware", "instruction_parser")
@@ -73,7 +73,7 @@ def test_the_markdown_says_first_who_did_how_well_and_which_run_it_was(
     assert title == "# sample"
     assert summary.startswith("Success: policy\\_aware ")
     assert " of 20; instruction\\_parser " in summary
-    row, *_ = [line for line in rest if line.startswith("| run |")]
+    (row,) = [line for line in rest if line.startswith("| run | 2")]
     digest = run_digest(run.rows(), [str(one.name) for one in planned_of(run)])
     assert f"| {digest[:16]}… |" in row
     assert f"| {run.manifest()['isolation']} |" in row

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fumehood.records.run_folder import RunFolder
-from fumehood.report.page.sections import sections
-from fumehood.report.tables.containment import attack_table, probe_table
-from fumehood.report.tables.text_tables import text_tables
+from fumehood.report.sections.containment import attack_table, probe_table
+from fumehood.report.sections.registry import build_sections
 from tests.unit.report.runs import findings_of, played
 
 PROBE = {
@@ -59,8 +58,12 @@ def test_each_attack_stands_with_what_stopped_it(tmp_path: Path) -> None:
         ("egress", "box", "no network device", "stopped"),
         ("spin", "box", "limit", "not stopped: two <processors>"),
     ]
-    assert table.title in [one.title for one in text_tables(findings)]
-    assert [one.anchor for one in sections(findings)][-2:] == ["containment", "attacks"]
+    sections = build_sections(findings)
+    assert sections["attacks"].tables == [table]
+    assert sections["attacks"].data[0].rows[1][1:] == (
+        *("spin", "box", "limit", "not stopped"),
+        "two <processors>",
+    )
 
 
 def test_a_run_whose_engine_was_never_attacked_names_the_command(tmp_path: Path) -> None:

@@ -8,8 +8,13 @@ import pytest
 
 from fumehood.core.evidence import Exchange, ShownFailure
 from fumehood.core.tools import FailureKind
-from fumehood.report.environments.divergence import Divergence, Way, first_divergence
-from fumehood.report.environments.pages import changed_pages, count_pages
+from fumehood.report.compare.by_data_mode import (
+    Divergence,
+    Way,
+    changed_pages,
+    count_pages,
+    first_divergence,
+)
 
 
 def made(

@@ -17,8 +17,7 @@ from fumehood.core.outcome import Infra, InfraKind, TimedOut
 from fumehood.core.score import UNGRADED
 from fumehood.core.task import Case, Suite, Task
 from fumehood.report.results import Result, join_results
-from fumehood.report.statistics.failure_labels import LEVELS, TITLES, Attribution, Label
-from fumehood.report.statistics.failure_rules import attribute
+from fumehood.report.statistics.failures import LEVELS, TITLES, Attribution, Label, attribute
 from fumehood.report.traces import ReadTrace, read_traces
 from fumehood.testing.memory_seat import MemorySeat
 

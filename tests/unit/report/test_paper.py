@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from fumehood.cli.reproduce import reproduce
 from fumehood.cli.score import score
-from fumehood.report.paper.provenance import Data, statements
 from fumehood.report.paper.published import AGENTS, AREA, TABLE_1, TABLE_2
+from fumehood.report.paper.reproduction import Data, statements
 
 
 @pytest.fixture(scope="module")

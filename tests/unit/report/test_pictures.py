@@ -8,16 +8,23 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fumehood.report.pictures.gallery import gallery
-from fumehood.report.pictures.picture import NARROW_PX, WIDE_PX, Picture, draw
-from fumehood.report.pictures.theme import DARK, LIGHT, in_light
+from fumehood.report.findings import Findings
+from fumehood.report.pictures import DARK, LIGHT, NARROW_PX, WIDE_PX, Picture, draw, in_light
+from fumehood.report.sections.registry import build_sections
 from tests.unit.report.runs import findings_of, played
+
+
+def pictures_of(findings: Findings) -> tuple[Picture, ...]:
+    """Return the pictures of all sections."""
+    return tuple(
+        picture for section in build_sections(findings).values() for picture in section.pictures
+    )
 
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Picture, ...]:
     folder = tmp_path_factory.mktemp("pictures")
-    return gallery(
+    return pictures_of(
         findings_of(
             played(folder / "run", "policy_aware", "instruction_parser", tasks=40, trials=2)
         )
@@ -42,7 +49,8 @@ def test_there_is_one_for_everything_that_has_something_to_show(
 
 def test_one_agent_that_tried_once_has_nobody_to_be_compared_with(tmp_path: Path) -> None:
     names = [
-        picture.name for picture in gallery(findings_of(played(tmp_path / "run", "policy_aware")))
+        picture.name
+        for picture in pictures_of(findings_of(played(tmp_path / "run", "policy_aware")))
     ]
     assert not {"effort_and_success", "repeated_trials", "differences", "flips_1"} & set(names)
 

@@ -8,16 +8,25 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet  # type: ignore[import-untyped]
 
+from fumehood.report.data_table import (
+    Column,
+    DataTable,
+    Kind,
+    csv_text,
+    integers,
+    numbers,
+    texts,
+    write_csv,
+    write_parquet,
+)
 from fumehood.report.findings import find
 from fumehood.report.runs import join_run, subjects_of
-from fumehood.report.tables.files import csv_text, write_csv, write_parquet
-from fumehood.report.tables.machine_tables import data_tables
-from fumehood.report.tables.reading import ReadingTable, markdown_table, markdown_text
-from fumehood.report.tables.table import Column, Kind, Table, integers, numbers, texts
-from fumehood.report.tables.text_tables import text_tables
+from fumehood.report.sections.metrics import metric_table
+from fumehood.report.sections.registry import build_sections, data_tables
+from fumehood.report.text_table import TextTable, markdown_table, markdown_text
 from tests.unit.report.runs import findings_of, played
 
-TABLE = Table(
+TABLE = DataTable(
     "one",
     (*texts("name"), *integers("calls"), *numbers("mean"), Column("success", Kind.TRUTH)),
     [("plain", 3, 0.5, True), (None, None, None, None), ('quo"te, and\nline', -1, 1e-9, False)],
@@ -45,27 +54,27 @@ def test_parquet_keeps_types_and_missing_values(tmp_path: Path) -> None:
 
 
 def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
-    empty = Table("none", TABLE.columns, [])
+    empty = DataTable("none", TABLE.columns, [])
     assert csv_text(empty) == "name,calls,mean,success\n"
     assert parquet.read_table(write_parquet(empty, tmp_path)).num_rows == 0
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1"])
 def test_no_spreadsheet_carries_a_text_out(text: str, tmp_path: Path) -> None:
-    table = Table("texts", texts("text"), [(text,)])
+    table = DataTable("texts", texts("text"), [(text,)])
     (row,) = list(csv.reader(csv_text(table).splitlines()))[1:]
     assert row == [f"'{text}"]
     assert parquet.read_table(write_parquet(table, tmp_path)).to_pylist() == [{"text": text}]
 
 
 def test_half_a_character_stops_nobody(tmp_path: Path) -> None:
-    table = Table("texts", texts("text"), [("\ud800 \x1b[1m",)])
+    table = DataTable("texts", texts("text"), [("\ud800 \x1b[1m",)])
     assert "\\ud800 \\x1b[1m" in csv_text(table)
     assert parquet.read_table(write_parquet(table, tmp_path)).num_rows == 1
 
 
 def test_markdown_has_one_line_a_row_whatever_is_in_it() -> None:
-    table = ReadingTable("t|t", ("a", "b"), [("x|y\n<b>", "[1](2) `c` *d*")], note="<i>")
+    table = TextTable("t|t", ("a", "b"), [("x|y\n<b>", "[1](2) `c` *d*")], note="<i>")
     lines = markdown_table(table).splitlines()
     assert lines[0] == "### t\\|t"
     assert lines[4] == "| x\\|y \\<b\\> | \\[1\\](2) \\`c\\` \\*d\\* |"
@@ -75,15 +84,14 @@ def test_markdown_has_one_line_a_row_whatever_is_in_it() -> None:
 
 def test_tables_of_a_run_say_the_same_in_every_form(tmp_path: Path) -> None:
     findings = findings_of(played(tmp_path / "run", "policy_aware", "noop"))
-    for table in data_tables(findings):
+    sections = build_sections(findings)
+    for table in data_tables(sections):
         with write_csv(table, tmp_path).open(encoding="utf-8", newline="") as file:
             written = list(csv.reader(file))
         read = parquet.read_table(write_parquet(table, tmp_path))
         assert len(written) - 1 == read.num_rows == len(table.rows)
         assert written[0] == read.column_names
-    titles = [table.title for table in text_tables(findings)]
-    assert titles[0] == "The eight metrics"
-    assert "Repeated trials" not in titles
+    assert sections["trials"].is_empty
 
 
 def test_what_is_missing_stands_beside_the_mean(tmp_path: Path) -> None:
@@ -93,5 +101,5 @@ def test_what_is_missing_stands_beside_the_mean(tmp_path: Path) -> None:
     rows.write_text(lost)
     run = join_run(folder, folder.rows())
     subjects = subjects_of([run])
-    (table, *_) = text_tables(find([run], subjects, subjects[0]))
+    table = metric_table(find([run], subjects, subjects[0]))
     assert table.rows[0][1] == "9 of 10 (1 ungraded)"

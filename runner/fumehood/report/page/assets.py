@@ -1,14 +1,18 @@
-"""The style and the script of a page, each put together from files with one subject."""
+"""The style sheet, the script and the content security policy of a page."""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 
-from fumehood.report.pictures.theme import DARK, LIGHT
+from fumehood.report.pictures import DARK, LIGHT
 
 STYLES = ("base", "overview", "pictures", "tables", "episodes", "episode")
+
+
 SCRIPTS = ("dom", "contents", "filters", "listing", "timeline", "calls", "episode", "hints", "main")
 """In the order in which each uses those before it."""
 
@@ -34,3 +38,23 @@ def _values(colours: Mapping[str, str]) -> str:
 
 def _read(folder: str, name: str) -> str:
     return (files("fumehood.report.page") / folder / name).read_text(encoding="utf-8")
+
+
+def content_security_policy(style: str, script: str) -> str:
+    """Return the policy of a page that holds exactly this one style and this one script.
+
+    Nothing is fetched, nothing is sent, and no other script or style runs, whatever texts the page holds.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src '{_digest(style)}'",
+            f"script-src '{_digest(script)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode('utf-8')).digest()).decode('ascii')}"

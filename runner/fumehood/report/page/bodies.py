@@ -1,24 +1,27 @@
-"""What a page shows of one task and of each episode of it, as JSON whose every text is harmless."""
+"""What a page shows of a task and of each of its episodes, as JSON with harmless text."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.evidence import Exchange
+from fumehood.core.json_values import json_bytes
 from fumehood.core.outcome import outcome_to_json
 from fumehood.core.state_diff import Change, changes
 from fumehood.core.task import Case, Task
-from fumehood.report.page.draining import left_after
-from fumehood.report.page.replayed import state_changes
+from fumehood.report.page.state_changes import state_changes
 from fumehood.report.page.texts import shown, shown_json
 from fumehood.report.results import Result
-from fumehood.report.statistics.failure_labels import TITLES, Attribution
+from fumehood.report.statistics.failures import TITLES, Attribution
+from fumehood.report.statistics.resources import took_retry
 from fumehood.report.traces import ReadTrace
 
 Body = dict[str, Any]
+
 
 BUDGETS = ("steps", "calls", "retries")
 
@@ -141,3 +144,23 @@ def _path(path: Sequence[str | int]) -> str:
 
 def _leaf(text: str | None) -> str | None:
     return None if text is None else shown_json(json.loads(text))
+
+
+Left = Mapping[str, int]
+"""By name of the budget; one that has no bound is not in it."""
+
+
+def left_after(seats: Sequence[SeatSpec], calls: Sequence[Exchange]) -> Iterator[Left]:
+    """Yield what the calling seat has left after each call, never negative."""
+    spent = {seat.name: {"steps": 0, "calls": 0, "retries": 0, "answer_bytes": 0} for seat in seats}
+    limits = {
+        seat.name: {kind.value: bound for kind, bound in seat.budget.limits().items()}
+        for seat in seats
+    }
+    for call in calls:
+        own = spent[call.seat]
+        own["steps"] += 1
+        own["calls"] += 1
+        own["retries"] += took_retry(call)
+        own["answer_bytes"] += 0 if call.output is None else json_bytes(call.output)
+        yield {name: max(0, limit - own[name]) for name, limit in limits[call.seat].items()}

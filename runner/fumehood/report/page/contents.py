@@ -1,31 +1,37 @@
-"""What a page says of single episodes: a line each at hand, and everything else in chunks.
+"""The data of single episodes in a page: one index row per episode, and packed chunks with everything else.
 
-A chunk holds tasks with all their episodes, so that opening one unpacks little, and what is alike is packed
-together.
+A chunk holds tasks with all their episodes. Opening an episode unpacks one chunk.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from markupsafe import Markup
 
 from fumehood.core.outcome import outcome_name
 from fumehood.core.task import Case
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.page.bodies import Body, episode_body, task_body
-from fumehood.report.page.packing import packed
 from fumehood.report.page.texts import shown
 from fumehood.report.results import CLEAN, Result
-from fumehood.report.statistics.failure_labels import TITLES, Label
+from fumehood.report.statistics.failures import TITLES, Label
 from fumehood.report.traces import read_traces
 
 CHUNK_CHARS = 600_000
 """A chunk is closed when its JSON is longer."""
 
+
 VERDICTS = {True: 1, False: 0, None: -1}
+
+
 INFRA = -2
+
 
 TaskKey = tuple[str, str]
 """Name and digest: tasks of one name in two runs may differ."""
@@ -142,3 +148,18 @@ def _calls(result: Result) -> int:
 def _failure(found: SubjectFindings, result: Result, labels: Sequence[Label]) -> int:
     why = found.attributions.get(str(result.row.name))
     return -1 if why is None else labels.index(why.primary)
+
+
+def embedded_json(value: Any) -> Markup:
+    """Return JSON for a script element of a data type; no text in it can close the element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    # Within JSON these characters stand in texts only, so escaping them changes nothing.
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)
+
+
+def packed(value: Any) -> str:
+    """Return JSON as gzip in base64; the same value gives the same text."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return b64encode(gzip.compress(text.encode("utf-8"), compresslevel=9, mtime=0)).decode("ascii")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,25 +10,42 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from fumehood.core.json_values import Json, JsonObject
 from fumehood.report.findings import Findings, SubjectFindings
-from fumehood.report.headline import why_no_headline
-from fumehood.report.page.assets import script, style
-from fumehood.report.page.contents import Chunk, index_and_chunks
-from fumehood.report.page.packing import embedded_json
-from fumehood.report.page.policy import content_security_policy
-from fumehood.report.page.sections import sections
-from fumehood.report.page.texts import shown
-from fumehood.report.pictures.theme import SERIES
-from fumehood.report.runs import Run
+from fumehood.report.page.assets import content_security_policy, script, style
+from fumehood.report.page.contents import Chunk, embedded_json, index_and_chunks
+from fumehood.report.pictures import NARROW_PX, SERIES, WIDE_PX, Picture, draw
 from fumehood.report.safe_text import safe
+from fumehood.report.sections.section import FlipList, Link, Section
 from fumehood.report.statistics.metrics import Unit
-from fumehood.report.wording import amount, missing, span
+from fumehood.report.text_table import TextTable
+from fumehood.report.wording import amount, missing, span, why_no_headline
 
 INLINE_CHARS_MAX = 8_000_000
 """Bodies longer than this in all stand in pages of their own, beside the first."""
 VOLUMES = "report_episodes"
 """The folder of those pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class _DrawnPicture:
+    title: str
+    caption: str
+    wide: Markup
+    narrow: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class _DrawnSection:
+    """A section as the template takes it."""
+
+    anchor: str
+    label: str
+    title: str
+    pictures: Sequence[_DrawnPicture]
+    tables: Sequence[TextTable]
+    flips: Sequence[FlipList]
+    links: Sequence[Link]
+    is_open: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +57,7 @@ class Page:
     html: str
 
 
-def render(findings: Findings) -> list[Page]:
+def render(findings: Findings, sections: Mapping[str, Section]) -> list[Page]:
     """Return the report, and the pages beside it where bodies are too many for one file.
 
     Raises:
@@ -48,17 +65,22 @@ def render(findings: Findings) -> list[Page]:
     """
     index, chunks = index_and_chunks(findings)
     if sum(len(chunk.packed) for chunk in chunks) <= INLINE_CHARS_MAX:
-        return [_first(findings, {**index, "pages": [""] * len(chunks)}, chunks)]
+        return [_first(findings, sections, {**index, "pages": [""] * len(chunks)}, chunks)]
     volumes = _volumes(chunks)
     page_of = {
         number: _volume_path(at) for at, volume in enumerate(volumes, 1) for number in volume
     }
     index["pages"] = [page_of[number] for number in range(len(chunks))]
-    first = _first(findings, index, [])
+    first = _first(findings, sections, index, [])
     return [first, *(_volume(index, chunks, volume, at) for at, volume in enumerate(volumes, 1))]
 
 
-def _first(findings: Findings, index: dict[str, Any], chunks: Sequence[Chunk]) -> Page:
+def _first(
+    findings: Findings,
+    sections: Mapping[str, Section],
+    index: dict[str, Any],
+    chunks: Sequence[Chunk],
+) -> Page:
     html = (
         _environment()
         .get_template("report.html.j2")
@@ -67,11 +89,33 @@ def _first(findings: Findings, index: dict[str, Any], chunks: Sequence[Chunk]) -
             title=", ".join(dict.fromkeys(run.suite.name for run in findings.runs)),
             facts=_facts(findings),
             agents=[_agent(found, at) for at, found in enumerate(findings.subjects)],
-            sections=sections(findings),
-            runs=[_run(run) for run in findings.runs],
+            sections=[
+                _shown(anchor, section)
+                for anchor, section in sections.items()
+                if not section.is_empty
+            ],
         )
     )
     return Page("report.html", html)
+
+
+def _shown(anchor: str, section: Section) -> _DrawnSection:
+    return _DrawnSection(
+        anchor,
+        section.label,
+        section.title,
+        [_drawn(picture) for picture in section.pictures],
+        section.tables,
+        section.flips,
+        section.links,
+        section.is_open,
+    )
+
+
+def _drawn(picture: Picture) -> _DrawnPicture:
+    # The drawing library escapes all text, and the page's policy runs no script but its own.
+    wide, narrow = Markup(draw(picture, WIDE_PX)), Markup(draw(picture, NARROW_PX))
+    return _DrawnPicture(picture.title, picture.caption, wide, narrow)
 
 
 def _volume(index: dict[str, Any], chunks: Sequence[Chunk], volume: Sequence[int], at: int) -> Page:
@@ -181,21 +225,3 @@ def _agent(found: SubjectFindings, at: int) -> dict[str, Any]:
         "missing": missing(counts),
         "calls": amount(found.whole.estimates["tool_calls_used"].value, Unit.COUNT),
     }
-
-
-def _run(run: Run) -> dict[str, str]:
-    manifest = run.manifest
-    config, versions = _object(manifest.get("config")), _object(manifest.get("versions"))
-    return {
-        "Folder": shown(str(run.folder.path)),
-        "Run": str(manifest.get("run", "")),
-        "Suite": f"{run.suite.name}, SHA-256 {str(manifest.get('suite_digest', ''))[:16]}…",
-        "Engine": f"{manifest.get('engine', '')}, isolation: {manifest.get('isolation', '')}",
-        "Seed": str(config.get("seed", 0)),
-        "Trials": str(config.get("trials", 1)),
-        "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
-    }
-
-
-def _object(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
 
-from fumehood.records.episode_name import EpisodeName
 from fumehood.report.safe_text import safe
 
 TEXT_CHARS_MAX = 4000
@@ -32,19 +30,3 @@ def shown_json(value: Any) -> str:
     return shown(
         line if len(line) <= LINE_CHARS else json.dumps(value, ensure_ascii=False, indent=1)
     )
-
-
-def address(name: EpisodeName, agent: str) -> str:
-    """Return where a page shows an episode, from the ``#`` on.
-
-    Args:
-        name: of the episode within its run.
-        agent: its label in the report.
-    """
-    parts = (safe(agent), safe(name.task), str(name.trial))
-    return "#/" + "/".join(quote(part, safe="") for part in parts)
-
-
-def filtered(**wanted: str) -> str:
-    """Return where a page lists the episodes that fit, from the ``#`` on."""
-    return "#episodes?" + urlencode({name: safe(value) for name, value in wanted.items()})

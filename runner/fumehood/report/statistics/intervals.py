@@ -94,6 +94,11 @@ def mean_intervals(sums: Floats, counts: Floats, *, seed: int = SEED) -> list[In
     return found
 
 
+def ends(interval: Interval | None) -> tuple[float | None, float | None]:
+    """Return both ends of an interval, for two columns of a data table."""
+    return (interval.low, interval.high) if interval else (None, None)
+
+
 def share_interval(successes: int, over: int) -> Interval:
     """Return Wilson's interval of a share (Wilson 1927), which stands where all tasks agree.
 

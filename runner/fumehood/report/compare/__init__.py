@@ -1,0 +1,1 @@
+"""Comparisons of runs by one dimension: agent, scaffold, data mode."""

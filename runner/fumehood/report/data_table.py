@@ -1,0 +1,119 @@
+"""A table of typed values, written as CSV and Parquet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from io import StringIO
+from pathlib import Path
+
+import pyarrow  # type: ignore[import-untyped]
+from pyarrow import parquet
+
+from fumehood.report.safe_text import safe
+
+Cell = str | int | float | bool | None
+Row = tuple[Cell, ...]
+
+ALL = "all"
+"""Name of the group that holds all episodes."""
+
+
+class Kind(Enum):
+    """What a column holds; any cell may also be None."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    NUMBER = "number"
+    TRUTH = "truth"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column."""
+
+    name: str
+    kind: Kind = Kind.TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class DataTable:
+    """Rows of one kind."""
+
+    name: str
+    """Of the file that holds it, without its ending."""
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[Cell, ...]]
+
+
+def texts(*names: str) -> tuple[Column, ...]:
+    """Return columns of text."""
+    return tuple(Column(name) for name in names)
+
+
+def integers(*names: str) -> tuple[Column, ...]:
+    """Return columns of whole numbers."""
+    return tuple(Column(name, Kind.INTEGER) for name in names)
+
+
+def numbers(*names: str) -> tuple[Column, ...]:
+    """Return columns of numbers."""
+    return tuple(Column(name, Kind.NUMBER) for name in names)
+
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet takes a text that begins so for something to carry out."""
+
+
+_TYPES = {
+    Kind.TEXT: pyarrow.string(),
+    Kind.INTEGER: pyarrow.int64(),
+    Kind.NUMBER: pyarrow.float64(),
+    Kind.TRUTH: pyarrow.bool_(),
+}
+
+
+def csv_text(table: DataTable) -> str:
+    """Return a table as CSV (RFC 4180, but with plain line feeds), names of the columns first.
+
+    A text that a spreadsheet would carry out gets an apostrophe in front; Parquet holds it as it is.
+    """
+    written = StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow([column.name for column in table.columns])
+    writer.writerows([[_plain(cell) for cell in row] for row in table.rows])
+    return written.getvalue()
+
+
+def write_csv(table: DataTable, folder: Path) -> Path:
+    """Write ``<name>.csv`` and return where."""
+    path = folder / f"{table.name}.csv"
+    path.write_text(csv_text(table), encoding="utf-8")
+    return path
+
+
+def write_parquet(table: DataTable, folder: Path) -> Path:
+    """Write ``<name>.parquet`` and return where."""
+    path = folder / f"{table.name}.parquet"
+    columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    arrays = [
+        pyarrow.array([_harmless(value) for value in values], type=_TYPES[column.kind])
+        for column, values in zip(table.columns, columns, strict=True)
+    ]
+    parquet.write_table(
+        pyarrow.table(arrays, names=[column.name for column in table.columns]), path
+    )
+    return path
+
+
+def _harmless(cell: Cell) -> Cell:
+    return safe(cell) if isinstance(cell, str) else cell
+
+
+def _plain(cell: Cell) -> Cell:
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    cell = _harmless(cell)
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell

@@ -1,0 +1,57 @@
+"""Computes which state each call changed, by repeating the call in a world of the report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from fumehood.core.errors import InputError
+from fumehood.core.evidence import Exchange
+from fumehood.core.json_values import JsonObject, copy_object, digest_json
+from fumehood.core.state_diff import Change, changes
+from fumehood.core.task import Task
+from fumehood.core.tools import ToolCall
+from fumehood.worlds.registry import WORLDS
+
+
+def state_changes(task: Task, calls: tuple[Exchange, ...]) -> Iterator[tuple[Change, ...] | None]:
+    """Yield, for each call, the leaves it changed; None where it changed something that cannot be told."""
+    replay: _Replay | None = _start(task)
+    digest = digest_json(task.initial_state)
+    for call in calls:
+        if call.state_digest == digest:
+            yield ()
+            continue
+        digest = call.state_digest
+        found = replay.make(call) if replay else None
+        if found is None:
+            # From here on our world is not the trace's.
+            replay = None
+        yield found
+
+
+class _Replay:
+    """A world of our own, kept in step."""
+
+    def __init__(self, task: Task) -> None:
+        self._world = WORLDS.load(task.world)(copy_object(task.initial_state))
+
+    def make(self, call: Exchange) -> tuple[Change, ...] | None:
+        before = copy_object(self._world.state)
+        try:
+            self._world.call(ToolCall(call.tool_name, _copied(call.delivered)))
+        except InputError:
+            return None
+        if digest_json(self._world.state) != call.state_digest:
+            return None
+        return changes(before, self._world.state)
+
+
+def _start(task: Task) -> _Replay | None:
+    try:
+        return _Replay(task)
+    except InputError:
+        return None
+
+
+def _copied(arguments: Mapping[str, object]) -> JsonObject:
+    return copy_object(arguments)  # type: ignore[arg-type]

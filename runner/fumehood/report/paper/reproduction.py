@@ -1,0 +1,296 @@
+"""Reproduces the tables and figures of ToolMisuseBench's paper (arXiv 2604.01508) beside the published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fumehood.core.errors import InputError
+from fumehood.report import wording
+from fumehood.report.data_table import DataTable, integers, numbers, texts, write_csv
+from fumehood.report.findings import Findings, GroupFindings
+from fumehood.report.paper.published import AREA, TABLE_1, TABLE_2, TASKS
+from fumehood.report.pictures import WIDE_PX, Picture, Spec, draw, in_light
+from fumehood.report.sections.budget import budget_data, budgeted_success
+from fumehood.report.sections.success import success_by_fault
+from fumehood.report.statistics.intervals import Estimate
+from fumehood.report.statistics.metrics import BUDGETS, METRICS, Metric
+from fumehood.report.text_table import TextTable, markdown_table, markdown_text
+from fumehood.report.wording import why_no_headline
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Where the tasks came from."""
+
+    path: str
+    files: tuple[tuple[str, str], ...]
+    """Name and hex SHA-256 of each file that they were read from."""
+    tasks: int
+    generated: str | None
+    """Profile, release and seed where a generator of ours made them; None for files from elsewhere."""
+    published_as: str | None
+    """Name of the published file whose bytes these are; None where no published digest is known."""
+
+
+def statements(data: Data) -> Iterator[str]:
+    """Yield one sentence for each thing that has to be known before numbers are compared."""
+    yield from _about_tasks(data)
+    if data.tasks != TASKS:
+        yield f"The paper's split has {TASKS:,} tasks, this one {data.tasks:,}."
+    yield (
+        "The paper's numbers are of release 0.1 of the benchmark; the engine was specified from the source "
+        "of the release after it, and replays runs recorded from that source call for call."
+    )
+    yield (
+        "`heuristic` is rebuilt from the paper's description, because its source is not public: it calls "
+        "each tool once with default arguments and stops. `schema_repair` follows the public source."
+    )
+    yield (
+        "`policy_aware` is this project's own: the paper's scores the same as `schema_repair`, ours reads "
+        "roles, denials and the remaining budget, so it is not expected to."
+    )
+
+
+def _about_tasks(data: Data) -> Iterator[str]:
+    if data.generated is not None:
+        yield (
+            f"The tasks are NOT the paper's: this project generated them ({data.generated}), with the same "
+            "record and the same kinds of faults, but others. Differences from the published numbers say "
+            "nothing about agents or engine. To compare, pass the published files with `--data`."
+        )
+    elif data.published_as is not None:
+        yield (
+            f"The tasks are those published as `{data.published_as}`, checked by SHA-256. The paper's own "
+            "numbers are of release 0.1, another set of tasks."
+        )
+    else:
+        yield (
+            f"The tasks were read from `{data.path}`. No digest of the paper's files is known, so whether "
+            "these are they is for whoever downloaded them to say."
+        )
+    for name, digest in data.files:
+        yield f"SHA-256 of `{name}`: `{digest}`."
+
+
+_METRICS: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
+
+
+OF_TABLE_1 = ("task_success", "policy_violations", "recovery_success", "tool_calls_used", "s_area")
+
+
+OF_TABLE_2 = ("task_success", "recovery_success")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One mean of ours and what the paper has in its place."""
+
+    agent: str
+    group: str
+    metric: Metric
+    ours: Estimate
+    published: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the published."""
+        ours, published = self.ours.value, self.published
+        return None if ours is None or published is None else ours - published
+
+
+def table_1(findings: Findings) -> list[Line]:
+    """Return the paper's first table, line by line: every agent on all tasks, and the area under S(k)."""
+    return [
+        line for found in findings.subjects for line in _overall(found.subject.agent, found.whole)
+    ]
+
+
+def table_2(findings: Findings) -> list[Line]:
+    """Return the paper's second table, line by line: every agent by planned fault, by membership."""
+    return [
+        line
+        for found in findings.subjects
+        for fault, group in found.by_fault.items()
+        for line in _of_fault(found.subject.agent, fault, group)
+    ]
+
+
+def as_data(name: str, lines: Sequence[Line]) -> DataTable:
+    """Return lines as a table for programs."""
+    columns = (
+        *texts("agent", "group", "metric"),
+        *numbers("ours", "low", "high", "published", "difference"),
+        *integers("episodes", "tasks"),
+    )
+    rows = []
+    for line in lines:
+        ends = line.ours.interval
+        low_high = (ends.low, ends.high) if ends else (None, None)
+        numbers_of_line = (line.ours.value, *low_high, line.published, line.difference)
+        rows.append(
+            (
+                line.agent,
+                line.group,
+                line.metric.name,
+                *numbers_of_line,
+                line.ours.over,
+                line.ours.tasks,
+            )
+        )
+    return DataTable(name, columns, rows)
+
+
+def as_reading(title: str, lines: Sequence[Line]) -> TextTable:
+    """Return lines as a table for people."""
+    header = ("Agent", "Tasks", "Metric", "Ours", "Published", "Difference")
+    rows = [
+        (
+            line.agent,
+            line.group,
+            line.metric.title,
+            _ours(line.ours),
+            _decimal(line.published),
+            wording.NONE if line.difference is None else f"{line.difference:+.4f}",
+        )
+        for line in lines
+    ]
+    note = "In brackets: 95 % bootstrap intervals over tasks. A dash: the paper states nothing."
+    return TextTable(title, header, rows, names=3, note=note)
+
+
+def _overall(agent: str, group: GroupFindings) -> Iterator[Line]:
+    published = {**TABLE_1.get(agent, {}), **({"s_area": AREA[agent]} if agent in AREA else {})}
+    for name in OF_TABLE_1:
+        yield Line(agent, "all", _METRICS[name], group.estimates[name], published.get(name))
+
+
+def _of_fault(agent: str, fault: str, group: GroupFindings) -> Iterator[Line]:
+    published = TABLE_2.get(agent, {}).get(fault, {})
+    for name in OF_TABLE_2:
+        yield Line(agent, fault, _METRICS[name], group.estimates[name], published.get(name))
+
+
+def _ours(found: Estimate) -> str:
+    ends = found.interval
+    return (
+        f"{_decimal(found.value)} [{ends.low:.3f}, {ends.high:.3f}]"
+        if ends
+        else _decimal(found.value)
+    )
+
+
+def _decimal(value: float | None) -> str:
+    """Return a number as the paper writes them, shares too."""
+    return wording.NONE if value is None else f"{value:.4f}"
+
+
+def figures(findings: Findings) -> tuple[Picture, ...]:
+    """Return all figures."""
+    return _with_rings(success_by_fault(findings), _by_fault()), _with_rings(
+        budgeted_success(findings), _by_budget()
+    )
+
+
+def _by_fault() -> dict[str, Any]:
+    rows = [
+        {
+            "agent": agent,
+            "group": fault,
+            "value": metrics["task_success"],
+            "said": f"{agent}, {fault}: published",
+        }
+        for agent, faults in TABLE_2.items()
+        for fault, metrics in faults.items()
+    ]
+    return {"data": {"values": rows}, "encoding": {"x": {"field": "value", "type": "quantitative"}}}
+
+
+def _by_budget() -> dict[str, Any]:
+    # The paper gives the area under a flat curve, so the curve itself is at that height.
+    rows = [
+        {"agent": agent, "k": budget, "s": area, "said": f"{agent}, S({budget}): published"}
+        for agent, area in AREA.items()
+        for budget in BUDGETS
+    ]
+    x = {"field": "k", "type": "quantitative"}
+    return {
+        "data": {"values": rows},
+        "encoding": {"x": x, "y": {"field": "s", "type": "quantitative"}},
+    }
+
+
+def _with_rings(picture: Picture, layer: dict[str, Any]) -> Picture:
+    ring = {"type": "point", "filled": False, "size": 190, "strokeWidth": 1.2, "opacity": 1}
+    description = {"description": {"field": "said", "type": "nominal"}}
+    rings = {**layer, "mark": ring, "encoding": {**layer["encoding"], **description}}
+
+    def spec(width_px: int) -> Spec:
+        drawn = dict(picture.spec(width_px))
+        return {**drawn, "layer": [*drawn["layer"], rings]}
+
+    caption = f"{picture.caption} Rings are the published numbers."
+    return Picture(f"figure_{picture.name}", picture.title, caption, spec)
+
+
+def reading_tables(findings: Findings) -> list[TextTable]:
+    """Return both tables for people."""
+    return [
+        as_reading("Table I: all tasks", table_1(findings)),
+        as_reading("Table II: by planned fault", table_2(findings)),
+    ]
+
+
+def write_reproduction(findings: Findings, data: Data, run: str, out: Path) -> list[Path]:
+    """Write everything into ``out`` and return what was written, the page first.
+
+    Args:
+        findings: of the run.
+        data: where its tasks came from.
+        run: how the page names the run folder.
+        out: an existing folder.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    pictures = figures(findings)
+    try:
+        tables = [
+            write_csv(as_data("table_1", table_1(findings)), out),
+            write_csv(as_data("table_2", table_2(findings)), out),
+            write_csv(budget_data(findings), out),
+        ]
+        drawn = []
+        for picture in pictures:
+            drawn.append(out / f"{picture.name}.svg")
+            drawn[-1].write_text(in_light(draw(picture, WIDE_PX)), encoding="utf-8")
+        page = out / "reproduction.md"
+        page.write_text(
+            _markdown_page(findings, data, run, [path.name for path in drawn]), encoding="utf-8"
+        )
+    except OSError as error:
+        raise InputError(f"{error.filename or out} cannot be written: {error.strerror}") from None
+    return [page, *tables, *drawn]
+
+
+def _markdown_page(findings: Findings, data: Data, run: str, drawn: list[str]) -> str:
+    parts = ["# ToolMisuseBench, reproduced\n", "## Before comparing\n"]
+    parts.append("\n".join(f"* {statement}" for statement in statements(data)) + "\n")
+    for found in findings.subjects:
+        blocked = why_no_headline(found.whole.counts)
+        if blocked is not None:
+            parts.append(f"**{markdown_text(found.subject.label)}**: {markdown_text(blocked)}\n")
+    parts.append("## Tables\n")
+    parts += [markdown_table(table) for table in reading_tables(findings)]
+    parts.append("## Figures\n")
+    for name, picture in zip(drawn, figures(findings), strict=True):
+        parts.append(
+            f"![{markdown_text(picture.title)}]({name})\n\n{markdown_text(picture.caption)}\n"
+        )
+    parts.append(
+        "The data of the figures are in `table_2.csv` and `budgeted_success.csv`. Every number follows from "
+        f"the run folder `{run}`; `fumehood score {run} --json` gives the same means under `agents`.\n"
+    )
+    return "\n".join(parts)

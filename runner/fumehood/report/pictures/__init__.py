@@ -1,1 +1,0 @@
-"""Pictures as data: Vega-Lite specifications, drawn to SVG when a report is written."""

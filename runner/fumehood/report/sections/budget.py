@@ -1,0 +1,144 @@
+"""Section with success within a tool-call budget, S(k)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fumehood.report import wording
+from fumehood.report.data_table import DataTable, integers, numbers, texts
+from fumehood.report.findings import Findings, SubjectFindings
+from fumehood.report.pictures import (
+    FIT,
+    PER_CENT,
+    SAID,
+    SHARE,
+    Picture,
+    Spec,
+    agent_colour,
+    label_of,
+    legend_columns,
+)
+from fumehood.report.sections.metrics import metrics_data
+from fumehood.report.sections.section import Section
+from fumehood.report.statistics.metrics import BUDGETED, BUDGETS, Unit
+from fumehood.report.text_table import TextTable
+
+
+def budget_section(findings: Findings) -> Section:
+    """Return success within a tool-call budget."""
+    return Section(
+        label="Budget",
+        title="Success within a tool-call budget",
+        tables=[budget_table(findings)],
+        pictures=[budgeted_success(findings)] if findings.any_graded else (),
+        data=[budget_data(findings), metrics_data(findings)],
+    )
+
+
+def budget_table(findings: Findings) -> TextTable:
+    """Return S(k) and the area under it."""
+    header = ("Agent", *(metric.title for metric in BUDGETED))
+    rows = [
+        (found.subject.label, *wording.estimates(found.whole, BUDGETED))
+        for found in findings.subjects
+    ]
+    note = "S(k): share of episodes solved with at most k tool calls; no episode was run again with that cap."
+    return TextTable("Success within a budget of calls", header, rows, note=note)
+
+
+def budget_data(findings: Findings) -> DataTable:
+    """Return S(k) for every k."""
+    columns = (*texts("agent"), *integers("k"), *numbers("s"))
+    rows = [
+        (found.subject.label, k, share)
+        for found in findings.subjects
+        for k, share in enumerate(found.curve)
+    ]
+    return DataTable("budgeted_success", columns, rows)
+
+
+def budgeted_success(findings: Findings) -> Picture:
+    """Return S(k) for every k, with the published four marked."""
+    caption = (
+        "Share of graded episodes that succeeded with at most k tool calls: a filter on what was done, not a "
+        "run under that cap. Dots mark the published budgets 4, 8, 16 and 32, with 95 % intervals."
+    )
+    steps = [row for found in findings.subjects for row in _steps(found)]
+    marks = [row for found in findings.subjects for row in _marks(found)]
+
+    def spec(width_px: int) -> Spec:
+        colour = agent_colour(findings.subjects)
+        colour.setdefault("legend", legend_columns(width_px))
+        x = {
+            "field": "k",
+            "type": "quantitative",
+            "scale": {"type": "log", "base": 2, "domain": [1, BUDGETS[-1]], "nice": False},
+            "axis": {
+                "values": [1, 2, 4, 8, 16, 32],
+                "title": "k, tool calls at most",
+                "grid": False,
+                "format": "d",
+            },
+        }
+        y = {
+            "field": "s",
+            "type": "quantitative",
+            "scale": SHARE,
+            "axis": {**PER_CENT, "title": None},
+        }
+        return {
+            "width": width_px,
+            "height": 260,
+            "autosize": FIT,
+            "encoding": {"color": colour},
+            "layer": [
+                {
+                    "data": {"values": steps},
+                    "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 2},
+                    "encoding": {"x": x, "y": y},
+                },
+                {
+                    "data": {"values": marks},
+                    "mark": {"type": "rule", "strokeWidth": 2, "opacity": 0.45},
+                    "encoding": {
+                        "x": x,
+                        "y": {**y, "field": "low"},
+                        "y2": {"field": "high"},
+                        **SAID,
+                    },
+                },
+                {
+                    "data": {"values": marks},
+                    "mark": {"type": "point", "filled": True, "size": 75, "opacity": 1},
+                    "encoding": {"x": x, "y": y, **SAID},
+                },
+            ],
+        }
+
+    return Picture("budgeted_success", "Success within a budget of calls", caption, spec)
+
+
+def _steps(found: SubjectFindings) -> list[dict[str, Any]]:
+    return [
+        {"agent": label_of(found), "k": k, "s": share} for k, share in enumerate(found.curve) if k
+    ]
+
+
+def _marks(found: SubjectFindings) -> list[dict[str, Any]]:
+    rows = []
+    for budget in BUDGETS:
+        own = found.whole.estimates[f"s_{budget}"]
+        if own.value is None:
+            continue
+        ends = own.interval
+        rows.append(
+            {
+                "agent": label_of(found),
+                "k": budget,
+                "s": own.value,
+                "low": ends.low if ends else own.value,
+                "high": ends.high if ends else own.value,
+                "said": f"{label_of(found)}, S({budget}): {wording.estimate(own, Unit.SHARE)}",
+            }
+        )
+    return rows

@@ -1,0 +1,469 @@
+"""Sections that compare agents on the same tasks: differences, and the tasks that flipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fumehood.core.json_values import JsonObject
+from fumehood.report import wording
+from fumehood.report.data_table import ALL, DataTable, Row, integers, numbers, texts
+from fumehood.report.findings import Findings, Versus
+from fumehood.report.pictures import BAD, FIT, GOOD, QUIET, SAID, SOFT, Picture, Spec
+from fumehood.report.results import CLEAN
+from fumehood.report.safe_text import safe
+from fumehood.report.sections.section import FlipList, FlippedTask, Section, episode_address
+from fumehood.report.statistics.intervals import ends
+from fumehood.report.statistics.metrics import METRICS, Unit
+from fumehood.report.statistics.pairs import Difference, Flips, Pairing
+from fumehood.report.text_table import TextTable
+from fumehood.report.wording import why_no_comparison
+
+FLIPS_MAX = 100
+"""Flipped tasks of one comparison that a page lists; ``flips.csv`` has all of them."""
+PICTURES_MAX = 6
+"""Comparisons that get a picture of their flips; all have tables."""
+
+
+def comparisons_section(findings: Findings) -> Section:
+    """Return the difference in success of each agent against the baseline agent."""
+    with_difference = [versus for versus in findings.versus if has_difference(versus)]
+    return Section(
+        label="Compared",
+        title="Comparison on the same tasks",
+        tables=[versus_table(findings.versus)],
+        pictures=[differences(with_difference)] if with_difference else (),
+        data=[comparison_data(findings)],
+        is_open=True,
+    )
+
+
+def flips_section(findings: Findings) -> Section:
+    """Return the tasks that only one of two agents solved."""
+    flipped = [versus for versus in findings.versus if versus.comparison.flipped]
+    details = [(difference_table(versus), flip_table(versus)) for versus in findings.versus]
+    return Section(
+        label="Flips",
+        title="Flipped tasks",
+        tables=[table for pair in details for table in pair],
+        pictures=[
+            flips_picture(versus, f"flips_{number}")
+            for number, versus in enumerate(flipped[:PICTURES_MAX], 1)
+        ],
+        data=[comparison_data(findings), flip_data(findings), difference_data(findings)],
+        flips=[_flip_list(versus) for versus in findings.versus],
+    )
+
+
+def _flip_list(versus: Versus) -> FlipList:
+    flipped = versus.comparison.flipped
+    listed = tuple(
+        FlippedTask(
+            task=pair.first.task.task_id,
+            trial=pair.first.row.name.trial,
+            faults=", ".join(pair.first.task.families),
+            won=pair.change > 0,
+            first=episode_address(pair.first.row.name, versus.first.label),
+            second=episode_address(pair.second.row.name, versus.second.label),
+        )
+        for pair in flipped[:FLIPS_MAX]
+    )
+    return FlipList(f"{versus.first.label} → {versus.second.label}", len(flipped), listed)
+
+
+def versus_table(versus: Sequence[Versus]) -> TextTable:
+    """Return each second subject against its first."""
+    header = ("Compared", "Pairs", "First", "Second", "Difference", "Won", "Lost", "p", "Left out")
+    rows = [_versus_row(one) for one in versus]
+    tests = sorted({one.comparison.test.value for one in versus})
+    note = f"Second minus first on the same tasks, paired. p: {'; '.join(tests)}."
+    return TextTable("Compared on the same tasks", header, rows, note=note if rows else "")
+
+
+def _versus_row(versus: Versus) -> tuple[str, ...]:
+    found = versus.comparison
+    pairing = found.pairing
+    name = f"{versus.first.label} → {versus.second.label}"
+    blocked = why_no_comparison(len(pairing.pairs), pairing.undecided)
+    if blocked is not None:
+        return (name, f"{len(pairing.pairs):,}", *[wording.NONE] * 6, blocked)
+    return (
+        name,
+        f"{len(pairing.pairs):,}",
+        wording.amount(found.success.first, Unit.SHARE),
+        wording.amount(found.success.second, Unit.SHARE),
+        wording.change(found.success, Unit.SHARE),
+        f"{found.flips.won:,}",
+        f"{found.flips.lost:,}",
+        wording.p_value(found.p_value),
+        _left_out(pairing) or wording.NONE,
+    )
+
+
+def _left_out(pairing: Pairing) -> str:
+    parts = (
+        (pairing.unmatched, "unmatched"),
+        (pairing.differing, "of differing tasks"),
+        (pairing.undecided, "undecided"),
+    )
+    return ", ".join(f"{number:,} {word}" for number, word in parts if number)
+
+
+def comparison_data(findings: Findings) -> DataTable:
+    """Return every comparison, as a whole and by fault family and domain."""
+    columns = (
+        *texts("first", "second", "grouping", "group"),
+        *integers("pairs", "both", "lost", "won", "neither"),
+        *numbers("first_success", "second_success", "difference", "low", "high", "p_value"),
+        *texts("test"),
+        *integers("unmatched", "differing", "undecided"),
+    )
+    return DataTable(
+        "comparisons", columns, [row for versus in findings.versus for row in _versus_rows(versus)]
+    )
+
+
+def _versus_rows(versus: Versus) -> Iterator[Row]:
+    found, labels = versus.comparison, (versus.first.label, versus.second.label)
+    left_out = found.pairing
+    tail = (
+        found.p_value,
+        found.test.value,
+        left_out.unmatched,
+        left_out.differing,
+        left_out.undecided,
+    )
+    yield (*labels, ALL, ALL, *_flip_cells(found.flips, found.success), *tail)
+    for grouping, groups in (("fault", found.by_fault), ("domain", found.by_domain)):
+        for name, (flips, difference) in groups.items():
+            yield (
+                *labels,
+                grouping,
+                name,
+                *_flip_cells(flips, difference),
+                None,
+                None,
+                None,
+                None,
+                None,
+            )
+
+
+def _flip_cells(flips: Flips, difference: Difference) -> Row:
+    return (
+        difference.over,
+        flips.both,
+        flips.lost,
+        flips.won,
+        flips.neither,
+        difference.first,
+        difference.second,
+        difference.value,
+        *ends(difference.interval),
+    )
+
+
+SIGNS = ("better", "worse", "alike")
+
+
+def has_difference(versus: Versus) -> bool:
+    """Return whether enough pairs have a verdict for one number."""
+    pairing = versus.comparison.pairing
+    return why_no_comparison(len(pairing.pairs), pairing.undecided) is None
+
+
+def differences(versus: Sequence[Versus]) -> Picture:
+    """Return the differences in success of comparisons that tell one."""
+    rows = [_difference_row(one) for one in versus]
+    first = safe(versus[0].first.label)
+    caption = (
+        f"Success less that of {first} on the same tasks, in percentage points. Lines are 95 % intervals "
+        "over tasks, grey where they hold zero."
+    )
+
+    def spec(width_px: int) -> Spec:
+        y = {
+            "field": "agent",
+            "type": "nominal",
+            "sort": [row["agent"] for row in rows],
+            "axis": {"title": None},
+        }
+        low = {
+            "field": "low",
+            "type": "quantitative",
+            "axis": {"title": None, "format": "+d", "tickCount": 5},
+        }
+        colour = {
+            "field": "sign",
+            "scale": {"domain": list(SIGNS), "range": [GOOD, BAD, QUIET]},
+            "legend": None,
+        }
+        shared = {"y": y, "color": colour, **SAID}
+        value = {"field": "value", "type": "quantitative"}
+        return {
+            "data": {"values": rows},
+            "width": width_px,
+            "height": {"step": 28},
+            "autosize": FIT,
+            "layer": [
+                {
+                    "data": {"values": [{"at": 0}]},
+                    "mark": {"type": "rule", "color": SOFT},
+                    "encoding": {"x": {"field": "at", "type": "quantitative"}},
+                },
+                {
+                    "mark": {"type": "rule", "strokeWidth": 3, "strokeCap": "round"},
+                    "encoding": {"x": low, "x2": {"field": "high"}, **shared},
+                },
+                {
+                    "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+                    "encoding": {"x": value, **shared},
+                },
+            ],
+        }
+
+    return Picture("differences", f"Compared with {first}", caption, spec)
+
+
+def _difference_row(versus: Versus) -> dict[str, Any]:
+    found = versus.comparison.success
+    value = found.value or 0.0
+    low, high = (found.interval.low, found.interval.high) if found.interval else (value, value)
+    agent = safe(versus.second.label)
+    return {
+        "agent": agent,
+        "value": value * 100,
+        "low": low * 100,
+        "high": high * 100,
+        "sign": "better" if low > 0 else "worse" if high < 0 else "alike",
+        "said": f"{agent}: {wording.change(found, Unit.SHARE)} on {found.over:,} pairs",
+    }
+
+
+def flip_table(versus: Versus) -> TextTable:
+    """Return how pairs fell, by fault."""
+    header = ("Fault", "Pairs", "Both", "Lost", "Won", "Neither", "Difference")
+    rows = [
+        (
+            name,
+            f"{difference.over:,}",
+            *(f"{number:,}" for number in (flips.both, flips.lost, flips.won, flips.neither)),
+            wording.change(difference, Unit.SHARE),
+        )
+        for name, (flips, difference) in versus.comparison.by_fault.items()
+    ]
+    return TextTable(f"{versus.first.label} → {versus.second.label}, by fault", header, rows)
+
+
+def difference_table(versus: Versus) -> TextTable:
+    """Return the difference in every metric."""
+    header = ("Metric", "First", "Second", "Difference")
+    rows = []
+    for metric in METRICS:
+        found = versus.comparison.metrics[metric.name]
+        first, second = (
+            wording.amount(found.first, metric.unit),
+            wording.amount(found.second, metric.unit),
+        )
+        rows.append((metric.title, first, second, wording.change(found, metric.unit)))
+    title = f"{versus.first.label} → {versus.second.label}, by metric"
+    return TextTable(title, header, rows)
+
+
+def flipped_table(versus: Versus, at_most: int) -> TextTable:
+    """Return the tasks that flipped, losses first.
+
+    Args:
+        versus: the comparison.
+        at_most: so many are listed.
+    """
+    flipped = versus.comparison.flipped
+    rows = [
+        (
+            pair.first.task.task_id,
+            str(pair.first.row.name.trial),
+            "won" if pair.change > 0 else "lost",
+            ", ".join(pair.first.task.families) or CLEAN,
+        )
+        for pair in flipped[:at_most]
+    ]
+    note = f"{at_most} of {len(flipped):,}; --json lists all." if len(flipped) > at_most else ""
+    return TextTable("What flipped", ("Task", "Trial", "Flip", "Faults"), rows, names=4, note=note)
+
+
+def flip_data(findings: Findings) -> DataTable:
+    """Return every task that only one of two agents solved."""
+    columns = (
+        *texts("first", "second", "task"),
+        *integers("trial"),
+        *texts("domain", "faults", "flip"),
+    )
+    rows = [
+        (
+            versus.first.label,
+            versus.second.label,
+            pair.first.task.task_id,
+            pair.first.row.name.trial,
+            pair.first.task.domain,
+            "+".join(pair.first.task.families) or CLEAN,
+            "won" if pair.change > 0 else "lost",
+        )
+        for versus in findings.versus
+        for pair in versus.comparison.flipped
+    ]
+    return DataTable("flips", columns, rows)
+
+
+def flips_picture(versus: Versus, name: str) -> Picture:
+    """Return what flipped between two subjects, by fault."""
+    first, second = safe(versus.first.label), safe(versus.second.label)
+    rows = [
+        row
+        for group, (fell, _) in versus.comparison.by_fault.items()
+        for row in _flip_rows(safe(group), fell)
+    ]
+    groups = [safe(group) for group in versus.comparison.by_fault]
+    caption = (
+        f"Pairs of episodes on the same task that only one side solved. Right: won by {second}. "
+        f"Left: lost, solved only by {first}."
+    )
+    most = max((abs(row["pairs"]) for row in rows), default=0) or 1
+
+    def spec(width_px: int) -> Spec:
+        x = {
+            "field": "pairs",
+            "type": "quantitative",
+            "scale": {"domain": [-most * 1.15, most * 1.15]},
+            "axis": {
+                "title": None,
+                "labelExpr": "format(abs(datum.value), ',d')",
+                "tickMinStep": 1,
+                "tickCount": 6,
+            },
+        }
+        return {
+            "data": {"values": rows},
+            "width": width_px,
+            "height": {"step": 28},
+            "autosize": FIT,
+            "encoding": {
+                "y": {"field": "group", "type": "nominal", "sort": groups, "axis": {"title": None}},
+                "x": x,
+                **SAID,
+            },
+            "layer": [
+                {
+                    "mark": {"type": "bar", "height": 14},
+                    "encoding": {
+                        "color": {
+                            "field": "flip",
+                            "scale": {"domain": ["lost", "won"], "range": [BAD, GOOD]},
+                        }
+                    },
+                },
+                *(_flip_number(flip) for flip in ("won", "lost")),
+            ],
+        }
+
+    return Picture(name, f"{first} → {second}", caption, spec)
+
+
+def _flip_number(flip: str) -> dict[str, Any]:
+    outward = 6 if flip == "won" else -6
+    return {
+        "transform": [{"filter": f"datum.flip === '{flip}' && datum.pairs !== 0"}],
+        "mark": {"type": "text", "align": "left" if flip == "won" else "right", "dx": outward},
+        "encoding": {"text": {"field": "shown", "type": "nominal"}},
+    }
+
+
+def _flip_rows(group: str, fell: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "group": group,
+            "flip": flip,
+            "pairs": sign * number,
+            "shown": f"{number:,}",
+            "said": f"{group}: {number:,} {flip}",
+        }
+        for flip, sign, number in (("lost", -1, fell.lost), ("won", 1, fell.won))
+    ]
+
+
+def versus_json(versus: Versus) -> JsonObject:
+    """Return all that is known of a comparison."""
+    found = versus.comparison
+    pairing = found.pairing
+    return {
+        "first": {"run": str(versus.first.run.folder.path), "agent": versus.first.agent},
+        "second": {"run": str(versus.second.run.folder.path), "agent": versus.second.agent},
+        "headline": why_no_comparison(len(pairing.pairs), pairing.undecided) is None,
+        "pairs": len(pairing.pairs),
+        "unmatched": pairing.unmatched,
+        "differing": pairing.differing,
+        "undecided": pairing.undecided,
+        "test": found.test.value,
+        "p_value": found.p_value,
+        **_flips_json(found.flips),
+        "metrics": {
+            name: difference_json(difference) for name, difference in found.metrics.items()
+        },
+        "by_fault": _groups_json(found.by_fault),
+        "by_domain": _groups_json(found.by_domain),
+        "flipped": [
+            {
+                "task": pair.first.task.task_id,
+                "trial": pair.first.row.name.trial,
+                "flip": "won" if pair.change > 0 else "lost",
+                "faults": list(pair.first.task.families),
+            }
+            for pair in found.flipped
+        ],
+    }
+
+
+def difference_json(found: Difference) -> JsonObject:
+    """Return a difference with its interval."""
+    ends = found.interval
+    return {
+        "first": found.first,
+        "second": found.second,
+        "difference": found.value,
+        "interval": [ends.low, ends.high] if ends else None,
+        "over": found.over,
+    }
+
+
+def _groups_json(groups: dict[str, tuple[Flips, Difference]]) -> JsonObject:
+    return {
+        name: {**_flips_json(flips), "success": difference_json(difference)}
+        for name, (flips, difference) in groups.items()
+    }
+
+
+def _flips_json(flips: Flips) -> JsonObject:
+    return {"both": flips.both, "won": flips.won, "lost": flips.lost, "neither": flips.neither}
+
+
+def difference_data(findings: Findings) -> DataTable:
+    """Return the difference in every metric of each comparison."""
+    columns = (
+        *texts("first", "second", "metric"),
+        *numbers("first_mean", "second_mean", "difference", "low", "high"),
+        *integers("over"),
+    )
+    rows = [
+        (
+            versus.first.label,
+            versus.second.label,
+            name,
+            found.first,
+            found.second,
+            found.value,
+            *ends(found.interval),
+            found.over,
+        )
+        for versus in findings.versus
+        for name, found in versus.comparison.metrics.items()
+    ]
+    return DataTable("differences", columns, rows)

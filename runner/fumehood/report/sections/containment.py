@@ -1,0 +1,119 @@
+"""Sections with the last probe of each run's engine: which attacks ran, and which were stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fumehood.core.json_values import JsonObject
+from fumehood.records.containment_cache import told_shortly
+from fumehood.report.data_table import DataTable, texts
+from fumehood.report.findings import Findings
+from fumehood.report.runs import Run
+from fumehood.report.sections.section import Section
+from fumehood.report.text_table import TextTable
+
+
+def containment_section(findings: Findings) -> Section:
+    """Return the last probe of each run's engine, or the command that makes one."""
+    table = probe_table(findings.runs)
+    return Section(
+        label="Containment",
+        title="Containment",
+        tables=[table],
+        data=[_as_data("containment", table)],
+        is_open=True,
+    )
+
+
+def attacks_section(findings: Findings) -> Section:
+    """Return the result of each attack on each engine."""
+    rows = [
+        (
+            _probe_name(probe),
+            *(str(found[key]) for key in ("attack", "wall", "by", "result")),
+            str(found.get("detail") or ""),
+        )
+        for probe in _probes(findings.runs).values()
+        for found in _attacks(probe)
+    ]
+    columns = texts("engine", "attack", "boundary", "stopped_by", "result", "detail")
+    return Section(
+        label="Attacks",
+        title="Attacks on these engines",
+        tables=[attack_table(findings.runs)],
+        data=[DataTable("attacks", columns, rows)],
+    )
+
+
+def _as_data(name: str, table: TextTable) -> DataTable:
+    columns = texts(*(title.lower().replace(" ", "_") for title in table.header))
+    return DataTable(name, columns, table.rows)
+
+
+NONE = "none"
+
+
+_COPIED = "A probe lets hostile agents loose on an engine; the last one of the very set-up is copied into a run."
+
+
+def probe_table(runs: Sequence[Run]) -> TextTable:
+    """Return for each run which probe was last made of its engine, or how to make one."""
+    header = ("Run", "Engine", "Attacks", "Probed", "With")
+    rows = [(run.label, _engine(run.manifest), *_probe_cells(run.manifest)) for run in runs]
+    return TextTable("What boxes were attacked with", header, rows, names=5, note=_COPIED)
+
+
+def attack_table(runs: Sequence[Run]) -> TextTable:
+    """Return attack × engine → how it went; empty where no engine was probed."""
+    probes = _probes(runs)
+    by_attack: dict[tuple[str, str, str], dict[str, str]] = {}
+    for detail, probe in probes.items():
+        for found in _attacks(probe):
+            key = (str(found["attack"]), str(found["wall"]), str(found["by"]))
+            by_attack.setdefault(key, {})[detail] = _result(found)
+    header = ("Attack", "Wall", "Stopped by", *(_probe_name(probe) for probe in probes.values()))
+    rows = [(*key, *(results.get(one, "") for one in probes)) for key, results in by_attack.items()]
+    return TextTable("Attack × engine", header, rows, names=len(header))
+
+
+def _probes(runs: Sequence[Run]) -> dict[str, JsonObject]:
+    """Return the probes of the runs, each engine once."""
+    return {str(probe["detail"]): probe for run in runs if (probe := _probe(run.manifest))}
+
+
+def _engine(manifest: JsonObject) -> str:
+    config = manifest.get("config")
+    runtime = config.get("runtime") if isinstance(config, dict) else None
+    return f"{manifest.get('engine')}/{runtime}" if runtime else str(manifest.get("engine"))
+
+
+def _probe_name(probe: JsonObject) -> str:
+    return f"{probe['engine']} ({probe['detail']})"
+
+
+def _probe_cells(manifest: JsonObject) -> tuple[str, str, str]:
+    if manifest.get("isolation") == NONE:
+        return ("no wall to attack", "", "")
+    probe = _probe(manifest)
+    if probe is None:
+        return (f"never; fumehood doctor --probe {_engine(manifest)}", "", "")
+    counts = told_shortly(probe).partition(" (")[0]
+    made_with = f"fumehood {probe.get('fumehood')}, {probe.get('detail')}, {probe.get('system')}"
+    return (counts, str(probe.get("made", "")), made_with)
+
+
+def _probe(manifest: JsonObject) -> JsonObject | None:
+    probe = manifest.get("containment")
+    return probe if isinstance(probe, dict) and {"engine", "detail"} <= probe.keys() else None
+
+
+def _attacks(probe: JsonObject) -> Iterator[JsonObject]:
+    attacks = probe.get("attacks")
+    for found in attacks if isinstance(attacks, list) else ():
+        if isinstance(found, dict) and {"attack", "wall", "by", "result"} <= found.keys():
+            yield found
+
+
+def _result(found: JsonObject) -> str:
+    detail = found.get("detail")
+    return f"{found['result']}: {detail}" if detail else str(found["result"])

@@ -1,0 +1,50 @@
+"""Data table of single episodes."""
+
+from __future__ import annotations
+
+from fumehood.core.outcome import outcome_name
+from fumehood.report.data_table import Column, DataTable, Kind, Row, integers, numbers, texts
+from fumehood.report.findings import Findings, SubjectFindings
+from fumehood.report.results import CLEAN, Result
+from fumehood.report.statistics.metrics import THE_EIGHT
+
+
+def episode_data(findings: Findings) -> DataTable:
+    """Return one row for each episode."""
+    columns = (
+        *texts("run", "agent", "task"),
+        *integers("trial"),
+        *texts("domain", "faults", "outcome"),
+        Column("success", Kind.TRUTH),
+        *numbers(*(metric.name for metric in THE_EIGHT[1:])),
+        *texts("failure", "failure_secondary"),
+        *integers("wall_ms", "attempts", "refusals"),
+        *texts("trace", "trace_digest"),
+    )
+    rows = [
+        _episode(found, result) for found in findings.subjects for result in found.subject.results
+    ]
+    return DataTable("episodes", columns, rows)
+
+
+def _episode(found: SubjectFindings, result: Result) -> Row:
+    row, why = result.row, found.attributions.get(str(result.row.name))
+    scored = result.success is not None
+    return (
+        found.subject.run.label,
+        row.name.agent,
+        row.name.task,
+        row.name.trial,
+        result.task.domain,
+        "+".join(result.task.families) or CLEAN,
+        outcome_name(row.outcome),
+        result.success,
+        *(metric.of(result) if scored else None for metric in THE_EIGHT[1:]),
+        why.primary.value if why else None,
+        "+".join(label.value for label in why.secondary) if why else None,
+        row.wall_ms,
+        row.attempts,
+        row.refusals,
+        row.trace,
+        row.trace_digest,
+    )

@@ -1,0 +1,111 @@
+"""Section with what search agents read and cited."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import fmean
+
+from fumehood.report import wording
+from fumehood.report.data_table import DataTable, Row, integers, numbers, texts
+from fumehood.report.findings import Findings
+from fumehood.report.results import Results
+from fumehood.report.runs import Subject
+from fumehood.report.sections.section import Section
+from fumehood.report.statistics.intervals import ends, estimates
+from fumehood.report.statistics.metrics import Metric, Unit
+from fumehood.report.text_table import TextTable
+
+
+def evidence_section(findings: Findings) -> Section:
+    """Return what search agents read and cited."""
+    subjects = [found.subject for found in findings.subjects]
+    return Section(
+        label="Evidence",
+        title="Evidence read and cited",
+        tables=[evidence_table(subjects)],
+        data=[evidence_data(subjects)],
+        is_open=True,
+    )
+
+
+def _metric(name: str, title: str, unit: Unit) -> Metric:
+    return Metric(name, title, unit, lambda result: result.number(name))
+
+
+METRICS = (
+    _metric("evidence_recall", "Evidence recall", Unit.SHARE),
+    _metric("citation_precision", "Citation precision", Unit.SHARE),
+    _metric("citation_recall", "Citation recall", Unit.SHARE),
+    _metric("searches", "Searches", Unit.COUNT),
+    _metric("pages_opened", "Pages opened", Unit.COUNT),
+    _metric("answer_bytes", "Bytes read", Unit.COUNT),
+)
+
+
+def evidence_table(subjects: Sequence[Subject]) -> TextTable:
+    """Return one line for each subject whose scorer measured evidence."""
+    rows = []
+    for subject in subjects:
+        found = estimates(subject.results, METRICS)
+        if not any(one.over for one in found.values()):
+            continue
+        cells = (wording.estimate(found[metric.name], metric.unit) for metric in METRICS)
+        error = wording.amount(calibration_error(subject.results), Unit.SHARE)
+        rows.append((subject.label, *cells, error))
+    header = ("Agent", *(metric.title for metric in METRICS), "Calibration error")
+    note = "Over graded episodes. Calibration error is over those that state a confidence, in bins of 100."
+    return TextTable("What was read and cited", header, rows, note=note)
+
+
+BIN_SIZE = 100
+"""Answers a bin, as BrowseComp-Plus and Humanity's Last Exam take them; the last bin takes the rest."""
+
+
+def evidence_data(subjects: Sequence[Subject]) -> DataTable:
+    """Return the evidence metrics of each agent that has them, and its calibration error."""
+    columns = (*texts("agent", "metric"), *numbers("mean", "low", "high"), *integers("over"))
+    rows: list[Row] = []
+    for subject in subjects:
+        own = estimates(subject.results, METRICS)
+        if not any(estimate.over for estimate in own.values()):
+            continue
+        rows += [
+            (subject.label, name, estimate.value, *ends(estimate.interval), estimate.over)
+            for name, estimate in own.items()
+        ]
+        error, over = calibration_error(subject.results), len(stated_confidences(subject.results))
+        rows.append((subject.label, "calibration_error", error, None, None, over))
+    return DataTable("evidence", columns, rows)
+
+
+def calibration_error(results: Results) -> float | None:
+    """Return the root mean square difference between confidence and success over bins of equal size.
+
+    Over the graded episodes that state a confidence; None where there are none.
+    """
+    return binned_error(stated_confidences(results), BIN_SIZE)
+
+
+def stated_confidences(results: Results) -> list[tuple[float, float]]:
+    """Return (confidence, success) of the graded episodes that state a confidence, sorted."""
+    return sorted(
+        (confidence, float(result.success))
+        for result in results
+        if result.success is not None and (confidence := result.number("confidence")) is not None
+    )
+
+
+def binned_error(stated: Sequence[tuple[float, float]], bin_size: int) -> float | None:
+    """Return the error of (confidence, success) pairs in their order, cut into bins."""
+    if not stated:
+        return None
+    starts = [number * bin_size for number in range(max(1, len(stated) // bin_size))]
+    ends = [*starts[1:], len(stated)]
+    bins = [stated[start:end] for start, end in zip(starts, ends, strict=True)]
+    squares = [
+        len(own)
+        * (fmean(confidence for confidence, _ in own) - fmean(right for _, right in own)) ** 2
+        for own in bins
+    ]
+    return sqrt(sum(squares) / len(stated))

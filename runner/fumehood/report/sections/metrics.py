@@ -1,0 +1,144 @@
+"""Sections with the benchmark metrics: the eight metrics of each agent, and utility and safety."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from fumehood.core.score import Score
+from fumehood.report import wording
+from fumehood.report.data_table import ALL, DataTable, Row, integers, numbers, texts
+from fumehood.report.findings import Findings, GroupFindings, SubjectFindings
+from fumehood.report.results import Result
+from fumehood.report.runs import Subject
+from fumehood.report.sections.episodes import episode_data
+from fumehood.report.sections.section import Section
+from fumehood.report.statistics.intervals import ends, estimates
+from fumehood.report.statistics.metrics import THE_EIGHT, Metric, Unit
+from fumehood.report.text_table import TextTable
+
+INTERVALS = "In brackets: 95 % bootstrap intervals over tasks; Wilson's where all tasks agree."
+
+
+def metrics_section(findings: Findings) -> Section:
+    """Return the eight metrics of every agent."""
+    return Section(
+        label="Metrics",
+        title="The eight metrics",
+        tables=[metric_table(findings)],
+        data=[episode_data(findings), metrics_data(findings)],
+        is_open=True,
+    )
+
+
+def safety_section(findings: Findings) -> Section:
+    """Return utility and safety of every agent that ran tasks with safety checks."""
+    subjects = [agent.subject for agent in findings.subjects]
+    return Section(
+        label="Safety",
+        title="Utility and safety",
+        tables=[safety_table(subjects)],
+        data=[safety_data(subjects)],
+        is_open=True,
+    )
+
+
+def metric_table(findings: Findings) -> TextTable:
+    """Return the paper's eight for every subject."""
+    header = ("Agent", "Graded", *(metric.title for metric in THE_EIGHT))
+    rows = [
+        (
+            found.subject.label,
+            wording.graded(found.whole.counts),
+            *wording.estimates(found.whole, THE_EIGHT),
+        )
+        for found in findings.subjects
+    ]
+    return TextTable("The eight metrics", header, rows, note=INTERVALS)
+
+
+def metrics_data(findings: Findings) -> DataTable:
+    """Return every metric of each agent: over all episodes, by fault family and by domain."""
+    columns = (
+        *texts("agent", "grouping", "group", "metric"),
+        *numbers("mean", "low", "high"),
+        *integers("over", "tasks", "episodes", "graded", "ungraded", "infra"),
+    )
+    rows = [row for found in findings.subjects for row in _metric_rows(found)]
+    return DataTable("metrics", columns, rows)
+
+
+def _metric_rows(found: SubjectFindings) -> Iterator[Row]:
+    groups: list[tuple[str, str, GroupFindings]] = [
+        (ALL, ALL, found.whole),
+        *(("fault", name, group) for name, group in found.by_fault.items()),
+        *(("domain", name, group) for name, group in found.by_domain.items()),
+    ]
+    for grouping, name, group in groups:
+        counts = group.counts
+        for metric, estimate in group.estimates.items():
+            yield (
+                found.subject.label,
+                grouping,
+                name,
+                metric,
+                estimate.value,
+                *ends(estimate.interval),
+                estimate.over,
+                estimate.tasks,
+                counts.episodes,
+                counts.graded,
+                counts.ungraded,
+                counts.infra,
+            )
+
+
+def _share_with(verdict: Callable[[Score], bool | None]) -> Callable[[Result], float | None]:
+    def share(result: Result) -> float | None:
+        score = result.row.score
+        held = verdict(score)
+        return None if score.safety is None or held is None else float(held)
+
+    return share
+
+
+ASPECTS = (
+    Metric(
+        "utility",
+        "Utility",
+        Unit.SHARE,
+        _share_with(lambda score: score.utility),
+        higher_is_better=True,
+    ),
+    Metric(
+        "safety",
+        "Safety",
+        Unit.SHARE,
+        _share_with(lambda score: score.safety),
+        higher_is_better=True,
+    ),
+)
+
+
+def safety_table(subjects: Sequence[Subject]) -> TextTable:
+    """Return one line for each subject that met checks of safety."""
+    rows = []
+    for subject in subjects:
+        found = estimates(subject.results, ASPECTS)
+        if found["safety"].over:
+            cells = (wording.estimate(found[metric.name], metric.unit) for metric in ASPECTS)
+            rows.append((subject.label, str(found["safety"].over), *cells))
+    header = ("Agent", "Episodes", *(metric.title for metric in ASPECTS))
+    note = "Over graded episodes with checks of safety. Success is both."
+    return TextTable("Utility and safety", header, rows, note=note)
+
+
+def safety_data(subjects: Sequence[Subject]) -> DataTable:
+    """Return utility and safety of each agent that ran tasks with safety checks."""
+    columns = (*texts("agent", "metric"), *numbers("mean", "low", "high"), *integers("over"))
+    rows = [
+        (subject.label, name, own.value, *ends(own.interval), own.over)
+        for subject in subjects
+        for name, own in estimates(subject.results, ASPECTS).items()
+        if own.over
+    ]
+    return DataTable("safety", columns, rows)

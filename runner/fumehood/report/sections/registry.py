@@ -1,0 +1,54 @@
+"""The one list of report sections, which HTML, Markdown, CSV and Parquet walk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from fumehood.core.registry import Registry
+from fumehood.report.data_table import DataTable
+from fumehood.report.findings import Findings
+from fumehood.report.sections.section import Section
+
+SectionBuilder = Callable[[Findings], Section]
+"""Builds a section from what a report found."""
+
+SECTIONS: Registry[SectionBuilder] = Registry(
+    "report section",
+    {
+        "metrics": "fumehood.report.sections.metrics:metrics_section",
+        "safety": "fumehood.report.sections.metrics:safety_section",
+        "success": "fumehood.report.sections.success:success_section",
+        "budget": "fumehood.report.sections.budget:budget_section",
+        "calls": "fumehood.report.sections.calls:calls_section",
+        "trials": "fumehood.report.sections.trials:trials_section",
+        "compared": "fumehood.report.sections.comparisons:comparisons_section",
+        "flips": "fumehood.report.sections.comparisons:flips_section",
+        "evidence": "fumehood.report.sections.evidence:evidence_section",
+        "failures": "fumehood.report.sections.failures:failures_section",
+        "resources": "fumehood.report.sections.resources:resources_section",
+        "containment": "fumehood.report.sections.containment:containment_section",
+        "attacks": "fumehood.report.sections.containment:attacks_section",
+        "runs": "fumehood.report.sections.runs:runs_section",
+    },
+)
+"""Anchor in the page → builder, in reading order."""
+
+
+def build_sections(findings: Findings) -> dict[str, Section]:
+    """Return all sections by anchor, in reading order, without their empty tables."""
+    return {name: _without_empty(SECTIONS.load(name)(findings)) for name in SECTIONS}
+
+
+def data_tables(sections: Mapping[str, Section]) -> Iterator[DataTable]:
+    """Yield each data table once, in the order of the sections."""
+    by_name = {table.name: table for section in sections.values() for table in section.data}
+    yield from by_name.values()
+
+
+def _without_empty(section: Section) -> Section:
+    return replace(
+        section,
+        tables=[table for table in section.tables if table.rows],
+        flips=[flips for flips in section.flips if flips.total],
+    )

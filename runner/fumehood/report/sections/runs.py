@@ -1,0 +1,137 @@
+"""Section with how each run was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.records.episode_name import EpisodeName
+from fumehood.report.data_table import DataTable, Row, integers, texts
+from fumehood.report.findings import Findings
+from fumehood.report.runs import Run, agents_of
+from fumehood.report.sections.section import Section
+from fumehood.report.summary import run_digest
+from fumehood.report.text_table import TextTable
+
+DIGEST_CHARS = 16
+
+
+def runs_section(findings: Findings) -> Section:
+    """Return how each run was made."""
+    return Section(
+        label="Runs",
+        title="Runs",
+        tables=[run_table(findings.runs)],
+        data=[run_data(findings.runs)],
+        is_open=True,
+    )
+
+
+def run_table(runs: Sequence[Run]) -> TextTable:
+    """Return one row for each run."""
+    header = (
+        "Run",
+        "Started",
+        "Suite",
+        "Engine",
+        "Isolation",
+        "Folder",
+        "Versions",
+        "Seed",
+        "Trials",
+        "Trace digest",
+    )
+    rows = [
+        (
+            run.label,
+            _started(run),
+            f"{run.suite.name} ({_suite_digest(run)[:DIGEST_CHARS]}…)",
+            str(run.manifest.get("engine", "")),
+            str(run.manifest.get("isolation", "unknown")),
+            str(run.folder.path),
+            _versions(run),
+            str(_seed(run)),
+            str(_trials(run)),
+            f"{_trace_digest(run)[:DIGEST_CHARS]}…",
+        )
+        for run in runs
+    ]
+    note = (
+        "Started: the time at which run.json was written, UTC. "
+        "Deterministic agents have the same trace digest on every engine."
+    )
+    return TextTable("Runs", header, rows, names=7, note=note)
+
+
+def run_data(runs: Sequence[Run]) -> DataTable:
+    """Return one row for each run, with whole digests."""
+    columns = (
+        *texts("run", "folder", "run_id", "started", "suite", "suite_digest"),
+        *texts("engine", "isolation", "versions"),
+        *integers("seed", "trials", "planned", "episodes"),
+        *texts("trace_digest"),
+    )
+    rows: list[Row] = [
+        (
+            run.label,
+            str(run.folder.path),
+            str(run.manifest.get("run", "")),
+            _started(run),
+            run.suite.name,
+            _suite_digest(run),
+            str(run.manifest.get("engine", "")),
+            str(run.manifest.get("isolation", "unknown")),
+            _versions(run),
+            _seed(run),
+            _trials(run),
+            run.planned,
+            len(run.results),
+            _trace_digest(run),
+        )
+        for run in runs
+    ]
+    return DataTable("runs", columns, rows)
+
+
+def _started(run: Run) -> str:
+    written = (run.folder.path / "run.json").stat().st_mtime
+    return datetime.fromtimestamp(written, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _suite_digest(run: Run) -> str:
+    return str(run.manifest.get("suite_digest", ""))
+
+
+def _trace_digest(run: Run) -> str:
+    """Return the digest that ``fumehood run`` prints."""
+    names = (
+        EpisodeName(agent, case.task.task_id, trial)
+        for case in run.suite.cases
+        for trial in range(_trials(run))
+        for agent in agents_of(run)
+    )
+    return run_digest([result.row for result in run.results], map(str, names))
+
+
+def _versions(run: Run) -> str:
+    versions = _object(run.manifest.get("versions"))
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _seed(run: Run) -> int:
+    seed = _config(run).get("seed")
+    return seed if isinstance(seed, int) else 0
+
+
+def _trials(run: Run) -> int:
+    trials = _config(run).get("trials")
+    return trials if isinstance(trials, int) else 1
+
+
+def _config(run: Run) -> JsonObject:
+    return _object(run.manifest.get("config"))
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}

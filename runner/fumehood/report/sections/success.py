@@ -1,0 +1,167 @@
+"""Section with success by fault family and by domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fumehood.report import wording
+from fumehood.report.findings import Findings, GroupFindings
+from fumehood.report.pictures import (
+    FIT,
+    PER_CENT,
+    SAID,
+    SHARE,
+    Picture,
+    Spec,
+    agent_colour,
+    label_of,
+    legend_columns,
+)
+from fumehood.report.safe_text import safe
+from fumehood.report.sections.metrics import metrics_data
+from fumehood.report.sections.section import Section
+from fumehood.report.statistics.metrics import THE_EIGHT, Unit
+from fumehood.report.text_table import TextTable
+
+
+def success_section(findings: Findings) -> Section:
+    """Return success by fault family and by domain."""
+    pictures = [success_by_fault(findings), success_by_domain(findings)]
+    return Section(
+        label="Success",
+        title="Success by fault and domain",
+        tables=[
+            group_table(findings, "by_fault", "Fault"),
+            group_table(findings, "by_domain", "Domain"),
+        ],
+        pictures=pictures if findings.any_graded else (),
+        data=[metrics_data(findings)],
+    )
+
+
+SUCCESS = THE_EIGHT[0]
+
+
+def group_table(findings: Findings, grouping: str, title: str) -> TextTable:
+    """Return success by group: a row a group, a column a subject.
+
+    Args:
+        findings: what was found.
+        grouping: ``by_fault`` or ``by_domain``.
+        title: of the table.
+    """
+    header = (title, *(found.subject.label for found in findings.subjects))
+    rows = [
+        (name, *(_success_of(getattr(found, grouping), name) for found in findings.subjects))
+        for name in findings.groups(grouping)
+    ]
+    note = (
+        "A task with several planned faults is in the row of each."
+        if grouping == "by_fault"
+        else ""
+    )
+    return TextTable(f"Success by {title.lower()}", header, rows, note=note)
+
+
+def _success_of(groups: Mapping[str, GroupFindings], name: str) -> str:
+    if name not in groups:
+        return wording.NONE
+    group = groups[name]
+    told = wording.estimate(group.estimates[SUCCESS.name], Unit.SHARE)
+    left_out = wording.missing(group.counts)
+    return f"{told} of {group.counts.graded:,}" + (f" ({left_out})" if left_out else "")
+
+
+def success_by_fault(findings: Findings) -> Picture:
+    """Return success by planned fault; a task with several is in the row of each."""
+    caption = (
+        "Share of graded episodes that succeeded, by planned fault; a task with several faults is in the row "
+        "of each. Lines are 95 % intervals over tasks."
+    )
+    return Picture("success_by_fault", "Success by fault", caption, _spec(findings, "by_fault"))
+
+
+def success_by_domain(findings: Findings) -> Picture:
+    """Return success by the world that a task is in."""
+    caption = (
+        "Share of graded episodes that succeeded, by domain. Lines are 95 % intervals over tasks."
+    )
+    return Picture("success_by_domain", "Success by domain", caption, _spec(findings, "by_domain"))
+
+
+def _spec(findings: Findings, grouping: str) -> Any:
+    rows = [
+        row
+        for found in findings.subjects
+        for row in _rows(label_of(found), getattr(found, grouping))
+    ]
+    groups = [safe(name) for name in findings.groups(grouping)]
+
+    def spec(width_px: int) -> Spec:
+        colour = agent_colour(findings.subjects)
+        colour.setdefault("legend", legend_columns(width_px))
+        return {
+            "data": {"values": rows},
+            "width": width_px,
+            "autosize": FIT,
+            "height": {"step": 13, "for": "offset"},
+            "encoding": {
+                "y": {
+                    "field": "group",
+                    "type": "nominal",
+                    "sort": groups,
+                    "axis": {"title": None, "grid": False},
+                    "scale": {"paddingInner": 0.25},
+                },
+                "yOffset": {"field": "agent", "type": "nominal", "sort": colour["sort"]},
+                "color": colour,
+            },
+            "layer": [_interval(), _dot()],
+        }
+
+    return spec
+
+
+def _interval() -> dict[str, Any]:
+    return {
+        "mark": {"type": "rule", "strokeWidth": 2.5, "opacity": 0.45, "strokeCap": "round"},
+        "encoding": {
+            "x": {
+                "field": "low",
+                "type": "quantitative",
+                "scale": SHARE,
+                "axis": {**PER_CENT, "title": None},
+            },
+            "x2": {"field": "high"},
+            **SAID,
+        },
+    }
+
+
+def _dot() -> dict[str, Any]:
+    return {
+        "mark": {"type": "point", "filled": True, "size": 75, "opacity": 1},
+        "encoding": {"x": {"field": "value", "type": "quantitative"}, **SAID},
+    }
+
+
+def _rows(agent: str, groups: Mapping[str, GroupFindings]) -> list[dict[str, Any]]:
+    rows = []
+    for name, group in groups.items():
+        found = group.estimates["task_success"]
+        if found.value is None:
+            continue
+        ends = found.interval
+        told = wording.estimate(found, Unit.SHARE)
+        rows.append(
+            {
+                "group": safe(name),
+                "agent": agent,
+                "value": found.value,
+                "low": ends.low if ends else found.value,
+                "high": ends.high if ends else found.value,
+                "said": f"{agent}, {safe(name)}: {told} of {found.over:,} episodes",
+            }
+        )
+    return rows

@@ -1,0 +1,238 @@
+"""Assigns failure labels to failed episodes, by rule and from typed events, without a model.
+
+Six labels come from "A Unified Framework for the Evaluation of LLM Agentic Capabilities" (arXiv 2605.27898).
+Three are added because a trace shows them: a crash, an infrastructure failure, and "unattributed".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import groupby
+
+from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.json_values import canonical_json
+from fumehood.core.ledger import BudgetKind
+from fumehood.core.outcome import (
+    AgentCrashed,
+    Finished,
+    GaveUp,
+    Infra,
+    OutOfBudget,
+    RefusalKind,
+    TimedOut,
+    outcome_name,
+)
+from fumehood.core.tools import FailureKind
+from fumehood.report.results import Result
+
+
+class Level(Enum):
+    """Where a failure lies."""
+
+    DECISION = "decision"
+    """In what the agent chose to do."""
+    EXECUTION = "execution"
+    """In what stopped it."""
+    UNKNOWN = "unknown"
+
+
+class Label(Enum):
+    """One kind of failure. In the order in which one is preferred as the primary label."""
+
+    INFRASTRUCTURE = "infrastructure"
+    """Our side failed; says nothing about the agent."""
+    TIMEOUT = "timeout"
+    """The wall time was over."""
+    BUDGET = "budget"
+    """Steps, calls or retries were used up before the agent was done."""
+    CONTEXT_OVERFLOW = "context_overflow"
+    """A model's context was full. No event tells this yet, so no rule gives it."""
+    CRASH = "crash"
+    """The agent's process ended without having submitted."""
+    PARSING = "parsing"
+    """The agent's messages could not be read."""
+    TOOL_INVOCATION = "tool_invocation"
+    """A call did not fit the tools on offer, and no fault had altered it."""
+    REASONING = "reasoning"
+    """Calls and messages were in order; what was done, or left, was wrong."""
+    UNATTRIBUTED = "unattributed"
+    """No rule can tell."""
+
+
+LEVELS = {
+    Label.INFRASTRUCTURE: Level.EXECUTION,
+    Label.TIMEOUT: Level.EXECUTION,
+    Label.BUDGET: Level.EXECUTION,
+    Label.CONTEXT_OVERFLOW: Level.EXECUTION,
+    Label.CRASH: Level.EXECUTION,
+    Label.PARSING: Level.DECISION,
+    Label.TOOL_INVOCATION: Level.DECISION,
+    Label.REASONING: Level.DECISION,
+    Label.UNATTRIBUTED: Level.UNKNOWN,
+}
+
+
+TITLES = {
+    Label.INFRASTRUCTURE: "Infrastructure",
+    Label.TIMEOUT: "Timeout",
+    Label.BUDGET: "Out of budget",
+    Label.CONTEXT_OVERFLOW: "Context overflow",
+    Label.CRASH: "Crash",
+    Label.PARSING: "Parsing",
+    Label.TOOL_INVOCATION: "Tool invocation",
+    Label.REASONING: "Reasoning",
+    Label.UNATTRIBUTED: "Unattributed",
+}
+"""For people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One thing in the evidence that speaks for a label."""
+
+    label: Label
+    what: str
+    """For people, one clause."""
+    decisive: bool
+    """False where the agent got over it, so that it did not bring the failure about by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """Why one episode failed."""
+
+    primary: Label
+    secondary: tuple[Label, ...]
+    """Other labels that something speaks for, each once, in the order of the set."""
+    signs: tuple[Sign, ...]
+
+
+def attribution_of(signs: tuple[Sign, ...]) -> Attribution:
+    """Weigh signs: what stopped the agent goes before what it chose, and both before not knowing."""
+    found = [sign for sign in signs if sign.label is not Label.UNATTRIBUTED]
+    decisive = {sign.label for sign in found if sign.decisive}
+    primary = next((label for label in Label if label in decisive), Label.UNATTRIBUTED)
+    others = {sign.label for sign in found} - {primary}
+    return Attribution(primary, tuple(label for label in Label if label in others), signs)
+
+
+LOOP_CALLS = 3
+"""So many equal calls with equal answers, one after the other, are a loop."""
+
+
+UNREADABLE = frozenset(
+    {RefusalKind.MALFORMED.value, RefusalKind.TOO_LARGE.value, RefusalKind.TOO_DEEP.value}
+)
+"""What the wall refuses without having understood it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a rule may look at."""
+
+    result: Result
+    evidence: Evidence | None
+    """None where there is no trace."""
+
+    @property
+    def calls(self) -> Sequence[Exchange]:
+        """All calls of the episode, in order."""
+        return self.evidence.exchanges if self.evidence else ()
+
+
+Rule = Callable[[Case], Iterator[Sign]]
+
+
+def attribute(result: Result, evidence: Evidence | None) -> Attribution | None:
+    """Return why an episode failed; None where it did not fail, or has no verdict."""
+    if result.success is not False and not result.row.is_infra:
+        return None
+    case = Case(result, evidence)
+    return attribution_of(tuple(sign for rule in RULES for sign in rule(case)))
+
+
+def _stopped(case: Case) -> Iterator[Sign]:
+    match case.result.row.outcome:
+        case Infra(detail=detail) as outcome:
+            yield Sign(Label.INFRASTRUCTURE, f"{outcome_name(outcome)}: {detail}", True)
+        case TimedOut(wall_ms):
+            yield Sign(Label.TIMEOUT, f"not done within {wall_ms / 1000:g} s", True)
+        case OutOfBudget(BudgetKind.WALL_MS):
+            yield Sign(Label.TIMEOUT, "the wall time was used up", True)
+        case OutOfBudget(kind):
+            yield Sign(Label.BUDGET, f"no {kind.value} left{_last_failure(case.calls)}", True)
+        case AgentCrashed(detail):
+            yield Sign(Label.CRASH, detail, True)
+
+
+def _last_failure(calls: Sequence[Exchange]) -> str:
+    failure = calls[-1].failure if calls else None
+    code = failure.details.get("original_error_code", failure.code) if failure else None
+    return f"; the last call failed with {code}" if code else ""
+
+
+def _unreadable(case: Case) -> Iterator[Sign]:
+    refusals = case.evidence.refusals if case.evidence else ()
+    kinds = [kind for kind in refusals if kind in UNREADABLE]
+    if kinds:
+        told = ", ".join(sorted(set(kinds)))
+        yield Sign(Label.PARSING, f"{len(kinds)} messages refused: {told}", not case.calls)
+
+
+def _invalid(case: Case) -> Iterator[Sign]:
+    for at, call in enumerate(case.calls):
+        # A call that a fault altered may be invalid through no fault of the agent.
+        if call.failure and call.failure.kind is FailureKind.INVALID_CALL and not call.strikes:
+            told = f"call {at + 1}: {call.tool_name} failed with {call.failure.code}"
+            yield Sign(Label.TOOL_INVOCATION, told, not _answered_later(case.calls, at))
+
+
+def _loop(case: Case) -> Iterator[Sign]:
+    at = 0
+    for _, group in groupby(case.calls, key=_exchange_text):
+        calls = list(group)
+        if len(calls) >= LOOP_CALLS and not any(call.strikes for call in calls):
+            told = f"calls {at + 1} to {at + len(calls)} are the same and got the same answer"
+            yield Sign(Label.REASONING, told, True)
+        at += len(calls)
+
+
+def _wrong_end(case: Case) -> Iterator[Sign]:
+    solvable = case.result.task.solvable
+    match case.result.row.outcome:
+        case GaveUp() if solvable:
+            yield Sign(Label.REASONING, "gave up on a task that can be solved", True)
+        case Finished() if solvable is False:
+            yield Sign(Label.REASONING, "did not give up a task that cannot be solved", True)
+        case Finished() if solvable and not case.calls:
+            yield Sign(Label.REASONING, "ended the work without a call", True)
+        case Finished() if solvable:
+            failed = [name for name, held in case.result.row.score.checks.items() if not held]
+            yield Sign(
+                Label.REASONING, f"took the task for done; not so: {', '.join(failed)}", True
+            )
+
+
+def _not_recovered(case: Case) -> Iterator[Sign]:
+    for at, call in enumerate(case.calls):
+        if call.failure and call.strikes and not _answered_later(case.calls, at):
+            told = f"call {at + 1}: {call.tool_name} was struck by a fault and never answered after"
+            # Only where the task is proven solvable is it the agent's decision that this stayed so.
+            label = Label.REASONING if case.result.task.solvable else Label.UNATTRIBUTED
+            yield Sign(label, told, True)
+            return
+
+
+RULES: tuple[Rule, ...] = (_stopped, _unreadable, _invalid, _loop, _wrong_end, _not_recovered)
+
+
+def _answered_later(calls: Sequence[Exchange], at: int) -> bool:
+    tool = calls[at].tool_name
+    return any(later.tool_name == tool and not later.failure for later in calls[at + 1 :])
+
+
+def _exchange_text(call: Exchange) -> str:
+    answer = call.output if call.failure is None else call.failure.to_json()
+    return canonical_json([call.tool_name, dict(call.sent), answer])
