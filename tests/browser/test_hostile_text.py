@@ -9,14 +9,14 @@ from xml.etree import ElementTree
 import pytest
 from playwright.sync_api import expect
 
-from fumehood.bench.played_run import play_run
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.gold import Gold
 from fumehood.core.ledger import Budget
 from fumehood.core.task import Case, Suite, Task
-from fumehood.testing.memory_seat import MemorySeat
+from fumehood_agent.in_process import InProcessSession
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
+from tests.parts.memory_runs import play_run
 
 SCRIPT = "</script><script>window.ran = 1</script><img src=x onerror='window.ran = 1'>"
 ANSI = "\x1b[31mred\x1b[0m\x07"
@@ -27,7 +27,7 @@ HOSTILE = f"{SCRIPT} {ANSI} {BIDI} {COMMENT}"
 AGENT = "a<b>=x"
 
 
-def _player(seat: MemorySeat) -> None:
+def _player(seat: InProcessSession) -> None:
     seat.call(f"get_account{HOSTILE}", {"id": HOSTILE, HOSTILE: [HOSTILE]})
     seat.call("update_account", {"id": "a1", "patch": {HOSTILE: HOSTILE, "name": HOSTILE}})
     seat.submit(HOSTILE)

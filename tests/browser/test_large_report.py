@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from fumehood.bench.played_run import builtin, play_run
 from fumehood.benchmarks.table import load_suite
 from fumehood.records.run_folder import RunFolder
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
+from tests.parts.memory_runs import builtin, play_run
 
 EPISODES = 10_000
 AGENTS = ("policy_aware", "instruction_parser", "schema_repair", "heuristic", "noop")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from fumehood.bench.played_run import builtin, play_run
 from fumehood.benchmarks.table import load_suite
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
+from tests.parts.memory_runs import builtin, play_run
 
 AGENTS = ("policy_aware", "instruction_parser", "schema_repair")
 TASK = "crud_gold_after_silence"

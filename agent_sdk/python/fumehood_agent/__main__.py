@@ -22,10 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     options = _parser().parse_args(argv)
     try:
-        if options.lane:
-            run_lane(options.agent, options.lane, options.calls)
-        else:
-            run(options.agent, options.calls, options.model)
+        run(options.agent, options.calls, options.model)
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
@@ -50,20 +47,6 @@ def run(name: str, calls_file: str | None = None, model: str | None = None) -> N
         play(agent, session)
 
 
-def run_lane(name: str, path: str, calls_file: str | None = None) -> None:
-    """Let the agent called ``name`` work on every task of a lane, made anew for each.
-
-    Args:
-        name: as for :func:`run`.
-        path: of the lane's socket.
-        calls_file: what the agent is made with, read anew for each task.
-    """
-    # Imported here: an agent in a box of its own has no use for it, and every start would pay.
-    from fumehood_agent.lane import play_lane
-
-    play_lane(path, lambda seat: play(load_agent(name, calls_file), seat))
-
-
 def play(agent: Any, seat: Any) -> None:
     """Let an agent of either kind work at a seat until its work is ended."""
     if hasattr(agent, "run"):
@@ -85,7 +68,6 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("agent", metavar="AGENT", help="builtin:NAME or module:Class")
     command.add_argument("--calls", metavar="FILE", help="JSON list of calls to replay")
     command.add_argument("--model", metavar="NAME", help="model that a scaffold asks")
-    command.add_argument("--lane", metavar="SOCKET", help="work on one task after another there")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""A whole run on lanes: plan, service, agent, judge, and a sealed folder at the end."""
+"""A whole inline run: plan, service, agent, judge, and a sealed folder at the end."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def episodes_of_a_run(suite: str, cases: Sequence[Case], workers: int) -> Iterat
         workers: service processes; twice as many episodes run at once.
     """
     limit_per_s = door_per_s(cases)
-    settings = {"suite": suite, "agents": AGENTS, "engine": "process"}
+    settings = {"suite": suite, "agents": AGENTS, "engine": "inline"}
     config = run_config({**settings, "service_workers": workers, "concurrency": 2 * workers})
     quiet = Progress(on_start=lambda *_: None, on_row=lambda _: None, on_wait=lambda _: None)
     with tempfile.TemporaryDirectory() as folder:
         seconds = timed(lambda: start_run(config, Path(folder) / "run", quiet))
     per_s = len(cases) * len(AGENTS) / seconds
     yield Figure(
-        f"episodes of a whole run on lanes, {workers} worker{'s' if workers > 1 else ''}",
+        f"episodes of a whole inline run, {workers} worker{'s' if workers > 1 else ''}",
         f"{per_s:,.0f}/s, {per_s / limit_per_s:.0%} of the door alone on one core",
     )

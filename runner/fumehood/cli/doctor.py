@@ -50,7 +50,7 @@ class _Finding:
 
     def not_stopped(self) -> tuple[str, ...]:
         """Return the attacks that it cannot stop by what it says of itself."""
-        if self.isolation == Isolation.NONE.value:
+        if self.isolation.startswith(Isolation.NONE.value):
             return ()  # It stops none, and says so.
         return tuple(attack.name for attack in ATTACKS if attack.limit in self.unenforced)
 
@@ -61,7 +61,7 @@ class _Finding:
             yield f"does not enforce: {', '.join(self.unenforced)}"
         if self.not_stopped():
             yield f"so it does not stop: {', '.join(self.not_stopped())}"
-        if self.ready and self.isolation != Isolation.NONE.value:
+        if self.ready and not self.isolation.startswith(Isolation.NONE.value):
             never = f"never; fumehood doctor --probe {self.engine}"
             yield f"attacked: {told_shortly(self.last_probe) or never}"
 
@@ -105,7 +105,7 @@ def doctor(
 
         return probe(probed, attack, page, as_json=as_json)
     findings = [_examine(name, asked) for name, asked in _asked(runtime)]
-    holds = any(finding.ready and finding.isolation != "none" for finding in findings)
+    holds = any(finding.ready and not finding.isolation.startswith("none") for finding in findings)
     if as_json:
         report = {
             "version": __version__,

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
-from fumehood.engines.engine import Engine, EngineOptions, Isolation
+from fumehood.engines.engine import Engine, EngineOptions
 from fumehood.engines.registry import choose_engine
 from fumehood.records.containment_cache import keep_probe, system_name
 from fumehood.redteam.attack import Attack, Result, Verdict
@@ -65,7 +65,7 @@ def _attack(name: str, attacks: Sequence[Attack], console: Console) -> list[Verd
     options = EngineOptions(runtime=runtime or None, progress=console.print)
     chosen = choose_engine(engine_name, options)
     console.print(f"{len(attacks)} attacks from boxes of {chosen.reason}", markup=False)
-    if chosen.engine.isolation is Isolation.NONE:
+    if chosen.engine.isolation.is_none:
         raise InputError(f"the {engine_name} engine is no wall, so there is nothing to attack")
     found = []
     with closing(chosen.engine) as engine, Probe(engine) as session:

@@ -68,7 +68,7 @@ class RunProgress:
         if not self._quiet:
             before = f" ({done} done before)" if done else ""
             plural = "" if to_run == 1 else "s"
-            line = f"{to_run} episode{plural}{before} in boxes into {folder}/: {engine}"
+            line = f"{to_run} episode{plural}{before} into {folder}/: {engine}"
             self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def row(self, row: EpisodeRow) -> None:

@@ -45,12 +45,19 @@ class Isolation(Enum):
 
     NONE = "none"
     """A process of the host: for code that is trusted."""
+    INLINE = "none (built-in agent inside the service)"
+    """A built-in agent that the service plays in memory."""
     NAMESPACES = "namespaces"
     """Linux namespaces without resource control groups."""
     CONTAINER = "container"
     """A hardened container sharing the host's kernel."""
     SANDBOXED_KERNEL = "sandboxed_kernel"
     """A container whose system calls meet a kernel of its own."""
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing separates the agent from the host."""
+        return self in (Isolation.NONE, Isolation.INLINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +232,8 @@ class EngineOptions:
     """Name of a registered OCI runtime, such as ``runsc``; None means the daemon's default."""
     starts_at_once: int = 4
     """Boxes that may be starting at the same time, at least 1."""
+    builtin_only: bool = False
+    """True when every agent of the run comes with the SDK and asks no model."""
     trust: bool = False
     """True allows any agent code where there is no isolation."""
     progress: Callable[[str], None] | None = None

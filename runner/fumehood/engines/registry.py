@@ -23,11 +23,13 @@ ENGINES: Registry[EngineFactory] = Registry(
     {
         "docker": "fumehood.engines.docker.engine:DockerEngine",
         "bubblewrap": "fumehood.engines.bubblewrap.engine:BubblewrapEngine",
+        "inline": "fumehood.engines.inline:InlineEngine",
         "process": "fumehood.engines.process:ProcessEngine",
     },
 )
 
 AUTO = "auto"
+INLINE = "inline"
 _AUTO_ORDER = ("docker", "bubblewrap")
 """Stronger first; a runtime such as runsc has to be asked for. Never the process engine."""
 
@@ -43,6 +45,8 @@ class ChosenEngine:
 
 def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngine:
     """Return the engine called ``name``, or with ``"auto"`` the first of docker and bubblewrap that is ready.
+
+    Where neither is ready, ``"auto"`` takes the inline engine if every agent is a built-in one.
 
     Args:
         name: in the table of engines, or ``"auto"``.
@@ -62,6 +66,8 @@ def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngi
             refusals.append(str(error))
     if options.runtime:
         raise InputError(f"a runtime can only be had from docker, and {'. '.join(refusals)}")
+    if options.builtin_only:
+        return _choose(INLINE, options, f"agents have no box, because {'; '.join(refusals)}")
     raise InputError("no engine can hold an untrusted agent here. " + ". ".join(refusals))
 
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json
 from fumehood.core.task import SCRIPT
-from fumehood.engines.engine import AgentKind, Engine, Image, Isolation, Limits, Mount
+from fumehood.engines.engine import Engine, Image, Isolation, Limits, Mount
 from fumehood.orchestrator.agents import NamedAgent, is_scaffold
 from fumehood.orchestrator.config import RunConfig
-from fumehood.orchestrator.episode_runner import BoxPlan
+from fumehood.orchestrator.episode_runner import BoxPlan, InlinePlan
 from fumehood.orchestrator.participants import ORACLE, Cast, Player, is_builtin
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.records.episode_name import file_name
+from fumehood.wire.ports import InlineAgent
 
 CALLS_INSIDE = "/agent-data/calls.json"
 """Where an agent that replays a list of calls finds it."""
@@ -51,20 +52,33 @@ class BoxPlans:
         self._labels = labels
         self._limits = _limits(config)
 
-    def plan(self, one: PlannedEpisode) -> BoxPlan:
-        """Return the plan of an episode's boxes.
+    def plan(self, one: PlannedEpisode) -> BoxPlan | InlinePlan:
+        """Return the plan of an episode's boxes, or of its agents where the engine is inline.
 
         Raises:
-            InputError: somebody has no list of calls to replay.
+            InputError: an agent that replays moves has none.
         """
+        if self._engine.isolation is Isolation.INLINE:
+            return self._inline_plan(one)
         tested = self._cast.tested(one.agent)
         first, *rest = one.case.task.seats
         box = self._box(tested, one, first.name)
         if not rest:
-            return replace(box, on_lane=_may_use_lane(tested.agent, self._engine))
+            return box
         beside = {seat.name: self._cast.beside(one.case.task, seat.name, tested) for seat in rest}
         others = {seat: self._box(player, one, seat) for seat, player in beside.items() if player}
         return replace(box, others=others)
+
+    def _inline_plan(self, one: PlannedEpisode) -> InlinePlan:
+        tested = self._cast.tested(one.agent)
+        agents = []
+        for number, seat in enumerate(one.case.task.seats):
+            beside = self._cast.beside(one.case.task, seat.name, tested) if number else tested
+            agent = (beside or tested).agent
+            replays = is_builtin(agent, ORACLE) or is_builtin(agent, SCRIPT)
+            moves = json.dumps(_calls(agent, one, seat.name)) if replays else ""
+            agents.append(InlineAgent(seat.name, agent.source.name, moves))
+        return InlinePlan(tuple(agents))
 
     def _box(self, player: Player, one: PlannedEpisode, seat: str) -> BoxPlan:
         agent = player.agent
@@ -104,16 +118,6 @@ def moves_of(seat: str, first: str, moves: Iterable[Mapping[str, Json]]) -> list
     """Return the moves of one seat; those that name none are the first seat's."""
     mine = (dict(move) for move in moves if move.get("seat", first) == seat)
     return [{key: value for key, value in move.items() if key != "seat"} for move in mine]
-
-
-def _may_use_lane(agent: NamedAgent, engine: Engine) -> bool:
-    """Tell whether nothing is lost when an agent's process goes on to the next episode.
-
-    Only without isolation, which a box of its own would give, and only for agents that come with this
-    project and keep nothing.
-    """
-    is_plain = agent.source.kind is AgentKind.BUILTIN and not is_scaffold(agent)
-    return is_plain and engine.isolation is Isolation.NONE
 
 
 def _limits(config: RunConfig) -> Limits:

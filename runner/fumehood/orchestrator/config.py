@@ -60,7 +60,7 @@ class RunConfig(_Strict):
     seed: int = Field(0, description="Of all chance. 0 gives the first trial each task's own.")
     concurrency: int = Field(2, ge=1, le=256, description="Episodes running at once.")
     service_workers: int = Field(1, ge=1, le=64, description="Sandbox service processes.")
-    engine: str = Field("auto", description="docker, bubblewrap, process, or auto.")
+    engine: str = Field("auto", description="docker, bubblewrap, inline, process, or auto.")
     runtime: str | None = Field(
         None, description="Container runtime of the docker engine, such as runsc."
     )

@@ -1,21 +1,23 @@
-"""The two ways to attempt an episode: in a box of its own, or on a lane."""
+"""Attempts episodes in boxes or inline, with the models of a run."""
 
 from __future__ import annotations
-
-from types import TracebackType
-from typing import Self
 
 from fumehood.core.encryption import VEILED
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.engines.engine import Engine
-from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
-from fumehood.orchestrator.lane import Lanes
+from fumehood.orchestrator.episode_runner import (
+    Attempt,
+    BoxPlan,
+    InlinePlan,
+    attempt_episode,
+    attempt_inline,
+)
 from fumehood.orchestrator.model_run import ModelRun
 from fumehood.orchestrator.service_pool import ServicePool
 
 
 class Attempts:
-    """Attempts episodes as their plans say. A context manager; safe to use from several threads."""
+    """Attempts episodes as their plans say. Safe to use from several threads."""
 
     def __init__(self, engine: Engine, pool: ServicePool, models: ModelRun | None = None) -> None:
         """Attempt nothing yet.
@@ -28,30 +30,18 @@ class Attempts:
         self._models = models
         self._engine = engine
         self._pool = pool
-        self._lanes = Lanes(engine, pool)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._lanes.close()
-
-    def attempt(self, spec: EpisodeSpec, plan: BoxPlan) -> Attempt:
+    def attempt(self, spec: EpisodeSpec, plan: BoxPlan | InlinePlan) -> Attempt:
         """Attempt one episode; a failure of ours is part of what is returned.
 
         Raises:
             InputError: no box can be started from what the user named.
         """
         if self._models is not None:
-            # On a lane too: bounds are part of a trace, and a trace does not show the way.
+            # For inline plans too: bounds are part of a trace, which does not depend on the engine.
             spec = self._models.bounded(spec)
-        if plan.on_lane:
-            return self._lanes.attempt(spec, plan)
+        if isinstance(plan, InlinePlan):
+            return attempt_inline(spec, plan, self._pool)
         if self._models is None:
             return attempt_episode(spec, self._engine, plan, self._pool)
         recorded = self._models.recorded(spec.episode_id)

@@ -12,12 +12,21 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.core.trace import ModelExchange, Record
-from fumehood.engines.engine import BoxOutput, BoxSpec, Engine, Exit, Image, Limits, Mount
+from fumehood.engines.engine import (
+    BoxOutput,
+    BoxSpec,
+    Engine,
+    Exit,
+    ExitReason,
+    Image,
+    Limits,
+    Mount,
+)
 from fumehood.orchestrator.seat_boxes import SeatBoxes
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 from fumehood.wire.control_client import ControlClient
-from fumehood.wire.ports import EpisodeMessage, Opened, SpecRejected
+from fumehood.wire.ports import EpisodeMessage, InlineAgent, Opened, SpecRejected
 
 JOIN_TIMEOUT_S = 30.0
 """From closing an episode until its sealed trace must have arrived."""
@@ -32,8 +41,6 @@ class BoxPlan:
     arguments: tuple[str, ...] = ()
     mounts: tuple[Mount, ...] = ()
     labels: dict[str, str] = field(default_factory=dict)
-    on_lane: bool = False
-    """Whether its process may go on to the next episode: for trusted agents that keep nothing."""
     others: Mapping[str, BoxPlan] = field(default_factory=dict)
     """By seat, the boxes of those who are not the agent: a simulated user, say."""
 
@@ -56,6 +63,14 @@ class BoxPlan:
             limits=self.limits,
             labels=self.labels,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class InlinePlan:
+    """The built-in agents that play an episode inside the service."""
+
+    agents: tuple[InlineAgent, ...]
+    """One per seat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +121,33 @@ def attempt_episode(
         return failed(Infra(InfraKind.TASK, str(error)), started)
     except InfraError as error:
         return failed(Infra(InfraKind.SERVICE, str(error)), started)
+
+
+def attempt_inline(spec: EpisodeSpec, plan: InlinePlan, pool: ServicePool) -> Attempt:
+    """Play one episode inside a service of a pool that was started for this.
+
+    A failure of ours is part of the returned attempt.
+    """
+    started = time.monotonic()
+    try:
+        with pool.lease() as client:
+            timeout_s = wall_ms_of(spec) / 1000 + JOIN_TIMEOUT_S
+            played = client.play_inline(spec, plan.agents, timeout_s)
+    except SpecError as error:
+        return failed(Infra(InfraKind.TASK, str(error)), started)
+    except InfraError as error:
+        return failed(Infra(InfraKind.SERVICE, str(error)), started)
+    if played.rejected is not None:
+        reason = f"{played.rejected.field}: {played.rejected.reason}"
+        return failed(Infra(InfraKind.TASK, reason), started)
+    error_text = played.agent_error.encode()
+    return Attempt(
+        played.records,
+        Exit(played.exit_status, ExitReason.EXITED),
+        BoxOutput(b"", error_text, 0, len(error_text)),
+        None,
+        _ms_since(started),
+    )
 
 
 def _attempt(

@@ -17,13 +17,13 @@ from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
-from fumehood.engines.engine import EngineOptions, Image
+from fumehood.engines.engine import AgentKind, EngineOptions, Image, Isolation
 from fumehood.engines.orphans import reap_local
 from fumehood.engines.ownership import owner_is_alive, owner_labels
 from fumehood.engines.records import owned_folder
-from fumehood.engines.registry import ChosenEngine, choose_engine
+from fumehood.engines.registry import INLINE, ChosenEngine, choose_engine
 from fumehood.orchestrator.added_faults import with_faults
-from fumehood.orchestrator.agents import NamedAgent, name_agents
+from fumehood.orchestrator.agents import NamedAgent, is_scaffold, name_agents
 from fumehood.orchestrator.box_plans import BoxPlans
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.data_source import make_room_for_recording, settled, surroundings_of
@@ -72,7 +72,7 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
     check_models(config, cast)
     # Made here only to be refused before anything is run, where it cannot be asked.
     RunJudge(config, out, live=True)
-    chosen = _choose(config, progress.on_wait)
+    chosen = _choose(config, cast, progress.on_wait)
     images = _prepare(chosen, cast)
     signing = _signing(config, suite, cast.agents)
     manifest = _manifest(config, suite, cast, images, chosen)
@@ -93,7 +93,7 @@ def resume_run(folder: RunFolder, progress: Progress) -> None:
     config = config_of(folder)
     suite = folder.suite()
     cast = Cast(config, suite)
-    chosen = _choose(config, progress.on_wait)
+    chosen = _choose(config, cast, progress.on_wait)
     with only_one(folder.path):
         again = take_up(folder, _signing(config, suite, cast.agents))
         if again:
@@ -141,9 +141,19 @@ def _signing(config: RunConfig, suite: Suite, agents: Sequence[NamedAgent]) -> S
     return Signing(user_key(), tuple(one.name for one in planned))
 
 
-def _choose(config: RunConfig, on_wait: Callable[[str], None]) -> ChosenEngine:
+def _choose(config: RunConfig, cast: Cast, on_wait: Callable[[str], None]) -> ChosenEngine:
+    with_model = [agent.label for agent in cast.everybody().values() if is_scaffold(agent)]
+    if config.engine == INLINE and with_model:
+        raise InputError(
+            f"the inline engine plays no agent that asks a model, such as {with_model[0]!r}; "
+            "use --engine docker or bubblewrap"
+        )
     options = EngineOptions(
-        runtime=config.runtime, trust=config.i_trust_this_agent, progress=on_wait
+        runtime=config.runtime,
+        trust=config.i_trust_this_agent,
+        builtin_only=not with_model
+        and all(agent.source.kind is AgentKind.BUILTIN for agent in cast.everybody().values()),
+        progress=on_wait,
     )
     return choose_engine(config.engine, options)
 
@@ -185,13 +195,14 @@ def _execute(
                 run_labels,
                 worlds=sorted({case.task.world for case in suite.cases}),
                 limits=config.messages.changed(),
+                inline=chosen.engine.isolation is Isolation.INLINE,
             )
         )
         make_room_for_recording(config, pool.owner_uid)
 
         boxes = BoxPlans(config, cast, images, chosen.engine, scripts, run_labels)
         limits = RunLimits(concurrency=config.concurrency, wall_ms=round(config.wall_time_s * 1000))
-        attempts = stack.enter_context(Attempts(chosen.engine, pool, models))
+        attempts = Attempts(chosen.engine, pool, models)
         judge = RunJudge(config, folder.path, live=True)
         Run(folder, attempts, boxes.plan, limits, judge).execute(to_run, progress.on_row)
     folder.seal()

@@ -12,7 +12,7 @@ from fumehood.core.errors import InfraError
 from fumehood.core.outcome import Infra, InfraKind, outcome_name
 from fumehood.engines.engine import BoxOutput
 from fumehood.orchestrator.episode_attempts import Attempts
-from fumehood.orchestrator.episode_runner import Attempt, BoxPlan
+from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, InlinePlan
 from fumehood.orchestrator.executor import EpisodeExecutor
 from fumehood.orchestrator.judge import Verdict, judge
 from fumehood.orchestrator.plan import PlannedEpisode
@@ -20,8 +20,8 @@ from fumehood.orchestrator.run_judge import RunJudge
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 
-BoxPlanner = Callable[[PlannedEpisode], BoxPlan]
-"""Says what the box of an episode is like."""
+BoxPlanner = Callable[[PlannedEpisode], BoxPlan | InlinePlan]
+"""Plans the boxes, or the inline agents, of an episode."""
 
 RETRIED = frozenset({InfraKind.ENGINE, InfraKind.SERVICE, InfraKind.PLAYER, InfraKind.ORCHESTRATOR})
 """Failures of ours that may be gone the next time; a task that cannot be hosted never can."""

@@ -82,6 +82,7 @@ class ServiceWorker:
         *,
         worlds: Sequence[str] = (),
         limits: Mapping[str, int] | None = None,
+        inline: bool = False,
     ) -> None:
         """Start the process and wait until it answers.
 
@@ -91,6 +92,7 @@ class ServiceWorker:
             labels: of its owner; None for this process on nobody's behalf.
             worlds: names of those whose libraries are loaded at once.
             limits: of what agents may send, by name, where they are not the usual ones.
+            inline: play built-in agents inside the service, and open no episode for a box.
 
         Raises:
             InfraError: it does not come up.
@@ -102,6 +104,7 @@ class ServiceWorker:
             *(("--worlds", ",".join(worlds)) if worlds else ()),
         )
         told += ("--limits", json.dumps(dict(limits))) if limits else ()
+        told += ("--inline",) if inline else ()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "fumehood.service", str(directory), *told],
             stdin=subprocess.PIPE,
@@ -204,6 +207,7 @@ class ServicePool:
         *,
         worlds: Sequence[str] = (),
         limits: Mapping[str, int] | None = None,
+        inline: bool = False,
     ) -> None:
         """Start ``workers`` processes.
 
@@ -213,6 +217,7 @@ class ServicePool:
             labels: of the owner of processes and sockets; None for this process on nobody's behalf.
             worlds: names of those whose libraries are loaded at once.
             limits: of what agents may send, by name, where they are not the usual ones.
+            inline: play built-in agents inside the service, and open no episode for a box.
 
         Raises:
             InfraError: one does not come up.
@@ -226,6 +231,7 @@ class ServicePool:
         self._http = http
         self._worlds = worlds
         self._limits = dict(limits or {})
+        self._inline = inline
         self._lock = Lock()
         self._slots: list[_Slot] = []
         try:
@@ -294,4 +300,5 @@ class ServicePool:
             self._labels,
             worlds=self._worlds,
             limits=self._limits,
+            inline=self._inline,
         )

@@ -242,7 +242,7 @@ class Probe:
                 *(f"open_files={LIMITS.open_files}", f"calls={attack.calls}"),
             )
             arguments = (*self._baits.arguments(), self._bystanders.argument(), *limits)
-            if self._engine.isolation is Isolation.NONE:
+            if self._engine.isolation.is_none:
                 arguments = (*arguments, "unboxed=yes")
         labels = owner_labels(self._baits.secrets["run"])
         return BoxPlan(image=image, limits=_limits(attack), arguments=arguments, labels=labels)

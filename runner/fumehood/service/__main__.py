@@ -24,6 +24,9 @@ parser.add_argument(
     "--models", action="store_true", help="read who answers for models from standard input"
 )
 parser.add_argument("--limits", default="{}", help="of what agents may send, as JSON")
+parser.add_argument(
+    "--inline", action="store_true", help="play built-in agents here, open no episode for a box"
+)
 given = parser.parse_args()
 models = (
     settings_from_line(os.fdopen(os.dup(0), "rb", buffering=0).readline()) if given.models else None
@@ -35,6 +38,7 @@ try:
         http=HttpSettings(given.helper, models) if given.http else None,
         worlds=[name for name in given.worlds.split(",") if name],
         limits=message_limits(given.limits),
+        inline=given.inline,
     )
 except InputError as error:
     sys.stderr.write(f"fumehood: {error}\n")

@@ -16,10 +16,9 @@ from fumehood.core.errors import InputError, SpecError
 from fumehood.core.trace import ModelExchange
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.hosted_episode import HostedEpisode
-from fumehood.service.lane_episode import LaneEpisode
+from fumehood.service.inline import play_inline
 from fumehood.version import __version__
-from fumehood.wire.lane_server import LaneServer
-from fumehood.wire.ports import LaneSockets, ServiceHealth
+from fumehood.wire.ports import InlineAgent, PlayedInline, ServiceHealth
 from fumehood.wire.tool_server import ToolServerLimits
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ class Host:
         seat_limits: SeatLimits,
         server_limits: ToolServerLimits,
         doors: HttpDoors | None = None,
+        *,
+        inline: bool = False,
     ) -> None:
         """Host nothing yet.
 
@@ -45,7 +46,10 @@ class Host:
             seat_limits: of what an agent's messages may hold.
             server_limits: of what an agent's connection may do.
             doors: open a second socket a seat; None for none.
+            inline: play built-in agents here, and open no episode for a box. An inline service holds the
+                moves of oracles, which come from the gold, so it must not serve an untrusted agent.
         """
+        self._inline = inline
         self._doors = doors
         self._directory = directory
         self._clock = clock
@@ -68,6 +72,10 @@ class Host:
             SpecError: the specification cannot be hosted.
             InfraError: a socket cannot be made.
         """
+        if self._inline:
+            raise SpecError(
+                "service", "plays built-in agents inline and opens no episode for a box"
+            )
         _check_seats(spec)
         with self._lock:
             if spec.episode_id in self._open:
@@ -77,14 +85,24 @@ class Host:
             self._open[spec.episode_id] = hosted
         return hosted
 
-    def open_lane(self) -> LaneSockets:
-        """Open a lane; its sockets are listening.
+    def play_inline(self, spec: EpisodeSpec, agents: Sequence[InlineAgent]) -> PlayedInline:
+        """Play one whole episode with built-in agents in this process.
+
+        Args:
+            spec: the episode.
+            agents: one per seat.
 
         Raises:
-            OSError: a socket cannot be made.
+            SpecError: the specification cannot be hosted.
         """
-        directory = self._directory / secrets.token_hex(4)
-        return LaneServer(directory, self._begin_on_lane, self._server_limits.message_bytes).sockets
+        if not self._inline:
+            raise SpecError("service", "opens episodes for boxes and plays no agent inline")
+        _check_seats(spec)
+        try:
+            with _naming_what_is_missing():
+                return play_inline(spec, agents, self._clock, self._seat_limits)
+        finally:
+            self._count_closed()
 
     def close_episode(self, episode_id: str, timed_out: bool) -> bool:
         """Close an episode; False when no such episode was open."""
@@ -100,11 +118,6 @@ class Host:
     def health(self) -> ServiceHealth:
         """Return how the service is."""
         return ServiceHealth(len(self._open), self._closed, _resident_bytes(), __version__)
-
-    def _begin_on_lane(self, spec: EpisodeSpec) -> LaneEpisode:
-        _check_seats(spec)
-        with _naming_what_is_missing():
-            return LaneEpisode(spec, self._clock, self._seat_limits, self._count_closed)
 
     def _host(
         self, spec: EpisodeSpec, directory: Path, exchanges: Sequence[ModelExchange]

@@ -5,16 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from threading import Condition, Lock
 from typing import TYPE_CHECKING, Protocol
 
 from fumehood.core.clock import Clock
-from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
 from fumehood.core.trace import ModelExchange
-from fumehood.harness_modes.registry import PROFILES
 from fumehood.service.arguments import SeatLimits
+from fumehood.service.open_episode import OpenEpisode
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.service.trace_stream import TraceStream
 from fumehood.wire.ports import EpisodeMessage, Opened, SeatSockets
@@ -67,31 +65,14 @@ class HostedEpisode:
         self._doors = doors
         self._exchanges = exchanges
         self._outbox = TraceStream()
-        self._lock = Lock()
-        self._closed = False
         self._servers: list[_Server] = []
-        profile = PROFILES.load(spec.profile)()
-        self._episode: Episode = profile.open_episode(spec, self._outbox, clock)
-        conversation = self._episode.conversation
-        self._floor = None if conversation is None else Condition(self._lock)
-        self._desks = [
-            SeatEndpoint(
-                seat,
-                profile=profile,
-                recorder=self._outbox,
-                lock=self._lock,
-                clock=clock,
-                wall_ms=given.budget.wall_ms,
-                limits=seat_limits,
-                on_broken=self._outbox.close,
-                floor=self._floor,
-            )
-            for seat, given in zip(self._episode.seats, spec.seats, strict=True)
-        ]
-        if conversation is not None:
-            conversation.on_change = self._pass_floor
+        self._episode = OpenEpisode(
+            spec, self._outbox, clock, seat_limits, on_broken=self._outbox.close
+        )
         try:
-            self._sockets = tuple(self._listen(desk, server_limits) for desk in self._desks)
+            self._sockets = tuple(
+                self._listen(desk, server_limits) for desk in self._episode.endpoints
+            )
         except (OSError, RuntimeError) as error:
             self.close(timed_out=False)
             raise InfraError(f"no socket can be made in {directory}: {error}") from None
@@ -110,23 +91,12 @@ class HostedEpisode:
 
     def close(self, *, timed_out: bool) -> None:
         """End all work, write down how the world stands, remove the sockets; once."""
-        for desk in self._desks:
-            desk.close(timed_out=timed_out)
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            self._episode.close()
+        if not self._episode.close(timed_out=timed_out):
+            return
         self._outbox.close()
         for server in self._servers:
             server.stop()
         shutil.rmtree(self._directory, ignore_errors=True)
-
-    def _pass_floor(self) -> None:
-        for desk in self._desks:
-            desk.note_floor()
-        if self._floor is not None:
-            self._floor.notify_all()
 
     def _listen(self, desk: SeatEndpoint, limits: ToolServerLimits) -> SeatSockets:
         room = self._directory / desk.name

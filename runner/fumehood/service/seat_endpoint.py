@@ -77,6 +77,12 @@ class SeatEndpoint:
         """Whether this seat takes turns with others, and what arrives here may have to wait for that."""
         return self._floor is not None
 
+    def await_turn(self) -> bool:
+        """Wait until this seat has the turn or its work has ended; return whether it can act."""
+        with self._lock:
+            self._await_floor()
+            return not self._has_ended()
+
     def view_task(self) -> TaskView:
         """Return the task with what is left now."""
         seat = self._seat

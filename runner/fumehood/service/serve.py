@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fumehood.harness_modes.registry import load_libraries
 from fumehood.service.confinement import confine
 from fumehood.service.host import Host
+from fumehood.service.inline import load_builtin_agents
 from fumehood.service.message_limits import MessageLimits
 from fumehood.service.monotonic_clock import MonotonicClock
 from fumehood.wire.control_server import ControlServer
@@ -42,6 +43,7 @@ def serve(
     http: HttpSettings | None = None,
     worlds: Sequence[str] = (),
     limits: MessageLimits | None = None,
+    inline: bool = False,
 ) -> None:
     """Host episodes until told to stop by SIGTERM or SIGINT.
 
@@ -53,6 +55,7 @@ def serve(
         http: what the second socket of every seat offers; None for no such sockets.
         worlds: names of those whose libraries are loaded at once.
         limits: of what agents may send; None for the usual ones.
+        inline: play built-in agents in this process, and open no episode for a box.
     """
     bounds = limits or MessageLimits()
     doors = _http_doors(http, bounds) if http else None
@@ -61,10 +64,12 @@ def serve(
     # Whoever is told where a socket lies may stand elsewhere.
     directory = directory.resolve()
     load_libraries(worlds)
+    if inline:
+        load_builtin_agents()
     confine(directory)
     if doors is not None:
         doors.start(directory)
-    host = Host(directory, MonotonicClock(), bounds.seat, bounds.server, doors)
+    host = Host(directory, MonotonicClock(), bounds.seat, bounds.server, doors, inline=inline)
     server = ControlServer(host, str(directory / CONTROL_SOCKET))
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):

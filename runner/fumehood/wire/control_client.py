@@ -11,10 +11,14 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
 from fumehood.core.trace import ModelExchange
 from fumehood.wire.control_server import SPEC_BYTES
-from fumehood.wire.convert import message_from_pb, spec_to_pb
+from fumehood.wire.convert import (
+    inline_agent_to_pb,
+    message_from_pb,
+    played_from_pb,
+    spec_to_pb,
+)
 from fumehood.wire.exchanges import exchange_to_pb
-from fumehood.wire.lane_client import LaneClient
-from fumehood.wire.ports import EpisodeMessage, LaneSockets, ServiceHealth
+from fumehood.wire.ports import EpisodeMessage, InlineAgent, PlayedInline, ServiceHealth
 from fumehood_agent._proto.v1 import control_pb2, control_pb2_grpc
 
 CALL_TIMEOUT_S = 30.0
@@ -99,17 +103,27 @@ class ControlClient:
         except _GONE as error:
             raise self._lost(error) from None
 
-    def open_lane(self) -> LaneClient:
-        """Open a lane and connect to it.
+    def play_inline(
+        self, spec: EpisodeSpec, agents: Sequence[InlineAgent], timeout_s: float
+    ) -> PlayedInline:
+        """Play one whole episode with built-in agents inside the service.
+
+        Args:
+            spec: the episode.
+            agents: one per seat.
+            timeout_s: time until the answer must be there, seconds.
 
         Raises:
-            InfraError: the service is gone.
+            SpecError: the specification cannot cross the wire.
+            InfraError: the service is gone, or has not answered in time.
         """
+        request = control_pb2.PlayInlineRequest(
+            spec=spec_to_pb(spec), agents=map(inline_agent_to_pb, agents)
+        )
         try:
-            opened = self._stub.OpenLane(control_pb2.OpenLaneRequest(), timeout=CALL_TIMEOUT_S)
+            return played_from_pb(self._stub.PlayInline(request, timeout=timeout_s))
         except _GONE as error:
             raise self._lost(error) from None
-        return LaneClient(LaneSockets(opened.control_socket, opened.agent_directory))
 
     def health(self) -> ServiceHealth:
         """Return how the service is.

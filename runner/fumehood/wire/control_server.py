@@ -9,9 +9,14 @@ from threading import BoundedSemaphore
 import grpc
 
 from fumehood.core.errors import SpecError
-from fumehood.wire.convert import message_to_pb, spec_from_pb
+from fumehood.wire.convert import (
+    inline_agent_from_pb,
+    message_to_pb,
+    played_to_pb,
+    spec_from_pb,
+)
 from fumehood.wire.exchanges import exchange_from_pb
-from fumehood.wire.ports import HostPort, SpecRejected
+from fumehood.wire.ports import HostPort, PlayedInline, SpecRejected
 from fumehood_agent._proto.v1 import control_pb2, control_pb2_grpc
 
 SPEC_BYTES = 64 * 1024 * 1024
@@ -90,13 +95,15 @@ class _ControlService(control_pb2_grpc.ControlServiceServicer):
         was_open = self._host.close_episode(request.episode_id, timed_out)
         return control_pb2.CloseEpisodeResponse(was_open=was_open)
 
-    def OpenLane(
-        self, request: control_pb2.OpenLaneRequest, context: grpc.ServicerContext
-    ) -> control_pb2.OpenLaneResponse:
-        sockets = self._host.open_lane()
-        return control_pb2.OpenLaneResponse(
-            control_socket=sockets.control, agent_directory=sockets.agent_directory
-        )
+    def PlayInline(
+        self, request: control_pb2.PlayInlineRequest, context: grpc.ServicerContext
+    ) -> control_pb2.PlayInlineResponse:
+        agents = [inline_agent_from_pb(agent) for agent in request.agents]
+        try:
+            played = self._host.play_inline(spec_from_pb(request.spec), agents)
+        except SpecError as error:
+            played = PlayedInline((), SpecRejected(error.field, error.reason))
+        return played_to_pb(played)
 
     def Health(
         self, request: control_pb2.HealthRequest, context: grpc.ServicerContext

@@ -25,8 +25,9 @@ from fumehood.wire.exchanges import exchange_from_pb, exchange_to_pb
 from fumehood.wire.ports import (
     Answered,
     EpisodeMessage,
+    InlineAgent,
     Opened,
-    Played,
+    PlayedInline,
     Records,
     SeatCalled,
     SeatSockets,
@@ -273,25 +274,35 @@ def message_from_pb(message: control_pb2.OpenEpisodeResponse) -> EpisodeMessage:
             return seat_message_from_pb(message)
 
 
-def played_to_pb(played: Played) -> control_pb2.PlayedEpisode:
-    """Return what came of an episode on a lane."""
-    message = control_pb2.PlayedEpisode(agent_gone=played.agent_gone)
-    if played.unhostable is not None:
-        message.spec_error.field = played.unhostable.field
-        message.spec_error.message = played.unhostable.reason
+def played_to_pb(played: PlayedInline) -> control_pb2.PlayInlineResponse:
+    """Return the message for an episode that was played inline."""
+    message = control_pb2.PlayInlineResponse(
+        agent_error=played.agent_error, exit_status=played.exit_status
+    )
+    if played.rejected is not None:
+        message.spec_error.field = played.rejected.field
+        message.spec_error.message = played.rejected.reason
     else:
         message.records.records.extend(map(record_to_pb, played.records))
     return message
 
 
-def played_from_pb(message: control_pb2.PlayedEpisode) -> Played:
+def played_from_pb(message: control_pb2.PlayInlineResponse) -> PlayedInline:
     """Return what :func:`played_to_pb` wrote."""
     error = message.spec_error
-    unhostable = (
-        SpecRejected(error.field, error.message) if message.HasField("spec_error") else None
-    )
+    rejected = SpecRejected(error.field, error.message) if message.HasField("spec_error") else None
     records = tuple(map(record_from_pb, message.records.records))
-    return Played(records, unhostable, message.agent_gone)
+    return PlayedInline(records, rejected, message.agent_error, message.exit_status)
+
+
+def inline_agent_to_pb(agent: InlineAgent) -> control_pb2.InlineAgent:
+    """Return the message for an agent that plays inline."""
+    return control_pb2.InlineAgent(seat=agent.seat, name=agent.name, moves_json=agent.moves_json)
+
+
+def inline_agent_from_pb(message: control_pb2.InlineAgent) -> InlineAgent:
+    """Return what :func:`inline_agent_to_pb` wrote."""
+    return InlineAgent(message.seat, message.name, message.moves_json)
 
 
 def record_to_pb(record: Record) -> trace_pb2.TraceRecord:

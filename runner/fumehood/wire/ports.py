@@ -143,42 +143,27 @@ class EpisodePort(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """An episode that was played on a lane, from its opening to its end."""
+class InlineAgent:
+    """A built-in agent that plays inside the service."""
 
-    records: tuple[Record, ...]
-    """The whole trace; empty when ``unhostable`` says why there is none."""
-    unhostable: SpecRejected | None
-    agent_gone: bool
-    """Whether the agent hung up before the end; then its lane is over."""
+    seat: str
+    name: str
+    """In the SDK's registry of built-in agents."""
+    moves_json: str = ""
+    """JSON list of the moves that it replays; empty for an agent that decides by itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class LaneSockets:
-    """Where a lane can be reached."""
+class PlayedInline:
+    """An episode that was played inside the service, from its opening to its end."""
 
-    control: str
-    """Absolute path of the orchestrator's socket."""
-    agent_directory: str
-    """Absolute host folder that holds the agent's socket and nothing else."""
-
-
-class LaneEpisodePort(Protocol):
-    """An episode that is being played on a lane, by one thread."""
-
-    @property
-    def seat(self) -> SeatPort:
-        """Its one seat."""
-        ...
-
-    def end(self, *, agent_gone: bool, timed_out: bool) -> Played:
-        """Let nothing in any more and return what happened; once.
-
-        Args:
-            agent_gone: whether the agent hung up before the end.
-            timed_out: whether it was stopped because its time is over.
-        """
-        ...
+    records: tuple[Record, ...]
+    """The whole trace; empty when ``rejected`` says why there is none."""
+    rejected: SpecRejected | None
+    agent_error: str = ""
+    """Traceback of the first agent that raised; empty when none did."""
+    exit_status: int = 0
+    """Exit status that this agent's process would have had; 0 when none raised."""
 
 
 class HostPort(Protocol):
@@ -202,8 +187,16 @@ class HostPort(Protocol):
         """Close an episode; False when no such episode was open."""
         ...
 
-    def open_lane(self) -> LaneSockets:
-        """Open a lane; its sockets are listening."""
+    def play_inline(self, spec: EpisodeSpec, agents: Sequence[InlineAgent]) -> PlayedInline:
+        """Play one whole episode with built-in agents inside the service.
+
+        Args:
+            spec: the episode.
+            agents: one per seat.
+
+        Raises:
+            SpecError: the specification cannot be hosted.
+        """
         ...
 
     def health(self) -> ServiceHealth:

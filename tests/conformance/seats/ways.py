@@ -10,10 +10,10 @@ from typing import Protocol
 from fumehood.core.outcome import Finished, GaveUp
 from fumehood.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
 from fumehood.wire.ports import SeatPort
+from fumehood.wire.seat_messages import answer_interaction
 from fumehood.wire.tool_server import ToolServer, ToolServerLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from tests.conformance.seats.http_ways import by_http, by_mcp, by_paths
-from tests.conformance.seats.lane_ways import on_a_lane
 from tests.parts.raw_seat import RawSeat, socket_dir
 
 
@@ -112,6 +112,33 @@ def directly(port: SeatPort, directory: str) -> Iterator[Way]:
     yield Direct(port)
 
 
+class InProcess:
+    """The messages of the open stream, answered in this process."""
+
+    lacks = frozenset[str]()
+
+    def __init__(self, port: SeatPort) -> None:
+        self._port = port
+
+    def task(self) -> pb.GetTaskResponse:
+        return self._answer(pb.InteractRequest(get_task=pb.GetTaskRequest())).task
+
+    def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
+        return self._answer(pb.InteractRequest(call=request)).call
+
+    def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
+        return self._answer(pb.InteractRequest(submit=request)).submit
+
+    def _answer(self, request: pb.InteractRequest) -> pb.InteractResponse:
+        return answer_interaction(self._port, request)
+
+
+@contextmanager
+def in_process(port: SeatPort, directory: str) -> Iterator[Way]:
+    """Reach the port as an agent does that plays inline."""
+    yield InProcess(port)
+
+
 @contextmanager
 def by_unary_calls(port: SeatPort, directory: str) -> Iterator[Way]:
     """Serve the port in ``directory`` and reach it by single calls."""
@@ -142,7 +169,7 @@ WAYS: dict[str, Callable[[SeatPort, str], AbstractContextManager[Way]]] = {
     "directly": directly,
     "unary": by_unary_calls,
     "stream": by_stream,
-    "lane": on_a_lane,
+    "in_process": in_process,
     "http": by_http,
     "paths": by_paths,
     "mcp": by_mcp,

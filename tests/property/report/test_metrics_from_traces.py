@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fumehood.bench.played_run import play_run
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
@@ -23,7 +22,8 @@ from fumehood.report.results import join_results
 from fumehood.report.statistics.metrics import means
 from fumehood.report.statistics.resources import WHOLE_EPISODE, spent, spreads
 from fumehood.report.traces import read_traces
-from fumehood.testing.memory_seat import MemorySeat
+from fumehood_agent.in_process import InProcessSession
+from tests.parts.memory_runs import play_run
 from tests.property.report.rows import FAMILIES
 
 INVALID = {"unknown_tool", "missing_required_arg", "unknown_argument", "invalid_argument_type"}
@@ -71,7 +71,7 @@ def test_means_are_what_the_lines_of_the_traces_add_up_to(data: st.DataObject) -
         "random", tuple(data.draw(tasks(number)) for number in range(data.draw(st.integers(1, 4))))
     )
 
-    def player(seat: MemorySeat) -> None:
+    def player(seat: InProcessSession) -> None:
         for tool, arguments in data.draw(st.lists(calls, max_size=8)):
             if seat.call(tool, arguments).ended:
                 return

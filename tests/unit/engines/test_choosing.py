@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.errors import InputError
-from fumehood.engines.engine import EngineOptions, Limits
+from fumehood.engines.engine import AgentKind, AgentSource, EngineOptions, Limits
 from fumehood.engines.registry import ENGINES, choose_engine
 
 
@@ -45,6 +45,22 @@ def test_the_process_engine_is_never_taken_by_itself() -> None:
         choose_engine("auto")
     assert "apt-get install docker.io" in str(caught.value)
     assert "apt-get install bubblewrap" in str(caught.value)
+
+
+@pytest.mark.usefixtures("no_docker", "no_tools")
+def test_built_in_agents_play_inline_where_no_engine_makes_boxes() -> None:
+    chosen = choose_engine("auto", EngineOptions(builtin_only=True))
+    assert chosen.engine.name == "inline"
+    assert chosen.reason.startswith("inline (no isolation: built-in agents run inside")
+    assert "apt-get install docker.io" in chosen.reason
+    assert "apt-get install bubblewrap" in chosen.reason
+    assert "\n" not in chosen.reason
+
+
+@pytest.mark.parametrize("kind", [AgentKind.MODULE, AgentKind.FOLDER, AgentKind.IMAGE])
+def test_the_inline_engine_refuses_agents_of_users(kind: AgentKind) -> None:
+    with pytest.raises(InputError, match="plays built-in agents only, not 'mine:Agent'"):
+        choose_engine("inline").engine.prepare(AgentSource(kind, "mine:Agent"))
 
 
 @pytest.mark.usefixtures("no_docker")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.bench.played_run import builtin, play_run
 from fumehood.benchmarks.in_memory import play_in_memory
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
@@ -17,6 +16,7 @@ from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.summary import run_digest
 from tests.parts.benchmark_data import SAMPLES
+from tests.parts.memory_runs import builtin, play_run
 
 TIMEOUT = """\
 format: fumehood.faults/1

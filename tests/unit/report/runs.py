@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fumehood.bench.played_run import Player, builtin, play_run
 from fumehood.benchmarks.table import load_suite
 from fumehood.core.task import Suite
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.findings import Findings, find
 from fumehood.report.runs import join_run, subjects_of
+from fumehood.service.inline import Worker
+from tests.parts.memory_runs import builtin, play_run
 
 
 def part_of_sample(tasks: int, start: int = 0) -> Suite:
@@ -20,7 +21,7 @@ def part_of_sample(tasks: int, start: int = 0) -> Suite:
 
 def played(path: Path, *agents: str, tasks: int = 10, trials: int = 1, start: int = 0) -> RunFolder:
     """Play built-in agents on some tasks of the sample suite."""
-    players: dict[str, Player] = {name: builtin(name) for name in agents}
+    players: dict[str, Worker] = {name: builtin(name) for name in agents}
     return play_run(path, part_of_sample(tasks, start), players, trials=trials)
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fumehood.bench.played_run import builtin, play_run
 from fumehood.benchmarks.table import load_suite
 from fumehood.cli.leaderboard import board
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.added_faults import with_faults
+from tests.parts.memory_runs import builtin, play_run
 from tests.unit.report.runs import part_of_sample, played
 
 

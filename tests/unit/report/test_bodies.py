@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fumehood.bench.played_run import play_run
 from fumehood.core.clock import StoppedClock
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.evidence import read_evidence
@@ -31,7 +30,8 @@ from fumehood.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
 from fumehood.report.results import join_results
 from fumehood.report.traces import read_traces
 from fumehood.testing.memory_recorder import MemoryRecorder
-from fumehood.testing.memory_seat import MemorySeat
+from fumehood_agent.in_process import InProcessSession
+from tests.parts.memory_runs import play_run
 
 ENOUGH = Budget(steps=9, calls=9, retries=9)
 UPDATE = ("update_account", {"id": "a1", "patch": {"tier": "gold"}})
@@ -54,7 +54,7 @@ def _case(*faults: FaultRule, profile: str = "native", budget: Budget = ENOUGH) 
 
 
 def _body(folder: Path, case: Case, *calls: tuple[str, dict[str, Any]]) -> dict[str, Any]:
-    def player(seat: MemorySeat) -> None:
+    def player(seat: InProcessSession) -> None:
         for tool, arguments in calls:
             seat.call(tool, arguments)
         seat.submit("done")
@@ -163,7 +163,7 @@ def test_a_change_that_cannot_be_replayed_is_not_made_up(tmp_path: Path) -> None
     case = _case()
     suite = Suite("one", (case,))
 
-    def player(seat: MemorySeat) -> None:
+    def player(seat: InProcessSession) -> None:
         seat.call(*UPDATE)
         seat.submit()
 

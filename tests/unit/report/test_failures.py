@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.bench.played_run import play_run
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
@@ -19,7 +18,8 @@ from fumehood.core.task import Case, Suite, Task
 from fumehood.report.results import Result, join_results
 from fumehood.report.statistics.failures import LEVELS, TITLES, Attribution, Label, attribute
 from fumehood.report.traces import ReadTrace, read_traces
-from fumehood.testing.memory_seat import MemorySeat
+from fumehood_agent.in_process import InProcessSession
+from tests.parts.memory_runs import play_run
 
 GOOD = {"id": "a1", "patch": {"tier": "gold"}}
 
@@ -40,14 +40,14 @@ def _case(*, solvable: bool | None = True, faults: tuple[str, ...] = (), retries
 
 
 def _play(
-    folder: Path, player: Callable[[MemorySeat], object], case: Case
+    folder: Path, player: Callable[[InProcessSession], object], case: Case
 ) -> tuple[Result, ReadTrace]:
     suite = Suite("one", (case,))
     run = play_run(folder / "run", suite, {"player": player})
     return next(iter(read_traces(run, join_results(run.rows(), suite))))
 
 
-def _why(folder: Path, player: Callable[[MemorySeat], object], case: Case) -> Attribution:
+def _why(folder: Path, player: Callable[[InProcessSession], object], case: Case) -> Attribution:
     result, trace = _play(folder, player, case)
     found = attribute(result, trace.evidence)
     assert found is not None
@@ -55,7 +55,7 @@ def _why(folder: Path, player: Callable[[MemorySeat], object], case: Case) -> At
 
 
 def test_a_success_has_no_reason_to_fail(tmp_path: Path) -> None:
-    def player(seat: MemorySeat) -> None:
+    def player(seat: InProcessSession) -> None:
         seat.call("update_account", GOOD)
         seat.submit("done")
 
@@ -65,7 +65,7 @@ def test_a_success_has_no_reason_to_fail(tmp_path: Path) -> None:
 
 
 def test_taking_the_task_for_done_is_reasoning(tmp_path: Path) -> None:
-    def player(seat: MemorySeat) -> None:
+    def player(seat: InProcessSession) -> None:
         seat.call("get_account", {"id": "a1"})
         seat.submit("done")
 
@@ -91,7 +91,7 @@ def test_going_on_with_what_cannot_be_solved_is_reasoning(tmp_path: Path) -> Non
 
 
 def test_a_call_that_fits_no_tool_and_is_never_put_right_is_tool_invocation(tmp_path: Path) -> None:
-    def player(seat: MemorySeat) -> None:
+    def player(seat: InProcessSession) -> None:
         seat.call("update_acount", GOOD)
         seat.submit("done")
 
@@ -101,7 +101,7 @@ def test_a_call_that_fits_no_tool_and_is_never_put_right_is_tool_invocation(tmp_
 
 
 def test_one_that_was_put_right_is_only_secondary(tmp_path: Path) -> None:
-    def player(seat: MemorySeat) -> None:
+    def player(seat: InProcessSession) -> None:
         seat.call("update_account", {"id": "a1"})
         seat.call("update_account", {"id": "a1", "patch": {"tier": "silver"}})
         seat.submit("done")
@@ -122,7 +122,7 @@ def test_a_call_that_a_fault_made_invalid_is_not_the_agents(tmp_path: Path) -> N
         ),
     )
 
-    def player(seat: MemorySeat) -> None:
+    def player(seat: InProcessSession) -> None:
         seat.call("update_account", GOOD)
         seat.submit("done")
 
@@ -131,7 +131,7 @@ def test_a_call_that_a_fault_made_invalid_is_not_the_agents(tmp_path: Path) -> N
 
 
 def test_what_ended_the_work_goes_before_what_went_wrong_on_the_way(tmp_path: Path) -> None:
-    def player(seat: MemorySeat) -> None:
+    def player(seat: InProcessSession) -> None:
         while not seat.call("get_acount", {}).ended:
             pass
 
@@ -142,7 +142,7 @@ def test_what_ended_the_work_goes_before_what_went_wrong_on_the_way(tmp_path: Pa
 
 
 def test_a_crash_is_a_crash(tmp_path: Path) -> None:
-    def player(seat: MemorySeat) -> None:
+    def player(seat: InProcessSession) -> None:
         raise RuntimeError("boom")
 
     why = _why(tmp_path, player, _case())
@@ -154,7 +154,7 @@ def test_a_crash_is_a_crash(tmp_path: Path) -> None:
     ("solvable", "label"), [(True, Label.REASONING), (None, Label.UNATTRIBUTED)]
 )
 def test_a_fault_that_was_not_overcome(tmp_path: Path, solvable: bool | None, label: Label) -> None:
-    def player(seat: MemorySeat) -> None:
+    def player(seat: InProcessSession) -> None:
         seat.call("update_account", GOOD)
         seat.submit("done")
 

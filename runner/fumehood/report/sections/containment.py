@@ -92,7 +92,7 @@ def _probe_name(probe: JsonObject) -> str:
 
 
 def _probe_cells(manifest: JsonObject) -> tuple[str, str, str]:
-    if manifest.get("isolation") == NONE:
+    if str(manifest.get("isolation")).startswith(NONE):
         return ("no wall to attack", "", "")
     probe = _probe(manifest)
     if probe is None:

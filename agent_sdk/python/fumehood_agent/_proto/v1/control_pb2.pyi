@@ -386,63 +386,73 @@ class CloseEpisodeResponse(_message.Message):
 Global___CloseEpisodeResponse: _TypeAlias = CloseEpisodeResponse  # noqa: Y015
 
 @_typing.final
-class OpenLaneRequest(_message.Message):
-    """Empty because every lane is like another."""
-
+class PlayInlineRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
-    def __init__(
-        self,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    SPEC_FIELD_NUMBER: _builtins.int
+    AGENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def spec(self) -> _episode_pb2.EpisodeSpec: ...
+    @_builtins.property
+    def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___InlineAgent]:
+        """One per seat of the specification."""
 
-Global___OpenLaneRequest: _TypeAlias = OpenLaneRequest  # noqa: Y015
-
-@_typing.final
-class OpenLaneResponse(_message.Message):
-    DESCRIPTOR: _descriptor.Descriptor
-
-    CONTROL_SOCKET_FIELD_NUMBER: _builtins.int
-    AGENT_DIRECTORY_FIELD_NUMBER: _builtins.int
-    control_socket: _builtins.str
-    """Where the orchestrator connects, absolute: a Unix socket. Each message has four bytes before it, its
-    length, big-endian. An EpisodeSpec goes out, a PlayedEpisode comes back, strictly in turn; an empty
-    message before it is back says that the agent's time is over and it will be stopped.
-    """
-    agent_directory: _builtins.str
-    """Directory that holds the agent's socket, lane.sock, and nothing else, absolute. On it InteractRequests
-    go out and InteractResponses come back, framed like those above. Asking for a task ends the episode
-    before, and waits for the next.
-    """
     def __init__(
         self,
         *,
-        control_socket: _builtins.str = ...,
-        agent_directory: _builtins.str = ...,
+        spec: _episode_pb2.EpisodeSpec | None = ...,
+        agents: _abc.Iterable[Global___InlineAgent] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_directory", b"agent_directory", "control_socket", b"control_socket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "spec", b"spec"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___OpenLaneResponse: _TypeAlias = OpenLaneResponse  # noqa: Y015
+Global___PlayInlineRequest: _TypeAlias = PlayInlineRequest  # noqa: Y015
 
 @_typing.final
-class PlayedEpisode(_message.Message):
-    """An episode that was played on a lane, from its opening to its end."""
+class InlineAgent(_message.Message):
+    """A built-in agent at a seat."""
 
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    MOVES_JSON_FIELD_NUMBER: _builtins.int
+    seat: _builtins.str
+    """The seat."""
+    name: _builtins.str
+    """Name of an agent of the SDK that asks no model, such as "schema_repair"."""
+    moves_json: _builtins.str
+    """JSON list of the moves that the agent replays; empty for an agent that decides by itself."""
+    def __init__(
+        self,
+        *,
+        seat: _builtins.str = ...,
+        name: _builtins.str = ...,
+        moves_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["moves_json", b"moves_json", "name", b"name", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InlineAgent: _TypeAlias = InlineAgent  # noqa: Y015
+
+@_typing.final
+class PlayInlineResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     RECORDS_FIELD_NUMBER: _builtins.int
     SPEC_ERROR_FIELD_NUMBER: _builtins.int
-    AGENT_GONE_FIELD_NUMBER: _builtins.int
-    agent_gone: _builtins.bool
-    """True when the agent hung up, or did not come, before the episode was at its end: the lane is over."""
+    AGENT_ERROR_FIELD_NUMBER: _builtins.int
+    EXIT_STATUS_FIELD_NUMBER: _builtins.int
+    agent_error: _builtins.str
+    """Traceback of the first agent that raised; empty when none did."""
+    exit_status: _builtins.int
+    """Exit status that the agent's process would have had: 0 when no agent raised."""
     @_builtins.property
     def records(self) -> Global___Records:
         """The whole trace; the last record is the seal."""
@@ -456,17 +466,18 @@ class PlayedEpisode(_message.Message):
         *,
         records: Global___Records | None = ...,
         spec_error: Global___SpecError | None = ...,
-        agent_gone: _builtins.bool = ...,
+        agent_error: _builtins.str = ...,
+        exit_status: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "records", b"records", "spec_error", b"spec_error"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["records", b"records", "result", b"result", "spec_error", b"spec_error"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_gone", b"agent_gone", "end", b"end", "records", b"records", "spec_error", b"spec_error"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_error", b"agent_error", "exit_status", b"exit_status", "records", b"records", "result", b"result", "spec_error", b"spec_error"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_end: _TypeAlias = _typing.Literal["records", "spec_error"]  # noqa: Y015
-    _WhichOneofArgType_end: _TypeAlias = _typing.Literal["end", b"end"]  # noqa: Y015
-    def WhichOneof(self, oneof_group: _WhichOneofArgType_end) -> _WhichOneofReturnType_end | None: ...
+    _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["records", "spec_error"]  # noqa: Y015
+    _WhichOneofArgType_result: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_result) -> _WhichOneofReturnType_result | None: ...
 
-Global___PlayedEpisode: _TypeAlias = PlayedEpisode  # noqa: Y015
+Global___PlayInlineResponse: _TypeAlias = PlayInlineResponse  # noqa: Y015
 
 @_typing.final
 class HealthRequest(_message.Message):

@@ -45,10 +45,10 @@ class ControlServiceStub:
                 request_serializer=fumehood_dot_v1_dot_control__pb2.CloseEpisodeRequest.SerializeToString,
                 response_deserializer=fumehood_dot_v1_dot_control__pb2.CloseEpisodeResponse.FromString,
                 _registered_method=True)
-        self.OpenLane = channel.unary_unary(
-                '/fumehood.v1.ControlService/OpenLane',
-                request_serializer=fumehood_dot_v1_dot_control__pb2.OpenLaneRequest.SerializeToString,
-                response_deserializer=fumehood_dot_v1_dot_control__pb2.OpenLaneResponse.FromString,
+        self.PlayInline = channel.unary_unary(
+                '/fumehood.v1.ControlService/PlayInline',
+                request_serializer=fumehood_dot_v1_dot_control__pb2.PlayInlineRequest.SerializeToString,
+                response_deserializer=fumehood_dot_v1_dot_control__pb2.PlayInlineResponse.FromString,
                 _registered_method=True)
         self.Health = channel.unary_unary(
                 '/fumehood.v1.ControlService/Health',
@@ -77,9 +77,9 @@ class ControlServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def OpenLane(self, request, context):
-        """Opens a lane: two sockets over which a trusted agent plays one episode after another, without a server,
-        a socket and a process of its own for each. It closes when the orchestrator hangs up.
+    def PlayInline(self, request, context):
+        """Plays one whole episode inside the service, without sockets and boxes, with agents that come with the
+        SDK. Only a service that was started for this does so, and such a service opens no episode for a box.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -105,10 +105,10 @@ def add_ControlServiceServicer_to_server(servicer, server):
                     request_deserializer=fumehood_dot_v1_dot_control__pb2.CloseEpisodeRequest.FromString,
                     response_serializer=fumehood_dot_v1_dot_control__pb2.CloseEpisodeResponse.SerializeToString,
             ),
-            'OpenLane': grpc.unary_unary_rpc_method_handler(
-                    servicer.OpenLane,
-                    request_deserializer=fumehood_dot_v1_dot_control__pb2.OpenLaneRequest.FromString,
-                    response_serializer=fumehood_dot_v1_dot_control__pb2.OpenLaneResponse.SerializeToString,
+            'PlayInline': grpc.unary_unary_rpc_method_handler(
+                    servicer.PlayInline,
+                    request_deserializer=fumehood_dot_v1_dot_control__pb2.PlayInlineRequest.FromString,
+                    response_serializer=fumehood_dot_v1_dot_control__pb2.PlayInlineResponse.SerializeToString,
             ),
             'Health': grpc.unary_unary_rpc_method_handler(
                     servicer.Health,
@@ -182,7 +182,7 @@ class ControlService:
             _registered_method=True)
 
     @staticmethod
-    def OpenLane(request,
+    def PlayInline(request,
             target,
             options=(),
             channel_credentials=None,
@@ -195,9 +195,9 @@ class ControlService:
         return grpc.experimental.unary_unary(
             request,
             target,
-            '/fumehood.v1.ControlService/OpenLane',
-            fumehood_dot_v1_dot_control__pb2.OpenLaneRequest.SerializeToString,
-            fumehood_dot_v1_dot_control__pb2.OpenLaneResponse.FromString,
+            '/fumehood.v1.ControlService/PlayInline',
+            fumehood_dot_v1_dot_control__pb2.PlayInlineRequest.SerializeToString,
+            fumehood_dot_v1_dot_control__pb2.PlayInlineResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,9 +41,9 @@ class ControlServiceStub:
     """Closes an episode: no further call is carried out, sockets are removed, the trace is sealed.
     Closing an unknown episode is not an error, so that a lost answer can be asked for again.
     """
-    OpenLane: _grpc.UnaryUnaryMultiCallable[_control_pb2.OpenLaneRequest, _control_pb2.OpenLaneResponse]
-    """Opens a lane: two sockets over which a trusted agent plays one episode after another, without a server,
-    a socket and a process of its own for each. It closes when the orchestrator hangs up.
+    PlayInline: _grpc.UnaryUnaryMultiCallable[_control_pb2.PlayInlineRequest, _control_pb2.PlayInlineResponse]
+    """Plays one whole episode inside the service, without sockets and boxes, with agents that come with the
+    SDK. Only a service that was started for this does so, and such a service opens no episode for a box.
     """
     Health: _grpc.UnaryUnaryMultiCallable[_control_pb2.HealthRequest, _control_pb2.HealthResponse]
     """Says how the service is."""
@@ -61,9 +61,9 @@ class ControlServiceAsyncStub(ControlServiceStub):
     """Closes an episode: no further call is carried out, sockets are removed, the trace is sealed.
     Closing an unknown episode is not an error, so that a lost answer can be asked for again.
     """
-    OpenLane: _aio.UnaryUnaryMultiCallable[_control_pb2.OpenLaneRequest, _control_pb2.OpenLaneResponse]  # type: ignore[assignment]
-    """Opens a lane: two sockets over which a trusted agent plays one episode after another, without a server,
-    a socket and a process of its own for each. It closes when the orchestrator hangs up.
+    PlayInline: _aio.UnaryUnaryMultiCallable[_control_pb2.PlayInlineRequest, _control_pb2.PlayInlineResponse]  # type: ignore[assignment]
+    """Plays one whole episode inside the service, without sockets and boxes, with agents that come with the
+    SDK. Only a service that was started for this does so, and such a service opens no episode for a box.
     """
     Health: _aio.UnaryUnaryMultiCallable[_control_pb2.HealthRequest, _control_pb2.HealthResponse]  # type: ignore[assignment]
     """Says how the service is."""
@@ -92,13 +92,13 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
     @_abc_1.abstractmethod
-    def OpenLane(
+    def PlayInline(
         self,
-        request: _control_pb2.OpenLaneRequest,
+        request: _control_pb2.PlayInlineRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_control_pb2.OpenLaneResponse, _abc.Awaitable[_control_pb2.OpenLaneResponse]]:
-        """Opens a lane: two sockets over which a trusted agent plays one episode after another, without a server,
-        a socket and a process of its own for each. It closes when the orchestrator hangs up.
+    ) -> _typing.Union[_control_pb2.PlayInlineResponse, _abc.Awaitable[_control_pb2.PlayInlineResponse]]:
+        """Plays one whole episode inside the service, without sockets and boxes, with agents that come with the
+        SDK. Only a service that was started for this does so, and such a service opens no episode for a box.
         """
 
     @_abc_1.abstractmethod

@@ -1,15 +1,11 @@
-"""Run folders made in memory: real doors, real traces, the real judge; no service and no boxes.
-
-For measuring what reads run folders, and for proving it on runs of any size: an episode takes a fraction of
-a millisecond.
-"""
+"""Run folders made in memory, with real traces and the real judge, without services and boxes."""
 
 from __future__ import annotations
 
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,42 +13,38 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
 from fumehood.core.trace import Record
 from fumehood.engines.engine import Exit, ExitReason
-from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.judge import Verdict, judge
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
+from fumehood.service.arguments import SeatLimits
+from fumehood.service.inline import Worker, play_in_process
 from fumehood.service.monotonic_clock import MonotonicClock
-from fumehood.service.scroll import Scroll
-from fumehood.testing.memory_seat import MemorySeat
 from fumehood.version import __version__
 from fumehood_agent.adapter import work
 from fumehood_agent.loading import load_agent
 
 WALL_MS = 60_000
 
-Player = Callable[[MemorySeat], object]
-"""Works at a seat until it is done; one that raises has crashed."""
 
-
-def builtin(name: str) -> Player:
+def builtin(name: str) -> Worker:
     """Return a built-in agent as a player."""
     return lambda seat: work(load_agent(f"builtin:{name}"), seat)
 
 
 def play_run(
-    path: Path, suite: Suite, players: Mapping[str, Player], *, trials: int = 1, seed: int = 0
+    path: Path, suite: Suite, players: Mapping[str, Worker], *, trials: int = 1, seed: int = 0
 ) -> RunFolder:
     """Play every episode of a plan and write a run folder, as ``fumehood run`` would.
 
     Args:
         path: of the folder; must not exist, or be empty.
         suite: the tasks.
-        players: by the label of the agent they stand for.
+        players: by agent label.
         trials: attempts per agent and task.
-        seed: of all chance.
+        seed: of every random choice.
 
     Raises:
         InputError: the folder cannot be made.
@@ -66,20 +58,13 @@ def play_run(
     return folder
 
 
-def _play(planned: PlannedEpisode, player: Player) -> tuple[tuple[Record, ...], Verdict, int]:
+def _play(planned: PlannedEpisode, player: Worker) -> tuple[tuple[Record, ...], Verdict, int]:
     started = time.monotonic()
-    profile, recorder = PROFILES.load(planned.case.task.profile)(), Scroll()
-    episode = profile.open_episode(planned.to_spec(WALL_MS), recorder, MonotonicClock())
-    ended = Exit(0, ExitReason.EXITED)
-    try:
-        player(MemorySeat(episode.seats[0], profile))
-    except Exception:
-        # Whatever an agent raises is the end of its process, as it would be in a box.
-        ended = Exit(1, ExitReason.EXITED)
-    episode.close()
-    records = recorder.sealed()
-    verdict = judge(planned.case, records, ended, None)
-    return records, verdict, round((time.monotonic() - started) * 1000)
+    spec = planned.to_spec(WALL_MS)
+    played = play_in_process(spec, {spec.seats[0].name: player}, MonotonicClock(), SeatLimits())
+    ended = Exit(played.exit_status, ExitReason.EXITED)
+    verdict = judge(planned.case, played.records, ended, None)
+    return played.records, verdict, round((time.monotonic() - started) * 1000)
 
 
 def _write(

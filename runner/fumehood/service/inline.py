@@ -1,0 +1,160 @@
+"""Plays an episode with built-in agents inside the service, without sockets and boxes.
+
+Only agents that come with the SDK and ask no model run here. Endpoint, layers, ledger and trace are those
+of an episode in boxes, so the trace has the same digest.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from threading import Lock, Thread
+
+from fumehood.core.clock import Clock
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.errors import SpecError
+from fumehood.core.trace import Record
+from fumehood.service.arguments import SeatLimits
+from fumehood.service.open_episode import OpenEpisode
+from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.trace_stream import TraceStream
+from fumehood.wire.ports import InlineAgent, PlayedInline, Records, SpecRejected
+from fumehood.wire.seat_messages import answer_interaction
+from fumehood_agent.adapter import Agent, work
+from fumehood_agent.builtin import BUILTIN
+from fumehood_agent.errors import UsageError
+from fumehood_agent.in_process import InProcessSession
+
+CRASHED = 1
+"""Exit status of an agent that raised, as of the SDK's command."""
+MISUSED = 2
+"""Exit status of an agent that cannot be made as asked, as of the SDK's command."""
+
+Worker = Callable[[InProcessSession], object]
+"""Works at a seat until the work there is ended; one that raises has crashed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """The first worker that raised."""
+
+    error: str
+    exit_status: int
+
+
+def load_builtin_agents() -> None:
+    """Import the module of every built-in agent."""
+    for path in BUILTIN.values():
+        import_module(path.partition(":")[0])
+
+
+def play_inline(
+    spec: EpisodeSpec, agents: Sequence[InlineAgent], clock: Clock, limits: SeatLimits
+) -> PlayedInline:
+    """Open an episode, let built-in agents work and return the sealed trace.
+
+    Args:
+        spec: the episode.
+        agents: one per seat.
+        clock: measures wall time.
+        limits: bounds of an agent's messages.
+
+    Raises:
+        InputError: the specification cannot be hosted.
+        SpecError: a seat has no agent, or an agent is none of the built-in ones.
+    """
+    by_seat = {agent.seat: agent for agent in agents}
+    _check(spec, by_seat)
+    workers = {seat: partial(_work, agent) for seat, agent in by_seat.items()}
+    return play_in_process(spec, workers, clock, limits)
+
+
+def play_in_process(
+    spec: EpisodeSpec, workers: Mapping[str, Worker], clock: Clock, limits: SeatLimits
+) -> PlayedInline:
+    """Open an episode, let each worker work at its seat and return the sealed trace.
+
+    Args:
+        spec: the episode.
+        workers: by seat, what works there until its work is ended.
+        clock: measures wall time.
+        limits: bounds of a worker's messages.
+
+    Raises:
+        InputError: the specification cannot be hosted.
+    """
+    trace = TraceStream()
+    episode = OpenEpisode(spec, trace, clock, limits, on_broken=trace.close)
+    failure = _Play(episode, workers).play()
+    episode.close(timed_out=False)
+    trace.close()
+    records: list[Record] = []
+    for message in trace.stream():
+        match message:
+            case Records(batch):
+                records.extend(batch)
+            case SpecRejected():
+                return PlayedInline((), message)
+    if failure is None:
+        return PlayedInline(tuple(records), None)
+    return PlayedInline(tuple(records), None, failure.error, failure.exit_status)
+
+
+class _Play:
+    """The workers of one episode, each in its own thread where there are several."""
+
+    def __init__(self, episode: OpenEpisode, workers: Mapping[str, Worker]) -> None:
+        self._episode = episode
+        self._workers = workers
+        self._lock = Lock()
+        self._failure: _Failure | None = None
+
+    def play(self) -> _Failure | None:
+        """Return when every worker has stopped; return the first failure, None without one."""
+        endpoints = self._episode.endpoints
+        if len(endpoints) == 1:
+            self._work_at(endpoints[0])
+        else:
+            threads = [Thread(target=self._work_at, args=(endpoint,)) for endpoint in endpoints]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        return self._failure
+
+    def _work_at(self, endpoint: SeatEndpoint) -> None:
+        try:
+            # In a conversation a box starts when its seat has the turn for the first time.
+            if endpoint.await_turn():
+                session = InProcessSession(partial(answer_interaction, endpoint))
+                self._workers[endpoint.name](session)
+        except Exception as error:
+            status = MISUSED if isinstance(error, UsageError) else CRASHED
+            with self._lock:
+                self._failure = self._failure or _Failure(traceback.format_exc(), status)
+            # The workers at other seats would wait for this one.
+            self._episode.close(timed_out=False)
+
+
+def _check(spec: EpisodeSpec, agents: Mapping[str, InlineAgent]) -> None:
+    for seat in spec.seats:
+        if seat.name not in agents:
+            raise SpecError("agents", f"the seat {seat.name!r} has no agent")
+    for agent in agents.values():
+        if agent.name not in BUILTIN:
+            raise SpecError("agents", f"{agent.name!r} is no built-in agent")
+
+
+def _work(agent: InlineAgent, session: InProcessSession) -> None:
+    work(_make(agent), session)
+
+
+def _make(agent: InlineAgent) -> Agent:
+    module, _, name = BUILTIN[agent.name].partition(":")
+    agent_class = getattr(import_module(module), name)
+    made: Agent = agent_class(json.loads(agent.moves_json)) if agent.moves_json else agent_class()
+    return made

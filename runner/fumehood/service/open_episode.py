@@ -1,0 +1,79 @@
+"""The world and the seat endpoints of one open episode, however its agents are reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Condition, Lock
+
+from fumehood.core.clock import Clock
+from fumehood.core.episode import Episode
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.trace import Recorder
+from fumehood.harness_modes.registry import PROFILES
+from fumehood.service.arguments import SeatLimits
+from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.wire.ports import SpecRejected
+
+
+class OpenEpisode:
+    """Used behind sockets and inline alike. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        spec: EpisodeSpec,
+        recorder: Recorder,
+        clock: Clock,
+        limits: SeatLimits,
+        on_broken: Callable[[SpecRejected], None],
+    ) -> None:
+        """Build the world, its layers and an endpoint for each seat.
+
+        Args:
+            spec: the episode.
+            recorder: writes the trace.
+            clock: measures wall time, from now on.
+            limits: bounds of an agent's messages.
+            on_broken: called once when the world cannot go on.
+
+        Raises:
+            InputError: the specification cannot be hosted.
+        """
+        self._lock = Lock()
+        self._closed = False
+        profile = PROFILES.load(spec.profile)()
+        self._episode: Episode = profile.open_episode(spec, recorder, clock)
+        conversation = self._episode.conversation
+        self._turn_changed = None if conversation is None else Condition(self._lock)
+        self.endpoints = tuple(
+            SeatEndpoint(
+                seat,
+                profile=profile,
+                recorder=recorder,
+                lock=self._lock,
+                clock=clock,
+                wall_ms=seat_spec.budget.wall_ms,
+                limits=limits,
+                on_broken=on_broken,
+                floor=self._turn_changed,
+            )
+            for seat, seat_spec in zip(self._episode.seats, spec.seats, strict=True)
+        )
+        if conversation is not None:
+            conversation.on_change = self._notify_turn
+
+    def close(self, *, timed_out: bool) -> bool:
+        """End all work and record the final state; False when the episode was closed before."""
+        for endpoint in self.endpoints:
+            endpoint.close(timed_out=timed_out)
+        with self._lock:
+            if self._closed:
+                return False
+            self._closed = True
+            self._episode.close()
+        return True
+
+    def _notify_turn(self) -> None:
+        for endpoint in self.endpoints:
+            endpoint.note_floor()
+        if self._turn_changed is not None:
+            self._turn_changed.notify_all()

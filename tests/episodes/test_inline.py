@@ -1,0 +1,147 @@
+"""The inline engine: built-in agents inside the service, with the traces of agents in processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.gold import Gold
+from fumehood.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome, TimedOut
+from fumehood.core.task import Case
+from fumehood.engines.engine import AgentKind, AgentSource, Limits
+from fumehood.engines.process import ProcessEngine
+from fumehood.orchestrator.episode_runner import (
+    Attempt,
+    BoxPlan,
+    InlinePlan,
+    attempt_episode,
+    attempt_inline,
+)
+from fumehood.orchestrator.judge import judge
+from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.wire.ports import InlineAgent
+from tests.parts.specs import episode_spec
+from tests.parts.tasks import crud_task
+
+SUBMIT = '[{"submit": "done"}]'
+
+
+@pytest.fixture(scope="module")
+def inline_pool() -> Iterator[ServicePool]:
+    with ServicePool(1, inline=True) as services:
+        yield services
+
+
+def planned(*, wall_ms: int = 20_000, **change: Any) -> PlannedEpisode:
+    task = crud_task(**{"seats": episode_spec(wall_ms=wall_ms).seats, **change})
+    return PlannedEpisode(
+        "agent", Case(task, Gold("native", ({"op": "exists", "path": "accounts.ax1"},))), 0, 1
+    )
+
+
+def plan(name: str, moves_json: str = "", seat: str = "agent") -> InlinePlan:
+    return InlinePlan((InlineAgent(seat, name, moves_json),))
+
+
+def outcome_of(episode: PlannedEpisode, attempt: Attempt) -> Outcome:
+    return judge(episode.case, attempt.records, attempt.exit, attempt.infra).outcome
+
+
+def played(pool: ServicePool, inline: InlinePlan, **change: Any) -> Outcome:
+    episode = planned(**change)
+    return outcome_of(episode, attempt_inline(episode.to_spec(1000), inline, pool))
+
+
+@pytest.mark.parametrize("agent", ["heuristic", "policy_aware", "instruction_parser"])
+def test_a_sample_task_has_the_same_trace_inline_and_in_a_process(
+    agent: str, pool: ServicePool, inline_pool: ServicePool
+) -> None:
+    engine = ProcessEngine()
+    boxed = BoxPlan(image=engine.prepare(AgentSource(AgentKind.BUILTIN, agent)), limits=Limits())
+    for case in load_suite("sample").cases[::20]:
+        spec = PlannedEpisode(agent, case, 0, case.task.seed).to_spec(60_000)
+        in_process = attempt_episode(spec, engine, boxed, pool)
+        inline = attempt_inline(spec, plan(agent, seat=spec.seats[0].name), inline_pool)
+        assert [record.hash for record in inline.records] == [
+            record.hash for record in in_process.records
+        ]
+        assert judge(case, inline.records, inline.exit, None) == judge(
+            case, in_process.records, in_process.exit, None
+        )
+    engine.close()
+
+
+def test_one_worker_plays_many_episodes(inline_pool: ServicePool) -> None:
+    before = inline_pool.workers()[0].client.health().episodes_closed
+    outcomes = [played(inline_pool, plan("oracle", SUBMIT)) for _ in range(3)]
+    assert outcomes == [Finished("done")] * 3
+    health = inline_pool.workers()[0].client.health()
+    assert (health.episodes_closed - before, health.episodes_open) == (3, 0)
+
+
+def test_an_agent_that_raises_ends_its_own_episode_alone(inline_pool: ServicePool) -> None:
+    episode = planned()
+    attempt = attempt_inline(
+        episode.to_spec(1000), plan("oracle", '[{"unknown": "move"}]'), inline_pool
+    )
+    assert outcome_of(episode, attempt) == AgentCrashed("exit status 2")
+    assert attempt.output is not None
+    assert b"call 0 is none of tool_name with args" in attempt.output.stderr
+    assert played(inline_pool, plan("oracle", SUBMIT)) == Finished("done")
+
+
+def test_an_agent_that_uses_up_its_wall_time_is_timed_out(inline_pool: ServicePool) -> None:
+    large = {"accounts": {f"a{number}": {"id": f"a{number}"} for number in range(2_000)}}
+    moves = '[{"tool_name": "list_accounts", "args": {}}, {"submit": "late"}]'
+    assert played(inline_pool, plan("oracle", moves), wall_ms=1, initial_state=large) == TimedOut(1)
+
+
+@pytest.mark.parametrize(
+    ("inline", "change", "reason"),
+    [
+        (plan("oracle", SUBMIT), {"world": "nowhere"}, "nowhere"),
+        (plan("react"), {}, "'react' is no built-in agent"),
+        (plan("os:system"), {}, "'os:system' is no built-in agent"),
+        (InlinePlan(()), {}, "the seat 'agent' has no agent"),
+    ],
+)
+def test_an_episode_that_cannot_be_played_inline_names_the_reason(
+    inline: InlinePlan, change: dict[str, Any], reason: str, inline_pool: ServicePool
+) -> None:
+    outcome = played(inline_pool, inline, **change)
+    assert isinstance(outcome, Infra)
+    assert outcome.what is InfraKind.TASK
+    assert reason in outcome.detail
+
+
+def test_an_inline_service_opens_no_episode_for_a_box(inline_pool: ServicePool) -> None:
+    engine = ProcessEngine()
+    boxed = BoxPlan(image=engine.prepare(AgentSource(AgentKind.BUILTIN, "noop")), limits=Limits())
+    attempt = attempt_episode(planned().to_spec(1000), engine, boxed, inline_pool)
+    assert attempt.infra == Infra(
+        InfraKind.TASK, "service: plays built-in agents inline and opens no episode for a box"
+    )
+    engine.close()
+
+
+def test_a_service_for_boxes_plays_no_agent_inline(pool: ServicePool) -> None:
+    attempt = attempt_inline(planned().to_spec(1000), plan("oracle", SUBMIT), pool)
+    assert attempt.infra == Infra(
+        InfraKind.TASK, "service: opens episodes for boxes and plays no agent inline"
+    )
+
+
+def test_a_service_that_dies_costs_one_attempt() -> None:
+    with ServicePool(1, inline=True) as own_pool:
+        assert played(own_pool, plan("oracle", SUBMIT)) == Finished("done")
+        os.kill(own_pool.workers()[0].pid, signal.SIGKILL)
+        outcome = played(own_pool, plan("oracle", SUBMIT))
+        assert isinstance(outcome, Infra)
+        assert outcome.what is InfraKind.SERVICE
+        assert played(own_pool, plan("oracle", SUBMIT)) == Finished("done")
