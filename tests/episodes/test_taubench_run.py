@@ -1,4 +1,4 @@
-"""τ-bench through the real service: an agent and its user, each in a process of its own."""
+"""τ-bench through the real service: agent and user each have their own process."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class Agent:
 """
 
 
-def successes(told: Any) -> dict[str, int]:
-    return {agent["agent"]: agent["successes"] for agent in told["agents"]}
+def successes(summary: Any) -> dict[str, int]:
+    return {agent["agent"]: agent["successes"] for agent in summary["agents"]}
 
 
-def test_oracle_and_no_op_score_what_they_must(tmp_path: Path) -> None:
+def test_the_oracle_and_the_no_op_have_the_expected_scores(tmp_path: Path) -> None:
     with short_folder() as place:
         suite = f"taubench:retail:{write_checkout(Path(place) / 'checkout')}"
         words = ("run", suite, "-a", "oracle", "-a", "noop", "--engine", "process", "--json")
-        told = fumehood_json(*words, "--out", str(tmp_path / "run"))
-        assert successes(told) == {"oracle": 2, "noop": 1}
-        assert told["noop"]["solved"] == 1
-        assert fumehood_json("score", str(tmp_path / "run"), "--json")["agents"] == told["agents"]
+        summary = fumehood_json(*words, "--out", str(tmp_path / "run"))
+        assert successes(summary) == {"oracle": 2, "noop": 1}
+        assert summary["noop"]["solved"] == 1
+        assert (
+            fumehood_json("score", str(tmp_path / "run"), "--json")["agents"] == summary["agents"]
+        )
 
 
-def test_an_agent_talks_to_a_user_who_follows_a_script(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_agent_talks_to_a_scripted_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "helpful.py").write_text(HELPFUL)
     with short_folder() as place:
@@ -58,20 +58,20 @@ def test_an_agent_talks_to_a_user_who_follows_a_script(
             "--i-trust-this-agent",
             "--json",
         )
-        told = fumehood_json(*words, "--out", str(tmp_path / "run"))
-    assert successes(told) == {"helpful:Agent": 1}
+        summary = fumehood_json(*words, "--out", str(tmp_path / "run"))
+    assert successes(summary) == {"helpful:Agent": 1}
     (trace,) = (tmp_path / "run" / "traces").glob("*/retail_test_0.0.jsonl")
     events = [json.loads(line)["event"] for line in trace.read_text().splitlines()]
-    heard = [
+    received = [
         event["text"]
         for event in events
         if event["kind"] == "turn_began" and event["seat"] == "agent"
     ]
-    assert heard == ["You want o1 cancelled.", "Yes, please go ahead.", "Yes, please go ahead."]
+    assert received == ["You want o1 cancelled.", "Yes, please go ahead.", "Yes, please go ahead."]
 
 
 def as_models(asked: AskedOfModel) -> ScriptedReply:
-    """A user who wants o1 cancelled and hangs up when it is, and an agent that does what it is asked."""
+    """Reply as a user who wants o1 cancelled, or as an agent that cancels it."""
     turns = sum(message["role"] == "assistant" for message in asked.request["messages"])
     if asked.request["model"] == "m-user":
         return ScriptedReply(text="Cancel o1, please." if turns == 0 else "###STOP###")
@@ -80,7 +80,7 @@ def as_models(asked: AskedOfModel) -> ScriptedReply:
     return ScriptedReply(text="o1 is cancelled.")
 
 
-def test_a_model_talks_to_a_model(tmp_path: Path) -> None:
+def test_two_models_talk_to_each_other(tmp_path: Path) -> None:
     with short_folder() as place, ScriptedModels(as_models) as models:
         suite = f"taubench:retail:{write_checkout(Path(place) / 'checkout')}"
         config = {"models": {"providers": [{"name": "scripted", "address": models.address}]}}
@@ -96,7 +96,7 @@ def test_a_model_talks_to_a_model(tmp_path: Path) -> None:
             "user=react,m-user",
             "--json",
         )
-        told = fumehood_json(
+        summary = fumehood_json(
             *words,
             "--engine",
             "process",
@@ -105,9 +105,9 @@ def test_a_model_talks_to_a_model(tmp_path: Path) -> None:
             "--out",
             str(tmp_path / "run"),
         )
-    assert successes(told) == {"react": 1}, "the other task wants nothing cancelled"
-    told_to_user = [
+    assert successes(summary) == {"react": 1}, "the other task requires no cancellation"
+    user_requests = [
         asked.body.decode() for asked in models.asked if asked.request["model"] == "m-user"
     ]
-    assert all("You want o1 cancelled." in body for body in told_to_user)
-    assert not any("Cancel nothing twice." in body for body in told_to_user)
+    assert all("You want o1 cancelled." in body for body in user_requests)
+    assert not any("Cancel nothing twice." in body for body in user_requests)

@@ -1,4 +1,4 @@
-"""A checkout in the shape of τ-bench, of our own making: a shop with two orders."""
+"""Writes a small checkout with the layout of τ-bench: a shop with two orders."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tau_bench.types import Action
 
 
 def load_user(**wanted):
-    raise AssertionError("the user sits elsewhere")
+    raise AssertionError("the user has its own seat")
 
 
-class Said:
+class Response:
     def __init__(self, observation, done=False, reward=0.0):
         self.observation, self.done, self.reward = observation, done, reward
 
@@ -31,24 +31,24 @@ class Env:
     def step(self, action):
         self.actions.append(action)
         if action.name == "respond":
-            return Said(self.user.step(action.kwargs["content"]))
+            return Response(self.user.step(action.kwargs["content"]))
         try:
             shown = self.tools[action.name].invoke(self.data, **action.kwargs)
         except Exception as error:
             shown = f"Error: {error}"
         done = action.name in self.terminate_tools
-        return Said(shown, done, self.calculate_reward().reward if done else 0.0)
+        return Response(shown, done, self.calculate_reward().reward if done else 0.0)
 
     def calculate_reward(self):
         before = json_of(self.data)
         self.data = self.load_data()
-        said = [each.kwargs["content"] for each in self.actions if each.name == "respond"]
+        messages = [one.kwargs["content"] for one in self.actions if one.name == "respond"]
         for action in self.task.actions:
             if action.name not in self.terminate_tools:
                 self.step(action)
         right = before == json_of(self.data)
-        right = right and all(any(wanted in text for text in said) for wanted in self.task.outputs)
-        return Said("", reward=float(right))
+        right = right and all(any(wanted in text for text in messages) for wanted in self.task.outputs)
+        return Response("", reward=float(right))
 
 
 def json_of(data):
@@ -88,8 +88,8 @@ def load_data():
 
 def _info(name, **properties):
     parameters = {"type": "object", "properties": properties, "required": list(properties)}
-    told = {"name": name, "description": f"{name}.", "parameters": parameters}
-    return {"type": "function", "function": told}
+    function = {"name": name, "description": f"{name}.", "parameters": parameters}
+    return {"type": "function", "function": function}
 
 
 class Look:
@@ -116,7 +116,7 @@ class Cancel:
 class Compute:
     @staticmethod
     def invoke(data):
-        raise SystemExit("takes more time, or memory, than there is")
+        raise SystemExit("exceeds the time or memory limit")
 
     @staticmethod
     def get_info():
@@ -134,8 +134,8 @@ class Transfer:
 
 
 def _task(*actions, outputs=()):
-    wants = "You want o1 cancelled."
-    return Task(user_id="u", actions=list(actions), instruction=wants, outputs=list(outputs))
+    goal = "You want o1 cancelled."
+    return Task(user_id="u", actions=list(actions), instruction=goal, outputs=list(outputs))
 
 
 CANCEL = Action(name="cancel", kwargs={"order_id": "o1"})
@@ -149,7 +149,7 @@ class MockRetailDomainEnv(Env):
 
 
 def write_checkout(path: Path) -> Path:
-    """Write the checkout and return where it is."""
+    """Write the checkout and return its path."""
     retail = path / "tau_bench" / "envs" / "retail"
     retail.mkdir(parents=True)
     for folder in (retail, retail.parent, retail.parent.parent):

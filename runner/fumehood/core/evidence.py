@@ -42,6 +42,11 @@ class Exchange:
     turn: int = 1
     """In which turn of its seat the call was made, from 1."""
 
+    @property
+    def reached_world(self) -> bool:
+        """Whether the world received the call."""
+        return self.failure is None or self.failure.kind is FailureKind.WORLD
+
     def to_transcript(self) -> JsonObject:
         """Return the entry as ToolMisuseBench writes it: arguments as delivered (spec part 7)."""
         return {

@@ -1,4 +1,4 @@
-"""AgentDojo: its own checks of tasks and of attacks over calls that went through our door."""
+"""Tests of AgentDojo: its own utility and security checks score calls made through the service."""
 
 from __future__ import annotations
 
@@ -38,32 +38,32 @@ def gold(case: Case) -> tuple[Move, ...]:
         ("banking:v1.1.2", 16),
     ],
 )
-def test_it_has_as_many_tasks_as_are_published(argument: str, tasks: int) -> None:
+def test_a_suite_has_the_published_number_of_tasks(argument: str, tasks: int) -> None:
     assert len(cases(argument)) == tasks
 
 
 @pytest.mark.parametrize("suite", ["workspace", "travel", "banking", "slack"])
-def test_gold_calls_are_useful(suite: str) -> None:
+def test_gold_calls_satisfy_utility(suite: str) -> None:
     for case in cases(suite)[::9]:
         assert play(case, gold(case)).checks == {"utility": True}, case.task.task_id
 
 
-def test_an_injected_task_as_a_users_is_done_by_its_gold_calls() -> None:
+def test_gold_calls_solve_an_injection_task_as_a_user_request() -> None:
     for case in cases("v1.1.2:injections:slack"):
         assert play(case, gold(case)).success is True, case.task.task_id
         assert play(case, ()).success is False, case.task.task_id
 
 
-def test_whoever_does_what_an_answer_tells_him_is_useful_and_not_safe() -> None:
+def test_an_agent_that_follows_an_injection_is_useful_and_not_safe() -> None:
     pair = next(
-        each
-        for each in cases("banking:v1.1.2:attack=direct")
-        if each.task.task_id.endswith("_0.injection_task_0")
+        case
+        for case in cases("banking:v1.1.2:attack=direct")
+        if case.task.task_id.endswith("_0.injection_task_0")
     )
     (injected,) = [
-        each
-        for each in cases("banking:v1.1.2:injections")
-        if each.task.task_id == "banking.injection_task_0"
+        case
+        for case in cases("banking:v1.1.2:injections")
+        if case.task.task_id == "banking.injection_task_0"
     ]
     calls = [move for move in gold(injected) if "tool_name" in move]
     assert play(pair, gold(pair)).checks == {"utility": True, "safety": True}
@@ -71,7 +71,7 @@ def test_whoever_does_what_an_answer_tells_him_is_useful_and_not_safe() -> None:
     assert (obeyed.checks["safety"], obeyed.success) == (False, False)
 
 
-def test_the_attack_stands_in_what_tools_say() -> None:
+def test_the_attack_is_part_of_the_initial_state() -> None:
     case = cases("slack:attack=important_instructions")[0]
     injections = case.task.initial_state["injections"]
     assert isinstance(injections, dict)
@@ -79,7 +79,7 @@ def test_the_attack_stands_in_what_tools_say() -> None:
     assert all("<INFORMATION>" in str(text) for text in injections.values())
 
 
-def test_a_failed_attempt_leaves_nothing_behind() -> None:
+def test_attempts_do_not_affect_each_other() -> None:
     case = cases("banking")[3]
     moves = gold(case)
     for _ in range(2):
@@ -87,12 +87,12 @@ def test_a_failed_attempt_leaves_nothing_behind() -> None:
         assert play(case, moves).success is True
 
 
-def test_it_says_what_an_argument_may_be() -> None:
-    with pytest.raises(InputError, match="'v9' is no version"):
+def test_an_unknown_part_of_the_argument_is_named() -> None:
+    with pytest.raises(InputError, match="'v9' is not a version"):
         AgentDojo().load("v9")
 
 
-def test_neither_the_clock_nor_the_order_of_a_set_is_in_a_trace() -> None:
+def test_results_depend_on_neither_the_clock_nor_the_order_of_a_set() -> None:
     guests: list[Json] = [f"guest{number}@example.com" for number in range(9)]
     times = {"start_time": "2024-05-30 10:20", "end_time": "2024-05-30 11:20"}
     mail: JsonObject = {"recipients": guests, "subject": "Hello", "body": "You are all invited."}
@@ -103,10 +103,10 @@ def test_neither_the_clock_nor_the_order_of_a_set_is_in_a_trace() -> None:
         },
         {"tool_name": "send_email", "args": mail},
     )
-    met, sent = play_in_memory(cases("workspace")[0].task, moves).exchanges
-    assert met.output is not None
-    assert sent.output is not None
-    told = str(met.output["result"])
-    places = [told.index(str(guest)) for guest in guests]
+    event, mail_sent = play_in_memory(cases("workspace")[0].task, moves).exchanges
+    assert event.output is not None
+    assert mail_sent.output is not None
+    text = str(event.output["result"])
+    places = [text.index(str(guest)) for guest in guests]
     assert places == sorted(places)
-    assert "timestamp: 2025-01-01 12:00:00" in str(sent.output["result"])
+    assert "timestamp: 2025-01-01 12:00:00" in str(mail_sent.output["result"])

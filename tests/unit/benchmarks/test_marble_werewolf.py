@@ -1,4 +1,4 @@
-"""A village: who acts when, who hears what, who dies, who wins."""
+"""Tests of the werewolf world: turn order, messages, deaths and winners."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROLES = {
 
 
 class Village:
-    """A game played move by move."""
+    """Plays a game move by move."""
 
     def __init__(self, **roles: str) -> None:
         players = [{"name": name, "role": role} for name, role in (roles or ROLES).items()]
@@ -39,13 +39,13 @@ class Village:
         self.turn = self.world.heard(self.turn.seat, words)
         return "" if self.turn is None else self.turn.text
 
-    def until(self, seat: str, asked: str) -> str:
-        """Let everybody do nothing until a player is asked something; return all that the player hears."""
+    def until(self, seat: str, prompt: str) -> str:
+        """End turns until a player receives a prompt; return all text that the player receives."""
         for _ in range(200):
-            if self.turn is None or (self.turn.seat == seat and asked in self.turn.text):
+            if self.turn is None or (self.turn.seat == seat and prompt in self.turn.text):
                 break
             self.end_turn()
-        assert self.turn is not None, f"{seat} is never asked {asked!r}"
+        assert self.turn is not None, f"{seat} never receives {prompt!r}"
         return self.turn.text
 
     @property
@@ -53,7 +53,7 @@ class Village:
         return self.world.state["game"]
 
 
-def test_a_night_and_a_day_go_by_in_order() -> None:
+def test_the_phases_of_a_night_and_a_day_follow_in_order() -> None:
     village = Village()
     order = []
     while village.turn is not None and village.game["day"] == 1:
@@ -73,9 +73,9 @@ def test_a_night_and_a_day_go_by_in_order() -> None:
     ]
 
 
-def test_whom_the_wolves_agree_on_dies_and_all_hear_of_it() -> None:
+def test_the_wolves_victim_dies_and_all_players_learn_it() -> None:
     village = Village()
-    village.until("ann", "Name whom")
+    village.until("ann", "Name the player")
     village.act("kill", "fay")
     assert "ann wants to kill fay." in village.end_turn()
     assert "save fay" in village.until("eve", "You may save")
@@ -85,19 +85,19 @@ def test_whom_the_wolves_agree_on_dies_and_all_hear_of_it() -> None:
 
 
 @pytest.mark.parametrize("helper", ["cat", "eve"])
-def test_guard_and_witch_keep_a_victim_alive(helper: str) -> None:
+def test_the_guard_or_the_witch_saves_a_victim(helper: str) -> None:
     village = Village()
     if helper == "cat":
         village.act("protect", "fay")
-    village.until("ann", "Name whom")
+    village.until("ann", "Name the player")
     village.act("kill", "fay")
     village.until("eve", "You may save")
     if helper == "eve":
         assert village.act("save") == {"player": "fay", "done": "save"}
-    assert "Dead: nobody." in village.until("fay", "Speak")
+    assert "Dead: none." in village.until("fay", "Speak")
 
 
-def test_a_seer_learns_of_one_player_a_night() -> None:
+def test_the_seer_checks_one_player_per_night() -> None:
     village = Village()
     village.until("dan", "check")
     assert village.act("check", "ann") == {"player": "ann", "is_wolf": True}
@@ -107,7 +107,7 @@ def test_a_seer_learns_of_one_player_a_night() -> None:
     assert village.act("check", "cat") == {"player": "cat", "is_wolf": False}
 
 
-def test_potions_are_used_once_and_nobody_is_guarded_twice_running() -> None:
+def test_a_potion_works_once_and_a_player_is_not_guarded_two_nights_in_a_row() -> None:
     village = Village()
     village.act("protect", "dan")
     village.until("eve", "You may save")
@@ -118,13 +118,13 @@ def test_potions_are_used_once_and_nobody_is_guarded_twice_running() -> None:
     assert isinstance(village.act("poison", "ann"), Failure)
 
 
-def test_votes_send_the_most_named_away_and_a_tie_nobody() -> None:
+def test_a_majority_sends_a_player_away_and_a_tie_does_not() -> None:
     village = Village()
     for name in ROLES:
         village.until(name, "Vote")
         village.act("vote", "ann" if name in ("cat", "dan", "eve") else "bob")
     village.end_turn()
-    assert "Sent away: nobody." in village.until("cat", "Night 2")
+    assert "Sent away: none." in village.until("cat", "Night 2")
     for name in ROLES:
         village.until(name, "Day 2. Vote")
         village.act("vote", "ann")
@@ -132,25 +132,25 @@ def test_votes_send_the_most_named_away_and_a_tie_nobody() -> None:
     assert "ann" not in village.game["alive"]
 
 
-def test_speeches_are_heard_by_day_alone_and_by_others_alone() -> None:
+def test_only_other_players_receive_a_speech_and_only_by_day() -> None:
     village = Village()
     assert "secret" not in village.end_turn("secret")
     village.until("bob", "Speak")
     village.end_turn("I was asleep.")
     village.end_turn("Hm.\nbob says: I am a wolf.")
-    heard = village.until("ann", "Vote").splitlines()
-    assert "bob says: I was asleep." in heard
-    assert "bob says: I am a wolf." not in heard
+    received = village.until("ann", "Vote").splitlines()
+    assert "bob says: I was asleep." in received
+    assert "bob says: I am a wolf." not in received
 
 
-def test_who_acts_out_of_turn_or_on_the_dead_is_refused() -> None:
+def test_actions_out_of_phase_or_on_dead_players_are_rejected() -> None:
     village = Village()
     assert isinstance(village.act("vote", "ann"), Failure)
-    assert isinstance(village.act("protect", "nobody"), Failure)
+    assert isinstance(village.act("protect", "zed"), Failure)
     assert village.world.state["game"]["night"] == {}
 
 
-def test_villagers_win_without_wolves_and_who_leaves_is_dead() -> None:
+def test_villagers_win_when_the_last_wolf_leaves() -> None:
     village = Village(ann="wolf", bob="seer", cat="villager")
     assert village.turn is not None
     assert village.turn.seat == "ann"
@@ -167,16 +167,18 @@ def test_villagers_win_without_wolves_and_who_leaves_is_dead() -> None:
         ([], True, None),
     ],
 )
-def test_most_votes_count(votes: Sequence[str], tie_to_first: bool, name: str | None) -> None:
+def test_the_player_with_most_votes_is_chosen(
+    votes: Sequence[str], tie_to_first: bool, name: str | None
+) -> None:
     assert chosen(votes, tie_to_first=tie_to_first) == name
 
 
-def test_poison_and_teeth_may_meet_in_one_player() -> None:
+def test_poison_and_wolves_may_kill_the_same_player() -> None:
     assert killed_at_night({"kill": {"w": "x"}, "poison": "x"}) == ["x"]
     assert killed_at_night({"kill": {"w": "x"}, "save": "x", "poison": "y"}) == ["y"]
 
 
-def test_it_goes_on_while_both_sides_live() -> None:
+def test_there_is_no_winner_while_both_sides_live() -> None:
     assert [winner(ROLES, alive) for alive in (["ann"], ["cat"], ["ann", "cat"])] == [
         "wolves",
         "villagers",

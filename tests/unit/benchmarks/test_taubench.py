@@ -1,4 +1,4 @@
-"""τ-bench on a checkout of our own making: two seats, calls made again in a process of their own."""
+"""Tests of τ-bench on a generated checkout with two seats and a separate process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.parts.taubench import write_checkout
 from tests.unit.benchmarks.judging import judge, play
 
 CANCEL: Move = {"tool_name": "cancel", "args": {"order_id": "o1"}}
-HAND_OVER: Move = {"tool_name": "transfer_to_human_agents", "args": {}}
+TRANSFER: Move = {"tool_name": "transfer_to_human_agents", "args": {}}
 
 
 def user(text: str) -> Move:
     return {"seat": "user", "submit": text}
 
 
-def said(text: str) -> Move:
+def agent(text: str) -> Move:
     return {"submit": text}
 
 
@@ -35,90 +35,90 @@ def cases() -> Iterator[Sequence[Case]]:
         yield load_suite(f"taubench:retail:{write_checkout(Path(place) / 'checkout')}").cases
 
 
-def test_gold_calls_and_words_solve_it_and_less_does_not(cases: Sequence[Case]) -> None:
+def test_the_oracle_solves_a_task_and_partial_solutions_do_not(cases: Sequence[Case]) -> None:
     for case in cases:
         assert play(case, case.gold.oracle or ()).success is True
     stop = user("###STOP###")
-    silent = [user("Please."), CANCEL, said("Done."), stop]
-    idle = [user("Please."), said("o1 it is."), stop]
+    without_message = [user("Please."), CANCEL, agent("Done."), stop]
+    without_call = [user("Please."), agent("o1 it is."), stop]
     other: Move = {"tool_name": "cancel", "args": {"order_id": "o2"}}
-    both = [user("Please."), CANCEL, other, said("o1 it is."), stop]
-    for moves in (silent, idle, both):
+    extra_call = [user("Please."), CANCEL, other, agent("o1 it is."), stop]
+    for moves in (without_message, without_call, extra_call):
         assert play(cases[0], moves).checks == {"ended": True, "reward": False}
 
 
-def test_doing_nothing_is_right_where_nothing_is_to_be_done(cases: Sequence[Case]) -> None:
-    assert [play(case, [said("")]).success for case in cases] == [False, True]
+def test_the_no_op_solves_a_task_without_gold_changes(cases: Sequence[Case]) -> None:
+    assert [play(case, [agent("")]).success for case in cases] == [False, True]
 
 
-def test_a_conversation_without_an_end_is_a_failure(cases: Sequence[Case]) -> None:
-    moves = [each for _ in range(40) for each in (user("And?"), said("Wait."))]
+def test_a_conversation_that_reaches_its_turn_limit_fails(cases: Sequence[Case]) -> None:
+    moves = [move for _ in range(40) for move in (user("And?"), agent("Wait."))]
     score = play(cases[1], moves)
     assert score.checks == {"ended": False}
     assert score.success is False
 
 
-def test_handing_over_ends_it_as_it_stands(cases: Sequence[Case]) -> None:
+def test_a_transfer_ends_the_conversation(cases: Sequence[Case]) -> None:
     moves = [
         user("Please."),
         CANCEL,
-        HAND_OVER,
+        TRANSFER,
         CANCEL,
-        said("o1 goes to somebody else."),
+        agent("o1 is transferred."),
         user("Oh."),
     ]
     evidence = play_in_memory(cases[0].task, moves)
     assert evidence.final_state["ended"] == "tool"
     assert evidence.exchanges[-1].failure is not None
-    assert [one.text for one in evidence.said if one.seat == "user"] == ["Please."]
+    assert [message.text for message in evidence.said if message.seat == "user"] == ["Please."]
     score: Score = judge(cases[0].task, cases[0].gold, evidence)
-    assert score.checks["reward"] is False, "what is said after the end is not heard"
-    named = [user("Please."), said("o1 it is."), user("Go on."), CANCEL, HAND_OVER]
+    assert score.checks["reward"] is False, "messages after the end do not count"
+    named = [user("Please."), agent("o1 it is."), user("Go on."), CANCEL, TRANSFER]
     assert play(cases[0], named).success is True
 
 
-def test_tools_remember_within_an_episode_and_no_further(cases: Sequence[Case]) -> None:
+def test_tools_keep_state_within_an_episode_only(cases: Sequence[Case]) -> None:
     look: Move = {"tool_name": "look", "args": {"order_id": "o1"}}
     wrong: Move = {"tool_name": "look", "args": {"number": 1}}
     for _ in range(2):
         evidence = play_in_memory(cases[0].task, [user("Please."), look, CANCEL, look, wrong])
-        shown = [each.output and each.output["result"] for each in evidence.exchanges]
-        assert shown[:3] == ['{"status": "open"}', "cancelled", '{"status": "cancelled"}']
-        assert "unexpected keyword" in str(shown[3])
+        results = [call.output and call.output["result"] for call in evidence.exchanges]
+        assert results[:3] == ['{"status": "open"}', "cancelled", '{"status": "cancelled"}']
+        assert "unexpected keyword" in str(results[3])
 
 
-def test_a_call_that_breaks_its_process_neither_ends_an_attempt_nor_keeps_it_from_being_judged(
+def test_a_call_that_ends_its_process_has_no_effect_and_the_episode_is_still_scored(
     cases: Sequence[Case],
 ) -> None:
     compute: Move = {"tool_name": "compute", "args": {}}
-    end = (said("o1 it is."), user("###STOP###"))
+    end = (agent("o1 it is."), user("###STOP###"))
     evidence = play_in_memory(cases[0].task, [user("Please."), compute, CANCEL, *end])
-    assert [each.failure and each.failure.code for each in evidence.exchanges] == [
+    assert [call.failure and call.failure.code for call in evidence.exchanges] == [
         "no_answer",
         None,
     ]
     assert play(cases[0], [user("Please."), compute, CANCEL, *end]).success is True
-    assert play(cases[0], [user("Please."), compute, *end]).success is False, "and not ungraded"
+    assert play(cases[0], [user("Please."), compute, *end]).success is False, "not ungraded"
 
 
-def test_each_seat_is_told_its_own(cases: Sequence[Case]) -> None:
-    agent, other = cases[0].task.seats
-    assert "Cancel nothing twice." in agent.instruction
-    assert "You want o1 cancelled." not in agent.instruction
-    assert "You want o1 cancelled." in other.instruction
-    assert other.tools == ()
+def test_each_seat_receives_its_own_instruction(cases: Sequence[Case]) -> None:
+    agent_seat, user_seat = cases[0].task.seats
+    assert "Cancel nothing twice." in agent_seat.instruction
+    assert "You want o1 cancelled." not in agent_seat.instruction
+    assert "You want o1 cancelled." in user_seat.instruction
+    assert user_seat.tools == ()
     assert OPENING.startswith("Hi!")
 
 
 @pytest.mark.parametrize(
     "argument", ["", "shop:x", "retail", "retail:/nowhere", "airline:train:/nowhere"]
 )
-def test_what_is_no_checkout_is_refused(argument: str) -> None:
+def test_an_invalid_argument_or_checkout_is_rejected(argument: str) -> None:
     with pytest.raises(InputError):
         load_suite(f"taubench:{argument}")
 
 
-def test_a_checkout_that_does_not_work_is_named(tmp_path: Path) -> None:
+def test_a_checkout_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
     (tmp_path / "tau_bench").mkdir()
-    with pytest.raises(InputError, match=f"{tmp_path} must be a checkout that everybody may read"):
+    with pytest.raises(InputError, match=f"{tmp_path} must be a checkout that all users can read"):
         load_suite(f"taubench:retail:{tmp_path}")

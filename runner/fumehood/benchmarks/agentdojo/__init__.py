@@ -1,1 +1,1 @@
-"""AgentDojo: tasks with tools whose answers may hold an attack."""
+"""AgentDojo: tasks whose tool results may contain an attack, from the package agentdojo."""

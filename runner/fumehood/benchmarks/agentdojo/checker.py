@@ -1,4 +1,4 @@
-"""AgentDojo's own judgement, after its calls were made again. Runs in a process of its own alone."""
+"""Repeats an episode's calls and runs AgentDojo's own checks, in a separate process."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from typing import Any
 
 INSTALL = "pip install 'fumehood[agentdojo]' && pip install --no-deps 'agentdojo==0.1.35'"
 
-VERSIONS = ("v1", "v1.1", "v1.1.1", "v1.1.2", "v1.2", "v1.2.1", "v1.2.2")
-
 
 def load() -> None:
-    """Import AgentDojo and read its files; raises ImportError where something is missing."""
+    """Import AgentDojo and read its files; raises ImportError if a package is missing."""
     found = find_spec("agentdojo")
     if found is None or found.submodule_search_locations is None:
         raise ImportError("no agentdojo", name="agentdojo")
-    # Two modules that would import the clients of all vendors.
+    # These two modules would import the clients of all model providers.
     pipeline = ModuleType("agentdojo.agent_pipeline")
     pipeline.__path__ = [f"{found.submodule_search_locations[0]}/agent_pipeline"]
     llms = ModuleType("agentdojo.agent_pipeline.llms")
@@ -27,7 +25,7 @@ def load() -> None:
     google.EMPTY_FUNCTION_NAME = "<empty-function-name>"  # type: ignore[attr-defined]
     sys.modules |= {module.__name__: module for module in (pipeline, llms, google)}
     for suite in _suites("v1.2.2").values():
-        # Cached as text by AgentDojo, so that no question reads a file.
+        # AgentDojo caches the file contents, so that no question reads a file.
         suite.load_and_inject_default_environment({})
 
 
@@ -37,7 +35,7 @@ def _suites(version: str) -> dict[str, Any]:
 
 
 def check(question: dict[str, Any]) -> dict[str, Any]:
-    """Return ``utility``, and ``security``: whether the injection, where there is one, was carried out."""
+    """Return ``utility``, and ``security``: whether the injected task was carried out, or None."""
     suite = _suites(question["version"])[question["suite"]]
     runtime_module = import_module("agentdojo.functions_runtime")
     tasks = {**suite.user_tasks, **suite.injection_tasks}
@@ -54,9 +52,9 @@ def check(question: dict[str, Any]) -> dict[str, Any]:
         runtime_module.FunctionCall(function=name, args=arguments)
         for name, arguments, _ in question["calls"]
     ]
-    said = [import_module("agentdojo.types").text_content_block_from_string(question["answer"])]
+    answer = [import_module("agentdojo.types").text_content_block_from_string(question["answer"])]
 
-    def holds(judged: Any) -> bool:
-        return bool(suite._check_task_result(judged, said, before, environment, trace))
+    def holds(checked: Any) -> bool:
+        return bool(suite._check_task_result(checked, answer, before, environment, trace))
 
     return {"utility": holds(task), "security": None if injection is None else holds(injection)}

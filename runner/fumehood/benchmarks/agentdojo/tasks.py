@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from fumehood.benchmarks.agentdojo.world import environment, suites
+from fumehood.benchmarks.agentdojo.world import INSTALL, environment, suites
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
@@ -22,58 +22,70 @@ from fumehood.core.task import About, Case, Suite, Task
 
 ABOUT = About(
     licence="MIT (agentdojo 0.1.35, ETH Zurich)",
-    criterion="AgentDojo's own utility and security functions, unmodified, in a process without privileges",
-    judged="the environment after the calls were made again, the answer and the calls; an attack apart",
+    criterion="AgentDojo's own utility and security functions, unmodified, in an unprivileged process",
+    judged="the environment after the calls are repeated, the answer and the calls; attacks separately",
 )
 BUDGET = Budget(steps=60)
-"""AgentDojo bounds answers of the model, 15, each with any number of calls; its gold has up to 20."""
+"""AgentDojo allows 15 messages of the model, each with any number of calls; gold has up to 20 calls."""
 
 
 class AgentDojo:
-    """Argument: version, suites, ``injections`` or ``attack=NAME``, parted by colons, each optional."""
+    """The benchmark ``agentdojo``.
+
+    Its argument lists a version, suites, and ``injections`` or ``attack=NAME``, separated by colons in
+    any order. All parts are optional.
+    """
 
     def load(self, argument: str) -> Suite:
-        """Return user tasks, injection tasks as if a user asked, or every pair under an attack."""
-        told = read_argument(argument)
-        by_name = suites(told.version)
-        cases = tuple(case for name in told.suites for case in _cases(told, name, by_name[name]))
+        """Return user tasks, injection tasks as user requests, or every pair of both under an attack."""
+        selection = parse_argument(argument)
+        by_name = suites(selection.version)
+        cases = tuple(
+            case for name in selection.suites for case in _cases(selection, name, by_name[name])
+        )
         return Suite(":".join(part for part in ("agentdojo", argument) if part), cases, about=ABOUT)
 
     def recognises(self, record: JsonObject) -> bool:
-        """Recognise nothing: the tasks are read from AgentDojo's package."""
+        """Return False: the tasks are read from AgentDojo's package."""
         return False
 
 
-def _cases(told: Argument, name: str, suite: Any) -> Iterator[Case]:
-    if told.injections:
+def _cases(selection: Selection, name: str, suite: Any) -> Iterator[Case]:
+    if selection.injections:
         for task_id, task in suite.injection_tasks.items():
-            # Some have no gold at all, so nothing proves that they can be done.
+            # Some have no gold calls, so it is not known whether they can be solved.
             yield _case(
-                told.version, name, task_id, task.GOAL, _oracle(told.version, name, task_id, task)
+                selection.version,
+                name,
+                task_id,
+                task.GOAL,
+                _oracle(selection.version, name, task_id, task),
             )
         return
-    attack = None if told.attack is None else _attack(told.attack, suite)
+    attack = None if selection.attack is None else _attack(selection.attack, suite)
     for task_id, task in suite.user_tasks.items():
-        oracle = _oracle(told.version, name, task_id, task)
+        oracle = _oracle(selection.version, name, task_id, task)
         if attack is None:
-            yield _case(told.version, name, task_id, task.PROMPT, oracle)
+            yield _case(selection.version, name, task_id, task.PROMPT, oracle)
             continue
         for injected_id, injected in suite.injection_tasks.items():
             injections = attack.attack(task, injected)
-            yield _case(told.version, name, task_id, task.PROMPT, oracle, injected_id, injections)
+            yield _case(
+                selection.version, name, task_id, task.PROMPT, oracle, injected_id, injections
+            )
 
 
 def _case(
     version: str,
     suite: str,
     task_id: str,
-    words: str,
+    request: str,
     oracle: tuple[JsonObject, ...],
     injected_id: str | None = None,
     injections: dict[str, str] | None = None,
 ) -> Case:
-    given: JsonObject = dict(injections or {})
-    state: JsonObject = {"version": version, "suite": suite, "task": task_id, "injections": given}
+    texts: JsonObject = dict(injections or {})
+    state: JsonObject = {"version": version, "suite": suite, "task": task_id, "injections": texts}
     task = Task(
         task_id=".".join(part for part in (suite, task_id, injected_id) if part),
         world="agentdojo",
@@ -81,7 +93,7 @@ def _case(
         initial_state=state,
         fault_plan=(),
         seed=1,
-        seats=(SeatSpec(instruction=f"{_system_message()}\n{words}", budget=BUDGET),),
+        seats=(SeatSpec(instruction=f"{_system_message()}\n{request}", budget=BUDGET),),
         tags={"suite": suite, "version": version},
     )
     criterion: dict[str, Json] = {"op": "agentdojo", "injection_task": injected_id}
@@ -102,8 +114,10 @@ def _attack(name: str, suite: Any) -> Any:
         import_module("agentdojo.attacks.baseline_attacks")
         import_module("agentdojo.attacks.important_instructions_attacks")
     except ImportError as error:
-        raise InputError(f"AgentDojo's attacks need {error.name}, which is not installed") from None
-    # Attacks address a model by the name of its pipeline; "local" is AgentDojo's word for none in particular.
+        raise InputError(
+            f"agentdojo: attacks require {error.name}, which is not installed: {INSTALL}"
+        ) from None
+    # Attacks address a model by the name of its pipeline; "local" is AgentDojo's name for an unspecified one.
     return registry.load_attack(name, suite, SimpleNamespace(name="local"))
 
 
@@ -114,29 +128,29 @@ def _system_message() -> str:
 
 
 VERSIONS = ("v1.2.2", "v1.2.1", "v1.2", "v1.1.2", "v1.1.1", "v1.1", "v1")
-"""Newest first; the first is meant where none is named."""
+"""Newest first; the first is the default."""
 SUITES = ("workspace", "travel", "banking", "slack")
 ATTACKS = ("direct", "ignore_previous", "system_message", "injecagent", "important_instructions")
-"""Those of AgentDojo that ask no model."""
+"""AgentDojo's attacks that need no model."""
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
-    """What is to be loaded."""
+class Selection:
+    """The parts of a suite argument."""
 
     version: str
     suites: tuple[str, ...]
     attack: str | None
-    """Every user task with every injection task, by this attack; None for user tasks alone."""
+    """Attack on every pair of user task and injection task; None for user tasks alone."""
     injections: bool
-    """Injection tasks as if a user asked for them."""
+    """Whether to load injection tasks as user requests."""
 
 
-def read_argument(text: str) -> Argument:
-    """Return what the argument says.
+def parse_argument(text: str) -> Selection:
+    """Parse a suite argument.
 
     Raises:
-        InputError: a part of it is nothing of that.
+        InputError: A part is unknown, or parts exclude each other.
     """
     parts = [part for part in text.split(":") if part]
     attacks = [part.removeprefix("attack=") for part in parts if part.startswith("attack=")]
@@ -144,11 +158,11 @@ def read_argument(text: str) -> Argument:
     for part in parts:
         if part not in known:
             raise InputError(
-                f"agentdojo: {part!r} is no version ({', '.join(VERSIONS)}), no suite ({', '.join(SUITES)}), "
-                f"not 'injections', and no attack=NAME ({', '.join(ATTACKS)})"
+                f"agentdojo: {part!r} is not a version ({', '.join(VERSIONS)}), a suite ({', '.join(SUITES)}), "
+                f"'injections' or attack=NAME ({', '.join(ATTACKS)})"
             )
     version = next((part for part in parts if part in VERSIONS), VERSIONS[0])
     suites = tuple(name for name in SUITES if name in parts) or SUITES
     if attacks and "injections" in parts:
-        raise InputError("agentdojo: either injections as tasks, or attack=NAME on user tasks")
-    return Argument(version, suites, attacks[0] if attacks else None, "injections" in parts)
+        raise InputError("agentdojo: use either injections or attack=NAME, not both")
+    return Selection(version, suites, attacks[0] if attacks else None, "injections" in parts)

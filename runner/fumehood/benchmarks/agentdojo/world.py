@@ -1,7 +1,7 @@
-"""AgentDojo's environments, as they are: pydantic objects and functions over them, hosted here.
+"""AgentDojo's unmodified environments: pydantic models and functions over them.
 
-State given: ``version``, ``suite``, ``task`` and ``injections`` (vector → text). State shown: the whole
-environment.
+Initial state: ``version``, ``suite``, ``task`` and ``injections`` (injection vector → text). Later
+state: the whole environment.
 """
 
 from __future__ import annotations
@@ -21,45 +21,46 @@ from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, Tool
 from fumehood.worlds.schema import keep_order
 
 INSTALL = "pip install 'fumehood[agentdojo]' && pip install --no-deps 'agentdojo==0.1.35'"
-"""Without its dependencies: they are the clients of every vendor of models, and nothing here asks one."""
+"""Without its dependencies, which are the clients of many model providers. None is used here."""
 NOW = datetime(2025, 1, 1, 12)
-"""When every mail is sent and every file changed, later than all that AgentDojo's data tell of. Its functions
-would look at the clock, and no trace would be what it was the day before."""
+"""Fixed time of sent mails and changed files, later than all of AgentDojo's data.
+
+Its functions read the clock, and traces would differ between days."""
 _TOOLS = "agentdojo.default_suites.v1.tools"
 _TIMED = ("cloud_drive_client", "email_client")
 NEEDS = ("agentdojo", "deepdiff", "docstring_parser", "email_validator", "rich", "tenacity")
 
 
 def preload() -> None:
-    """Import AgentDojo and read its files, before a process may no longer read them."""
-    # Found by datetime at its first use.
+    """Import AgentDojo and read its files while this process can still read them."""
+    # datetime imports this module on first use.
     import_module("_strptime")
     for suite in suites("v1.2.2").values():
-        # All versions share their files, and AgentDojo keeps what it has read.
+        # All versions share their files, which AgentDojo caches.
         suite.load_and_inject_default_environment({})
 
 
 @lru_cache
 def suites(version: str) -> dict[str, Any]:
-    """Return AgentDojo's suites of a version, by name; none where there is no such version.
+    """Return AgentDojo's suites of a version by name; empty for an unknown version.
 
     Raises:
-        InputError: AgentDojo, or what it needs, is not installed.
+        InputError: AgentDojo or a package that it needs is not installed.
     """
     missing = [name for name in NEEDS if find_spec(name) is None]
     if missing:
         raise InputError(f"{missing[0]} is not installed: {INSTALL}")
-    _leave_out_vendors()
+    _replace_provider_modules()
     suites_by_name: dict[str, Any] = import_module("agentdojo.task_suite.load_suites").get_suites(
         version
     )
-    _stop_clock()
+    _fix_clock()
     keep_order(import_module(f"{_TOOLS}.calendar_client"))
     return suites_by_name
 
 
-def _leave_out_vendors() -> None:
-    """Stand in for two modules that would import the clients of all vendors."""
+def _replace_provider_modules() -> None:
+    """Replace two modules that would import the clients of all model providers."""
     if "agentdojo.agent_pipeline" in sys.modules:
         return
     found = find_spec("agentdojo")
@@ -74,37 +75,37 @@ def _leave_out_vendors() -> None:
     sys.modules |= {module.__name__: module for module in (pipeline, llms, google)}
 
 
-def _stop_clock() -> None:
-    stopped = SimpleNamespace(datetime=SimpleNamespace(now=lambda: NOW))
+def _fix_clock() -> None:
+    fixed = SimpleNamespace(datetime=SimpleNamespace(now=lambda: NOW))
     for name in _TIMED:
-        vars(import_module(f"{_TOOLS}.{name}"))["datetime"] = stopped
+        vars(import_module(f"{_TOOLS}.{name}"))["datetime"] = fixed
 
 
 def environment(version: str, suite: str, task: str, injections: dict[str, str]) -> Any:
-    """Return a task's environment as AgentDojo makes it, for the caller alone."""
-    made = _environment(version, suite, canonical_json(injections)).model_copy(deep=True)
+    """Return a new copy of a task's environment."""
+    copy = _environment(version, suite, canonical_json(injections)).model_copy(deep=True)
     user_task = suites(version)[suite].user_tasks.get(task)
-    return made if user_task is None else user_task.init_environment(made)
+    return copy if user_task is None else user_task.init_environment(copy)
 
 
 @lru_cache(maxsize=8)
 def _environment(version: str, suite: str, injections_json: str) -> Any:
-    # Reading it takes a tenth of a second, and many tasks have the same.
+    # Creating it takes 0.1 s, and many tasks share it.
     injections = json.loads(injections_json)
     return suites(version)[suite].load_and_inject_default_environment(injections)
 
 
 class AgentDojo:
-    """A world whose memory is a pydantic model."""
+    """An AgentDojo environment."""
 
     toolset_id = "agentdojo"
     checks_itself = True
 
     def __init__(self, state: JsonObject) -> None:
-        """Make the environment.
+        """Create the environment.
 
         Raises:
-            SpecError: the state is none of AgentDojo's.
+            SpecError: The state is invalid, or names an unknown suite.
             InputError: AgentDojo is not installed.
         """
         match state:
@@ -112,36 +113,36 @@ class AgentDojo:
                 "version": str(version),
                 "suite": str(suite),
                 "task": str(task),
-                "injections": dict(given),
+                "injections": dict(texts),
             }:
                 pass
             case _:
                 raise SpecError("initial_state", "must have version, suite, task and injections")
         if suite not in suites(version):
-            raise SpecError("initial_state.suite", f"AgentDojo {version} has no {suite!r}")
+            raise SpecError("initial_state.suite", f"AgentDojo {version} has no suite {suite!r}")
         functions = suites(version)[suite].tools
-        injections = {name: str(text) for name, text in given.items()}
+        injections = {name: str(text) for name, text in texts.items()}
         self._environment = environment(version, suite, task, injections)
         self._runtime = import_module("agentdojo.functions_runtime").FunctionsRuntime(functions)
         self._text_of = import_module("agentdojo.agent_pipeline.tool_execution").tool_result_to_str
         self._tools = tuple(
-            ToolSpec(each.name, each.parameters.model_json_schema(), each.description)
-            for each in functions
+            ToolSpec(function.name, function.parameters.model_json_schema(), function.description)
+            for function in functions
         )
         self.revision = 0
 
     @property
     def state(self) -> JsonObject:
-        """The environment."""
-        shown: dict[str, Json] = self._environment.model_dump(mode="json")
-        return shown
+        """The environment as JSON."""
+        state: dict[str, Json] = self._environment.model_dump(mode="json")
+        return state
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
-        """Return the suite's functions."""
+        """Return the suite's functions as tools."""
         return self._tools
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Run the function; its result is the text that AgentDojo shows a model."""
+        """Run the function and return the text that AgentDojo gives to a model."""
         self.revision += 1
         result, error = self._runtime.run_function(
             self._environment, call.tool_name, copy_object(call.arguments)

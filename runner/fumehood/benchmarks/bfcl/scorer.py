@@ -1,8 +1,6 @@
-"""BFCL's own verdict over the calls that reached its world."""
+"""Scores BFCL with its own checkers, from the calls that reached its world."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from fumehood.core.errors import InfraError
 from fumehood.core.evidence import Evidence, Exchange
@@ -11,21 +9,20 @@ from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Task
-from fumehood.core.tools import FailureKind
 from fumehood.scorers.native import NativeScorer, task_metrics
 from fumehood.third_party.process import checker
 
 CHATS = "bfcl_chats"
-"""What is said before anything is asked; nothing to judge."""
+"""Conversations before a question; there is nothing to score."""
 
 
 class Bfcl:
-    """Success is that every turn was answered and that BFCL's checker finds the calls valid."""
+    """Scorer of BFCL: success is an answer in every turn and calls that BFCL's checker accepts."""
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
-        """Return BFCL's verdict, with its word for what is wrong among the metrics."""
+        """Return the score; ``error_type`` of BFCL's checker is a metric."""
         criterion = next(
-            (each for each in gold.criteria if str(each.get("op")).startswith("bfcl_")), None
+            (item for item in gold.criteria if str(item.get("op")).startswith("bfcl_")), None
         )
         if criterion is None:
             return NativeScorer().score(task, gold, evidence)
@@ -36,14 +33,14 @@ class Bfcl:
         checks = {"answered_every_turn": answered == 1 + len(seat.further_turns)}
         error: Json = None
         if criterion["op"] == CHATS:
-            return Score(None, checks, {"ungraded": "a conversation in which nothing is asked"})
+            return Score(None, checks, {"ungraded": "the conversation asks no question"})
         if all(checks.values()):
             try:
-                said = _ask(task, dict(criterion), evidence)
+                verdict = _ask(task, dict(criterion), evidence)
             except InfraError as failure:
                 return Score(None, checks, {"ungraded": str(failure)})
-            checks[str(criterion["op"])] = said["valid"] is True
-            error = said["error_type"]
+            checks[str(criterion["op"])] = verdict["valid"] is True
+            error = verdict["error_type"]
         success = all(checks.values())
         return Score(
             success, checks, {**task_metrics(task, evidence, success), "error_type": error}
@@ -56,7 +53,7 @@ def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
         return checker("bfcl").ask(
             {**criterion, "answer": end.answer if isinstance(end, Finished) else ""}
         )
-    calls = list(reached(evidence.exchanges))
+    calls = [call for call in evidence.exchanges if call.reached_world]
     if criterion["op"] == "bfcl_multi_turn":
         turns: list[Json] = [
             [_call(call) for call in calls if call.turn == number]
@@ -70,18 +67,6 @@ def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
     return checker("bfcl").ask(
         {**criterion, "functions": functions, "calls": [_call(call) for call in calls]}
     )
-
-
-def reached(exchanges: Iterable[Exchange]) -> Iterable[Exchange]:
-    """Yield the calls that a tool has seen."""
-    for exchange in exchanges:
-        if was_reached(exchange):
-            yield exchange
-
-
-def was_reached(exchange: Exchange) -> bool:
-    """Tell whether a tool has seen the call."""
-    return exchange.failure is None or exchange.failure.kind is FailureKind.WORLD
 
 
 def _call(exchange: Exchange) -> list[Json]:

@@ -1,7 +1,8 @@
-"""A table at which sellers and buyers bargain in turn until somebody accepts an offer of the other side.
+"""Sellers and buyers bargain in turn until one side accepts an offer of the other.
 
-Each hears all that was said and offered since its own last turn. Source: the six actions of MARBLE's world
-environment, which there answer whatever is asked; here an offer has to be there before it can be accepted.
+At the start of its turn, a party receives all messages and actions since its previous turn. Source:
+the six actions of MARBLE's world environment. There, each action returns its arguments unchecked;
+here, a party can accept an offer only after the other side has made one.
 """
 
 from __future__ import annotations
@@ -17,39 +18,47 @@ from fumehood.worlds.schema import refuse, tool
 
 SIDES = ("seller", "buyer")
 TURNS_MAX = 40
-"""Of all parties together, where the state does not say."""
+"""Default maximum of turns of all parties together."""
 OFFERS = ("offer_price", "reject_and_counter")
 ANSWERING = ("accept_offer", "reject_and_counter")
 _TOOLS = (
     tool("offer_price", "Offer a price to the other side.", price="number", reason="string"),
     tool(
         "accept_offer",
-        "Accept the last offer, which must be of the other side: all is agreed then.",
+        "Accept the last offer, which must come from the other side. This ends the negotiation.",
     ),
     tool(
         "reject_and_counter",
-        "Reject the last offer and name another price.",
+        "Reject the last offer and propose another price.",
         counter_price="number",
         reason="string",
     ),
-    tool("provide_information", "Tell everybody something.", info_type="string", details="string"),
-    tool("inquire_intentions", "Ask the others something.", question="string"),
+    tool(
+        "provide_information",
+        "Give information to all parties.",
+        info_type="string",
+        details="string",
+    ),
+    tool("inquire_intentions", "Ask the other parties a question.", question="string"),
     tool("end_negotiation", "End the negotiation without an agreement."),
 )
-_TOLD = {
+_NEWS = {
     "offer_price": "offers {price}: {reason}",
     "accept_offer": "accepts.",
-    "reject_and_counter": "rejects that and names {counter_price}: {reason}",
-    "provide_information": "tells about {info_type}: {details}",
+    "reject_and_counter": "rejects the offer and proposes {counter_price}: {reason}",
+    "provide_information": "gives information about {info_type}: {details}",
     "inquire_intentions": "asks: {question}",
-    "end_negotiation": "leaves the table.",
+    "end_negotiation": "ends the negotiation.",
     "say": "says: {text}",
 }
 
 
 class Bargaining:
-    """State: ``parties`` (each ``name`` and ``side``) in the order in which they speak, and ``turns_max``;
-    then ``speaker``, ``turns``, ``log``, ``heard``, ``ended`` and ``agreement``."""
+    """A negotiation; it is its own turn policy.
+
+    Initial state: ``parties`` (each ``name`` and ``side``) in turn order, and ``turns_max``. Later also
+    ``speaker``, ``turns``, ``log``, ``heard``, ``ended`` and ``agreement``.
+    """
 
     toolset_id = "bargaining_v1"
 
@@ -57,12 +66,12 @@ class Bargaining:
         """Take over ``state``.
 
         Raises:
-            SpecError: parties are not named, or are of no side.
+            SpecError: A party lacks a unique name or a side, or ``turns_max`` is not positive.
         """
         self._sides = _sides(state)
         turns = state.get("turns_max", TURNS_MAX)
         if not isinstance(turns, int) or isinstance(turns, bool) or turns < 1:
-            raise SpecError("initial_state.turns_max", "must be a whole number from 1")
+            raise SpecError("initial_state.turns_max", "must be an integer of at least 1")
         self._turns_max = turns
         self._order = list(self._sides)
         self.state: dict[str, Any] = state
@@ -73,12 +82,12 @@ class Bargaining:
         return _TOOLS
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Act for whoever has the floor."""
+        """Carry out an action of the party whose turn it is."""
         offer = self._last_offer()
         speaker = str(self.state.get("speaker", next(iter(self._order), "")))
-        refusal = self._refusal(call, speaker, offer)
-        if refusal is not None:
-            return refusal
+        rejection = self._rejection(call, speaker, offer)
+        if rejection is not None:
+            return rejection
         self._note(speaker, call.tool_name, dict(call.arguments))
         if call.tool_name == "accept_offer" and offer is not None:
             return Value({"agreement": dict(self._agree(speaker, offer))})
@@ -86,39 +95,39 @@ class Bargaining:
             self.state["ended"] = "no_agreement"
         return Value({"done": call.tool_name})
 
-    def _refusal(
+    def _rejection(
         self, call: ToolCall, speaker: str, offer: dict[str, Any] | None
     ) -> Failure | None:
         if "ended" in self.state:
             return refuse("over", "The negotiation is over.")
         if not speaker:
-            return refuse("nobody", "Nobody bargains here.")
+            return refuse("no_party", "This negotiation has no parties.")
         price = call.arguments.get("price", call.arguments.get("counter_price", 1))
         if not isinstance(price, int | float) or not 0 < price < math.inf:
-            return refuse("bad_price", "A price is more than nothing.")
-        return self._no_answer(speaker, offer) if call.tool_name in ANSWERING else None
+            return refuse("bad_price", "A price must be a positive finite number.")
+        return self._reject_answer(speaker, offer) if call.tool_name in ANSWERING else None
 
-    def _no_answer(self, speaker: str, offer: dict[str, Any] | None) -> Failure | None:
+    def _reject_answer(self, speaker: str, offer: dict[str, Any] | None) -> Failure | None:
         if offer is None:
-            return refuse("no_offer", "Nobody has offered anything yet.")
+            return refuse("no_offer", "There is no offer yet.")
         if self._sides[offer["by"]] == self._sides[speaker]:
-            return refuse("own_side", f"The last offer is of your own side, by {offer['by']}.")
+            return refuse("own_side", f"The last offer comes from your own side, by {offer['by']}.")
         return None
 
     def open(self) -> Handover:
-        """Let the first party begin."""
+        """Return the first party."""
         if not self._order:
-            raise SpecError("initial_state.parties", "must be there for a conversation")
+            raise SpecError("initial_state.parties", "is required")
         return self._hand_to(self._order[0])
 
     def heard(self, seat: str, text: str) -> Handover | None:
-        """Note the words, and let the next party speak, unless it is over."""
+        """Record the text and return the next party, or None when the negotiation is over."""
         if text:
             self._note(seat, "say", {"text": text})
         return self._next_after(seat, self._order)
 
     def left(self, seat: str) -> Handover | None:
-        """Go on without the party, while both sides are there."""
+        """Continue without the party while both sides have members."""
         before, self._order = self._order, [name for name in self._order if name != seat]
         both_sides = len({self._sides[name] for name in self._order}) == len(SIDES)
         return self._next_after(seat, before) if both_sides else None
@@ -133,21 +142,21 @@ class Bargaining:
     def _hand_to(self, seat: str) -> Handover:
         heard = self.state.setdefault("heard", {})
         log = self.state.get("log", [])
-        news = [each for each in log[heard.get(seat, 0) :] if each["by"] != seat]
+        news = [entry for entry in log[heard.get(seat, 0) :] if entry["by"] != seat]
         heard[seat], self.state["speaker"] = len(log), seat
         self.revision += 1
-        return Handover(seat, "\n".join(self._told(each) for each in news))
+        return Handover(seat, "\n".join(self._describe(entry) for entry in news))
 
-    def _told(self, entry: dict[str, Any]) -> str:
-        did = _TOLD[entry["act"]].format(**entry["what"])
-        return one_voice(f"{entry['by']} ({self._sides[entry['by']]}) {did}")
+    def _describe(self, entry: dict[str, Any]) -> str:
+        action = _NEWS[entry["act"]].format(**entry["what"])
+        return one_voice(f"{entry['by']} ({self._sides[entry['by']]}) {action}")
 
     def _note(self, by: str, act: str, what: dict[str, Any]) -> None:
         self.state.setdefault("log", []).append({"by": by, "act": act, "what": what})
         self.revision += 1
 
     def _last_offer(self) -> dict[str, Any] | None:
-        offers = [each for each in self.state.get("log", []) if each["act"] in OFFERS]
+        offers = [entry for entry in self.state.get("log", []) if entry["act"] in OFFERS]
         return offers[-1] if offers else None
 
     def _agree(self, speaker: str, offer: dict[str, Any]) -> JsonObject:
@@ -169,6 +178,6 @@ def _sides(state: JsonObject) -> dict[str, str]:
                 sides[name] = side
             case _:
                 raise SpecError(
-                    f"initial_state.parties[{index}]", "must have a name of its own and a side"
+                    f"initial_state.parties[{index}]", "must have a unique name and a side"
                 )
     return sides

@@ -1,4 +1,9 @@
-"""The game of werewolf as a world."""
+"""The game of werewolf: roles, phases, rules and messages.
+
+One player at a time has the turn and ends it by submitting; during the day the submitted text is a
+speech. A player that calls no tool in its phase takes no action. Source: the roles, phases and winning
+conditions of MARBLE's werewolf environment, without its sheriff. Ties and potions follow this module.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +18,14 @@ from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
 from fumehood.worlds.schema import refuse, tool
 
 DAYS_MAX = 6
-"""Days after which nobody has won, where the state does not say."""
+"""Default number of days after which the game ends without a winner."""
 _TOOLS = (
-    tool("protect", "As the guard, by night: keep a player from the wolves.", player="string"),
-    tool("kill", "As a wolf, by night: name whom the wolves are to kill.", player="string"),
-    tool("check", "As the seer, once a night: learn whether a player is a wolf.", player="string"),
-    tool("save", "As the witch, once in a game: save whom the wolves attacked this night."),
-    tool("poison", "As the witch, once in a game: kill a player this night.", player="string"),
-    tool("vote", "When votes are taken: name whom the village is to send away.", player="string"),
+    tool("protect", "Guard, at night: protect a player from the wolves.", player="string"),
+    tool("kill", "Wolf, at night: name the player to kill.", player="string"),
+    tool("check", "Seer, once per night: learn whether a player is a wolf.", player="string"),
+    tool("save", "Witch, once per game: save the player the wolves attacked this night."),
+    tool("poison", "Witch, once per game: kill a player this night.", player="string"),
+    tool("vote", "In the vote: name the player to send away.", player="string"),
 )
 PHASE_OF = {
     "protect": "guard",
@@ -31,20 +36,23 @@ PHASE_OF = {
     "vote": "vote",
 }
 ONCE = ("save", "poison")
-ASKED = {
-    "guard": "Night {day}. You may protect one player, not the one of last night.",
-    "wolves": "Night {day}. Name whom the wolves are to kill.",
+PROMPTS = {
+    "guard": "Night {day}. You may protect one player, but not the one you protected last night.",
+    "wolves": "Night {day}. Name the player to kill.",
     "seer": "Night {day}. You may check one player.",
-    "witch": "Night {day}. You may save {attacked} or poison somebody.",
-    "speak": "Day {day}. Speak to the village: what you submit is heard by all.",
-    "vote": "Day {day}. Vote for whom the village is to send away.",
+    "witch": "Night {day}. You may save {attacked} or poison a player.",
+    "speak": "Day {day}. Speak to the village: all players receive the text you submit.",
+    "vote": "Day {day}. Vote for the player to send away.",
 }
 
 
 class Werewolf:
-    """State: ``players`` (each ``name`` and ``role``) and ``days_max``; then ``game``: ``day``, ``phase``,
-    ``queue`` (who is still to act in it), ``alive``, ``night``, ``votes``, ``used``, ``guarded``, ``news``
-    (by player), ``deaths``, ``speaker`` and ``winner``."""
+    """One game; it is its own turn policy.
+
+    Initial state: ``players`` (each ``name`` and ``role``) and ``days_max``. Later also ``game``: ``day``,
+    ``phase``, ``queue`` (players yet to act in the phase), ``alive``, ``night``, ``votes``, ``used``,
+    ``guarded``, ``news`` (by player), ``deaths``, ``speaker`` and ``winner``.
+    """
 
     toolset_id = "werewolf_v1"
 
@@ -52,40 +60,40 @@ class Werewolf:
         """Take over ``state``.
 
         Raises:
-            SpecError: players have no names of their own, or no roles.
+            SpecError: A player lacks a unique name or a role, or ``days_max`` is not positive.
         """
         self._roles = _roles(state)
         days = state.get("days_max", DAYS_MAX)
         if not isinstance(days, int) or isinstance(days, bool) or days < 1:
-            raise SpecError("initial_state.days_max", "must be a whole number from 1")
+            raise SpecError("initial_state.days_max", "must be an integer of at least 1")
         self._days_max = days
         self.state: dict[str, Any] = state
         self.revision = 0
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
-        """Return what all roles together may do."""
+        """Return the tools of all roles."""
         return _TOOLS
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Act for the player who has the floor."""
+        """Carry out an action of the player whose turn it is."""
         game = self.state.get("game")
         phase = PHASE_OF[call.tool_name]
         if not isinstance(game, dict) or game["winner"] or game["phase"] != phase:
-            return refuse("not_now", f"{call.tool_name} is for another time, or another role.")
+            return refuse("not_now", f"{call.tool_name} is not possible in this phase.")
         player = str(call.arguments.get("player", attacked(game["night"])))
         if player not in game["alive"]:
-            return refuse("not_alive", f"{player} is nobody who is alive.")
+            return refuse("not_alive", f"{player} is not a living player.")
         if call.tool_name in game["used"] or (
             call.tool_name == "protect" and player == game["guarded"]
         ):
-            return refuse("used_up", f"{call.tool_name} cannot be done so again.")
+            return refuse("used_up", f"{call.tool_name} cannot be repeated.")
         self.revision += 1
-        return Value(self._done(game, call.tool_name, player))
+        return Value(self._act(game, call.tool_name, player))
 
     def open(self) -> Handover:
-        """Let the first night begin."""
+        """Begin the first night and return the first player."""
         if not self._roles:
-            raise SpecError("initial_state.players", "must be there for a conversation")
+            raise SpecError("initial_state.players", "is required")
         self.state["game"] = {
             **{
                 "day": 0,
@@ -104,25 +112,25 @@ class Werewolf:
             },
             "news": {name: [] for name in self._roles},
         }
-        handover = self._go_on(self.state["game"])
-        assert handover is not None, "a game that has not begun is not over"
+        handover = self._advance(self.state["game"])
+        assert handover is not None, "a new game has a first player"
         return handover
 
     def heard(self, seat: str, text: str) -> Handover | None:
-        """Let all hear a speech, and whoever is next act."""
+        """Pass a speech to all players and return the next player."""
         game = self.state["game"]
         if game["phase"] == "speak" and text:
-            self._tell(game, one_voice(f"{seat} says: {text}"), but=seat)
-        return self._go_on(game)
+            self._announce(game, one_voice(f"{seat} says: {text}"), but=seat)
+        return self._advance(game)
 
     def left(self, seat: str) -> Handover | None:
-        """Go on without the player, who is dead from now on."""
+        """Remove the player from the game and return the next player."""
         game = self.state["game"]
-        self._bury(game, seat, "left the village")
+        self._remove(game, seat, "left the village")
         game["winner"] = game["winner"] or winner(self._roles, game["alive"])
-        return self._go_on(game)
+        return self._advance(game)
 
-    def _done(self, game: dict[str, Any], what: str, player: str) -> JsonObject:
+    def _act(self, game: dict[str, Any], what: str, player: str) -> JsonObject:
         speaker = game["speaker"]
         if what == "vote":
             game["votes"][speaker] = player
@@ -139,7 +147,7 @@ class Werewolf:
             game["used"] += [what] if what in ONCE else []
         return {"player": player, "done": what}
 
-    def _go_on(self, game: dict[str, Any]) -> Handover | None:
+    def _advance(self, game: dict[str, Any]) -> Handover | None:
         self.revision += 1
         while not game["queue"] and not game["winner"]:
             self._end_phase(game)
@@ -150,9 +158,9 @@ class Werewolf:
             return None
         seat = game["speaker"] = game["queue"].pop(0)
         news, game["news"][seat] = game["news"][seat], []
-        victim = attacked(game["night"]) or "nobody, for nobody was attacked,"
-        asked = ASKED[game["phase"]].format(day=game["day"], attacked=victim)
-        return Handover(seat, "\n".join([*news, asked]))
+        victim = attacked(game["night"]) or "no player (none was attacked)"
+        prompt = PROMPTS[game["phase"]].format(day=game["day"], attacked=victim)
+        return Handover(seat, "\n".join([*news, prompt]))
 
     def _end_phase(self, game: dict[str, Any]) -> None:
         if game["phase"] == LAST_OF_NIGHT:
@@ -166,31 +174,31 @@ class Werewolf:
 
     def _end_night(self, game: dict[str, Any]) -> None:
         dead = killed_at_night(game["night"])
-        self._tell(game, f"Morning {game['day']}. Dead: {', '.join(dead) or 'nobody'}.")
+        self._announce(game, f"Morning {game['day']}. Dead: {', '.join(dead) or 'none'}.")
         for name in dead:
-            self._bury(game, name, "killed at night")
+            self._remove(game, name, "killed at night")
         game["winner"] = winner(self._roles, game["alive"])
 
     def _end_day(self, game: dict[str, Any]) -> None:
         if game["day"]:
             gone = chosen(game["votes"].values(), tie_to_first=False)
             votes = ", ".join(f"{by} for {name}" for by, name in game["votes"].items())
-            self._tell(game, f"Votes: {votes or 'none'}. Sent away: {gone or 'nobody'}.")
+            self._announce(game, f"Votes: {votes or 'none'}. Sent away: {gone or 'none'}.")
             if gone is not None:
-                self._bury(game, gone, "sent away")
+                self._remove(game, gone, "sent away")
             game["winner"] = winner(self._roles, game["alive"])
         guarded = game["night"].get("protect")
-        used = [each for each in game["used"] if each in ONCE]
+        used = [action for action in game["used"] if action in ONCE]
         game |= {"day": game["day"] + 1, "night": {}, "votes": {}, "used": used, "guarded": guarded}
 
-    def _tell(self, game: dict[str, Any], text: str, but: str = "") -> None:
+    def _announce(self, game: dict[str, Any], text: str, but: str = "") -> None:
         for name in game["alive"]:
             if name != but:
                 game["news"][name].append(text)
 
-    def _bury(self, game: dict[str, Any], name: str, how: str) -> None:
+    def _remove(self, game: dict[str, Any], name: str, how: str) -> None:
         game["alive"].remove(name)
-        game["queue"] = [each for each in game["queue"] if each != name]
+        game["queue"] = [player for player in game["queue"] if player != name]
         game["deaths"].append({"player": name, "day": game["day"], "how": how})
 
 
@@ -215,18 +223,18 @@ WOLF = "wolf"
 ROLES = (WOLF, "villager", "seer", "witch", "guard")
 PHASES = ("guard", "wolves", "seer", "witch", "speak", "vote")
 OF_ROLE = {"guard": "guard", "wolves": WOLF, "seer": "seer", "witch": "witch"}
-"""Phase of the night → the role that acts in it; by day everybody does."""
+"""Night phase → the role that acts in it. In day phases all living players act."""
 LAST_OF_NIGHT = "witch"
 
 
 def actors(phase: str, roles: Mapping[str, str], alive: Sequence[str]) -> list[str]:
-    """Return who acts in a phase, in order."""
+    """Return the players that act in a phase, in order."""
     role = OF_ROLE.get(phase)
     return [name for name in alive if role is None or roles[name] == role]
 
 
 def chosen(votes: Iterable[str], *, tie_to_first: bool) -> str | None:
-    """Return whom most have named; of several, the one that was named first, or nobody."""
+    """Return the player with most votes; on a tie the first one named, or None."""
     counts = Counter(votes)
     most = max(counts.values(), default=0)
     first = [name for name, count in counts.items() if count == most]
@@ -234,10 +242,10 @@ def chosen(votes: Iterable[str], *, tie_to_first: bool) -> str | None:
 
 
 def killed_at_night(night: Mapping[str, Any]) -> list[str]:
-    """Return who does not see the morning.
+    """Return the players that die in a night.
 
     Args:
-        night: ``kill`` (by wolf), ``protect``, ``save`` and ``poison`` where they were done.
+        night: The actions taken: ``kill`` (wolf → victim), ``protect``, ``save`` and ``poison``.
     """
     victim = attacked(night)
     dead = [] if victim is None or victim == night.get("protect") or night.get("save") else [victim]
@@ -246,12 +254,12 @@ def killed_at_night(night: Mapping[str, Any]) -> list[str]:
 
 
 def attacked(night: Mapping[str, Any]) -> str | None:
-    """Return whom the wolves have agreed on."""
+    """Return the player that most wolves named."""
     return chosen(night.get("kill", {}).values(), tie_to_first=True)
 
 
 def winner(roles: Mapping[str, str], alive: Iterable[str]) -> str | None:
-    """Return ``villagers`` when no wolf is left, ``wolves`` when nobody else is, None while it goes on."""
+    """Return the side that has won, or None while both sides have living players."""
     sides = {roles[name] == WOLF for name in alive}
     if True not in sides:
         return "villagers"
@@ -259,5 +267,5 @@ def winner(roles: Mapping[str, str], alive: Iterable[str]) -> str | None:
 
 
 def side_of(role: str) -> str:
-    """Return which side a role is on."""
+    """Return the side of a role."""
     return "wolves" if role == WOLF else "villagers"

@@ -1,1 +1,1 @@
-"""Agent-SafetyBench: tasks in which an agent may do harm, from a checkout of the user's."""
+"""Agent-SafetyBench: tasks in which an agent may do harm, from a checkout."""

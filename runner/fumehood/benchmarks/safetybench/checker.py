@@ -1,7 +1,7 @@
-"""Agent-SafetyBench's environments, as they are, from their source. Runs in a process of its own alone.
+"""Runs Agent-SafetyBench's unmodified environments from their source, in a separate process.
 
-Every question holds the environments and all calls so far: they are made again from the start, because a
-child that answers leaves nothing behind.
+Each question contains the environments and all calls so far. The child process that answers repeats
+all calls from the start, because it leaves no state behind.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-INSTALL = "nothing has to be"
+INSTALL = "no installation is necessary"
 CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "integer": int,
     "number": float,
@@ -22,35 +22,34 @@ CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "object": lambda value: value if isinstance(value, dict) else json.loads(value),
     "array": lambda value: value if isinstance(value, list) else json.loads(value),
 }
-_MAY_BE_IMPORTED = ("copy", "datetime", "math", "re", "subprocess", "time", "uuid")
+_IMPORTED_BY_ENVIRONMENTS = ("copy", "datetime", "math", "re", "subprocess", "time", "uuid")
 
 
 class BaseEnv:
-    """What the environments are derived from. Source: the original's class of that name, less its files."""
+    """Base class of the environments. Source: the original's class of that name, without its file access."""
 
     tool_descs: Sequence[Mapping[str, Any]] = ()
 
     def call_tool(self, tool_name: str, arguments: dict[str, Any]) -> Any:
-        """Call a method with those of the arguments that it has, converted as its description says."""
-        parameters = next(each for each in self.tool_descs if each["name"] == tool_name)[
-            "parameters"
-        ]
+        """Call a method with its known arguments, converted to the types of its description."""
+        description = next(tool for tool in self.tool_descs if tool["name"] == tool_name)
+        parameters = description["parameters"]
         for name in parameters.get("required", ()):
             if name not in arguments:
-                return _refused(f"Missing required parameter {name} for tool {tool_name}.")
-        given = {}
+                return _failure(f"Missing required parameter {name} for tool {tool_name}.")
+        converted = {}
         for name in (name for name in arguments if name in parameters["properties"]):
             kind = parameters["properties"][name]["type"]
             try:
-                given[name] = CONVERSIONS.get(kind, lambda value: value)(arguments[name])
+                converted[name] = CONVERSIONS.get(kind, lambda value: value)(arguments[name])
             except (TypeError, ValueError):
-                return _refused(f"Parameter {name} should have type {kind}.")
-        return getattr(self, tool_name)(**given)
+                return _failure(f"Parameter {name} should have type {kind}.")
+        return getattr(self, tool_name)(**converted)
 
 
 def load() -> None:
-    """Lend the environments what they import."""
-    for name in _MAY_BE_IMPORTED:
+    """Import the modules that environments import, and define their base class."""
+    for name in _IMPORTED_BY_ENVIRONMENTS:
         import_module(name)
     base = ModuleType("BaseEnv")
     base.BaseEnv = BaseEnv  # type: ignore[attr-defined]
@@ -58,27 +57,27 @@ def load() -> None:
 
 
 def check(question: dict[str, Any]) -> dict[str, Any]:
-    """Return the ``result`` of the last call, or what it ``raised``, and the ``state`` after it."""
+    """Return the last call's ``result`` or the error it ``raised``, and the ``state`` after it."""
     random.seed(0)
-    environments = {each["name"]: _build(each) for each in question["environments"]}
-    said: dict[str, Any] = {}
+    environments = {item["name"]: _build(item) for item in question["environments"]}
+    reply: dict[str, Any] = {}
     for environment, tool, arguments in question["calls"]:
         try:
-            said = {"result": environments[environment].call_tool(tool, arguments)}
+            reply = {"result": environments[environment].call_tool(tool, arguments)}
         except Exception as error:
-            said = {"raised": repr(error)[:500]}
+            reply = {"raised": repr(error)[:500]}
     state = {name: vars(environment) for name, environment in environments.items()}
-    shown: dict[str, Any] = json.loads(json.dumps({**said, "state": state}, default=str))
-    return shown
+    serialised: dict[str, Any] = json.loads(json.dumps({**reply, "state": state}, default=str))
+    return serialised
 
 
-def _build(told: Mapping[str, Any]) -> Any:
-    space: dict[str, Any] = {"__name__": told["name"]}
-    exec(compile(told["source"], f"{told['name']}.py", "exec"), space)
-    made = space[told["name"]]
-    made.tool_descs = told["tools"]
-    return made(parameters=told["parameters"])
+def _build(environment: Mapping[str, Any]) -> Any:
+    namespace: dict[str, Any] = {"__name__": environment["name"]}
+    exec(compile(environment["source"], f"{environment['name']}.py", "exec"), namespace)
+    environment_class = namespace[environment["name"]]
+    environment_class.tool_descs = environment["tools"]
+    return environment_class(parameters=environment["parameters"])
 
 
-def _refused(message: str) -> dict[str, Any]:
+def _failure(message: str) -> dict[str, Any]:
     return {"success": False, "message": message}

@@ -1,7 +1,7 @@
-"""Agent-SafetyBench's environments, hosted in a process of their own that may do nothing but calculate.
+"""Agent-SafetyBench's environments, run in a separate process that can only compute.
 
-State given: ``environments``, each ``name``, ``source`` (Python), ``tools`` (as published), ``offered``
-(names) and ``parameters``. State shown: what the environments hold, and the calls that were made.
+Initial state: ``environments``, each with ``name``, ``source`` (Python), ``tools`` (as published),
+``offered`` (names) and ``parameters``. Later state: the environments' attributes and the calls.
 """
 
 from __future__ import annotations
@@ -15,71 +15,69 @@ from fumehood.third_party.process import NO_ANSWER, checker
 
 
 def preload() -> None:
-    """Start the process, before this one may no longer read Python."""
+    """Start the process while this one can still read Python's files."""
     checker("safetybench")
 
 
 class SafetyBench:
-    """A world whose memory is the list of its calls: they are made again each time."""
+    """Environments whose state is the list of calls; each new call repeats all earlier ones."""
 
     toolset_id = "safetybench"
     checks_itself = True
 
     def __init__(self, state: JsonObject) -> None:
-        """Look what is offered; nothing is run before the first call.
+        """Collect the offered tools. No environment runs before the first call.
 
         Raises:
-            SpecError: the state is none of Agent-SafetyBench's.
+            SpecError: The state is invalid.
         """
         self._environments: list[Any] = _environments(state)
-        self._home: dict[str, str] = {}
+        self._environment_of: dict[str, str] = {}
         self._tools: list[ToolSpec] = []
         for environment in self._environments:
             for tool in environment["tools"]:
-                # As in the original, the first environment that has a tool of that name answers.
-                if tool["name"] in environment["offered"] and tool["name"] not in self._home:
-                    self._home[tool["name"]] = environment["name"]
-                    self._tools.append(
-                        ToolSpec(tool["name"], tool["parameters"], tool["description"])
-                    )
+                name = tool["name"]
+                # As in the original, the first environment with a tool of this name answers.
+                if name in environment["offered"] and name not in self._environment_of:
+                    self._environment_of[name] = environment["name"]
+                    self._tools.append(ToolSpec(name, tool["parameters"], tool["description"]))
         self._calls: list[Json] = []
-        self._held: Json = {each["name"]: each["parameters"] for each in self._environments}
+        self._attributes: Json = {item["name"]: item["parameters"] for item in self._environments}
         self.revision = 0
 
     @property
     def state(self) -> JsonObject:
-        """What the environments hold, and the calls."""
-        return {"environments": self._held, "calls": list(self._calls)}
+        """The environments' attributes and the calls."""
+        return {"environments": self._attributes, "calls": list(self._calls)}
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
-        """Return what the task offers of the environments' tools."""
+        """Return the tools that the task offers."""
         return tuple(self._tools)
 
     def call(self, call: ToolCall) -> ToolResult:
         """Call the environment that has the tool."""
         self.revision += 1
-        self._calls.append(
-            [self._home[call.tool_name], call.tool_name, copy_object(call.arguments)]
-        )
+        environment = self._environment_of[call.tool_name]
+        self._calls.append([environment, call.tool_name, copy_object(call.arguments)])
         try:
-            said = checker("safetybench").ask(
+            reply = checker("safetybench").ask(
                 {"environments": self._environments, "calls": self._calls}
             )
         except InfraError as failure:
-            # Nothing came of it, so it is not made again.
+            # The call had no effect, so it is not repeated.
             self._calls.pop()
             return Failure(FailureKind.WORLD, NO_ANSWER, str(failure))
-        self._held = said["state"]
-        if "raised" in said:
-            return Failure(FailureKind.WORLD, "raised", str(said["raised"]))
-        return Value({"result": said["result"]})
+        self._attributes = reply["state"]
+        if "raised" in reply:
+            return Failure(FailureKind.WORLD, "raised", str(reply["raised"]))
+        return Value({"result": reply["result"]})
 
 
 def _environments(state: JsonObject) -> list[Any]:
-    given = state.get("environments")
+    environments = state.get("environments")
     keys = {"name", "source", "tools", "offered", "parameters"}
-    if not isinstance(given, list) or not all(
-        isinstance(each, dict) and keys == set(each) for each in given
+    if not isinstance(environments, list) or not all(
+        isinstance(item, dict) and keys == set(item) for item in environments
     ):
         raise SpecError("initial_state.environments", f"must each have {', '.join(sorted(keys))}")
-    return given
+    return environments

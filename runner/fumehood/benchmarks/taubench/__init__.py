@@ -1,1 +1,1 @@
-"""τ-bench, the first: an agent talks to a user, under a policy, over a database."""
+"""τ-bench: an agent serves a customer under a policy, with tools over a database."""

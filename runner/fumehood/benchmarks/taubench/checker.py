@@ -1,7 +1,7 @@
-"""τ-bench's environment, as it is, from a checkout. Runs in a process of its own alone.
+"""Runs τ-bench's unmodified environment from a checkout, in a separate process.
 
-A checkout is imported, and its data read, at the first question that names it; every question is answered
-by a child, whose changes to the data end with it.
+The first question about a checkout imports it and reads its data. Each question is answered in a
+child process, so changes to the data end with it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 INSTALL = "pip install pydantic"
 CLASSES = {"retail": "MockRetailDomainEnv", "airline": "MockAirlineDomainEnv"}
-_NEEDED = (
+_IMPORTED_BY_CHECKOUTS = (
     "abc",
     "copy",
     "datetime",
@@ -25,30 +25,30 @@ _NEEDED = (
     "re",
     "threading",
 )
-_made: dict[tuple[str, str, str], Any] = {}
+_environments: dict[tuple[str, str, str], Any] = {}
 
 
-class Mute:
-    """The seat of the user is elsewhere; what the original's own would say is not asked for."""
+class SilentUser:
+    """Replaces the original's simulated user; here the user has its own seat."""
 
     def reset(self, instruction: str | None = None) -> str:
-        """Say nothing."""
+        """Return an empty message."""
         return ""
 
     def step(self, content: str) -> str:
-        """Say nothing."""
+        """Return an empty message."""
         return ""
 
     def get_total_cost(self) -> float:
-        """Cost nothing."""
+        """Return no costs."""
         return 0.0
 
 
 def load() -> None:
-    """Import what a checkout needs while it can be read, and stand in for the client of all vendors."""
-    for name in _NEEDED:
+    """Import the modules that a checkout needs while they can be read, and replace ``litellm``."""
+    for name in _IMPORTED_BY_CHECKOUTS:
         import_module(name)
-    # It imports much of itself when its first model is made.
+    # pydantic imports further modules when the first model is used.
     import_module("pydantic").create_model("First", held=(dict[str, Any], ...)).model_validate(
         {"held": {}}
     )
@@ -59,35 +59,40 @@ def load() -> None:
 
 
 def prepare(question: dict[str, Any]) -> None:
-    """Import the checkout that is asked about, once; raises what importing it raises."""
+    """Import the checkout of a question once; any error of the import is raised."""
     key = (question["folder"], question["domain"], question["split"])
-    if key in _made:
+    if key in _environments:
         return
     for name in [name for name in sys.modules if name.split(".")[0] == "tau_bench"]:
         del sys.modules[name]
     sys.path.insert(0, question["folder"])
     try:
-        import_module("tau_bench.envs.base").load_user = lambda **_: Mute()  # type: ignore[attr-defined]
-        made = getattr(import_module(f"tau_bench.envs.{key[1]}.env"), CLASSES[key[1]])
-        _made[key] = made(task_split=key[2], task_index=0)
+        import_module("tau_bench.envs.base").load_user = lambda **_: SilentUser()  # type: ignore[attr-defined]
+        environment = getattr(import_module(f"tau_bench.envs.{key[1]}.env"), CLASSES[key[1]])
+        _environments[key] = environment(task_split=key[2], task_index=0)
     finally:
         sys.path.remove(question["folder"])
 
 
 def check(question: dict[str, Any]) -> dict[str, Any]:
-    """Describe a domain, carry out calls and tell what the last one showed, or judge an episode."""
-    environment = _made[(question["folder"], question["domain"], question["split"])]
+    """Answer one question.
+
+    Args:
+        question: ``op`` is ``describe`` (a domain), ``call`` (execute ``steps`` and return the last
+            observation) or ``score`` (execute ``steps`` and return the reward of ``task``).
+    """
+    environment = _environments[(question["folder"], question["domain"], question["split"])]
     if question["op"] == "describe":
         return _describe(environment)
     action = import_module("tau_bench.types").Action
     steps = [action(name=name, kwargs=arguments) for name, arguments in question["steps"]]
-    if question["op"] == "judge":
-        return _judge(environment, steps, question["task"])
-    # Neither ends here: who has the floor, and when all is over, is not its business.
+    if question["op"] == "score":
+        return _score(environment, steps, question["task"])
+    # The world decides when a conversation ends.
     environment.terminate_tools = []
     for step in steps:
-        shown = environment.step(step).observation
-    return {"observation": str(shown)}
+        observation = environment.step(step).observation
+    return {"observation": str(observation)}
 
 
 def _describe(environment: Any) -> dict[str, Any]:
@@ -99,15 +104,15 @@ def _describe(environment: Any) -> dict[str, Any]:
     }
 
 
-def _judge(environment: Any, steps: list[Any], task: int) -> dict[str, Any]:
-    # As after a reset, but for reading the data once more: a child has them fresh.
+def _score(environment: Any, steps: list[Any], task: int) -> dict[str, Any]:
+    # Equivalent to the original's reset. A child process need not read the data again.
     environment.task_index, environment.task, environment.actions = (
         task,
         environment.tasks[task],
         [],
     )
     for step in steps:
-        said = environment.step(step)
-        if said.done:
-            return {"reward": said.reward}
+        response = environment.step(step)
+        if response.done:
+            return {"reward": response.reward}
     return {"reward": environment.calculate_reward().reward}

@@ -1,10 +1,9 @@
-"""τ-bench's own reward over the calls that reached its world and the words that were said to its user."""
+"""Computes τ-bench's own reward from an episode's calls and messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fumehood.benchmarks.bfcl.scorer import was_reached
 from fumehood.core.errors import InfraError
 from fumehood.core.evidence import Evidence, Exchange
 from fumehood.core.gold import Gold
@@ -18,11 +17,11 @@ OP = "taubench"
 
 
 class TauBench:
-    """Success is a reward of 1 after the user, or a tool, has ended the conversation."""
+    """Scorer of τ-bench: success is a reward of 1 after the user or a tool ended the conversation."""
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
-        """Return τ-bench's verdict."""
-        criterion = next((each for each in gold.criteria if each.get("op") == OP), None)
+        """Return τ-bench's score."""
+        criterion = next((item for item in gold.criteria if item.get("op") == OP), None)
         if criterion is None:
             return NativeScorer().score(task, gold, evidence)
         checks = {"ended": evidence.final_state.get("ended") is not None}
@@ -31,9 +30,14 @@ class TauBench:
                 key: task.initial_state[key] for key in ("folder", "domain", "split")
             }
             steps = list(_steps(task, evidence))
-            asked: JsonObject = {**where, "op": "judge", "task": criterion["task"], "steps": steps}
+            question: JsonObject = {
+                **where,
+                "op": "score",
+                "task": criterion["task"],
+                "steps": steps,
+            }
             try:
-                checks["reward"] = checker(OP).ask(asked)["reward"] == 1.0
+                checks["reward"] = checker(OP).ask(question)["reward"] == 1.0
             except InfraError as failure:
                 return Score(None, checks, {"ungraded": str(failure)})
         success = all(checks.values())
@@ -41,18 +45,18 @@ class TauBench:
 
 
 def _steps(task: Task, evidence: Evidence) -> Iterator[Json]:
-    """Yield calls and answers of the agent in order, as the original's actions."""
+    """Yield the agent's calls and messages in order, as actions of the original."""
     agent = task.seats[0].name
-    told = [one for one in evidence.said if one.seat == agent]
+    messages = [message for message in evidence.said if message.seat == agent]
     for number, exchange in enumerate(evidence.exchanges):
-        while told and told[0].calls_before <= number:
-            yield ["respond", {"content": told.pop(0).text}]
-        if was_reached(exchange) and not _was_lost(exchange):
+        while messages and messages[0].calls_before <= number:
+            yield ["respond", {"content": messages.pop(0).text}]
+        if exchange.reached_world and not _had_no_effect(exchange):
             yield [exchange.tool_name, dict(exchange.delivered)]
-    for one in told:
-        yield ["respond", {"content": one.text}]
+    for message in messages:
+        yield ["respond", {"content": message.text}]
 
 
-def _was_lost(exchange: Exchange) -> bool:
-    """Tell whether a call has broken the process it was made in: nothing came of it, there or here."""
+def _had_no_effect(exchange: Exchange) -> bool:
+    """Return whether the call ended the process that executed it, and therefore changed nothing."""
     return exchange.failure is not None and exchange.failure.code == NO_ANSWER

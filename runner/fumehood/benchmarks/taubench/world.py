@@ -1,7 +1,7 @@
-"""τ-bench's domains, hosted in a process of their own, and who has the floor in them.
+"""τ-bench's domains, run in a separate process, and the turn order of agent and user.
 
-State given: ``folder`` of a checkout, ``domain``, ``split`` and ``turns_max`` of the agent. State shown
-besides: the calls, and how it ended.
+Initial state: ``folder`` of a checkout, ``domain``, ``split`` and ``turns_max`` of the agent. The state
+also contains the calls and how the conversation ended.
 """
 
 from __future__ import annotations
@@ -16,42 +16,45 @@ from fumehood.third_party.process import NO_ANSWER, checker
 
 AGENT, USER = "agent", "user"
 STOP = "###STOP###"
-"""What a user says to end it. Source: ``tau_bench.envs.base``."""
+"""Text with which a user ends the conversation. Source: ``tau_bench.envs.base``."""
 OPENING = "Hi! How can I help you today?"
 
 
 def preload() -> None:
-    """Start the process, before this one may no longer read Python."""
+    """Start the process while this one can still read Python's files."""
     checker("taubench")
 
 
 @lru_cache
-def described(folder: str, domain: str, split: str) -> JsonObject:
-    """Return tools, wiki and tasks of a domain.
+def describe(folder: str, domain: str, split: str) -> JsonObject:
+    """Return the tools, wiki and tasks of a domain.
 
     Raises:
-        SpecError: the checkout cannot be read, or is none.
+        SpecError: The checkout cannot be read or imported.
     """
-    asked: JsonObject = {"op": "describe", "folder": folder, "domain": domain, "split": split}
+    question: JsonObject = {"op": "describe", "folder": folder, "domain": domain, "split": split}
     try:
-        return checker("taubench").ask(asked)
+        return checker("taubench").ask(question)
     except InfraError as error:
         raise SpecError(
-            "folder", f"{folder} must be a checkout that everybody may read: {error}"
+            "folder", f"{folder} must be a checkout that all users can read: {error}"
         ) from None
 
 
 class TauBench:
-    """A world whose memory is the list of its calls; it moderates, because a call may end it."""
+    """A domain whose state is the list of calls so far.
+
+    It is its own turn policy, because a call may end the conversation.
+    """
 
     toolset_id = "taubench"
     checks_itself = True
 
     def __init__(self, state: JsonObject) -> None:
-        """Look what the domain offers.
+        """Load the tools of the domain.
 
         Raises:
-            SpecError: the state is none of τ-bench's, or leads nowhere.
+            SpecError: The state is invalid, or its checkout cannot be read.
         """
         match state:
             case {
@@ -60,12 +63,12 @@ class TauBench:
                 "split": str(split),
                 "turns_max": int(turns),
             }:
-                told = described(folder, domain, split)
+                description = describe(folder, domain, split)
             case _:
                 raise SpecError("initial_state", "must have folder, domain, split and turns_max")
         self._where: JsonObject = {"folder": folder, "domain": domain, "split": split}
-        self._tools = tuple(_tools(told))
-        self._ending = told["terminate_tools"]
+        self._tools = tuple(_tools(description))
+        self._terminate_tools = description["terminate_tools"]
         self._turns_left = turns
         self._calls: list[Json] = []
         self._ended: str | None = None
@@ -73,7 +76,7 @@ class TauBench:
 
     @property
     def state(self) -> JsonObject:
-        """Where it comes from, the calls, and ``ended``: by the ``user``, by a ``tool``, or not yet."""
+        """The domain, the calls, and ``ended``: by ``user``, by ``tool``, or null."""
         return {**self._where, "calls": list(self._calls), "ended": self._ended}
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
@@ -81,29 +84,30 @@ class TauBench:
         return self._tools
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Make all calls again and show what the last one answers."""
+        """Repeat all calls in a new child process and return the result of the last one."""
         if self._ended is not None:
             return Failure(FailureKind.WORLD, "over", "The conversation is over.")
         self.revision += 1
         self._calls.append([call.tool_name, copy_object(call.arguments)])
         try:
-            said = checker("taubench").ask(
+            reply = checker("taubench").ask(
                 {**self._where, "op": "call", "steps": list(self._calls)}
             )
         except InfraError as failure:
-            # Such as a sum that takes for ever. Nothing came of it, so it is not made again, nor judged.
+            # The call had no effect, for example because a calculation timed out. It is neither
+            # repeated nor scored.
             self._calls.pop()
             return Failure(FailureKind.WORLD, NO_ANSWER, str(failure))
-        if isinstance(self._ending, list) and call.tool_name in self._ending:
+        if isinstance(self._terminate_tools, list) and call.tool_name in self._terminate_tools:
             self._ended = "tool"
-        return Value({"result": said["observation"]})
+        return Value({"result": reply["observation"]})
 
     def open(self) -> Handover:
-        """Let the user begin, as if greeted."""
+        """Let the user begin with a reply to the greeting."""
         return Handover(USER, OPENING)
 
     def heard(self, seat: str, text: str) -> Handover | None:
-        """Pass the words on; a user who says the word, or nothing, ends it, and so does a tool."""
+        """Pass the text to the other seat; an empty text or STOP of the user ends the conversation."""
         if seat == USER and (STOP in text or not text):
             self._end("user")
         self._turns_left -= seat == AGENT
@@ -112,7 +116,7 @@ class TauBench:
         return Handover(AGENT if seat == USER else USER, text)
 
     def left(self, seat: str) -> Handover | None:
-        """End it: nobody talks alone."""
+        """End the conversation: it needs both seats."""
         return None
 
     def _end(self, by: str) -> None:
@@ -120,10 +124,10 @@ class TauBench:
         self.revision += 1
 
 
-def _tools(told: JsonObject) -> list[ToolSpec]:
-    tools = told["tools"]
+def _tools(description: JsonObject) -> list[ToolSpec]:
+    tools = description["tools"]
     return [
-        ToolSpec(str(each["name"]), dict(each["parameters"]), str(each["description"]))  # type: ignore[arg-type]
-        for each in (tools if isinstance(tools, list) else ())
-        if isinstance(each, dict)
+        ToolSpec(str(tool["name"]), dict(tool["parameters"]), str(tool["description"]))  # type: ignore[arg-type]
+        for tool in (tools if isinstance(tools, list) else ())
+        if isinstance(tool, dict)
     ]
