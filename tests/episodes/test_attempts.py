@@ -20,8 +20,8 @@ from fumehood.core.task import Case
 from fumehood.engines.engine import ExitReason, Image, Limits
 from fumehood.engines.process import ProcessEngine
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
-from fumehood.orchestrator.judge import judge
 from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.orchestrator.scoring import score_attempt
 from fumehood.orchestrator.service_pool import ServicePool
 from tests.parts.listening import wait_until
 from tests.parts.specs import episode_spec
@@ -79,7 +79,7 @@ def attempted(
 
 
 def outcome_of(episode: PlannedEpisode, attempt: Attempt) -> Outcome:
-    return judge(episode.case, attempt.records, attempt.exit, attempt.infra).outcome
+    return score_attempt(episode.case, attempt.records, attempt.exit, attempt.infra).outcome
 
 
 def nothing_is_open(pool: ServicePool) -> bool:
@@ -201,8 +201,8 @@ def test_a_world_that_breaks_down_is_never_scored_and_stops_the_box(
 ) -> None:
     episode = planned(world="scheduling", initial_state={"jobs": [{"cron": "*"}]}, wall_ms=60_000)
     attempt = attempted(episode, CREATES_A_JOB, engine, pool)
-    verdict = judge(episode.case, attempt.records, attempt.exit, attempt.infra)
-    assert verdict.outcome == Infra(InfraKind.TASK, "initial_state.jobs[0].name: is missing")
-    assert verdict.score.success is None
+    scored = score_attempt(episode.case, attempt.records, attempt.exit, attempt.infra)
+    assert scored.outcome == Infra(InfraKind.TASK, "initial_state.jobs[0].name: is missing")
+    assert scored.score.success is None
     assert attempt.wall_ms < 30_000
     assert nothing_is_open(pool)

@@ -91,7 +91,7 @@ BAD_INPUT = {
     ("run", "sample"): "name at least one agent",
     ("run",): "name a suite",
     ("run", "sample", "-a", "./nowhere"): "there is no folder ./nowhere",
-    ("run", "sample", "-a", "noop", "-a", "noop"): "two agents are called 'noop'",
+    ("run", "sample", "-a", "noop", "-a", "noop"): "two agents have the label 'noop'",
     ("run", "sample", "-a", "noop", "--engine", "docker", "--runtime", "none-such"): "none-such",
     ("run", "sample", "-a", "noop", "--engine", "chroot"): "no engine is called 'chroot'",
     ("run", "sample", "-a", "noop", "--trials", "0"): "trials",
@@ -126,12 +126,12 @@ def test_a_missing_image_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     {
-        "suite: sample\nagnets: [noop]\n": "unknown key agnets; did you mean agents?",
-        "suite: sample\nsuite: other\n": ":2: the key 'suite' is there twice",
+        "suite: sample\nagnets: [noop]\n": "agnets: is no key of this format; did you mean 'agents'?",
+        "suite: sample\nsuite: other\n": ":2: the key 'suite' is repeated",
         "suite: [sample\n": ":2: expected",
         "suite: sample\nagents: [noop]\ntrials: many\n": "trials",
-        "- a\n- b\n": "must hold settings",
-        "suite: sample\nagents: [noop]\nlimits: {memory: 3}\n": "unknown key limits.memory; did you mean",
+        "- a\n- b\n": "must contain settings",
+        "suite: sample\nagents: [noop]\nlimits: {memory: 3}\n": "limits.memory: is no key of this format; did you mean",
     }.items(),
 )
 def test_bad_yaml_is_named_with_file_and_line_or_key(

@@ -22,8 +22,8 @@ from fumehood.orchestrator.episode_runner import (
     attempt_episode,
     attempt_inline,
 )
-from fumehood.orchestrator.judge import judge
 from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.orchestrator.scoring import score_attempt
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.wire.ports import InlineAgent
 from tests.parts.specs import episode_spec
@@ -50,7 +50,7 @@ def plan(name: str, moves_json: str = "", seat: str = "agent") -> InlinePlan:
 
 
 def outcome_of(episode: PlannedEpisode, attempt: Attempt) -> Outcome:
-    return judge(episode.case, attempt.records, attempt.exit, attempt.infra).outcome
+    return score_attempt(episode.case, attempt.records, attempt.exit, attempt.infra).outcome
 
 
 def played(pool: ServicePool, inline: InlinePlan, **change: Any) -> Outcome:
@@ -71,7 +71,7 @@ def test_a_sample_task_has_the_same_trace_inline_and_in_a_process(
         assert [record.hash for record in inline.records] == [
             record.hash for record in in_process.records
         ]
-        assert judge(case, inline.records, inline.exit, None) == judge(
+        assert score_attempt(case, inline.records, inline.exit, None) == score_attempt(
             case, in_process.records, in_process.exit, None
         )
     engine.close()

@@ -14,8 +14,8 @@ from fumehood.core.task import Suite
 from fumehood.core.trace import Record
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.orchestrator.config import RunConfig, run_config
-from fumehood.orchestrator.judge import Verdict, judge
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
+from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
@@ -58,34 +58,34 @@ def play_run(
     return folder
 
 
-def _play(planned: PlannedEpisode, player: Worker) -> tuple[tuple[Record, ...], Verdict, int]:
+def _play(planned: PlannedEpisode, player: Worker) -> tuple[tuple[Record, ...], ScoredAttempt, int]:
     started = time.monotonic()
     spec = planned.to_spec(WALL_MS)
     played = play_in_process(spec, {spec.seats[0].name: player}, MonotonicClock(), SeatLimits())
     ended = Exit(played.exit_status, ExitReason.EXITED)
-    verdict = judge(planned.case, played.records, ended, None)
-    return played.records, verdict, round((time.monotonic() - started) * 1000)
+    scored = score_attempt(planned.case, played.records, ended, None)
+    return played.records, scored, round((time.monotonic() - started) * 1000)
 
 
 def _write(
     folder: RunFolder,
     planned: PlannedEpisode,
     records: Sequence[Record],
-    verdict: Verdict,
+    scored: ScoredAttempt,
     wall_ms: int,
 ) -> None:
     row = EpisodeRow(
         name=planned.name,
         seed=planned.seed,
-        outcome=verdict.outcome,
-        score=verdict.score,
+        outcome=scored.outcome,
+        score=scored.score,
         trace=folder.write_trace(planned.name, records),
-        trace_digest=verdict.trace_digest,
+        trace_digest=scored.trace_digest,
         attempts=1,
         wall_ms=wall_ms,
         stdout_bytes=0,
         stderr_bytes=0,
-        refusals=len(verdict.evidence.refusals) if verdict.evidence else 0,
+        refusals=len(scored.evidence.refusals) if scored.evidence else 0,
     )
     folder.append_row(row)
 

@@ -68,6 +68,8 @@ def _misfit(found: Mapping[str, Any], schema: Mapping[str, Any]) -> FieldError:
         case "union_tag_not_found":
             location = (*location, context["discriminator"].strip("'"))
             reason = "is missing"
+        case "list_type" | "tuple_type":
+            reason = f"must be a list, such as [{found['input']}]"
         case "model_type" | "dict_type" | "model_attributes_type":
             reason = f"must be an object, not {given}"
         case "value_error":
@@ -125,5 +127,8 @@ def _resolve(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mappi
 
 
 def _inner(schema: Mapping[str, Any], step: int | str) -> Mapping[str, Any]:
-    inner = schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
+    if isinstance(step, int):
+        inner = schema.get("items")
+    else:
+        inner = schema.get("properties", {}).get(step) or schema.get("additionalProperties")
     return inner if isinstance(inner, Mapping) else {}

@@ -8,15 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from fumehood.cli.extra import report_extra
-from fumehood.cli.progress import RunProgress
+from fumehood.cli.run_or_resume import carried_out
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig, read_yaml, run_config
-from fumehood.orchestrator.launch import Progress, start_run
 from fumehood.orchestrator.rescore import rescore
-from fumehood.records.run_folder import RunFolder
 
 ARMS = ("offline", "live")
 
@@ -71,7 +68,8 @@ def compare_env(
     configs = [_config(arm, suite, config, given) for arm in ARMS]
     place = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     folders = [
-        _arm(told, place / arm, quiet=as_json) for arm, told in zip(ARMS, configs, strict=True)
+        carried_out(told, place / arm, quiet=as_json)
+        for arm, told in zip(ARMS, configs, strict=True)
     ]
     found = effects(*(join_run(folder, rescore(folder)) for folder in folders))
     if as_json:
@@ -102,10 +100,3 @@ def _config(arm: str, suite: str, file: Path | None, given: dict[str, Any]) -> R
             "the live side needs to know which hosts it may ask: --config with fetch.hosts"
         )
     return run_config({**settings, "suite": suite, "data_mode": arm})
-
-
-def _arm(config: RunConfig, path: Path, *, quiet: bool) -> RunFolder:
-    if (path / "run.json").exists():
-        return RunFolder.open(path)
-    with RunProgress(Console(stderr=True), quiet=quiet) as progress:
-        return start_run(config, path, Progress(progress.start, progress.row, progress.wait))

@@ -12,10 +12,10 @@ import click
 from fumehood.core.episode_spec import DataMode, EpisodeSpec
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig
-from fumehood.orchestrator.launch import config_of, planned_of
-from fumehood.orchestrator.model_bounds import bounded
+from fumehood.orchestrator.models import bounded
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.setup import config_of, planned_of
 from fumehood.records.episode_name import EpisodeName
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder

@@ -13,7 +13,7 @@ from fumehood.benchmarks.baselines import Baseline
 from fumehood.cli.baselines import noop_of
 from fumehood.cli.table import agent_table, told
 from fumehood.core.json_values import JsonObject
-from fumehood.orchestrator.launch import config_of, planned_of
+from fumehood.orchestrator.setup import config_of, planned_of
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.results import Counts, count, join_results

@@ -8,9 +8,9 @@ import click
 
 from fumehood.cli.run_summary import finish
 from fumehood.orchestrator.config import read_yaml, run_config
-from fumehood.orchestrator.launch import config_of
+from fumehood.orchestrator.judging import RunJudge, judge_source
 from fumehood.orchestrator.rescore import rescore
-from fumehood.orchestrator.run_judge import RunJudge
+from fumehood.orchestrator.setup import config_of
 from fumehood.records.run_folder import RunFolder
 
 OF_JUDGES = ("judging", "models")
@@ -43,4 +43,4 @@ def _asked_now(folder: RunFolder, judge: str, path: Path | None) -> RunJudge:
     told = {} if path is None else read_yaml(path)
     settings = {name: told[name] for name in OF_JUDGES if name in told}
     config = run_config({**config_of(folder).model_dump(), **settings, "judge": judge})
-    return RunJudge(config, folder.path, live=True, keeps=False)
+    return RunJudge(judge_source(config, live=True), folder.path, keeps=False)

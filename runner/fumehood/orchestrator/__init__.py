@@ -1,1 +1,1 @@
-"""Plans episodes, launches boxes, gathers traces, judges them, writes everything down. Holds the gold."""
+"""Plans runs, executes their episodes in boxes, scores the traces and writes the run folder."""

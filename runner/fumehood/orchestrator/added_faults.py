@@ -1,6 +1,6 @@
-"""Faults that a run adds to whatever its tasks plan: the same rules for every task, from one YAML file.
+"""Adds the fault rules of one YAML file to every task of a suite.
 
-Added to a suite before anything is planned, so that what a run folder keeps is all there is to know of them.
+The rules become part of the suite before the run is planned, so the run folder stores them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.config import parse_yaml
 
 NONE = "none"
-"""Says in place of a file that nothing is added."""
+"""Value of ``faults`` that adds nothing."""
 
 
 class FaultFile(BaseModel):
@@ -32,7 +32,7 @@ class FaultFile(BaseModel):
 
     format: Literal["fumehood.faults/1"]
     faults: list[FaultRecord] = Field(min_length=1)
-    """As in a task: the order decides only among rules of one family."""
+    """As in a task; the order matters only among rules of one family."""
 
 
 def fault_schema() -> dict[str, Any]:
@@ -45,23 +45,23 @@ def fault_schema() -> dict[str, Any]:
     }
 
 
-def with_faults(suite: Suite, named: str | None) -> Suite:
-    """Return the suite with the faults of a file behind each task's own.
+def with_faults(suite: Suite, file: str | None) -> Suite:
+    """Return the suite with the faults of a file after each task's own.
 
     Args:
-        suite: as its benchmark gives it.
-        named: path of the file; ``none`` or None to leave the suite as it is.
+        suite: as its benchmark loads it.
+        file: path of the file; ``none`` or None leaves the suite unchanged.
 
     Raises:
-        InputError: the file cannot be used, or not on these tasks; one line that says where.
+        InputError: the file is invalid, or a rule does not fit these tasks.
     """
-    if named is None or named == NONE:
+    if file is None or file == NONE:
         return suite
-    path = Path(named)
+    path = Path(file)
     rules = _read(path)
     try:
         changed = replace(suite, cases=tuple(_with_rules(case, rules) for case in suite.cases))
-        _refuse_idle(rules, _tools_of(changed))
+        _check_tools(rules, _tools_of(changed))
     except SpecError as error:
         raise InputError(f"{path}: {error}") from None
     return changed
@@ -70,7 +70,7 @@ def with_faults(suite: Suite, named: str | None) -> Suite:
 def _read(path: Path) -> list[Mapping[str, Any]]:
     settings = parse_yaml(path)
     if not isinstance(settings, dict):
-        raise InputError(f"{path}: must hold 'format: fumehood.faults/1' and a list of 'faults'")
+        raise InputError(f"{path}: must contain 'format: fumehood.faults/1' and a list 'faults'")
     try:
         file = FaultFile.model_validate(settings)
     except ValidationError as error:
@@ -84,20 +84,20 @@ def _with_rules(case: Case, rules: Sequence[Mapping[str, Any]]) -> Case:
         FaultRule(
             len(own) + at,
             rule["fault_type"],
-            _given(rule, "trigger"),
-            payload=_given(rule, "payload"),
+            _without_none(rule, "trigger"),
+            payload=_without_none(rule, "payload"),
         )
         for at, rule in enumerate(rules)
     )
     return replace(case, task=replace(case.task, fault_plan=(*own, *added)))
 
 
-def _given(rule: Mapping[str, Any], part: str) -> JsonObject:
+def _without_none(rule: Mapping[str, Any], part: str) -> JsonObject:
     return {key: value for key, value in rule.get(part, {}).items() if value is not None}
 
 
 def _tools_of(suite: Suite) -> set[str]:
-    """Return the names of all tools that any task has, having opened each with its faults."""
+    """Return the names of all tools of all tasks; opens each task with its faults."""
     return {
         tool.name
         for case in suite.cases
@@ -106,9 +106,9 @@ def _tools_of(suite: Suite) -> set[str]:
     }
 
 
-def _refuse_idle(rules: Sequence[Mapping[str, Any]], tools: set[str]) -> None:
+def _check_tools(rules: Sequence[Mapping[str, Any]], tools: set[str]) -> None:
     for index, rule in enumerate(rules):
-        name = _given(rule, "trigger").get("on_tool")
+        name = _without_none(rule, "trigger").get("on_tool")
         if isinstance(name, str) and name not in tools:
             hint = nearest(name, sorted(tools))
             raise SpecError(

@@ -1,17 +1,22 @@
-"""From what the user calls an agent to where its code is."""
+"""Resolves agent references and decides which agent takes which seat."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fumehood.core.errors import InputError
+from fumehood.core.task import Suite, Task
 from fumehood.engines.engine import AgentKind, AgentSource
+from fumehood.orchestrator.config import RunConfig
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.scaffolds.table import WITH_MODEL
+
+ORACLE = "oracle"
+"""Name of the built-in agent that replays a task's oracle, on every seat."""
 
 _LABELLED = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.-]{0,63})=(.+)", re.DOTALL)
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
@@ -19,68 +24,158 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
 @dataclass(frozen=True, slots=True)
 class NamedAgent:
-    """An agent of a run."""
+    """An agent of a run: a tested agent or a counterpart (a simulated participant)."""
 
     label: str
-    """Unique within the run; what tables call it."""
+    """Name in tables; unique among the tested agents of a run."""
     source: AgentSource
+    model: str | None = None
+    """Model that the agent calls if it is a scaffold."""
 
 
-def name_agents(given: Sequence[str]) -> tuple[NamedAgent, ...]:
-    """Return the agents of a run.
+def name_agents(references: Sequence[str], model: str | None = None) -> tuple[NamedAgent, ...]:
+    """Resolve agent references.
 
     Args:
-        given: built-in names, ``module:Class``, folders or images, each optionally as ``LABEL=…``.
+        references: built-in names, ``module:Class``, folders or images, each optionally as
+            ``LABEL=REFERENCE``.
+        model: model that scaffolds among them call.
+
+    Returns:
+        One agent per reference, in the same order.
 
     Raises:
-        InputError: one is nothing of that, or two share a label.
+        InputError: a reference cannot be resolved, or two agents have the same label.
     """
-    agents = tuple(_name(text) for text in given)
+    agents = tuple(_resolve(reference, model) for reference in references)
     labels = [agent.label for agent in agents]
     for label in labels:
         if labels.count(label) > 1:
             raise InputError(
-                f"two agents are called {label!r}: give one a name, such as other={label}"
+                f"two agents have the label {label!r}: rename one, for example other={label}"
             )
     return agents
 
 
 def is_scaffold(agent: NamedAgent) -> bool:
-    """Tell whether an agent asks a model that the run names."""
+    """Return whether the agent is a built-in scaffold, which calls a model."""
     return agent.source.kind is AgentKind.BUILTIN and agent.source.name in WITH_MODEL
 
 
-def _name(text: str) -> NamedAgent:
+def is_builtin(agent: NamedAgent, name: str) -> bool:
+    """Return whether the agent is the built-in agent ``name``."""
+    return agent.source.kind is AgentKind.BUILTIN and agent.source.name == name
+
+
+class Participants:
+    """The tested agents of a run and the counterparts at the other seats."""
+
+    def __init__(self, config: RunConfig, suite: Suite) -> None:
+        """Resolve every agent of the run.
+
+        Raises:
+            InputError: an agent cannot be resolved, or ``config.seats`` names an unknown seat.
+        """
+        _check_seats(config, suite)
+        self.agents = name_agents(config.agents, config.model)
+        """The tested agents, in the order of the configuration."""
+        self._by_seat = {
+            seat: name_agents([choice.agent], choice.model or config.model)[0]
+            for seat, choice in config.seats.items()
+        }
+        names = {name for case in suite.cases for name in case.task.players.values()}
+        self._defaults = {name: name_agents([name], config.model)[0] for name in sorted(names)}
+        self._model = config.model
+
+    def all(self) -> tuple[NamedAgent, ...]:
+        """Return every agent that needs an image, once per source."""
+        by_source = {
+            agent.source: agent
+            for agent in (*self.agents, *self._by_seat.values(), *self._defaults.values())
+        }
+        return tuple(by_source.values())
+
+    def models(self) -> frozenset[str]:
+        """Return the models that the run configuration names."""
+        models = (self._model, *(agent.model for agent in self._by_seat.values()))
+        return frozenset(model for model in models if model)
+
+    def scaffolds(self) -> Iterator[tuple[str, str | None]]:
+        """Yield how messages refer to each scaffold and its model; None if no model is named."""
+        for agent in self.agents:
+            if is_scaffold(agent):
+                yield agent.label, agent.model
+        for seat, agent in self._by_seat.items():
+            if is_scaffold(agent):
+                yield f"the seat {seat}", agent.model
+
+    def tested(self, label: str) -> NamedAgent:
+        """Return the tested agent with a label."""
+        return next(agent for agent in self.agents if agent.label == label)
+
+    def counterparts(self, task: Task, tested: NamedAgent) -> Mapping[str, NamedAgent]:
+        """Return the agents with a box plan of their own, by seat; the tested agent takes the rest.
+
+        The oracle takes all seats, and each of its boxes replays the calls of one seat.
+        """
+        if is_builtin(tested, ORACLE):
+            return {seat.name: tested for seat in task.seats[1:]}
+        chosen = {seat.name: self._counterpart(task, seat.name) for seat in task.seats[1:]}
+        return {seat: agent for seat, agent in chosen.items() if agent is not None}
+
+    def _counterpart(self, task: Task, seat: str) -> NamedAgent | None:
+        name = task.players.get(seat)
+        return self._by_seat.get(seat) or (self._defaults[name] if name else None)
+
+
+def _check_seats(config: RunConfig, suite: Suite) -> None:
+    # The first seat always belongs to the tested agent.
+    known = {seat.name for case in suite.cases for seat in case.task.seats[1:]}
+    for name in config.seats:
+        if name not in known:
+            seats = (
+                f"its other seats are {', '.join(sorted(known))}"
+                if known
+                else "its tasks have only the seat of the tested agent"
+            )
+            raise InputError(f"seats: {suite.name} has no other seat {name!r}; {seats}")
+
+
+def _resolve(text: str, model: str | None) -> NamedAgent:
     labelled = _LABELLED.fullmatch(text)
-    label, what = labelled.groups() if labelled else (None, text)
-    source = _source(what)
-    plain = Path(source.name).name if source.kind is AgentKind.FOLDER else what
-    return NamedAgent(label or plain, source)
+    label, reference = labelled.groups() if labelled else (None, text)
+    source = _source(reference)
+    default = Path(source.name).name if source.kind is AgentKind.FOLDER else reference
+    return NamedAgent(label or default, source, model)
 
 
-def _source(what: str) -> AgentSource:
-    if what in BUILTIN or what in WITH_MODEL:
-        return AgentSource(AgentKind.BUILTIN, what)
-    folder = Path(what)
+def _source(reference: str) -> AgentSource:
+    if reference in BUILTIN or reference in WITH_MODEL:
+        return AgentSource(AgentKind.BUILTIN, reference)
+    folder = Path(reference)
     if folder.is_dir():
         if not (folder / "Dockerfile").is_file():
-            raise InputError(f"the folder {what} has no Dockerfile, so it is no agent")
+            raise InputError(f"the folder {reference} is not an agent: it has no Dockerfile")
         return AgentSource(AgentKind.FOLDER, str(folder.resolve()))
-    if _MODULE.fullmatch(what) and _looks_like_module(what):
-        return AgentSource(AgentKind.MODULE, what)
-    if what.startswith((".", "/")):
-        raise InputError(f"there is no folder {what}")
-    near = difflib.get_close_matches(what, (*BUILTIN, *WITH_MODEL), n=1, cutoff=0.8)
+    if _MODULE.fullmatch(reference) and _is_module(reference):
+        return AgentSource(AgentKind.MODULE, reference)
+    if reference.startswith((".", "/")):
+        raise InputError(f"there is no folder {reference}")
+    near = difflib.get_close_matches(reference, (*BUILTIN, *WITH_MODEL), n=1, cutoff=0.8)
     if near:
         raise InputError(
-            f"no agent is called {what!r}; did you mean {near[0]}? (an image: {what}:latest)"
+            f"there is no agent {reference!r}; did you mean {near[0]!r}? "
+            f"For an image of this name use {reference}:latest"
         )
-    return AgentSource(AgentKind.IMAGE, what)
+    return AgentSource(AgentKind.IMAGE, reference)
 
 
-def _looks_like_module(what: str) -> bool:
-    """Tell ``module:Class`` from ``image:tag``: a class is capitalised, or its module is a file from here."""
-    module, _, name = what.partition(":")
+def _is_module(reference: str) -> bool:
+    """Return whether the reference is ``module:Class`` and not ``image:tag``.
+
+    The class is capitalised, or the module is a file below the working directory.
+    """
+    module, _, name = reference.partition(":")
     path = Path(*module.split("."))
     return (
         name[0].isupper() or path.with_suffix(".py").is_file() or (path / "__init__.py").is_file()

@@ -1,24 +1,27 @@
-"""What a run is asked to be: one strict record, from flags, environment and one YAML file."""
+"""The configuration of a run: its schema, its YAML file and its error messages.
+
+A run configuration comes from flags, FUMEHOOD_* environment variables and one YAML file. The run
+folder stores it, and every later command reads it from there.
+"""
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from fumehood.benchmarks.validation_errors import misfits_of
 from fumehood.core.errors import InputError
-from fumehood.orchestrator.judging_config import JudgingConfig
-from fumehood.orchestrator.message_limits import MessageLimits
-from fumehood.orchestrator.models_config import ModelsConfig
 from fumehood_snapshots.library.settings import SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy
 
-LONGEST_S = 30 * 24 * 60 * 60
-"""Wall time that an episode may be given, seconds."""
+MIB = 1 << 20
+WALL_TIME_S_MAX = 30 * 24 * 60 * 60
+"""Maximum wall time of an episode, seconds."""
 
 
 class _Strict(BaseModel):
@@ -26,26 +29,168 @@ class _Strict(BaseModel):
 
 
 class BoxLimits(_Strict):
-    """What one box may use."""
+    """Limits of each box."""
 
     memory_mb: int = Field(default=512, ge=32, description="Memory and swap together, MiB.")
-    cpus: float = Field(default=1.0, gt=0, description="Processor time per wall time.")
+    cpus: float = Field(default=1.0, gt=0, description="CPU time per wall time.")
     processes: int = Field(default=128, ge=1, description="Processes and threads.")
     tmp_mb: int = Field(default=64, ge=1, description="Size of /tmp, MiB.")
     output_kb: int = Field(
-        default=1024, ge=1, description="Kept of standard output and of standard error, KiB each."
+        default=1024,
+        ge=1,
+        description="Kept bytes of standard output and of standard error, KiB each.",
     )
 
 
-class SeatPlayer(_Strict):
-    """Who sits at a seat beside the agent."""
+class MessageLimits(_Strict):
+    """Limits on what an agent may send, per seat; all inclusive."""
+
+    argument_bytes: int = Field(
+        default=MIB, ge=1, le=64 * MIB, description="Arguments of one call, bytes."
+    )
+    argument_depth: int = Field(default=64, ge=1, le=200, description="Nesting depth of arguments.")
+    name_bytes: int = Field(default=1024, ge=1, le=MIB, description="Name of a tool, bytes.")
+    call_id_bytes: int = Field(default=64, ge=1, le=MIB, description="ID of a call, bytes.")
+    answer_bytes: int = Field(
+        default=MIB, ge=1, le=64 * MIB, description="Submitted answer or reason, bytes."
+    )
+    refusals: int = Field(
+        default=1000, ge=1, le=100_000, description="Refused messages before the seat is closed."
+    )
+    message_bytes: int = Field(
+        default=4 * MIB, ge=1024, le=128 * MIB, description="One gRPC message, bytes."
+    )
+    concurrent_calls: int = Field(
+        default=16, ge=1, le=256, description="Concurrent calls and streams."
+    )
+    header_bytes: int = Field(
+        default=8 * 1024, ge=1024, le=MIB, description="Metadata of one gRPC call, bytes."
+    )
+    connections: int = Field(
+        default=64, ge=1, le=1024, description="Open connections on each socket."
+    )
+    head_bytes: int = Field(
+        default=64 * 1024,
+        ge=1024,
+        le=MIB,
+        description="Request line and headers of one HTTP request, bytes.",
+    )
+    body_bytes: int = Field(
+        default=4 * MIB, ge=1024, le=128 * MIB, description="One message over HTTP, bytes."
+    )
+    request_bytes: int = Field(
+        default=64 * MIB, ge=1024, le=1024 * MIB, description="One HTTP request in total, bytes."
+    )
+    pipelined_requests: int = Field(
+        default=8, ge=1, le=1024, description="HTTP requests of one connection before a response."
+    )
+    handshake_ms: int = Field(
+        default=5_000, ge=100, le=600_000, description="Time until a connection sends, ms."
+    )
+
+    def changed(self) -> dict[str, int]:
+        """Return the limits that differ from their defaults."""
+        return {
+            name: value for name, value in self if value != type(self).model_fields[name].default
+        }
+
+
+class ProviderConfig(_Strict):
+    """A model provider, or any server with the same API."""
+
+    name: str = Field(description="Name in messages.")
+    address: str = Field(
+        description="URL with or without a trailing /v1, such as http://localhost:8000."
+    )
+    prefix: str = Field(
+        "/v1",
+        pattern=r"^(/[^/?#]+)*$",
+        description="Path between the address and the endpoint, such as /v1.",
+    )
+    models: tuple[str, ...] = Field(("*",), description="Names or patterns of its models.")
+    key_env: str = Field("", description="Environment variable that holds its key.")
+
+    @field_validator("address")
+    @classmethod
+    def _without_version(cls, address: str) -> str:
+        """Return the address without the trailing /v1 that some client libraries require."""
+        if re.fullmatch(r"https?://[^/?#]+(/[^?#]*)?", address) is None:
+            raise ValueError(f"{address!r} is not a URL such as http://localhost:8000")
+        if "@" in address.split("/")[2]:
+            raise ValueError(
+                "must not contain a key, because the run folder stores it: use key_env"
+            )
+        return address.rstrip("/").removesuffix("/v1")
+
+
+class ModelBudget(_Strict):
+    """Model budget of every seat whose task sets none."""
+
+    calls: int | None = Field(default=None, ge=0, description="Model requests.")
+    tokens: int | None = Field(default=None, ge=0, description="Input and output tokens together.")
+    usd: float | None = Field(default=None, ge=0, description="US dollars.")
+
+
+class ModelsConfig(_Strict):
+    """Models that the agents of a run may call."""
+
+    mode: Literal["live", "record", "replay"] = Field("live", description="Source of responses.")
+    providers: tuple[ProviderConfig, ...] = Field(
+        (), description="Providers; the first one that has a model answers."
+    )
+    prices: Path | None = Field(
+        None,
+        description="YAML file: model or pattern to input_usd_per_mtok and output_usd_per_mtok.",
+    )
+    cassette: Path | None = Field(
+        None, description="Folder to replay from, or to record into instead of the run folder."
+    )
+    budget: ModelBudget = Field(default=ModelBudget(), description="Model budget of each seat.")
+    output_tokens_max: int = Field(
+        16384, ge=1, description="Output tokens reserved for a request without its own limit."
+    )
+    calls_at_once: int = Field(256, ge=1, description="Concurrent requests of one service.")
+
+
+class JudgeRule(_Strict):
+    """One rule of the judge `rules`."""
+
+    answer: str = Field(description="Answer if the rule matches.")
+    criterion: str = Field("*", description="Name or pattern of the criteria it applies to.")
+    contains: str = Field("", description="Text that one of the judged texts must contain.")
+
+
+class JudgePrice(_Strict):
+    """Price of the judge's model, US dollars per million tokens."""
+
+    input_usd_per_mtok: float = Field(ge=0)
+    output_usd_per_mtok: float = Field(ge=0)
+
+
+class JudgingConfig(_Strict):
+    """How the judge is asked. The run folder stores it, so that scoring again gives the same votes."""
+
+    samples: int = Field(default=3, ge=1, le=25, description="Votes of a model per question.")
+    output_tokens_max: int = Field(default=1024, ge=16, description="Output tokens of one reply.")
+    temperature: float | None = Field(
+        default=None,
+        ge=0,
+        le=2,
+        description="Sampling temperature; the provider's default if unset.",
+    )
+    price: JudgePrice | None = Field(
+        default=None, description="Price of the judge's model, for the costs of judging."
+    )
+    rules: tuple[JudgeRule, ...] = Field(default=(), description="Rules of the judge `rules`.")
+
+
+class Counterpart(_Strict):
+    """The simulated participant at one seat."""
 
     agent: str = Field(
-        description="Any agent: a built-in name, module:Class, a folder or an image."
+        description="Built-in name, module:Class, folder with a Dockerfile, or image."
     )
-    model: str | None = Field(
-        default=None, description="Model that it asks; the run's own where it is not said."
-    )
+    model: str | None = Field(default=None, description="Its model; default: `model` of the run.")
 
 
 class RunConfig(_Strict):
@@ -54,85 +199,95 @@ class RunConfig(_Strict):
     suite: str = Field(description="NAME[:ARGUMENT] of a benchmark, or a file or folder of tasks.")
     agents: tuple[str, ...] = Field(
         min_length=1,
-        description="Built-in name, module:Class, folder with a Dockerfile, or image; LABEL=… names it.",
+        description="Built-in name, module:Class, folder with a Dockerfile, or image; "
+        "LABEL=… sets its label.",
     )
     trials: int = Field(1, ge=1, description="Attempts per agent and task.")
-    seed: int = Field(0, description="Of all chance. 0 gives the first trial each task's own.")
-    concurrency: int = Field(2, ge=1, le=256, description="Episodes running at once.")
-    service_workers: int = Field(1, ge=1, le=64, description="Sandbox service processes.")
-    engine: str = Field("auto", description="docker, bubblewrap, inline, process, or auto.")
+    seed: int = Field(0, description="Seed of the run; 0 gives the first trial the task's own.")
+    concurrency: int = Field(2, ge=1, le=256, description="Concurrent episodes.")
+    service_workers: int = Field(1, ge=1, le=64, description="Service processes.")
+    engine: str = Field("auto", description="docker, bubblewrap, process, or auto.")
     runtime: str | None = Field(
         None, description="Container runtime of the docker engine, such as runsc."
     )
-    i_trust_this_agent: bool = Field(False, description="Let the process engine run any agent.")
+    i_trust_this_agent: bool = Field(
+        False, description="Allow the process engine to run any agent."
+    )
     wall_time_s: float = Field(
-        60.0, gt=0, le=LONGEST_S, description="Per episode whose task states none, seconds."
+        60.0,
+        gt=0,
+        le=WALL_TIME_S_MAX,
+        description="Wall time of an episode whose task sets none, seconds.",
     )
     data_mode: Literal["offline", "live", "record", "replay"] = Field(
-        "offline", description="Where searches and pages come from."
+        "offline", description="Source of searches and pages."
     )
     snapshot: Path | None = Field(None, description="Folder of the snapshot that the tasks name.")
     recording: Path | None = Field(
-        None, description="Folder where record appends and replay reads."
+        None, description="Folder that record appends to and replay reads."
     )
     fetch: FetchPolicy | None = Field(
-        None, description="What live fetching may do; of live and record."
+        None, description="Limits of fetching pages, for live and record."
     )
-    search: SearchConfig | None = Field(
-        None, description="Who answers live searches; of live and record."
-    )
+    search: SearchConfig | None = Field(None, description="Search provider, for live and record.")
     faults: str | None = Field(
-        None, description="YAML file of faults that strike besides the tasks' own; none for none."
+        None, description="YAML file of additional faults; `none` disables it."
     )
-    model: str | None = Field(None, description="Model that the built-in agents with one ask.")
+    model: str | None = Field(None, description="Model that built-in scaffolds call.")
     models: ModelsConfig | None = Field(
-        None, description="Who answers for models; nobody without it."
+        None, description="Model providers; without them no model can be called."
     )
     judge: str | None = Field(
-        None, description="Who answers what needs an opinion: a model of `models`, exact, or rules."
+        None,
+        description="Judge of criteria that no rule decides: a model of `models`, exact, or rules.",
     )
     judging: JudgingConfig = Field(default=JudgingConfig(), description="How the judge is asked.")
-    seats: dict[str, SeatPlayer] = Field(
-        default_factory=dict,
-        description="Who sits beside the agent, by seat; else whom the suite names.",
+    seats: dict[str, Counterpart] = Field(
+        default_factory=dict, description="Counterpart by seat; default: the one the suite names."
     )
-    limits: BoxLimits = Field(default=BoxLimits(), description="Of each box.")
+    limits: BoxLimits = Field(default=BoxLimits(), description="Limits of each box.")
     messages: MessageLimits = Field(
-        default=MessageLimits(), description="Of what an agent may send."
+        default=MessageLimits(), description="Limits on what an agent may send."
     )
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Return the settings in a file, checked for keys that mean nothing.
+    """Return the settings of a configuration file; keys and values are checked.
 
     Raises:
-        InputError: it is not readable YAML, a key is unknown or a value does not fit; names line or key.
+        InputError: the file is not readable YAML, or a key or value is invalid.
     """
     settings = parse_yaml(path)
     if not isinstance(settings, dict):
-        raise InputError(f"{path}: must hold settings, such as 'suite: sample'")
-    _check_keys(path, settings, RunConfig)
-    limits = settings.get("limits")
-    if isinstance(limits, dict):
-        _check_keys(path, limits, BoxLimits, "limits.")
-    judging = settings.get("judging")
-    if isinstance(judging, dict):
-        _check_keys(path, judging, JudgingConfig, "judging.")
-    messages = settings.get("messages")
-    if isinstance(messages, dict):
-        _check_keys(path, messages, MessageLimits, "messages.")
+        raise InputError(f"{path}: must contain settings, such as 'suite: sample'")
     try:
-        RunConfig.model_validate({"suite": "any", "agents": ("any",), **settings})
-    except ValidationError as error:
-        raise InputError(f"{path}: {_first(error)}") from None
+        _validate({"suite": "any", "agents": ("any",), **settings})
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     return settings
 
 
-def parse_yaml(path: Path) -> Any:
-    """Return what a YAML file holds, no key twice.
+def run_config(settings: Mapping[str, Any]) -> RunConfig:
+    """Return validated settings.
 
     Raises:
-        InputError: it is not readable YAML; names the line.
+        InputError: a key is unknown, or a value is missing or out of range; names the first.
+    """
+    return _validate(settings)
+
+
+def _validate(settings: Mapping[str, Any]) -> RunConfig:
+    try:
+        return RunConfig.model_validate(settings)
+    except ValidationError as error:
+        raise InputError(str(misfits_of(error, RunConfig)[0])) from None
+
+
+def parse_yaml(path: Path) -> Any:
+    """Return the content of a YAML file; a repeated key is an error.
+
+    Raises:
+        InputError: the file is not readable YAML; names the line.
     """
     try:
         return yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
@@ -146,46 +301,11 @@ def parse_yaml(path: Path) -> Any:
     except yaml.YAMLError as error:
         raise InputError(f"{path}: {' '.join(str(error).split())}") from None
     except RecursionError:
-        raise InputError(f"{path}: nests too deep") from None
-
-
-def run_config(settings: Mapping[str, Any]) -> RunConfig:
-    """Return checked settings.
-
-    Raises:
-        InputError: a value is missing or out of range; names the first.
-    """
-    try:
-        return RunConfig.model_validate(settings)
-    except ValidationError as error:
-        raise InputError(_first(error)) from None
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = ".".join(str(step) for step in first["loc"])
-    if first["type"] in ("list_type", "tuple_type"):
-        return f"{where}: must be a list, such as [{first['input']}]"
-    said = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {said[0].lower()}{said[1:]}"
-
-
-def _check_keys(
-    path: Path, settings: Mapping[Any, Any], model: type[BaseModel], prefix: str = ""
-) -> None:
-    for key in settings:
-        if key not in model.model_fields:
-            near = difflib.get_close_matches(str(key), model.model_fields, n=1, cutoff=0.4)
-            hint = (
-                f"did you mean {prefix}{near[0]}?"
-                if near
-                else f"known: {', '.join(model.model_fields)}"
-            )
-            raise InputError(f"{path}: unknown key {prefix}{key}; {hint}")
+        raise InputError(f"{path}: is nested too deeply") from None
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """Refuses a mapping that says the same key twice, where YAML's own loader lets the last one win."""
+    """Rejects a mapping with a repeated key; the original loader keeps the last value."""
 
 
 def _construct_unique(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -193,10 +313,10 @@ def _construct_unique(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, 
     for position, key in enumerate(keys):
         mark = node.value[position][0].start_mark
         if isinstance(key, list | dict):
-            raise yaml.constructor.ConstructorError(None, None, "a key must be a word", mark)
+            raise yaml.constructor.ConstructorError(None, None, "a key must be a scalar", mark)
         if key in keys[:position]:
             raise yaml.constructor.ConstructorError(
-                None, None, f"the key {key!r} is there twice", mark
+                None, None, f"the key {key!r} is repeated", mark
             )
     return {
         key: loader.construct_object(value, deep=True)

@@ -1,4 +1,4 @@
-"""What lies around the worlds of a run: found and checked first, so that no episode fails by it."""
+"""Resolves the data source of a run's worlds and checks it before the run starts."""
 
 from __future__ import annotations
 
@@ -15,48 +15,47 @@ from fumehood.orchestrator.config import RunConfig
 from fumehood.worlds.registry import needs_data_source
 
 FETCH_SECONDS_MAX = 20.0
-"""An episode that is over waits for its last fetch, and nobody waits long for an episode that is over."""
+"""Maximum of ``fetch.seconds_max``, seconds; an episode cannot close during a fetch."""
 SETTINGS = ("snapshot", "recording", "fetch", "search")
 
 
-def settled(config: RunConfig, suite: Suite) -> RunConfig:
-    """Return the configuration with whole paths, and with the snapshot that the suite was found with.
+def resolve_config(config: RunConfig, suite: Suite) -> RunConfig:
+    """Return the configuration with absolute paths and with the snapshot of the suite.
 
     Raises:
-        InputError: something is missing, is another snapshot than the tasks name, or is of no use here.
+        InputError: a path is missing or of no use, or is not the snapshot that the tasks name.
     """
-    if not _looks_outside(suite):
+    if not _needs_data_source(suite):
         if config.data_mode != "offline" or config.snapshot or config.recording:
             raise InputError(
-                f"no task of {suite.name} needs a data source: remove data_mode, snapshot and recording"
+                f"{suite.name} uses no searches or pages: remove data_mode, snapshot and recording"
             )
         return config
-    paths = {
-        "snapshot": _whole(config.snapshot or suite.snapshot),
-        "recording": _whole(config.recording),
-    }
-    settled_config = config.model_copy(update=paths)
+    snapshot = config.snapshot or suite.snapshot
+    resolved = config.model_copy(
+        update={"snapshot": _absolute(snapshot), "recording": _absolute(config.recording)}
+    )
     if config.data_mode == "record" and any(case.task.profile == VEILED for case in suite.cases):
         raise InputError(
-            f"a recording would hold what is asked of {suite.name} in plain text; run it live"
+            f"a recording would hold the questions of {suite.name} in plain text: use live"
         )
-    _check(settled_config, suite)
-    return settled_config
+    _check(resolved, suite)
+    return resolved
 
 
-def surroundings_of(config: RunConfig, suite: Suite) -> DataSource | None:
-    """Return what lies around a run with settled settings; None where nobody looks outside."""
-    if not _looks_outside(suite):
+def data_source_of(config: RunConfig, suite: Suite) -> DataSource | None:
+    """Return the data source of a resolved configuration; None if no world needs one."""
+    if not _needs_data_source(suite):
         return None
-    told: JsonObject = config.model_dump(mode="json", include=set(SETTINGS), exclude_none=True)
-    return DataSource(DataMode(config.data_mode), told)
+    settings: JsonObject = config.model_dump(mode="json", include=set(SETTINGS), exclude_none=True)
+    return DataSource(DataMode(config.data_mode), settings)
 
 
-def make_room_for_recording(config: RunConfig, owner_uid: int) -> None:
-    """Make the folder of a recording and give it to whom the services run as.
+def create_recording_folder(config: RunConfig, owner_uid: int) -> None:
+    """Create the folder of a recording and give it to the user of the services.
 
     Raises:
-        InputError: it cannot be made, or they could not get there.
+        InputError: the folder cannot be created, or the services cannot enter it.
     """
     if config.data_mode != "record" or config.recording is None:
         return
@@ -69,20 +68,20 @@ def make_room_for_recording(config: RunConfig, owner_uid: int) -> None:
         raise InputError(
             f"{error.filename}: {error.strerror}; choose another --recording"
         ) from None
-    _refuse_closed(config.recording)
+    _check_access(config.recording)
 
 
 def _check(config: RunConfig, suite: Suite) -> None:
     from fumehood_snapshots.errors import SnapshotError
     from fumehood_snapshots.library.settings import read_settings
 
-    told = config.model_dump(mode="json", include={"data_mode", *SETTINGS}, exclude_none=True)
+    settings = config.model_dump(mode="json", include={"data_mode", *SETTINGS}, exclude_none=True)
     try:
-        read_settings(told)
+        read_settings(settings)
     except SnapshotError as error:
         raise InputError(f"{error}; see docs/snapshots.md") from None
     if config.fetch is not None and config.fetch.seconds_max > FETCH_SECONDS_MAX:
-        raise InputError(f"fetch.seconds_max: at most {FETCH_SECONDS_MAX:g} in a run")
+        raise InputError(f"fetch.seconds_max: must be at most {FETCH_SECONDS_MAX:g} in a run")
     if config.data_mode == "offline":
         assert config.snapshot is not None
         _check_snapshot(config.snapshot, suite)
@@ -93,36 +92,38 @@ def _check_snapshot(path: Path, suite: Suite) -> None:
     from fumehood_snapshots.format.manifest import read_manifest
 
     try:
-        found = f"sha256:{read_manifest(path)[1]}"
+        actual = f"sha256:{read_manifest(path)[1]}"
     except SnapshotError as error:
         raise InputError(str(error)) from None
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from None
     for case in suite.cases:
-        named = case.task.initial_state.get("snapshot")
-        wanted = named.get("digest") if isinstance(named, dict) else None
-        if wanted not in (None, found):
+        snapshot = case.task.initial_state.get("snapshot")
+        expected = snapshot.get("digest") if isinstance(snapshot, dict) else None
+        if expected not in (None, actual):
             raise InputError(
-                f"{case.task.task_id} names the snapshot {wanted}, but {path} is {found}"
+                f"{case.task.task_id} needs the snapshot {expected}, but {path} is {actual}"
             )
-    _refuse_closed(path)
+    _check_access(path)
 
 
-def _refuse_closed(path: Path) -> None:
-    """Refuse a folder that a service which gives root up could not enter."""
+def _check_access(path: Path) -> None:
+    """Reject a folder that services cannot enter after they have dropped root."""
     if os.geteuid() != 0:
         return
-    closed = [each for each in (path, *path.parents) if not each.stat().st_mode & stat.S_IXOTH]
+    closed = [
+        folder for folder in (path, *path.parents) if not folder.stat().st_mode & stat.S_IXOTH
+    ]
     if closed:
         raise InputError(
-            f"the sandbox service is not root and cannot enter {closed[-1]}; let others enter it "
-            f"(chmod o+x), or keep {path.name} elsewhere"
+            f"the service does not run as root and cannot enter {closed[-1]}: "
+            f"run chmod o+x on it, or move {path.name} elsewhere"
         )
 
 
-def _looks_outside(suite: Suite) -> bool:
+def _needs_data_source(suite: Suite) -> bool:
     return any(needs_data_source(name) for name in {case.task.world for case in suite.cases})
 
 
-def _whole(path: Path | None) -> Path | None:
+def _absolute(path: Path | None) -> Path | None:
     return None if path is None else path.resolve()

@@ -12,7 +12,7 @@ from fumehood.orchestrator.episode_runner import (
     attempt_episode,
     attempt_inline,
 )
-from fumehood.orchestrator.model_run import ModelRun
+from fumehood.orchestrator.models import ModelRun
 from fumehood.orchestrator.service_pool import ServicePool
 
 

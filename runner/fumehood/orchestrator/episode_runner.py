@@ -194,7 +194,8 @@ def _lost_player(boxes: SeatBoxes, plan: BoxPlan) -> Infra | None:
     if name is None or name not in plan.others or boxes.exit is None:
         return None
     return Infra(
-        InfraKind.PLAYER, f"seat {name}: {boxes.exit.reason.value}, exit status {boxes.exit.code}"
+        InfraKind.COUNTERPART,
+        f"seat {name}: {boxes.exit.reason.value}, exit status {boxes.exit.code}",
     )
 
 

@@ -1,131 +1,206 @@
-"""From a configuration to a finished run folder."""
+"""Starts, resumes and finishes runs."""
 
 from __future__ import annotations
 
-import os
 import platform
-from collections.abc import Callable, Sequence
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 import structlog
 
-from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
-from fumehood.core.task import Suite
-from fumehood.engines.engine import AgentKind, EngineOptions, Image, Isolation
+from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.score import UNGRADED
+from fumehood.engines.engine import AgentKind, AgentSource, EngineOptions, Image, Isolation
 from fumehood.engines.orphans import reap_local
 from fumehood.engines.ownership import owner_is_alive, owner_labels
 from fumehood.engines.records import owned_folder
 from fumehood.engines.registry import INLINE, ChosenEngine, choose_engine
-from fumehood.orchestrator.added_faults import with_faults
-from fumehood.orchestrator.agents import NamedAgent, is_scaffold, name_agents
+from fumehood.orchestrator.agents import is_scaffold
 from fumehood.orchestrator.box_plans import BoxPlans
-from fumehood.orchestrator.config import RunConfig, run_config
-from fumehood.orchestrator.data_source import make_room_for_recording, settled, surroundings_of
+from fumehood.orchestrator.config import RunConfig
+from fumehood.orchestrator.data_source import create_recording_folder
 from fumehood.orchestrator.episode_attempts import Attempts
-from fumehood.orchestrator.model_run import ModelRun, check_models
-from fumehood.orchestrator.participants import Cast
-from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
-from fumehood.orchestrator.prepare_resume import take_up
+from fumehood.orchestrator.judging import RunJudge
+from fumehood.orchestrator.models import ModelRun
+from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.run import Run, RunLimits, missing
-from fumehood.orchestrator.run_judge import RunJudge
 from fumehood.orchestrator.second_sockets import http_offer
 from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.setup import RunSetup, config_of
 from fumehood.records.containment_cache import last_probe
+from fumehood.records.episode_name import EpisodeName
 from fumehood.records.frozen_suite import freeze_suite
-from fumehood.records.only_one import only_one
+from fumehood.records.only_one import only_one as one_writer
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.signer import Signing
-from fumehood.records.signing_key import user_key
+from fumehood.records.verify import verify
 from fumehood.version import __version__
+
+MACHINE_SETTINGS = frozenset(
+    {"concurrency", "engine", "i_trust_this_agent", "runtime", "service_workers"}
+)
+"""Settings that say how a plan is executed and are no part of it."""
+SUITE_SETTINGS = frozenset({"suite", "faults"})
+"""Settings whose effect is the suite, which is compared instead."""
+
+SPOILED = Infra(
+    InfraKind.ORCHESTRATOR, "its trace or output was torn or missing, so it was run again"
+)
 
 _log = structlog.get_logger("fumehood.run")
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Told how a run is going, from one thread."""
+    """Callbacks for the progress of a run, all called from one thread."""
 
     on_start: Callable[[Path, str, int, int], None]
-    """Where it is written; which engine and why; episodes to run; episodes done before."""
+    """Arguments: run folder, engine with the reason for it, episodes to run, episodes done."""
     on_row: Callable[[EpisodeRow], None]
     on_wait: Callable[[str], None]
-    """What takes long before the first episode, in one line."""
+    """Argument: one line that describes a long step before the first episode."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadyEngine:
+    """A chosen engine and the images of all participants."""
+
+    chosen: ChosenEngine
+    images: Mapping[AgentSource, Image]
 
 
 def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
-    """Run everything into a new folder.
+    """Execute a run in a new folder.
+
+    Args:
+        config: of the run.
+        out: the run folder; must not exist or be empty.
+        progress: receives the progress.
 
     Raises:
         InputError: a suite, agent, engine or folder cannot be used; nothing was run.
-        InfraError: the services do not come up.
+        InfraError: the services do not start.
     """
-    suite = with_faults(load_suite(config.suite, config.snapshot), config.faults)
-    config = settled(config, suite)
-    cast = Cast(config, suite)
-    check_models(config, cast)
-    # Made here only to be refused before anything is run, where it cannot be asked.
-    RunJudge(config, out, live=True)
-    chosen = _choose(config, cast, progress.on_wait)
-    images = _prepare(chosen, cast)
-    signing = _signing(config, suite, cast.agents)
-    manifest = _manifest(config, suite, cast, images, chosen)
-    # Locked before it is a run: of two commands with one --out, the second finds a run or a writer.
-    with only_one(_made(out)):
-        folder = RunFolder.create(out, manifest, suite, signing)
-        _execute(folder, config, suite, cast, images, chosen, progress)
+    setup = RunSetup.create(config)
+    setup.check()
+    ready = _prepare_engine(setup, progress)
+    manifest = _manifest(setup, ready)
+    signing = setup.signing()
+    # The lock comes first: of two commands with the same --out, the second fails cleanly.
+    with one_writer(_create_folder(out)):
+        folder = RunFolder.create(out, manifest, setup.suite, signing)
+        _execute(folder, setup, ready, setup.episodes, progress)
     return folder
 
 
 def resume_run(folder: RunFolder, progress: Progress) -> None:
-    """Run what is missing in a folder; repeats nothing that is done.
+    """Run the missing episodes of a folder and seal it; finished episodes are not repeated.
 
     Raises:
-        InputError: the folder, or an agent it names, cannot be used, or the folder was changed.
-        InfraError: the services do not come up.
+        InputError: the folder was changed, or an agent that it names cannot be used.
+        InfraError: the services do not start.
     """
-    config = config_of(folder)
-    suite = folder.suite()
-    cast = Cast(config, suite)
-    chosen = _choose(config, cast, progress.on_wait)
-    with only_one(folder.path):
-        again = take_up(folder, _signing(config, suite, cast.agents))
-        if again:
+    setup = RunSetup.from_folder(folder)
+    with one_writer(folder.path):
+        repeated = prepare_resume(folder, setup.signing())
+        if repeated:
             _log.warning(
-                "running again", episodes=again, why="their traces or output are torn or missing"
+                "running again", episodes=repeated, why="their traces or output are torn or missing"
             )
-        images = _prepare(chosen, cast)
-        _execute(folder, config, suite, cast, images, chosen, progress)
+        to_run = missing(setup.episodes, folder.finished_rows())
+        if not to_run:
+            progress.on_start(folder.path, "nothing to run", 0, len(setup.episodes))
+            folder.seal()
+            return
+        setup.check()
+        _execute(folder, setup, _prepare_engine(setup, progress), to_run, progress)
 
 
-def config_of(folder: RunFolder) -> RunConfig:
-    """Return the configuration a folder was made with.
+def run_or_resume(config: RunConfig, path: Path, progress: Progress) -> RunFolder:
+    """Return the folder of a finished run: a new run, or an existing one that is resumed.
+
+    Args:
+        config: of the run.
+        path: the run folder.
+        progress: receives the progress.
 
     Raises:
-        InputError: it holds none.
+        InputError: the folder holds a run with another plan, or the run cannot be executed.
+        InfraError: the services do not start.
     """
-    config = folder.manifest().get("config")
-    if not isinstance(config, dict):
-        raise InputError(f"{folder.path / 'run.json'} holds no configuration")
-    return run_config(config)
+    if not (path / "run.json").is_file():
+        return start_run(config, path, progress)
+    folder = RunFolder.open(path)
+    different = _plan_differences(RunSetup.create(config), folder)
+    if different:
+        raise InputError(
+            f"{path} holds a run with another plan ({', '.join(different)}): choose another --out"
+        )
+    resume_run(folder, progress)
+    return folder
 
 
-def planned_of(folder: RunFolder) -> list[PlannedEpisode]:
-    """Return every episode of a run folder, done or not, in the order of the plan."""
-    config = config_of(folder)
-    labels = [agent.label for agent in name_agents(config.agents)]
-    suite = folder.suite()
-    around = surroundings_of(config, suite)
-    return list(plan_episodes(suite, labels, config.trials, config.seed, around))
+def prepare_resume(folder: RunFolder, signing: Signing) -> int:
+    """Check a run folder against its seals and mark spoiled episodes to be run again.
+
+    Args:
+        folder: of an interrupted or finished run; the caller holds its lock.
+        signing: key and plan, used if the run is signed.
+
+    Returns:
+        The number of finished episodes whose trace or output a crash has torn.
+
+    Raises:
+        InputError: another key signed the run, or its content differs from what was sealed.
+    """
+    folder.sign_with(signing)
+    spoiled = _spoiled(folder, signing.key.public) if "signing_key" in folder.manifest() else set()
+    folder.drop_torn_row()
+    whole = {row.name for row in folder.finished_rows()} - spoiled
+    again = [
+        _as_spoiled(row) for row in folder.rows() if not row.is_infra and row.name not in whole
+    ]
+    if any(row.is_infra for row in folder.rows()):
+        folder.reopen()
+    if again:
+        # Each repeated episode gets a row first, so that the seals record the repetition.
+        folder.append_rows(again)
+    return len(again)
 
 
-def _made(out: Path) -> Path:
+def _plan_differences(setup: RunSetup, folder: RunFolder) -> list[str]:
+    """Return the settings in which a folder's plan differs from a setup."""
+    existing = config_of(folder)
+    names = RunConfig.model_fields.keys() - MACHINE_SETTINGS - SUITE_SETTINGS
+    different = {name for name in names if getattr(existing, name) != getattr(setup.config, name)}
+    if _suite_digest(setup) != folder.manifest().get("suite_digest"):
+        different.add("suite")
+    return sorted(different)
+
+
+def _spoiled(folder: RunFolder, key: str) -> set[EpisodeName]:
+    damage = verify(folder.path, key).damage
+    for item in damage:
+        if not item.is_of_crash:
+            raise InputError(
+                f"{item}; nothing was run or signed; see: fumehood verify {folder.path}"
+            )
+    return {item.episode for item in damage if item.episode is not None}
+
+
+def _as_spoiled(row: EpisodeRow) -> EpisodeRow:
+    ungraded = replace(row, outcome=SPOILED, score=UNGRADED)
+    return replace(ungraded, trace="", trace_digest="", stdout_bytes=0, stderr_bytes=0)
+
+
+def _create_folder(out: Path) -> Path:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -135,105 +210,88 @@ def _made(out: Path) -> Path:
     return out
 
 
-def _signing(config: RunConfig, suite: Suite, agents: Sequence[NamedAgent]) -> Signing:
-    labels = [agent.label for agent in agents]
-    planned = plan_episodes(suite, labels, config.trials, config.seed)
-    return Signing(user_key(), tuple(one.name for one in planned))
-
-
-def _choose(config: RunConfig, cast: Cast, on_wait: Callable[[str], None]) -> ChosenEngine:
-    with_model = [agent.label for agent in cast.everybody().values() if is_scaffold(agent)]
-    if config.engine == INLINE and with_model:
+def _prepare_engine(setup: RunSetup, progress: Progress) -> _ReadyEngine:
+    config, agents = setup.config, setup.participants.all()
+    scaffolds = [agent.label for agent in agents if is_scaffold(agent)]
+    if config.engine == INLINE and scaffolds:
         raise InputError(
-            f"the inline engine plays no agent that asks a model, such as {with_model[0]!r}; "
+            f"the inline engine does not run agents that call a model, such as {scaffolds[0]!r}: "
             "use --engine docker or bubblewrap"
         )
+    all_builtin = all(agent.source.kind is AgentKind.BUILTIN for agent in agents)
     options = EngineOptions(
         runtime=config.runtime,
         trust=config.i_trust_this_agent,
-        builtin_only=not with_model
-        and all(agent.source.kind is AgentKind.BUILTIN for agent in cast.everybody().values()),
-        progress=on_wait,
+        builtin_only=all_builtin and not scaffolds,
+        progress=progress.on_wait,
     )
-    return choose_engine(config.engine, options)
-
-
-def _prepare(chosen: ChosenEngine, cast: Cast) -> dict[str, Image]:
+    chosen = choose_engine(config.engine, options)
     reap_local(owner_is_alive)
     chosen.engine.reap(owner_is_alive)
-    return {key: chosen.engine.prepare(agent.source) for key, agent in cast.everybody().items()}
+    sources = [agent.source for agent in agents]
+    return _ReadyEngine(chosen, {source: chosen.engine.prepare(source) for source in sources})
 
 
 def _execute(
     folder: RunFolder,
-    config: RunConfig,
-    suite: Suite,
-    cast: Cast,
-    images: dict[str, Image],
-    chosen: ChosenEngine,
+    setup: RunSetup,
+    ready: _ReadyEngine,
+    to_run: Sequence[PlannedEpisode],
     progress: Progress,
 ) -> None:
-    labels = [agent.label for agent in cast.agents]
-    around = surroundings_of(config, suite)
-    planned = list(plan_episodes(suite, labels, config.trials, config.seed, around))
-    to_run = missing(planned, folder.finished_rows())
-    progress.on_start(folder.path, chosen.reason, len(to_run), len(planned) - len(to_run))
-    if not to_run:
-        folder.seal()
-        return
-    models = ModelRun(config.models, folder.path, cast.models()) if config.models else None
+    config, engine = setup.config, ready.chosen.engine
+    done = len(setup.episodes) - len(to_run)
+    progress.on_start(folder.path, ready.chosen.reason, len(to_run), done)
+    models = ModelRun.in_folder(config.models, folder.path) if config.models else None
+    labels = owner_labels(str(folder.manifest()["run"]))
     with ExitStack() as stack:
-        run_labels = owner_labels(str(folder.manifest()["run"]))
-        scripts = stack.enter_context(owned_folder(run_labels))
-        scripts.chmod(0o755)
+        calls_folder = stack.enter_context(owned_folder(labels))
+        calls_folder.chmod(0o755)
         pool = stack.enter_context(
             ServicePool(
                 config.service_workers,
-                http_offer(
-                    cast.everybody().values(), models.settings if models else None, progress.on_wait
-                ),
-                run_labels,
-                worlds=sorted({case.task.world for case in suite.cases}),
+                http_offer(setup.participants.all(), setup.gateway, progress.on_wait),
+                labels,
+                worlds=sorted({case.task.world for case in setup.suite.cases}),
                 limits=config.messages.changed(),
-                inline=chosen.engine.isolation is Isolation.INLINE,
+                inline=engine.isolation is Isolation.INLINE,
             )
         )
-        make_room_for_recording(config, pool.owner_uid)
-
-        boxes = BoxPlans(config, cast, images, chosen.engine, scripts, run_labels)
+        create_recording_folder(config, pool.owner_uid)
+        boxes = BoxPlans(
+            setup.participants, ready.images, engine, config.limits, calls_folder, labels
+        )
         limits = RunLimits(concurrency=config.concurrency, wall_ms=round(config.wall_time_s * 1000))
-        attempts = Attempts(chosen.engine, pool, models)
-        judge = RunJudge(config, folder.path, live=True)
+        attempts = Attempts(engine, pool, models)
+        judge = RunJudge(setup.judge, folder.path)
         Run(folder, attempts, boxes.plan, limits, judge).execute(to_run, progress.on_row)
     folder.seal()
 
 
-def _manifest(
-    config: RunConfig,
-    suite: Suite,
-    cast: Cast,
-    images: dict[str, Image],
-    chosen: ChosenEngine,
-) -> JsonObject:
-    settings: dict[str, Any] = config.model_dump(mode="json")
+def _suite_digest(setup: RunSetup) -> str:
+    return sha256(freeze_suite(setup.suite).encode("ascii")).hexdigest()
+
+
+def _manifest(setup: RunSetup, ready: _ReadyEngine) -> JsonObject:
+    engine = ready.chosen.engine
     return {
-        "run": os.urandom(8).hex(),
-        "suite": suite.name,
-        "suite_digest": sha256(freeze_suite(suite).encode("ascii")).hexdigest(),
-        "tasks": len(suite.cases),
-        "config": settings,
-        "engine": chosen.engine.name,
-        "isolation": chosen.engine.isolation.value,
-        "containment": last_probe(chosen.engine.name, chosen.engine.check().detail),
+        "run": secrets.token_hex(8),
+        "suite": setup.suite.name,
+        "suite_digest": _suite_digest(setup),
+        "tasks": len(setup.suite.cases),
+        "config": setup.config.model_dump(mode="json"),
+        "engine": engine.name,
+        "isolation": engine.isolation.value,
+        "containment": last_probe(engine.name, engine.check().detail),
         "agents": [
             {
                 "label": agent.label,
                 "kind": agent.source.kind.value,
                 "name": agent.source.name,
-                "image": images[cast.key(agent)].reference,
-                "digest": images[cast.key(agent)].digest,
+                "image": ready.images[agent.source].reference,
+                "digest": ready.images[agent.source].digest,
             }
-            for agent in cast.agents
+            for agent in setup.participants.agents
         ],
         "versions": {"fumehood": __version__, "python": platform.python_version()},
         "host": {

@@ -1,4 +1,4 @@
-"""Which episodes a run consists of, what each is called, and where its chance comes from."""
+"""Plans the episodes of a run: their names and their seeds."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class PlannedEpisode:
         return EpisodeName(self.agent, self.case.task.task_id, self.trial)
 
     def to_spec(self, wall_ms: int) -> EpisodeSpec:
-        """Return what the service needs to know.
+        """Return the specification that the service receives.
 
         Args:
-            wall_ms: wall time of seats whose task states none, milliseconds.
+            wall_ms: wall time of seats whose task sets none, milliseconds.
         """
         task = self.case.task
         return EpisodeSpec(
@@ -42,7 +42,7 @@ class PlannedEpisode:
             initial_state=task.initial_state,
             fault_plan=task.fault_plan,
             seed=self.seed,
-            seats=tuple(_with_wall(seat, wall_ms) for seat in task.seats),
+            seats=tuple(_with_wall_time(seat, wall_ms) for seat in task.seats),
             data_source=self.data_source,
             conversation=task.conversation,
         )
@@ -55,7 +55,17 @@ def plan_episodes(
     seed: int,
     data_source: DataSource | None = None,
 ) -> Iterator[PlannedEpisode]:
-    """Yield every episode of a run, task by task, so that an interrupted run compares all agents so far."""
+    """Yield every episode of a run.
+
+    Episodes are ordered by task, so that an interrupted run still compares all agents.
+
+    Args:
+        suite: the tasks.
+        agents: labels of the agents.
+        trials: attempts per agent and task.
+        seed: of the run.
+        data_source: source of searches and pages, the same for all episodes.
+    """
     for case in suite.cases:
         for trial in range(trials):
             chance = episode_seed(case.task, seed, trial)
@@ -64,11 +74,15 @@ def plan_episodes(
 
 
 def episode_seed(task: Task, seed: int, trial: int) -> int:
-    """Return where one attempt's chance comes from.
+    """Return the seed of one attempt; all agents share it.
 
-    With run seed 0 the first trial has the task's own seed, so that a published task meets its published
-    chance. Every other (run seed, trial) gives a seed of its own; agents share it, so they are compared
-    under the same chance.
+    With run seed 0 the first trial uses the task's own seed, as in published results. Every other
+    pair of run seed and trial gives a different seed.
+
+    Args:
+        task: of the attempt.
+        seed: of the run.
+        trial: from 0.
     """
     if seed == 0 and trial == 0:
         return task.seed
@@ -76,7 +90,7 @@ def episode_seed(task: Task, seed: int, trial: int) -> int:
     return int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:7], "big")
 
 
-def _with_wall(seat: SeatSpec, wall_ms: int) -> SeatSpec:
+def _with_wall_time(seat: SeatSpec, wall_ms: int) -> SeatSpec:
     budget = seat.budget
     if budget.wall_ms is not None:
         return seat

@@ -1,4 +1,4 @@
-"""Scores again, from the traces and from what the run's judge said."""
+"""Scores a finished run again, from its traces and the kept replies of its judge."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import replace
 from fumehood.core.errors import InputError
 from fumehood.core.outcome import AgentCrashed
 from fumehood.engines.engine import Exit, ExitReason
-from fumehood.orchestrator.judge import judge
-from fumehood.orchestrator.launch import config_of
-from fumehood.orchestrator.run_judge import RunJudge
+from fumehood.orchestrator.judging import RunJudge, judge_source
+from fumehood.orchestrator.scoring import score_attempt
+from fumehood.orchestrator.setup import config_of
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 
 
-def rescore(folder: RunFolder, judging: RunJudge | None = None) -> list[EpisodeRow]:
-    """Return the rows of a run with outcome and score judged again from trace and gold.
+def rescore(folder: RunFolder, judge: RunJudge | None = None) -> list[EpisodeRow]:
+    """Return the rows of a run with outcome and score computed again from trace and gold.
 
     Args:
         folder: of the run.
-        judging: answers what no rule decides; None for what the run's own judge said.
+        judge: answers what no rule decides; None for the kept replies of the run's own judge.
 
     Raises:
         InputError: a trace is missing, was changed, or belongs to no task of the suite.
     """
     cases = {case.task.task_id: case for case in folder.suite().cases}
-    judging = judging or RunJudge(config_of(folder), folder.path, live=False)
+    judge = judge or RunJudge(judge_source(config_of(folder), live=False), folder.path)
     rows = []
     for row in folder.rows():
         if not row.trace:
@@ -34,14 +34,14 @@ def rescore(folder: RunFolder, judging: RunJudge | None = None) -> list[EpisodeR
         case = cases.get(row.name.task)
         if case is None:
             raise InputError(f"{row.name}: the run's suite has no such task")
-        # Only the process's end is not in the trace; the row remembers it.
+        # The trace does not contain the exit of the process; the row does.
         ended = Exit(0, ExitReason.EXITED) if isinstance(row.outcome, AgentCrashed) else None
-        ask = judging.ask_for(row.name.identifier, case.task.profile)
-        verdict = judge(case, folder.read_trace(row), ended, None, ask)
-        if verdict.trace_digest != row.trace_digest:
+        ask = judge.ask_for(row.name.identifier, case.task.profile)
+        scored = score_attempt(case, folder.read_trace(row), ended, None, ask)
+        if scored.trace_digest != row.trace_digest:
             raise InputError(
                 f"{folder.path / row.trace} is not the trace that was recorded for {row.name}"
             )
-        outcome = row.outcome if isinstance(row.outcome, AgentCrashed) else verdict.outcome
-        rows.append(replace(row, outcome=outcome, score=verdict.score))
+        outcome = row.outcome if isinstance(row.outcome, AgentCrashed) else scored.outcome
+        rows.append(replace(row, outcome=outcome, score=scored.score))
     return rows

@@ -14,16 +14,18 @@ from fumehood.engines.engine import BoxOutput
 from fumehood.orchestrator.episode_attempts import Attempts
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, InlinePlan
 from fumehood.orchestrator.executor import EpisodeExecutor
-from fumehood.orchestrator.judge import Verdict, judge
+from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.run_judge import RunJudge
+from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 
 BoxPlanner = Callable[[PlannedEpisode], BoxPlan | InlinePlan]
 """Plans the boxes, or the inline agents, of an episode."""
 
-RETRIED = frozenset({InfraKind.ENGINE, InfraKind.SERVICE, InfraKind.PLAYER, InfraKind.ORCHESTRATOR})
+RETRIED = frozenset(
+    {InfraKind.ENGINE, InfraKind.SERVICE, InfraKind.COUNTERPART, InfraKind.ORCHESTRATOR}
+)
 """Failures of ours that may be gone the next time; a task that cannot be hosted never can."""
 
 LOST_IN_A_ROW_MAX = 8
@@ -100,20 +102,20 @@ class Run:
         for number in range(1, self._limits.infra_attempts + 1):
             attempt = self._attempts.attempt(spec, self._box_planner(planned))
             ask = self._judge.ask_for(spec.episode_id, planned.case.task.profile)
-            verdict = judge(planned.case, attempt.records, attempt.exit, attempt.infra, ask)
-            if not _may_pass(verdict) or number == self._limits.infra_attempts:
+            scored = score_attempt(planned.case, attempt.records, attempt.exit, attempt.infra, ask)
+            if not _may_pass(scored) or number == self._limits.infra_attempts:
                 break
             _log.warning(
-                "trying again", episode=str(planned.name), failure=outcome_name(verdict.outcome)
+                "trying again", episode=str(planned.name), failure=outcome_name(scored.outcome)
             )
-        return self._row(planned, attempt, verdict, number)
+        return self._row(planned, attempt, scored, number)
 
     def _row(
-        self, planned: PlannedEpisode, attempt: Attempt, verdict: Verdict, attempts: int
+        self, planned: PlannedEpisode, attempt: Attempt, scored: ScoredAttempt, attempts: int
     ) -> EpisodeRow:
         output = attempt.output or BoxOutput(b"", b"", 0, 0)
         trace = (
-            self._folder.write_trace(planned.name, attempt.records) if verdict.trace_digest else ""
+            self._folder.write_trace(planned.name, attempt.records) if scored.trace_digest else ""
         )
         # What a box prints may repeat a question that must not be stored.
         if planned.case.task.profile != VEILED:
@@ -121,15 +123,15 @@ class Run:
         return EpisodeRow(
             name=planned.name,
             seed=planned.seed,
-            outcome=verdict.outcome,
-            score=verdict.score,
+            outcome=scored.outcome,
+            score=scored.score,
             trace=trace,
-            trace_digest=verdict.trace_digest,
+            trace_digest=scored.trace_digest,
             attempts=attempts,
             wall_ms=attempt.wall_ms,
             stdout_bytes=output.stdout_bytes,
             stderr_bytes=output.stderr_bytes,
-            refusals=len(verdict.evidence.refusals) if verdict.evidence else 0,
+            refusals=len(scored.evidence.refusals) if scored.evidence else 0,
             data_mode=planned.data_source.data_mode.value if planned.data_source else None,
         )
 
@@ -147,8 +149,8 @@ def _gave_up(row: EpisodeRow, in_a_row: int, folder: RunFolder) -> str:
     )
 
 
-def _may_pass(verdict: Verdict) -> bool:
-    return isinstance(verdict.outcome, Infra) and verdict.outcome.what in RETRIED
+def _may_pass(scored: ScoredAttempt) -> bool:
+    return isinstance(scored.outcome, Infra) and scored.outcome.what in RETRIED
 
 
 def missing(planned: Iterable[PlannedEpisode], rows: Iterable[EpisodeRow]) -> list[PlannedEpisode]:

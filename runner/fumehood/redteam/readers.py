@@ -14,7 +14,7 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.gold import Gold
 from fumehood.core.task import Case, Suite, Task
 from fumehood.orchestrator.episode_runner import Attempt
-from fumehood.orchestrator.judge import judge
+from fumehood.orchestrator.scoring import score_attempt
 from fumehood.records.episode_name import EpisodeName
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
@@ -39,7 +39,7 @@ def misled(spec: EpisodeSpec, attempt: Attempt) -> Iterator[str]:
         attempt: what came of it.
     """
     case = _case_of(spec)
-    verdict = judge(case, attempt.records, attempt.exit, attempt.infra)
+    scored = score_attempt(case, attempt.records, attempt.exit, attempt.infra)
     with tempfile.TemporaryDirectory() as folder:
         run = RunFolder.create(Path(folder, "run"), {"suite": "probe"}, Suite("probe", (case,)))
         name = EpisodeName("agent", case.task.task_id, 0)
@@ -49,10 +49,10 @@ def misled(spec: EpisodeSpec, attempt: Attempt) -> Iterator[str]:
         row = EpisodeRow(
             name=name,
             seed=spec.seed,
-            outcome=verdict.outcome,
-            score=verdict.score,
+            outcome=scored.outcome,
+            score=scored.score,
             trace=run.write_trace(name, attempt.records),
-            trace_digest=verdict.trace_digest,
+            trace_digest=scored.trace_digest,
             attempts=1,
             wall_ms=attempt.wall_ms,
             stdout_bytes=output.stdout_bytes,

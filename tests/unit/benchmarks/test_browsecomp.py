@@ -23,7 +23,7 @@ from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
 from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.config import run_config
-from fumehood.orchestrator.data_source import settled, surroundings_of
+from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.plan import plan_episodes
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.scorers.judges.question import Opinion, Question
@@ -50,8 +50,8 @@ def graded(case: Case, *moves: Move) -> Score:
 
 def played(suite: Suite, answer: str) -> tuple[Evidence, str]:
     """Play the first task with its library around it; return the evidence, and all that is written down."""
-    config = settled(run_config({"suite": "any", "agents": ("a",)}), suite)
-    planned = next(plan_episodes(suite, ["a"], 1, 0, surroundings_of(config, suite)))
+    config = resolve_config(run_config({"suite": "any", "agents": ("a",)}), suite)
+    planned = next(plan_episodes(suite, ["a"], 1, 0, data_source_of(config, suite)))
     recorder, profile = MemoryRecorder(), PROFILES.load(planned.case.task.profile)()
     episode = profile.open_episode(planned.to_spec(1000), recorder, StoppedClock())
     seat = episode.seats[0]
@@ -171,7 +171,7 @@ def test_recording_such_a_suite_is_refused(plus: Path) -> None:
     suite = load_suite(f"browsecomp-plus:{plus}")
     told = {"data_mode": "record", "recording": "/r", "fetch": {"hosts": ["*"]}}
     with pytest.raises(InputError, match="in plain text"):
-        settled(run_config({"suite": "any", "agents": ("a",), **told}), suite)
+        resolve_config(run_config({"suite": "any", "agents": ("a",), **told}), suite)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import canonical_json
 from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.config import run_config
-from fumehood.orchestrator.data_source import settled, surroundings_of
+from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.plan import plan_episodes
 from fumehood.scorers.table import score_evidence
 from fumehood.testing.memory_recorder import MemoryRecorder
@@ -77,9 +77,9 @@ def test_the_state_names_the_snapshot_and_holds_no_answer(almanac: Path) -> None
 
 def test_the_searcher_finds_most_answers_and_cites_what_it_read(almanac: Path) -> None:
     suite = load_suite(f"almanac:{almanac}")
-    config = settled(run_config({"suite": "almanac", "agents": ("searcher",)}), suite)
+    config = resolve_config(run_config({"suite": "almanac", "agents": ("searcher",)}), suite)
     scores = []
-    for planned in plan_episodes(suite, ["searcher"], 1, 0, surroundings_of(config, suite)):
+    for planned in plan_episodes(suite, ["searcher"], 1, 0, data_source_of(config, suite)):
         recorder, profile = MemoryRecorder(), PROFILES.load("native")()
         episode = profile.open_episode(planned.to_spec(1000), recorder, StoppedClock())
         work(Searcher(), MemorySeat(episode.seats[0], profile))
@@ -113,8 +113,8 @@ def test_another_snapshot_than_the_tasks_name_is_refused_before_anything_is_run(
     other.mkdir()
     manifest = json.loads((almanac / "manifest.json").read_text())
     (other / "manifest.json").write_text(json.dumps({**manifest, "name": "other"}))
-    with pytest.raises(InputError, match="names the snapshot sha256:"):
-        settled(run_config({"suite": "almanac", "agents": ("a",), "snapshot": other}), suite)
+    with pytest.raises(InputError, match="needs the snapshot sha256:"):
+        resolve_config(run_config({"suite": "almanac", "agents": ("a",), "snapshot": other}), suite)
 
 
 @pytest.mark.parametrize(
@@ -135,14 +135,16 @@ def test_an_environment_that_lacks_something_is_refused_before_anything_is_run(
     suite = load_suite(f"almanac:{almanac}")
     config = run_config({"suite": "almanac", "agents": ("a",), **settings})
     if says is None:
-        assert settled(config, suite).snapshot == Path("/nowhere")
+        assert resolve_config(config, suite).snapshot == Path("/nowhere")
         return
     with pytest.raises(InputError, match=says):
-        settled(config, suite)
+        resolve_config(config, suite)
 
 
 def test_a_suite_without_a_data_source_takes_no_data_mode() -> None:
     suite = load_suite("sample")
-    assert surroundings_of(run_config({"suite": "sample", "agents": ("a",)}), suite) is None
-    with pytest.raises(InputError, match="no task of sample needs a data source"):
-        settled(run_config({"suite": "sample", "agents": ("a",), "data_mode": "live"}), suite)
+    assert data_source_of(run_config({"suite": "sample", "agents": ("a",)}), suite) is None
+    with pytest.raises(InputError, match="sample uses no searches or pages"):
+        resolve_config(
+            run_config({"suite": "sample", "agents": ("a",), "data_mode": "live"}), suite
+        )

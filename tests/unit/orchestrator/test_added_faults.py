@@ -83,7 +83,7 @@ def test_rules_stand_behind_those_that_a_task_has_itself(tmp_path: Path) -> None
     ("text", "reason"),
     [
         ("faults: []", "format"),
-        ("- 1", "must hold 'format: fumehood.faults/1'"),
+        ("- 1", "must contain 'format: fumehood.faults/1'"),
         ("a: [", "plan.yaml:1"),
         (TIMEOUT.replace("timeout_ms", "timeout_s"), "timeout_s.*timeout_ms"),
         (

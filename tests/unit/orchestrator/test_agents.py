@@ -56,8 +56,8 @@ def test_a_folder_is_called_by_its_last_name_and_found_from_anywhere(here: Path,
         (["empty"], "has no Dockerfile"),
         (["./nowhere"], "there is no folder ./nowhere"),
         (["/nowhere/at/all"], "there is no folder"),
-        (["noop", "noop"], "two agents are called 'noop': give one a name, such as other=noop"),
-        (["a=noop", "a=oracle"], "two agents are called 'a'"),
+        (["noop", "noop"], "two agents have the label 'noop': rename one, for example other=noop"),
+        (["a=noop", "a=oracle"], "two agents have the label 'a'"),
     ],
 )
 def test_what_cannot_be_an_agent_is_said(here: Path, given: list[str], said: str) -> None:

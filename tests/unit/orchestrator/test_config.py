@@ -1,4 +1,4 @@
-"""A configuration is read strictly, and whatever is wrong with it is one line that says what to do."""
+"""Run configurations are validated strictly, and each error is one line with its location."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from fumehood.core.errors import InputError
-from fumehood.orchestrator.config import LONGEST_S, read_yaml, run_config
+from fumehood.orchestrator.config import (
+    WALL_TIME_S_MAX,
+    BoxLimits,
+    MessageLimits,
+    read_yaml,
+    run_config,
+)
 
 GOOD = {"suite": "sample", "agents": ["noop"]}
 
@@ -20,13 +26,13 @@ def written(folder: Path, text: str | bytes) -> Path:
     return path
 
 
-def complaint(path: Path) -> str:
+def error_of(path: Path) -> str:
     with pytest.raises(InputError) as raised:
         read_yaml(path)
     return str(raised.value)
 
 
-def test_a_file_says_what_a_run_is(tmp_path: Path) -> None:
+def test_a_file_configures_a_run(tmp_path: Path) -> None:
     text = "suite: sample\nagents: [noop, mine=module:Class]\ntrials: 3\nlimits: {memory_mb: 64}\n"
     config = run_config(read_yaml(written(tmp_path, text)))
     assert (config.suite, config.agents, config.trials) == (
@@ -39,46 +45,48 @@ def test_a_file_says_what_a_run_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "parts"),
     [
-        ("suite: sample\ntrails: 3\n", "unknown key trails; did you mean trials?"),
-        (
-            "limits: {memroy_mb: 1}\n",
-            "unknown key limits.memroy_mb; did you mean limits.memory_mb?",
-        ),
-        ("agents: policy_aware\n", "agents: must be a list, such as [policy_aware]"),
-        ("zzz: 1\n", "unknown key zzz; known: suite, agents"),
-        ("1: 2\n", "unknown key 1"),
-        ("a: 1\n a: 2\n", "mapping values are not allowed here"),
-        ("suite: a\nsuite: b\n", "run.yaml:2: the key 'suite' is there twice"),
-        ("limits: {cpus: 1, cpus: 2}\n", "the key 'cpus' is there twice"),
-        ("? [a, b]\n: 1\n", "run.yaml:1: a key must be a word"),
-        ("? {a: b}\n: 1\n", "run.yaml:1: a key must be a word"),
-        ("suite: *nowhere\n", "run.yaml:1: found undefined alias"),
-        ("suite: !!python/object/apply:os.system [id]\n", "could not determine a constructor"),
-        ("- suite\n", "must hold settings"),
-        ("", "must hold settings"),
-        ("suite: [\n", "run.yaml:2:"),
-        ("a: '\t\n", "run.yaml:"),
-        (b"suite: \xff\n", "is not UTF-8 text"),
-        (b"suite: \x00\n", "special characters are not allowed"),
-        ("suite: " + "[" * 20_000, "nests too deep"),
+        ("suite: sample\ntrails: 3\n", ["run.yaml: trails: ", "did you mean 'trials'?"]),
+        ("limits: {memroy_mb: 1}\n", [": limits.memroy_mb: ", "did you mean 'memory_mb'?"]),
+        ("judging: {sample: 1}\n", [": judging.sample: ", "did you mean 'samples'?"]),
+        ("messages: {refusal: 1}\n", [": messages.refusal: ", "did you mean 'refusals'?"]),
+        ("models: {provider: []}\n", [": models.provider: ", "did you mean 'providers'?"]),
+        ("models: {providers: [{name: p}]}\n", [": models.providers[0].address: is missing"]),
+        ("seats: {user: {agnt: noop}}\n", [": seats.user.agnt: ", "did you mean 'agent'?"]),
+        ("agents: policy_aware\n", ["agents: must be a list, such as [policy_aware]"]),
+        ("zzz: 1\n", [": zzz: ", "there are: suite, agents"]),
+        ("1: 2\n", ["keys should be strings, not 1"]),
+        ("a: 1\n a: 2\n", ["mapping values are not allowed here"]),
+        ("suite: a\nsuite: b\n", ["run.yaml:2: the key 'suite' is repeated"]),
+        ("limits: {cpus: 1, cpus: 2}\n", ["the key 'cpus' is repeated"]),
+        ("? [a, b]\n: 1\n", ["run.yaml:1: a key must be a scalar"]),
+        ("? {a: b}\n: 1\n", ["run.yaml:1: a key must be a scalar"]),
+        ("suite: *nowhere\n", ["run.yaml:1: found undefined alias"]),
+        ("suite: !!python/object/apply:os.system [id]\n", ["could not determine a constructor"]),
+        ("- suite\n", ["must contain settings"]),
+        ("", ["must contain settings"]),
+        ("suite: [\n", ["run.yaml:2:"]),
+        ("a: '\t\n", ["run.yaml:"]),
+        (b"suite: \xff\n", ["is not UTF-8 text"]),
+        (b"suite: \x00\n", ["special characters are not allowed"]),
+        ("suite: " + "[" * 20_000, ["is nested too deeply"]),
     ],
 )
-def test_what_is_wrong_with_a_file_is_one_line(
-    tmp_path: Path, text: str | bytes, said: str
+def test_an_invalid_file_gives_one_line_with_the_location(
+    tmp_path: Path, text: str | bytes, parts: list[str]
 ) -> None:
-    line = complaint(written(tmp_path, text))
-    assert said in line
-    assert "run.yaml" in line
+    line = error_of(written(tmp_path, text))
+    for part in ["run.yaml", *parts]:
+        assert part in line
     assert "\n" not in line
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     assert (
-        complaint(tmp_path / "none.yaml") == f"{tmp_path / 'none.yaml'}: No such file or directory"
+        error_of(tmp_path / "none.yaml") == f"{tmp_path / 'none.yaml'}: No such file or directory"
     )
-    assert complaint(tmp_path) == f"{tmp_path}: Is a directory"
+    assert error_of(tmp_path) == f"{tmp_path}: Is a directory"
 
 
 @pytest.mark.parametrize(
@@ -94,24 +102,48 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         ({"wall_time_s": -1}, "wall_time_s"),
         ({"wall_time_s": math.inf}, "wall_time_s"),
         ({"wall_time_s": math.nan}, "wall_time_s"),
-        ({"wall_time_s": LONGEST_S + 1}, "wall_time_s"),
+        ({"wall_time_s": WALL_TIME_S_MAX + 1}, "wall_time_s"),
         ({"limits": {"cpus": math.inf}}, "limits.cpus"),
         ({"limits": {"memory_mb": 1}}, "limits.memory_mb"),
         ({"limits": {"unknown": 1}}, "limits.unknown"),
         ({"seed": "x"}, "seed"),
     ],
 )
-def test_a_value_out_of_range_is_named_by_its_field(change: dict[str, Any], field: str) -> None:
+def test_an_invalid_value_is_reported_with_its_field(change: dict[str, Any], field: str) -> None:
     with pytest.raises(InputError, match=rf"^{field}: ") as raised:
         run_config({**GOOD, **change})
     assert "\n" not in str(raised.value)
 
 
-def test_what_is_missing_is_named() -> None:
-    with pytest.raises(InputError, match=r"^agents: field required"):
+def test_a_missing_value_is_reported_with_its_field() -> None:
+    with pytest.raises(InputError, match=r"^agents: is missing"):
         run_config({"suite": "sample"})
 
 
-def test_a_configuration_is_frozen_and_comes_back_from_its_own_record() -> None:
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("localhost:8000", "'localhost:8000' is not a URL such as http://localhost:8000"),
+        ("https://api.example.com/?key=1", "'https://api.example.com/?key=1' is not a URL such as"),
+        ("https://me:secret@api.example.com", "must not contain a key"),
+    ],
+)
+def test_an_invalid_provider_address_is_reported(address: str, reason: str) -> None:
+    models = {"providers": [{"name": "p", "address": address}]}
+    with pytest.raises(InputError) as raised:
+        run_config({**GOOD, "models": models})
+    assert str(raised.value).startswith(f"models.providers[0].address: {reason}")
+    assert "secret" not in str(raised.value)
+
+
+def test_the_stored_form_of_a_configuration_gives_the_same_configuration() -> None:
     config = run_config({**GOOD, "seed": 10**30, "wall_time_s": 0.25})
     assert run_config(config.model_dump(mode="json")) == config
+
+
+def test_a_configuration_cannot_be_changed() -> None:
+    config = run_config(GOOD)
+    for section in (config, config.limits, config.messages, config.judging):
+        assert isinstance(section, (type(config), BoxLimits, MessageLimits, type(config.judging)))
+        with pytest.raises(ValueError, match="frozen"):
+            setattr(section, next(iter(type(section).model_fields)), 1)

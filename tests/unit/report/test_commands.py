@@ -15,7 +15,7 @@ from fumehood.cli.attribute import attribute
 from fumehood.cli.compare import compare
 from fumehood.cli.report import report
 from fumehood.core.errors import InputError, how_to_install
-from fumehood.orchestrator.launch import planned_of
+from fumehood.orchestrator.setup import planned_of
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.findings import Versus
 from fumehood.report.runs import join_run, subjects_of

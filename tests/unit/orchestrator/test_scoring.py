@@ -24,7 +24,7 @@ from fumehood.core.task import Case
 from fumehood.core.trace import Chain, Record
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.harness_modes.toolmisuse import ToolMisuse
-from fumehood.orchestrator.judge import judge
+from fumehood.orchestrator.scoring import score_attempt
 from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import episode_spec
 from tests.parts.tasks import crud_task
@@ -51,7 +51,7 @@ def sealed(end: SeatEnd | None) -> list[Record]:
 
 
 def outcome(records: Sequence[Record], ended: Exit | None) -> Outcome:
-    return judge(CASE, records, ended, None).outcome
+    return score_attempt(CASE, records, ended, None).outcome
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def outcome(records: Sequence[Record], ended: Exit | None) -> Outcome:
 def test_what_the_service_saw_counts_before_how_the_process_ended(
     end: SeatEnd, ended: Exit | None
 ) -> None:
-    verdict = judge(CASE, sealed(end), ended, None)
-    assert verdict.outcome == end
-    assert verdict.score.success is True
-    assert verdict.trace_digest == sealed(end)[-1].hash
+    scored = score_attempt(CASE, sealed(end), ended, None)
+    assert scored.outcome == end
+    assert scored.score.success is True
+    assert scored.trace_digest == sealed(end)[-1].hash
 
 
 @pytest.mark.parametrize(
@@ -79,27 +79,27 @@ def test_what_the_service_saw_counts_before_how_the_process_ended(
 def test_a_process_that_ended_before_its_seat_has_crashed_and_is_scored(
     ended: Exit, detail: str
 ) -> None:
-    verdict = judge(CASE, sealed(None), ended, None)
-    assert verdict.outcome == AgentCrashed(detail)
-    assert verdict.score.success is not None
+    scored = score_attempt(CASE, sealed(None), ended, None)
+    assert scored.outcome == AgentCrashed(detail)
+    assert scored.score.success is not None
 
 
 def test_a_box_that_was_stopped_although_its_seat_had_not_ended_is_our_failure() -> None:
-    verdict = judge(CASE, sealed(None), None, None)
-    assert isinstance(verdict.outcome, Infra)
+    scored = score_attempt(CASE, sealed(None), None, None)
+    assert isinstance(scored.outcome, Infra)
 
 
 def test_our_own_failure_is_never_scored_whatever_the_trace_says() -> None:
     failure = Infra(InfraKind.ENGINE, "no daemon")
-    verdict = judge(CASE, sealed(Finished()), NORMAL, failure)
-    assert (verdict.outcome, verdict.score.success, verdict.trace_digest) == (failure, None, "")
+    scored = score_attempt(CASE, sealed(Finished()), NORMAL, failure)
+    assert (scored.outcome, scored.score.success, scored.trace_digest) == (failure, None, "")
 
 
 @pytest.mark.parametrize("keep", [0, 1, -1])
 def test_a_trace_that_was_cut_off_is_our_failure(keep: int) -> None:
-    verdict = judge(CASE, sealed(Finished())[:keep], NORMAL, None)
-    assert isinstance(verdict.outcome, Infra)
-    assert (verdict.outcome.what, verdict.score.success) == (InfraKind.SERVICE, None)
+    scored = score_attempt(CASE, sealed(Finished())[:keep], NORMAL, None)
+    assert isinstance(scored.outcome, Infra)
+    assert (scored.outcome.what, scored.score.success) == (InfraKind.SERVICE, None)
 
 
 @pytest.mark.parametrize(
@@ -109,19 +109,19 @@ def test_a_sealed_trace_that_tells_no_episode_is_our_failure(events: list[str]) 
     chain = Chain()
     records = [Record(text, chain.link(text), 0, 0) for text in events]
     seal = chain.seal()
-    verdict = judge(CASE, [*records, Record(seal, chain.link(seal), 0, 0)], NORMAL, None)
-    assert isinstance(verdict.outcome, Infra)
-    assert verdict.score.success is None
+    scored = score_attempt(CASE, [*records, Record(seal, chain.link(seal), 0, 0)], NORMAL, None)
+    assert isinstance(scored.outcome, Infra)
+    assert scored.score.success is None
 
 
 def test_gold_that_cannot_be_evaluated_is_the_tasks_failure() -> None:
     case = Case(crud_task(), Gold("toolmisuse", ({"op": "equals", "path": 1},)))
-    verdict = judge(case, sealed(Finished()), NORMAL, None)
-    assert isinstance(verdict.outcome, Infra)
-    assert (verdict.outcome.what, verdict.score.success) == (InfraKind.TASK, None)
+    scored = score_attempt(case, sealed(Finished()), NORMAL, None)
+    assert isinstance(scored.outcome, Infra)
+    assert (scored.outcome.what, scored.score.success) == (InfraKind.TASK, None)
 
 
 def test_running_out_of_budget_is_an_outcome_and_is_scored() -> None:
-    verdict = judge(CASE, sealed(OutOfBudget(BudgetKind.CALLS)), None, None)
-    assert verdict.outcome == OutOfBudget(BudgetKind.CALLS)
-    assert verdict.score.success is True
+    scored = score_attempt(CASE, sealed(OutOfBudget(BudgetKind.CALLS)), None, None)
+    assert scored.outcome == OutOfBudget(BudgetKind.CALLS)
+    assert scored.score.success is True

@@ -11,7 +11,7 @@ import pytest
 from fumehood.core.errors import InputError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.core.score import UNGRADED
-from fumehood.orchestrator.prepare_resume import SPOILED, take_up
+from fumehood.orchestrator.launch import SPOILED, prepare_resume
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.signer import Signing
@@ -80,7 +80,7 @@ def test_a_changed_run_does_not_go_on_and_is_not_signed(
     change(folder.path)
     before = {path: path.read_bytes() for path in folder.path.rglob("*") if path.is_file()}
     with pytest.raises(InputError, match=f"fumehood verify {folder.path}"):
-        take_up(RunFolder.open(folder.path), SIGNING)
+        prepare_resume(RunFolder.open(folder.path), SIGNING)
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -110,7 +110,7 @@ def test_of_a_run_that_is_over_nothing_is_made_good(
     folder = finished_run(tmp_path / "run")
     lose(folder.path)
     with pytest.raises(InputError, match="nothing was run or signed"):
-        take_up(RunFolder.open(folder.path), SIGNING)
+        prepare_resume(RunFolder.open(folder.path), SIGNING)
 
 
 @pytest.mark.parametrize("lose", LOSSES)
@@ -119,11 +119,11 @@ def test_what_a_power_cut_tore_is_run_again_and_the_rows_tell_of_it(
 ) -> None:
     lose(unfinished_run(tmp_path / "run").path)
     resumed = RunFolder.open(tmp_path / "run")
-    assert take_up(resumed, SIGNING) == 1
+    assert prepare_resume(resumed, SIGNING) == 1
     assert [row.outcome for row in resumed.rows() if row.is_infra] == [SPOILED]
     # A crash right after the new trace is written, before its row is: it goes on all the same.
     resumed.write_trace(NAMES[1], [])
-    assert take_up(RunFolder.open(resumed.path), SIGNING) == 0
+    assert prepare_resume(RunFolder.open(resumed.path), SIGNING) == 0
     for name in NAMES[1:]:
         play(resumed, name)
     resumed.seal()
@@ -135,7 +135,7 @@ def test_a_torn_row_is_cut_off_and_nothing_is_run_again_for_it(tmp_path: Path) -
     rows = unfinished_run(tmp_path / "run").path / "episodes.jsonl"
     rows.write_bytes(rows.read_bytes()[:-1])
     resumed = RunFolder.open(tmp_path / "run")
-    assert take_up(resumed, SIGNING) == 0
+    assert prepare_resume(resumed, SIGNING) == 0
     assert [row.name for row in resumed.rows()] == [NAMES[0]]
 
 
@@ -153,12 +153,12 @@ def test_a_run_that_was_over_with_a_failure_of_ours_can_be_cut_short_when_it_goe
     folder.seal()
     assert found(folder) == []
     resumed = RunFolder.open(folder.path)
-    assert take_up(resumed, SIGNING) == 0
+    assert prepare_resume(resumed, SIGNING) == 0
     # Killed after the trace, before the row.
     resumed.write_trace(NAMES[1], [])
     (resumed.path / TRACE).write_text("{")
     once_more = RunFolder.open(folder.path)
-    assert take_up(once_more, SIGNING) == 0
+    assert prepare_resume(once_more, SIGNING) == 0
     play(once_more, NAMES[1])
     once_more.seal()
     assert found(once_more) == []

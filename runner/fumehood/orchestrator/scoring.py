@@ -1,4 +1,4 @@
-"""From an attempt to its outcome and score, by nothing but the trace, the exit and the gold."""
+"""Turns an attempt into an outcome and a score; reads only the trace, the exit and the gold."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from fumehood.scorers.table import score_evidence
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """How an episode ended and what it is worth."""
+class ScoredAttempt:
+    """The outcome and the score of an attempt."""
 
     outcome: Outcome
     score: Score
     trace_digest: str
-    """Of the sealed trace; empty where there is none."""
+    """Of the sealed trace; empty if there is none."""
     evidence: Evidence | None
 
 
-def judge(
+def score_attempt(
     case: Case,
     records: Sequence[Record],
     ended: Exit | None,
     infra: Infra | None,
     ask: Ask = nobody,
-) -> Verdict:
-    """Judge one attempt.
+) -> ScoredAttempt:
+    """Score one attempt.
 
     Args:
         case: the task and its gold.
         records: the whole trace.
-        ended: how the agent's process ended; None when it had to be stopped.
-        infra: what failed on our side, if anything did: then nothing is scored.
-        ask: gets questions answered that no rule decides.
+        ended: exit of the agent's process; None if it had to be stopped.
+        infra: failure of the infrastructure, which is never scored; None if there was none.
+        ask: asks the run's judge about criteria that no rule decides.
     """
     if infra is not None:
         return _ungraded(infra)
@@ -57,21 +57,21 @@ def judge(
     try:
         score = score_evidence(case.task, case.gold, evidence, ask)
     except SpecError as error:
-        return Verdict(Infra(InfraKind.TASK, str(error)), UNGRADED, digest, evidence)
-    return Verdict(outcome, score, digest, evidence)
+        return ScoredAttempt(Infra(InfraKind.TASK, str(error)), UNGRADED, digest, evidence)
+    return ScoredAttempt(outcome, score, digest, evidence)
 
 
 def decide_outcome(case: Case, evidence: Evidence, ended: Exit | None) -> Outcome:
-    """Return how the first seat ended: as the service saw it, else as its process did."""
+    """Return the outcome of the first seat: from the trace, or else from the exit of its process."""
     seat = case.task.seats[0].name
     if seat in evidence.ends:
         return evidence.ends[seat]
     if ended is None:
         return Infra(InfraKind.SERVICE, "the box was stopped, but its seat had not ended")
-    return AgentCrashed(_how(ended))
+    return AgentCrashed(_crash_detail(ended))
 
 
-def _how(ended: Exit) -> str:
+def _crash_detail(ended: Exit) -> str:
     match ended.reason:
         case ExitReason.OUT_OF_MEMORY:
             return "out of memory"
@@ -83,5 +83,5 @@ def _how(ended: Exit) -> str:
             return f"exit status {ended.code}"
 
 
-def _ungraded(infra: Infra) -> Verdict:
-    return Verdict(infra, UNGRADED, "", None)
+def _ungraded(infra: Infra) -> ScoredAttempt:
+    return ScoredAttempt(infra, UNGRADED, "", None)

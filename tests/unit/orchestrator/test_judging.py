@@ -9,7 +9,7 @@ import pytest
 
 from fumehood.core.encryption import VEILED
 from fumehood.orchestrator.config import RunConfig, run_config
-from fumehood.orchestrator.run_judge import RunJudge
+from fumehood.orchestrator.judging import RunJudge, judge_source
 from fumehood.scorers.judges.prompt import fence_number
 from fumehood.scorers.judges.question import Question
 from fumehood.scorers.judges.table import JUDGES
@@ -34,11 +34,18 @@ def test_an_opinion_is_read_again_from_what_was_kept(tmp_path: Path, profile: st
     reply = ScriptedReply(text=f"{SECRET} is asked.\n[{NUMBER}] yes")
     with ScriptedModels([reply]) as models:
         config = config_for(models)
-        opinion = RunJudge(config, tmp_path, live=True).ask_for("a/t/0", profile)(QUESTION)
+        opinion = RunJudge(judge_source(config, live=True), tmp_path).ask_for("a/t/0", profile)(
+            QUESTION
+        )
     assert opinion.votes == ("yes",)
-    assert RunJudge(config, tmp_path, live=False).ask_for("a/t/0", profile)(QUESTION) == opinion
     assert (
-        RunJudge(config, tmp_path, live=False).ask_for("a/other/0", profile)(QUESTION).answer
+        RunJudge(judge_source(config, live=False), tmp_path).ask_for("a/t/0", profile)(QUESTION)
+        == opinion
+    )
+    assert (
+        RunJudge(judge_source(config, live=False), tmp_path)
+        .ask_for("a/other/0", profile)(QUESTION)
+        .answer
         is None
     )
     kept = [path.read_bytes() for path in (tmp_path / "judge").rglob("*") if path.is_file()]
@@ -84,9 +91,14 @@ def test_what_fails_is_a_vote_for_nothing_now_and_when_judged_again(
 
     with ScriptedModels(script) as models:
         config = config_for(models, len(given))
-        opinion = RunJudge(config, tmp_path, live=True).ask_for("a/t/0", "native")(QUESTION)
+        opinion = RunJudge(judge_source(config, live=True), tmp_path).ask_for("a/t/0", "native")(
+            QUESTION
+        )
     assert (opinion.votes, opinion.answer) == (votes, answer)
-    assert RunJudge(config, tmp_path, live=False).ask_for("a/t/0", "native")(QUESTION) == opinion
+    assert (
+        RunJudge(judge_source(config, live=False), tmp_path).ask_for("a/t/0", "native")(QUESTION)
+        == opinion
+    )
 
 
 class Broken:
@@ -103,6 +115,6 @@ def test_a_judge_of_somebody_elses_that_fails_decides_nothing(
 ) -> None:
     monkeypatch.setitem(JUDGES.table, "broken", f"{__name__}:Broken")
     config = run_config({"suite": "any", "agents": ["any"], "judge": "broken"})
-    ask = RunJudge(config, tmp_path, live=True).ask_for("a/t/0", "native")
+    ask = RunJudge(judge_source(config, live=True), tmp_path).ask_for("a/t/0", "native")
     for name in ("raises", "answers"):
         assert ask(Question(name=name, asks="Is it?", texts={})).votes == (None,)

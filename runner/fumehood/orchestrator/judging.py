@@ -1,0 +1,254 @@
+"""The judge of a run: a rule, a model, or the recorded replies of a model.
+
+Replies are kept in the run folder, so that a run can be scored again without calling a model.
+If the task's texts must not be stored in plain text, the kept exchanges are encrypted too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from fumehood.core.encryption import VEILED, decipher, encipher
+from fumehood.core.errors import InputError
+from fumehood.core.trace import ModelExchange
+from fumehood.gateway.dialects import DIALECTS
+from fumehood.gateway.from_host import PATH, ask_models, unanswered
+from fumehood.gateway.settings import Price
+from fumehood.orchestrator.config import JudgingConfig, RunConfig
+from fumehood.orchestrator.models import gateway_settings
+from fumehood.records.cassette import Cassette
+from fumehood.scorers.judges.judge import Judge
+from fumehood.scorers.judges.prompt import Prompt, prompt_of, read_answer
+from fumehood.scorers.judges.question import Ask, Opinion, Question, majority, nobody
+from fumehood.scorers.judges.rules import Rule, Rules
+from fumehood.scorers.judges.table import JUDGES
+
+_log = structlog.get_logger("fumehood.judge")
+
+RULES = "rules"
+JUDGE_FOLDER = "judge"
+"""Folder of the kept exchanges, within the run folder."""
+ATTEMPTS = 4
+"""Attempts per request; after that, the vote counts as failed."""
+WAIT_MAX_S = 20.0
+
+AskModel = Callable[[Sequence[bytes]], list[ModelExchange]]
+"""Sends request bodies and returns one exchange per body, in the same order."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSource:
+    """Where answers of the judge come from. Without a rule and a model, kept replies are read."""
+
+    name: str | None
+    """Name of the judge; None if the run has none."""
+    config: JudgingConfig
+    rule: Judge | None = None
+    ask_model: AskModel | None = None
+
+
+def judge_source(config: RunConfig, *, live: bool) -> JudgeSource:
+    """Return the judge that a configuration names.
+
+    Args:
+        config: of the run.
+        live: whether a model may be called; if not, only kept replies are used.
+
+    Raises:
+        InputError: the judge is unknown, or its key is not set.
+    """
+    rule = _rule(config)
+    calls_model = live and config.judge is not None and rule is None
+    ask_model = _ask_model(config) if calls_model else None
+    return JudgeSource(config.judge, config.judging, rule, ask_model)
+
+
+class RunJudge:
+    """Answers the questions of scorers. Safe to use from several threads for different episodes."""
+
+    def __init__(self, source: JudgeSource, run_folder: Path, *, keeps: bool = True) -> None:
+        """Judge a run.
+
+        Args:
+            source: gives the answers.
+            run_folder: holds the kept exchanges.
+            keeps: whether new exchanges are kept.
+        """
+        self._source = source
+        self._cassette = Cassette(run_folder / JUDGE_FOLDER)
+        self._keeps = keeps
+
+    def ask_for(self, episode_id: str, harness_mode: str) -> Ask:
+        """Return the function that answers questions about one episode.
+
+        Args:
+            episode_id: of the episode.
+            harness_mode: of its task; decides whether exchanges are encrypted.
+        """
+        source = self._source
+        if source.rule is not None:
+            return partial(_ask_rule, source.rule)
+        if source.name is None:
+            return nobody
+        ask = self._ask_model(episode_id, encrypted=harness_mode == VEILED)
+        return partial(_ask_votes, source.name, source.config, ask)
+
+    def _ask_model(self, episode_id: str, *, encrypted: bool) -> AskModel:
+        ask_model = self._source.ask_model
+        if ask_model is None:
+            return _replay(self._cassette, episode_id, encrypted=encrypted)
+        if not self._keeps:
+            return ask_model
+        return _Recorder(ask_model, self._cassette, episode_id, encrypted=encrypted)
+
+
+def _rule(config: RunConfig) -> Judge | None:
+    if config.judge == RULES:
+        if not config.judging.rules:
+            raise InputError(
+                "judging.rules: the judge `rules` needs at least one rule; add them in --config"
+            )
+        return Rules([Rule(**rule.model_dump()) for rule in config.judging.rules])
+    try:
+        make = JUDGES.load(config.judge or "")
+    except InputError:
+        # The name is that of a model, or there is no judge.
+        return None
+    return make()
+
+
+def _ask_model(config: RunConfig) -> AskModel:
+    model = str(config.judge)
+    models = config.models
+    if models is None or not models.providers:
+        raise InputError(
+            f"judge: {model!r} is not one of {RULES}, {', '.join(JUDGES)}; if it is a model, "
+            "add its provider under `models` in --config"
+        )
+    # The mode and the prices apply to agents only; the judge is always called.
+    live = gateway_settings(models.model_copy(update={"mode": "live", "prices": None}), {model})
+    settings = replace(live, attempts=ATTEMPTS, wait_max_s=WAIT_MAX_S)
+    provider = settings.provider_of(model)
+    if provider is None:
+        raise InputError(f"judge: no provider under `models` has the model {model}")
+    return lambda bodies: ask_models(settings, provider, bodies)
+
+
+def _ask_rule(rule: Judge, question: Question) -> Opinion:
+    try:
+        answer = rule.judge(question)
+    except Exception:
+        # A judge may be third-party code; if it fails, the question has no answer.
+        _log.exception("the judge failed", question=question.name)
+        answer = None
+    return majority((answer if answer in question.answers else None,))
+
+
+def _ask_votes(model: str, config: JudgingConfig, ask: AskModel, question: Question) -> Opinion:
+    """Ask a model the same question ``config.samples`` times and return the majority."""
+    prompts = [prompt_of(question, sample) for sample in range(config.samples)]
+    exchanges = ask([_request(prompt, model, config) for prompt in prompts])
+    votes = tuple(
+        _vote(exchange, question, prompt.number)
+        for exchange, prompt in zip(exchanges, prompts, strict=True)
+    )
+    return majority(votes, _spent(exchanges, config))
+
+
+def _request(prompt: Prompt, model: str, config: JudgingConfig) -> bytes:
+    request: dict[str, Any] = {
+        "model": model,
+        "messages": [
+            {"role": "system", "content": prompt.system},
+            {"role": "user", "content": prompt.user},
+        ],
+        "max_tokens": config.output_tokens_max,
+    }
+    if config.temperature is not None:
+        request["temperature"] = config.temperature
+    return json.dumps(request).encode("ascii")
+
+
+def _vote(exchange: ModelExchange, question: Question, number: str) -> str | None:
+    match _response(exchange):
+        case {"choices": [{"message": {"content": str(text)}}, *_]}:
+            return read_answer(text, question, number)
+    return None
+
+
+def _spent(exchanges: Sequence[ModelExchange], config: JudgingConfig) -> dict[str, int]:
+    usages = [DIALECTS[PATH].usage(_response(exchange)) for exchange in exchanges]
+    input_tokens = sum(max(0, usage.input_tokens) for usage in usages)
+    output_tokens = sum(max(0, usage.output_tokens) for usage in usages)
+    spent = {"calls": len(exchanges), "tokens": input_tokens + output_tokens}
+    if config.price is not None:
+        price = Price(config.price.input_usd_per_mtok, config.price.output_usd_per_mtok)
+        spent["microusd"] = price.microusd(input_tokens, output_tokens)
+    return spent
+
+
+def _response(exchange: ModelExchange) -> dict[str, Any]:
+    if exchange.status != 200:
+        return {}
+    try:
+        value = json.loads(exchange.response)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+class _Recorder:
+    """Calls a model and writes all exchanges of one episode to the cassette."""
+
+    def __init__(
+        self, ask_model: AskModel, cassette: Cassette, episode_id: str, *, encrypted: bool
+    ) -> None:
+        self._ask_model = ask_model
+        self._cassette = cassette
+        self._episode_id = episode_id
+        self._encrypted = encrypted
+        self._exchanges = list[ModelExchange]()
+
+    def __call__(self, bodies: Sequence[bytes]) -> list[ModelExchange]:
+        exchanges = self._ask_model(bodies)
+        for exchange in exchanges:
+            self._exchanges.append(_encrypt(exchange) if self._encrypted else exchange)
+        self._cassette.write(self._episode_id, self._exchanges)
+        return exchanges
+
+
+def _replay(cassette: Cassette, episode_id: str, *, encrypted: bool) -> AskModel:
+    """Return a function that answers from the cassette; unknown requests stay unanswered."""
+    by_key = {
+        exchange.key: _decrypt(exchange) if encrypted else exchange
+        for exchange in cassette.read(episode_id)
+    }
+
+    def ask(bodies: Sequence[bytes]) -> list[ModelExchange]:
+        requests = [unanswered(body) for body in bodies]
+        return [by_key.get(request.key, request) for request in requests]
+
+    return ask
+
+
+def _encrypt(exchange: ModelExchange) -> ModelExchange:
+    return _recode(exchange, lambda text: encipher(text, exchange.key))
+
+
+def _decrypt(exchange: ModelExchange) -> ModelExchange:
+    return _recode(exchange, lambda text: decipher(text, exchange.key))
+
+
+def _recode(exchange: ModelExchange, recode: Callable[[str], str]) -> ModelExchange:
+    request, response = (
+        recode(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        for body in (exchange.request, exchange.response)
+    )
+    return replace(exchange, request=request, response=response)

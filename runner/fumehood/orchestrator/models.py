@@ -1,0 +1,153 @@
+"""Models of a run: gateway settings, budgets of seats, and the cassette."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.errors import InputError
+from fumehood.core.trace import ModelExchange
+from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
+from fumehood.orchestrator.agents import Participants
+from fumehood.orchestrator.config import ModelsConfig, ProviderConfig
+from fumehood.records.cassette import Cassette
+
+MICROUSD_PER_USD = 1_000_000
+
+
+class ModelRun:
+    """Applies model budgets to episodes and keeps the cassette. Safe to use from several threads."""
+
+    def __init__(self, config: ModelsConfig, cassette: Cassette) -> None:
+        self._config = config
+        self._cassette = cassette
+
+    @classmethod
+    def in_folder(cls, config: ModelsConfig, run_folder: Path) -> ModelRun:
+        """Use the configured cassette, or else the one in the run folder."""
+        return cls(config, Cassette(config.cassette or run_folder / "cassette"))
+
+    def bounded(self, spec: EpisodeSpec) -> EpisodeSpec:
+        """Return the episode with the run's model budget for seats whose task sets none."""
+        return bounded(spec, self._config)
+
+    def recorded(self, episode_id: str) -> Sequence[ModelExchange]:
+        """Return the exchanges to replay for an episode; none unless the mode is ``replay``."""
+        return self._cassette.read(episode_id) if self._config.mode == "replay" else ()
+
+    def keep(self, episode_id: str, exchanges: Sequence[ModelExchange]) -> None:
+        """Write an episode's exchanges to the cassette if the mode is ``record``."""
+        if self._config.mode == "record":
+            self._cassette.write(episode_id, exchanges)
+
+
+def check_scaffolds(
+    participants: Participants, config: ModelsConfig | None, gateway: GatewaySettings | None
+) -> None:
+    """Check that every scaffold names a model that the gateway can answer for.
+
+    Args:
+        participants: of the run.
+        config: section ``models`` of the configuration; None if there is none.
+        gateway: settings made from it; None if there is none.
+
+    Raises:
+        InputError: a scaffold has no model, or no provider or price for its model.
+    """
+    for agent, model in participants.scaffolds():
+        if model is None:
+            raise InputError(
+                f"{agent} calls a model: name it with --model, or with --seat SEAT=AGENT,MODEL"
+            )
+        if config is None or gateway is None:
+            raise InputError(f"{agent} calls {model}: add its provider under `models` in --config")
+        if config.mode == "replay":
+            continue
+        if gateway.provider_of(model) is None:
+            raise InputError(f"no provider under `models` has {model}, which {agent} calls")
+        if config.budget.usd is not None and gateway.price_of(model) is None:
+            raise InputError(
+                f"models.budget.usd limits {agent}, but models.prices has no price for {model}"
+            )
+
+
+def bounded(spec: EpisodeSpec, config: ModelsConfig) -> EpisodeSpec:
+    """Return the episode with the run's model budget for seats whose task sets none."""
+    return replace(spec, seats=tuple(_bounded(seat, config) for seat in spec.seats))
+
+
+def _bounded(seat: SeatSpec, config: ModelsConfig) -> SeatSpec:
+    budget, limits = seat.budget, config.budget
+    microusd = None if limits.usd is None else round(limits.usd * MICROUSD_PER_USD)
+    bounds = {
+        "model_calls": limits.calls,
+        "model_tokens": limits.tokens,
+        "model_microusd": microusd,
+    }
+    missing = {name: bound for name, bound in bounds.items() if getattr(budget, name) is None}
+    return replace(seat, budget=replace(budget, **missing))
+
+
+def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySettings:
+    """Return the settings of the gateway, keys included.
+
+    Args:
+        config: section ``models`` of the configuration.
+        named: models that the run configuration names.
+
+    Raises:
+        InputError: a key is not set, or the cassette or the price table cannot be read.
+    """
+    mode = ModelsMode(config.mode)
+    if mode is ModelsMode.REPLAY and (config.cassette is None or not config.cassette.is_dir()):
+        raise InputError(
+            f"models.cassette: must be the folder to replay from, not {config.cassette}"
+        )
+    providers = tuple(
+        Provider(
+            name=provider.name,
+            address=provider.address,
+            prefix=provider.prefix,
+            models=provider.models,
+            key="" if mode is ModelsMode.REPLAY else _key(provider),
+        )
+        for provider in config.providers
+    )
+    return GatewaySettings(
+        mode=mode,
+        providers=providers,
+        named=frozenset(named),
+        prices=_prices(config.prices),
+        output_tokens_max=config.output_tokens_max,
+        calls_at_once=config.calls_at_once,
+    )
+
+
+def _key(provider: ProviderConfig) -> str:
+    if not provider.key_env:
+        return ""
+    key = os.environ.get(provider.key_env, "")
+    if not key:
+        raise InputError(
+            f"set the environment variable {provider.key_env}: the key of provider {provider.name}"
+        )
+    return key
+
+
+def _prices(path: Path | None) -> dict[str, Price]:
+    if path is None:
+        return {}
+    try:
+        prices = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return TypeAdapter(dict[str, Price]).validate_python(prices)
+    except OSError as error:
+        raise InputError(f"models.prices: {path} cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"models.prices: {path} is not a price table: {reason}") from None

@@ -1,0 +1,126 @@
+"""Validates a run before anything starts: configuration, suite, agents, plan, models and judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.episode_spec import DataSource
+from fumehood.core.errors import InputError
+from fumehood.core.task import Suite
+from fumehood.gateway.settings import GatewaySettings
+from fumehood.orchestrator.added_faults import with_faults
+from fumehood.orchestrator.agents import Participants, name_agents
+from fumehood.orchestrator.config import RunConfig, run_config
+from fumehood.orchestrator.data_source import data_source_of, resolve_config
+from fumehood.orchestrator.judging import JudgeSource, judge_source
+from fumehood.orchestrator.models import check_scaffolds, gateway_settings
+from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
+from fumehood.records.run_folder import RunFolder
+from fumehood.records.signer import Signing
+from fumehood.records.signing_key import user_key
+
+
+@dataclass(frozen=True)
+class RunSetup:
+    """What a run consists of. Made once; planning, launching and resuming read it."""
+
+    config: RunConfig
+    """With absolute paths and with the snapshot of the suite."""
+    suite: Suite
+    """With the faults that the configuration adds."""
+    participants: Participants
+    data_source: DataSource | None
+    """Source of searches and pages; None if no world of the suite needs one."""
+    episodes: tuple[PlannedEpisode, ...]
+    """Every episode of the run, in the order of the plan."""
+
+    @classmethod
+    def create(cls, config: RunConfig) -> RunSetup:
+        """Load the suite of a configuration and plan the run.
+
+        Raises:
+            InputError: the suite, a path, an agent or a seat of the configuration cannot be used.
+        """
+        suite = with_faults(load_suite(config.suite, config.snapshot), config.faults)
+        return cls._plan(resolve_config(config, suite), suite)
+
+    @classmethod
+    def from_folder(cls, folder: RunFolder) -> RunSetup:
+        """Read the setup of an existing run; the folder holds its configuration and its suite.
+
+        Raises:
+            InputError: the folder cannot be read, or an agent that it names no longer exists.
+        """
+        return cls._plan(config_of(folder), folder.suite())
+
+    @classmethod
+    def _plan(cls, config: RunConfig, suite: Suite) -> RunSetup:
+        participants = Participants(config, suite)
+        labels = [agent.label for agent in participants.agents]
+        episodes = _episodes(config, suite, labels)
+        return cls(config, suite, participants, data_source_of(config, suite), episodes)
+
+    @cached_property
+    def gateway(self) -> GatewaySettings | None:
+        """Settings of the model gateway, keys included; None if the run has no models.
+
+        Raises:
+            InputError: a key is not set, a file is missing, or a scaffold has no usable model.
+        """
+        gateway = None
+        if self.config.models is not None:
+            gateway = gateway_settings(self.config.models, self.participants.models())
+        check_scaffolds(self.participants, self.config.models, gateway)
+        return gateway
+
+    @cached_property
+    def judge(self) -> JudgeSource:
+        """The judge of criteria that no rule decides.
+
+        Raises:
+            InputError: the judge is unknown, or its key is not set.
+        """
+        return judge_source(self.config, live=True)
+
+    def check(self) -> None:
+        """Read keys and prices, so that a run that cannot use them fails before it starts.
+
+        Raises:
+            InputError: see :attr:`gateway` and :attr:`judge`.
+        """
+        _ = self.gateway, self.judge
+
+    def signing(self) -> Signing:
+        """Return this user's key and the planned episodes, which the run's seal names.
+
+        Raises:
+            InputError: the key cannot be read.
+        """
+        return Signing(user_key(), tuple(planned.name for planned in self.episodes))
+
+
+def config_of(folder: RunFolder) -> RunConfig:
+    """Return the configuration of a run folder.
+
+    Raises:
+        InputError: the folder holds no valid configuration.
+    """
+    config = folder.manifest().get("config")
+    if not isinstance(config, dict):
+        raise InputError(f"{folder.path / 'run.json'}: config: must be an object")
+    return run_config(config)
+
+
+def planned_of(folder: RunFolder) -> tuple[PlannedEpisode, ...]:
+    """Return every episode of a run folder, finished or not, in the order of the plan."""
+    config = config_of(folder)
+    labels = [agent.label for agent in name_agents(config.agents)]
+    return _episodes(config, folder.suite(), labels)
+
+
+def _episodes(config: RunConfig, suite: Suite, labels: Iterable[str]) -> tuple[PlannedEpisode, ...]:
+    data_source = data_source_of(config, suite)
+    return tuple(plan_episodes(suite, tuple(labels), config.trials, config.seed, data_source))

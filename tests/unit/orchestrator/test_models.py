@@ -1,0 +1,88 @@
+"""Gateway settings of a run: provider URLs, keys, cassettes, and checks of scaffolds' models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fumehood.benchmarks.table import load_suite
+from fumehood.core.errors import InputError
+from fumehood.orchestrator.agents import Participants
+from fumehood.orchestrator.config import ModelsConfig, run_config
+from fumehood.orchestrator.models import check_scaffolds, gateway_settings
+
+CHAT = "/v1/chat/completions"
+PROVIDER = {"name": "p", "address": "http://localhost:8000", "models": ["m-*"]}
+
+
+@pytest.mark.parametrize(
+    ("address", "prefix", "url"),
+    [
+        ("http://localhost:8000", None, "http://localhost:8000/v1/chat/completions"),
+        ("http://localhost:8000/", None, "http://localhost:8000/v1/chat/completions"),
+        ("http://localhost:8000/v1", None, "http://localhost:8000/v1/chat/completions"),
+        (
+            "https://api.example.com/openai/v1/",
+            None,
+            "https://api.example.com/openai/v1/chat/completions",
+        ),
+        (
+            "https://api.example.com",
+            "/v1beta/openai",
+            "https://api.example.com/v1beta/openai/chat/completions",
+        ),
+        ("https://api.example.com/all", "", "https://api.example.com/all/chat/completions"),
+    ],
+)
+def test_a_trailing_version_of_an_address_is_optional(
+    address: str, prefix: str | None, url: str
+) -> None:
+    given = {"name": "p", "address": address, **({} if prefix is None else {"prefix": prefix})}
+    settings = gateway_settings(ModelsConfig.model_validate({"providers": [given]}), ())
+    assert settings.providers[0].url(CHAT) == url
+
+
+def test_a_missing_key_is_an_error_unless_the_mode_is_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    settings: dict[str, Any] = {"providers": [{**PROVIDER, "key_env": "NO_SUCH_KEY"}]}
+    with pytest.raises(InputError, match="set the environment variable NO_SUCH_KEY"):
+        gateway_settings(ModelsConfig.model_validate(settings), ())
+    replay = {**settings, "mode": "replay", "cassette": tmp_path}
+    assert gateway_settings(ModelsConfig.model_validate(replay), ()).providers[0].key == ""
+
+
+def test_a_replay_needs_an_existing_cassette(tmp_path: Path) -> None:
+    for cassette in (None, tmp_path / "none"):
+        config = ModelsConfig.model_validate({"mode": "replay", "cassette": cassette})
+        with pytest.raises(InputError, match=r"models\.cassette: must be the folder"):
+            gateway_settings(config, ())
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({}, "react calls a model: name it with --model"),
+        ({"model": "m-1"}, "react calls m-1: add its provider"),
+        ({"model": "other", "models": {"providers": [PROVIDER]}}, "no provider .* has other"),
+        (
+            {"model": "m-1", "models": {"providers": [PROVIDER], "budget": {"usd": 1}}},
+            "models.prices has no price for m-1",
+        ),
+        ({"model": "m-1", "models": {"providers": [PROVIDER]}}, None),
+    ],
+)
+def test_a_scaffold_without_a_usable_model_is_an_error(
+    settings: dict[str, Any], reason: str | None
+) -> None:
+    config = run_config({"suite": "sample", "agents": ("react",), **settings})
+    participants = Participants(config, load_suite("sample"))
+    gateway = gateway_settings(config.models, ()) if config.models else None
+    if reason is None:
+        check_scaffolds(participants, config.models, gateway)
+        return
+    with pytest.raises(InputError, match=reason):
+        check_scaffolds(participants, config.models, gateway)
