@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.benchmark import Benchmark
-from fumehood.benchmarks.table import BENCHMARKS
+from fumehood.benchmarks.registry import BENCHMARKS, Benchmark
 from fumehood.core.clock import StoppedClock
 from fumehood.core.conversation import TurnPolicy
 from fumehood.core.episode import Episode
@@ -28,8 +27,7 @@ from fumehood.harness_modes.registry import PROFILES, Profile
 from fumehood.layers.faults.family import BoundFault, Trigger
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.scorers.scorer import Scorer
-from fumehood.scorers.table import SCORERS
+from fumehood.scorers.registry import SCORERS, Scorer
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood.turn_policies.registry import TURN_POLICIES
@@ -40,12 +38,12 @@ from tests.architecture.project import ROOT
 ADDING = ROOT / "docs" / "adding"
 POINTS: dict[str, tuple[type, str]] = {
     "agent": (Agent, "agent_sdk/python/fumehood_agent/builtin/__init__.py"),
-    "benchmark": (Benchmark, "runner/fumehood/benchmarks/table.py"),
+    "benchmark": (Benchmark, "runner/fumehood/benchmarks/registry.py"),
     "engine": (Engine, "runner/fumehood/engines/registry.py"),
     "fault_family": (Layer, "runner/fumehood/layers/faults/registry.py"),
     "turn_policy": (TurnPolicy, "runner/fumehood/turn_policies/registry.py"),
     "profile": (Profile, "runner/fumehood/harness_modes/registry.py"),
-    "scorer": (Scorer, "runner/fumehood/scorers/table.py"),
+    "scorer": (Scorer, "runner/fumehood/scorers/registry.py"),
     "world": (Toolset, "runner/fumehood/worlds/registry.py"),
 }
 each_point = pytest.mark.parametrize("point", POINTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.table import agent_table
 from fumehood.core.clock import StoppedClock
 from fumehood.harness_modes.registry import PROFILES

@@ -9,8 +9,7 @@ from importlib import import_module
 import click
 import pytest
 
-from fumehood.benchmarks.benchmark import Benchmark
-from fumehood.benchmarks.table import BENCHMARKS
+from fumehood.benchmarks.registry import BENCHMARKS, Benchmark
 from fumehood.cli.main import COMMANDS
 from fumehood.core.registry import Registry
 from fumehood.core.tools import Layer, Toolset
@@ -18,8 +17,7 @@ from fumehood.engines.engine import Engine
 from fumehood.engines.registry import ENGINES
 from fumehood.harness_modes.registry import PROFILES, Profile
 from fumehood.layers.faults.registry import FAMILIES
-from fumehood.scorers.scorer import Scorer
-from fumehood.scorers.table import SCORERS
+from fumehood.scorers.registry import SCORERS, Scorer
 from fumehood.worlds.registry import WORLDS
 from fumehood_agent.adapter import Agent
 from fumehood_agent.builtin import BUILTIN

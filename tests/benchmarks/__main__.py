@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite

@@ -15,12 +15,12 @@ from fumehood.benchmarks.dbbench.tasks import MODIFYING
 from fumehood.benchmarks.dbbench.world import Sql
 from fumehood.benchmarks.dbbench.world_mariadb import MariaDbSql
 from fumehood.benchmarks.in_memory import play_in_memory
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, copy_object
 from fumehood.core.task import Case
 from fumehood.core.tools import ToolCall, Value
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from tests.parts.benchmark_data import data_folder
 
 WORDS: JsonObject = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.records.run_folder import RunFolder
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of

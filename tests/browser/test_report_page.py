@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
 from tests.parts.memory_runs import builtin, play_run

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.report import report
 from fumehood.core.outcome import Finished
 from fumehood.orchestrator.config import run_config

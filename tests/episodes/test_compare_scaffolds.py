@@ -11,7 +11,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.compare_scaffolds import compare_scaffolds
 from fumehood.core.errors import InputError
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.ledger import Budget

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.gold import Gold
 from fumehood.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome, TimedOut
 from fumehood.core.task import Case

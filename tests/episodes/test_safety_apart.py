@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from fumehood.benchmarks.in_memory import Move, play_in_memory
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.score import Score
 from fumehood.core.task import Case
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from tests.parts.commands import fumehood, fumehood_json
 
 LOOK: Move = {"tool_name": "get_account", "args": {"id": "a1"}}

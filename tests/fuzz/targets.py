@@ -19,7 +19,7 @@ from threading import Lock
 
 from google.protobuf.message import DecodeError
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.clock import StoppedClock
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.evidence import read_evidence

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fumehood.benchmarks.generator import GENERATORS
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.config import run_config

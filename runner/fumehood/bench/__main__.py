@@ -19,7 +19,7 @@ from fumehood.bench.measure import Figure
 from fumehood.bench.run import episodes_of_a_run
 from fumehood.bench.service import episodes_through_service, memory_per_episode
 from fumehood.bench.workload import endless_case, workload
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import Engine, EngineOptions
 from fumehood.engines.registry import ENGINES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.json_values import JsonObject

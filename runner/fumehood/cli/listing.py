@@ -6,11 +6,11 @@ import json
 
 import click
 
-from fumehood.benchmarks.table import BENCHMARKS
+from fumehood.benchmarks.registry import BENCHMARKS
 from fumehood.engines.registry import ENGINES
 from fumehood.harness_modes.registry import PROFILES
 from fumehood.layers.faults.registry import FAMILIES
-from fumehood.scorers.table import SCORERS
+from fumehood.scorers.registry import SCORERS
 from fumehood.worlds.registry import WORLDS
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.scaffolds.table import WITH_MODEL

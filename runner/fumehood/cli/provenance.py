@@ -10,7 +10,7 @@ from fumehood.benchmarks.generator import GENERATORS
 from fumehood.benchmarks.manifest import Manifest, read_manifest
 from fumehood.benchmarks.toolmisuse.files import task_files
 from fumehood.benchmarks.toolmisuse.published import SHA256_BY_PUBLISHED_PATH
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 
 if TYPE_CHECKING:
     from fumehood.report.paper.reproduction import Data

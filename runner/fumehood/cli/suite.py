@@ -15,12 +15,12 @@ from fumehood.benchmarks.generator import GENERATORS
 from fumehood.benchmarks.manifest import read_manifest, verify_files
 from fumehood.benchmarks.proof import Undecided, prove_not_free, prove_solvable
 from fumehood.benchmarks.quality import QualityReport, quality_report
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.baselines import noop_of, oracle_of
 from fumehood.cli.table import told
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Suite
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 
 DEFAULT_SEED = 42
 

@@ -24,11 +24,10 @@ from fumehood.gateway.settings import Price
 from fumehood.orchestrator.config import JudgingConfig, RunConfig
 from fumehood.orchestrator.models import gateway_settings
 from fumehood.records.cassette import Cassette
-from fumehood.scorers.judges.judge import Judge
 from fumehood.scorers.judges.prompt import Prompt, prompt_of, read_answer
-from fumehood.scorers.judges.question import Ask, Opinion, Question, majority, nobody
+from fumehood.scorers.judges.question import Ask, Opinion, Question, majority, no_judge
+from fumehood.scorers.judges.registry import JUDGES, Judge
 from fumehood.scorers.judges.rules import Rule, Rules
-from fumehood.scorers.judges.table import JUDGES
 
 _log = structlog.get_logger("fumehood.judge")
 
@@ -96,7 +95,7 @@ class RunJudge:
         if source.rule is not None:
             return partial(_ask_rule, source.rule)
         if source.name is None:
-            return nobody
+            return no_judge
         ask = self._ask_model(episode_id, encrypted=harness_mode == VEILED)
         return partial(_ask_votes, source.name, source.config, ask)
 

@@ -13,8 +13,8 @@ from fumehood.core.score import UNGRADED, Score
 from fumehood.core.task import Case
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.engines.engine import Exit, ExitReason
-from fumehood.scorers.judges.question import Ask, nobody
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.judges.question import Ask, no_judge
+from fumehood.scorers.registry import score_evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def score_attempt(
     records: Sequence[Record],
     ended: Exit | None,
     infra: Infra | None,
-    ask: Ask = nobody,
+    ask: Ask = no_judge,
 ) -> ScoredAttempt:
     """Score one attempt.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.episode_spec import DataSource
 from fumehood.core.errors import InputError
 from fumehood.core.task import Suite

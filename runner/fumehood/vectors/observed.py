@@ -11,7 +11,7 @@ from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import OutOfBudget, SeatEnd
 from fumehood.core.task import Case
 from fumehood.core.tools import FailureKind
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from fumehood_agent.seat import Failure, Reply, Seat, Value
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.benchmarks.table import BENCHMARKS
+from fumehood.benchmarks.registry import BENCHMARKS
 from fumehood.core.errors import InputError
 
 each_benchmark = pytest.mark.parametrize("name", list(BENCHMARKS))

@@ -19,7 +19,7 @@ from fumehood.orchestrator.added_faults import with_faults
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import start_run
 from fumehood.records.row import EpisodeRow
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from tests.parts.benchmark_slices import NEEDS, SILENT, make, play, slices
 from tests.parts.folders import short_folder
 from tests.parts.installed import installed

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.benchmarks.table import BENCHMARKS
+from fumehood.benchmarks.registry import BENCHMARKS
 from fumehood.core.json_values import JsonObject
 from fumehood.core.outcome import AgentCrashed
 from fumehood.core.score import Score

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.clock import StoppedClock
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.gold import Gold
@@ -15,7 +15,7 @@ from fumehood.core.outcome import Finished
 from fumehood.core.task import Case
 from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.scorers.table import SCORERS
+from fumehood.scorers.registry import SCORERS
 from fumehood.testing.memory_recorder import MemoryRecorder
 
 CASE = load_suite("sample").cases[0]

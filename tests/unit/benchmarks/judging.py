@@ -9,7 +9,7 @@ from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Task
-from fumehood.scorers.table import SCORERS
+from fumehood.scorers.registry import SCORERS
 
 
 def judge(task: Task, gold: Gold, evidence: Evidence) -> Score:

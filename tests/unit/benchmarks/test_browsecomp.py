@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fumehood.benchmarks.in_memory import Move, play_in_memory
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.clock import StoppedClock
 from fumehood.core.encryption import decipher, encipher, unveiled, veiled
 from fumehood.core.errors import InputError
@@ -27,7 +27,7 @@ from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.plan import plan_episodes
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.scorers.judges.question import Opinion, Question
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.browsecomp import CANARY, QUESTIONS, write_original, write_plus
 from tests.parts.folders import short_folder
@@ -178,7 +178,7 @@ def test_recording_such_a_suite_is_refused(plus: Path) -> None:
     ("text", "says"),
     [
         ("problem,answer\nx,y\n", "has no column 'canary'"),
-        ("problem,answer,canary\nplain text,y,z\n", "bc.csv:2: problem is not enciphered"),
+        ("problem,answer,canary\nplain text,y,z\n", "bc.csv:2: problem is not encrypted"),
     ],
 )
 def test_a_file_of_another_form_is_refused_in_one_line(

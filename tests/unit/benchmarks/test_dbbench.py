@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fumehood.benchmarks.in_memory import Move, play_in_memory
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.task import Case
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from tests.parts.benchmark_data import SAMPLES, benchmark_data
 
 SAMPLE = SAMPLES / "dbbench.jsonl"

@@ -17,12 +17,12 @@ from fumehood.benchmarks.dbbench import mariadb_server
 from fumehood.benchmarks.dbbench.mariadb_server import server
 from fumehood.benchmarks.dbbench.world_mariadb import MariaDbSql
 from fumehood.benchmarks.in_memory import Move, play_in_memory
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Case
 from fumehood.core.tools import Failure, ToolCall, Value
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from tests.parts.benchmark_data import SAMPLES, benchmark_data
 from tests.parts.mariadb import needs_mariadb
 

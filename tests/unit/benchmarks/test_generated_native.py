@@ -14,27 +14,26 @@ import pytest
 
 from fumehood.benchmarks.in_memory import Move, Notebook, open_task, play_in_memory
 from fumehood.benchmarks.native.generate import obstacles
-from fumehood.benchmarks.native.generate.allocation import DIFFICULTIES, KINDS, slot_at
-from fumehood.benchmarks.native.generate.checks import refuse_unfit
-from fumehood.benchmarks.native.generate.suite import generate_suite
-from fumehood.benchmarks.native.generate.task import make_task
-from fumehood.benchmarks.native.generate.templates import (
+from fumehood.benchmarks.native.generate.allocation import (
+    DIFFICULTIES,
+    KINDS,
     SOLVABLE,
     UNSOLVABLE,
     WITH_RATE_LIMIT,
     WITH_SOURCE,
     WITH_TIMEOUT,
-    crud,
-    files,
-    retrieval,
-    scheduling,
+    slot_at,
 )
+from fumehood.benchmarks.native.generate.checks import refuse_unfit
+from fumehood.benchmarks.native.generate.suite import generate_suite
+from fumehood.benchmarks.native.generate.task import make_task
+from fumehood.benchmarks.native.generate.templates import crud, files, retrieval, scheduling
 from fumehood.benchmarks.native.record import TaskRecord
 from fumehood.benchmarks.native.task import case_of
 from fumehood.benchmarks.proof import Unproven
 from fumehood.benchmarks.quality import quality_report
+from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.seeded_choices import SeededChoices
-from fumehood.benchmarks.table import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.task import Case

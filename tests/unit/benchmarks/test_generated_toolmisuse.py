@@ -14,7 +14,7 @@ import pytest
 
 from fumehood.benchmarks.proof import Unproven
 from fumehood.benchmarks.quality import quality_report
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.toolmisuse.generate.allocation import slot_0_1, slot_0_2
 from fumehood.benchmarks.toolmisuse.generate.coherence import refuse_incoherent
 from fumehood.benchmarks.toolmisuse.generate.suite import generate_suite

@@ -11,14 +11,14 @@ import pytest
 
 from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.marble.world_bargaining import Bargaining
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.conversation import Handover
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import copy_object
 from fumehood.core.task import Case
 from fumehood.core.tools import Failure, ToolCall
 from fumehood.scorers.judges.question import Opinion, Question
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from tests.parts.benchmark_data import benchmark_data
 from tests.unit.benchmarks.judging import play
 

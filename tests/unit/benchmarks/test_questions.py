@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.benchmarks.proof import prove_not_free, prove_solvable
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.clock import StoppedClock
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
@@ -17,7 +17,7 @@ from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.plan import plan_episodes
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood_agent.adapter import work

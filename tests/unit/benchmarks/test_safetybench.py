@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.benchmarks.in_memory import Move, play_in_memory
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence
 from fumehood.core.outcome import OutOfBudget
@@ -15,7 +15,7 @@ from fumehood.core.score import Score
 from fumehood.core.task import Case
 from fumehood.scorers.judges.prompt import prompt_of
 from fumehood.scorers.judges.question import Opinion, Question
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from tests.parts.safetybench import RECORDS, write_checkout
 
 

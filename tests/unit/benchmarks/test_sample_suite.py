@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import pytest
 
 from fumehood.benchmarks.in_memory import Move, play_in_memory
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.score import Score
 from fumehood.core.task import Case
 from fumehood.harness_modes.native import FAMILIES_OUTERMOST_FIRST
-from fumehood.scorers.table import SCORERS
+from fumehood.scorers.registry import SCORERS
 
 CASES = load_suite("sample").cases
 

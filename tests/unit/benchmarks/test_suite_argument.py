@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.benchmark import Benchmark
+from fumehood.benchmarks.registry import BENCHMARKS, Benchmark, load_suite
 from fumehood.benchmarks.sample.suite import TASKS
-from fumehood.benchmarks.table import BENCHMARKS, load_suite
 from fumehood.benchmarks.toolmisuse.published import SHA256_BY_PUBLISHED_PATH
 from fumehood.core.errors import InputError
 from tests.golden import golden_sample
@@ -83,10 +82,13 @@ def test_a_path_may_hold_colons(tmp_path: Path) -> None:
         ("native", "native needs a path: native:PATH or native:FOLDER:SPLIT"),
         (f"native:{TASKS.parent}:dev", "sample/dev.jsonl: there is no such file"),
         ("native:nowhere.jsonl", "nowhere.jsonl: there is no such file"),
-        ("nowhere/tasks.jsonl", "there is no file or folder 'nowhere/tasks.jsonl'"),
+        (
+            "nowhere/tasks.jsonl",
+            "there is neither a file or folder nor a benchmark named 'nowhere/tasks.jsonl'",
+        ),
         (f"toolmisuse:{FOLDERS / 'flat_files'}:tset", "no split is called 'tset'; "),
         (f"toolmisuse:{FOLDERS / 'flat_files'}", "say which split: toolmisuse:"),
-        (str(FOLDERS.parent / "records.sample.jsonl"), "no benchmark knows this format"),
+        (str(FOLDERS.parent / "records.sample.jsonl"), "no benchmark recognises this format"),
         ("toolmisuse:nowhere:dev", "nowhere: there is no such folder"),
     ],
 )

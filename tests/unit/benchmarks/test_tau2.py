@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fumehood.benchmarks.in_memory import Move, play_in_memory
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.tau2.package import calling, data_folder
 from fumehood.benchmarks.tau2.scorer import ASSERTIONS
 from fumehood.benchmarks.tau2.world_telecom import Tau2Telecom
@@ -17,7 +17,7 @@ from fumehood.core.evidence import Evidence
 from fumehood.core.json_values import JsonObject, copy_object
 from fumehood.core.task import Case
 from fumehood.core.tools import ToolCall
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from tests.parts.benchmark_data import benchmark_data
 from tests.parts.installed import installed
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from fumehood.benchmarks.in_memory import Move, play_in_memory
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.tau2.world import Tau2Company
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import Evidence
 from fumehood.core.task import Case
 from fumehood.scorers.judges.question import Opinion, Question
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 from tests.parts.benchmark_data import benchmark_data
 from tests.parts.installed import installed
 

@@ -12,7 +12,7 @@ from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.judging import RunJudge, judge_source
 from fumehood.scorers.judges.prompt import fence_number
 from fumehood.scorers.judges.question import Question
-from fumehood.scorers.judges.table import JUDGES
+from fumehood.scorers.judges.registry import JUDGES
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.agents import Participants
 from fumehood.orchestrator.config import ModelsConfig, run_config

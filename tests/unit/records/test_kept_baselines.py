@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.cli import baselines
 from fumehood.core.task import Suite
 from fumehood.records.baseline_cache import keep_baseline, kept_baseline

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.task import Suite
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.leaderboard import board
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.added_faults import with_faults

@@ -118,7 +118,7 @@ def test_a_benchmarks_own_form_is_read_from_the_first_line(reply: str, answer: s
     assert read_answer(reply, about(HARMLESS, mark="[Answer]"), KNOWN) == answer
 
 
-def test_of_a_long_text_the_middle_is_left_out_and_the_fence_says_so() -> None:
+def test_the_middle_of_a_long_text_is_omitted_and_the_fence_says_so() -> None:
     prompt = prompt_of(about("a" * TEXT_CHARS_MAX + "b" * 5), 0)
-    assert "5 characters left out of its middle>>>" in prompt.user
+    assert "5 characters omitted from the middle>>>" in prompt.user
     assert len(prompt.user) < TEXT_CHARS_MAX + 1_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from fumehood.benchmarks.browsecomp.scorer import read_confidence
 from fumehood.core.errors import InputError
-from fumehood.scorers.judges.confidence import read_confidence
 from fumehood.scorers.judges.question import Opinion, Question, majority
+from fumehood.scorers.judges.registry import JUDGES
 from fumehood.scorers.judges.rules import Rule, Rules
-from fumehood.scorers.judges.table import JUDGES
 
 
 @pytest.mark.parametrize(

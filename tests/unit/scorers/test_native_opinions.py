@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fumehood.benchmarks.in_memory import play_in_memory
-from fumehood.benchmarks.table import load_suite
+from fumehood.benchmarks.registry import load_suite
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
 from fumehood.core.score import Score
 from fumehood.scorers.judges.question import Opinion, Question
-from fumehood.scorers.table import score_evidence
+from fumehood.scorers.registry import score_evidence
 
 CASE = load_suite("sample").cases[0]
 SOLVED: JsonObject = {"op": "equals", "path": "accounts.a1042.status", "value": "closed"}

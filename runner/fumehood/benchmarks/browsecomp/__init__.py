@@ -1,1 +1,1 @@
-"""BrowseComp and BrowseComp-Plus, from files that the user has; no question is ever stored in plain text."""
+"""BrowseComp and BrowseComp-Plus; see README.md."""

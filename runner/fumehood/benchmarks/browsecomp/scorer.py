@@ -1,11 +1,12 @@
-"""BrowseComp and BrowseComp-Plus: a judged answer, and what it rests on.
+"""Scores answers of BrowseComp and BrowseComp-Plus with a judge.
 
-Question and right answer are enciphered in the criteria, and the agent's answer in the evidence; they are
-deciphered in memory, and nothing of them is returned.
+The criteria contain the question and the correct answer encrypted, and the evidence contains the agent's
+answer encrypted. They are decrypted in memory only; the score contains no plain text of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from fumehood.core.encryption import decipher, unveiled
@@ -22,33 +23,35 @@ from fumehood.scorers.cited_answer import (
     relevant_documents,
     seen_ids,
 )
-from fumehood.scorers.judges.confidence import read_confidence
-from fumehood.scorers.judges.exact import RESPONSE
-from fumehood.scorers.judges.question import Opinion, Question
-from fumehood.scorers.judges.table import JUDGES
-from fumehood.scorers.judges.verdicts import judged_score
+from fumehood.scorers.judges.question import Opinion, Question, judged_score
+from fumehood.scorers.judges.registry import JUDGES
+from fumehood.scorers.judges.rules import RESPONSE
 from fumehood.scorers.native import task_metrics
 
 JUDGED = "judged_answer"
-"""``question`` and ``answer``, enciphered with ``canary``; ``judge`` names a rule that decides,
-null for the run's judge."""
+"""Keys: ``question`` and ``answer``, encrypted with ``canary``, and ``judge``: the name of a rule judge, or null
+for the judge of the run."""
 ASKS = (
-    "Does the response give the right answer? Compare its final answer with the right one alone: another "
-    "wording, a small rounding or more detail is right; a doubt, a choice of several or no answer is not."
+    "Does the response give the correct answer? Compare only its final answer with the correct answer. "
+    "Accept a different wording, slight rounding or additional detail. Do not accept an uncertain answer, "
+    "several alternative answers, or no answer."
 )
 GOLD_DOCUMENTS = "gold_documents"
-"""Not a check: ``documents`` maps the ids of what holds the answer itself to how much it does."""
+"""Not a check: ``documents`` maps the IDs of documents that contain the answer to their grades."""
+_CONFIDENCE = re.compile(
+    r"^\W*confidence\W*:\W*(\d{1,3}(?:\.\d+)?)\s*%?", re.IGNORECASE | re.MULTILINE
+)
 
 
 class BrowseComp:
-    """Success is a judge's verdict; without a judge an answer is ungraded, and none is a failure."""
+    """Scores by the opinion of a judge. Without a judge an answer is ungraded; a missing answer is a failure."""
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
-        """Return what can be said without asking anybody."""
+        """Return the score without opinions."""
         return self.score_with(task, gold, evidence, {})
 
     def questions(self, task: Task, gold: Gold, evidence: Evidence) -> Sequence[Question]:
-        """Ask about the answer, where there is one and the suite names no judge of its own."""
+        """Return the question about the answer, if there is one and the suite argument names no rule judge."""
         judged = _judged(gold)
         if judged is None or judged.get("judge") is not None:
             return ()
@@ -58,17 +61,17 @@ class BrowseComp:
     def score_with(
         self, task: Task, gold: Gold, evidence: Evidence, opinions: Mapping[str, Opinion]
     ) -> Score:
-        """Return the verdict, the native metrics, those of evidence, and the confidence that was stated."""
+        """Return success, the native metrics, the evidence metrics and the stated confidence."""
         judged = _judged(gold)
         if judged is None:
             return CitedAnswer().score(task, gold, evidence)
         plain = _plain_answer(judged, task, evidence)
-        success = False if plain is None else _verdict(judged, plain, opinions)
+        success = False if plain is None else _is_correct(judged, plain, opinions)
         golds = {
             str(name)
-            for each in gold.criteria
-            if each.get("op") == GOLD_DOCUMENTS
-            for name in _documents(each)
+            for criterion in gold.criteria
+            if criterion.get("op") == GOLD_DOCUMENTS
+            for name in _documents(criterion)
         }
         metrics = {
             **task_metrics(task, evidence, success is True),
@@ -81,7 +84,7 @@ class BrowseComp:
 
 
 def _judged(gold: Gold) -> Mapping[str, Json] | None:
-    return next((each for each in gold.criteria if each.get("op") == JUDGED), None)
+    return next((entry for entry in gold.criteria if entry.get("op") == JUDGED), None)
 
 
 def _plain_answer(judged: Mapping[str, Json], task: Task, evidence: Evidence) -> str | None:
@@ -91,16 +94,16 @@ def _plain_answer(judged: Mapping[str, Json], task: Task, evidence: Evidence) ->
 
 def _question(judged: Mapping[str, Json], response: str) -> Question:
     canary = _text(judged, "canary")
-    asked, right = (decipher(_text(judged, part), canary) for part in ("question", "answer"))
+    question, right = (decipher(_text(judged, part), canary) for part in ("question", "answer"))
     return Question(
         name=JUDGED,
-        asks=f"{ASKS}\n\nThe question was: {asked}",
+        asks=f"{ASKS}\n\nThe question was: {question}",
         texts={RESPONSE: response},
         right_answer=right,
     )
 
 
-def _verdict(
+def _is_correct(
     judged: Mapping[str, Json], response: str, opinions: Mapping[str, Opinion]
 ) -> bool | None:
     name = judged.get("judge")
@@ -119,5 +122,12 @@ def _documents(criterion: Mapping[str, Json]) -> list[str]:
 def _text(criterion: Mapping[str, Json], name: str) -> str:
     value = criterion.get(name)
     if not isinstance(value, str):
-        raise SpecError(f"criteria.{JUDGED}.{name}", "must be a text")
+        raise SpecError(f"criteria.{JUDGED}.{name}", "must be a string")
     return value
+
+
+def read_confidence(text: str) -> float | None:
+    """Return the stated confidence as a share between 0 and 1; None if the text states none."""
+    percentages = _CONFIDENCE.findall(text)
+    share = float(percentages[-1]) / 100 if percentages else None
+    return share if share is not None and share <= 1 else None

@@ -10,9 +10,8 @@ from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Task
-from fumehood.scorers.judges.question import Opinion, Question
+from fumehood.scorers.judges.question import Opinion, Question, judged_score
 from fumehood.scorers.judges.transcript import transcript_of
-from fumehood.scorers.judges.verdicts import judged_score
 from fumehood.scorers.native import NativeScorer, task_metrics
 
 OPS = ("agreement", "won")

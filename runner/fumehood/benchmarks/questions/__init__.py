@@ -1,1 +1,1 @@
-"""Questions that are answered by searching a snapshot and citing from it."""
+"""Question sets on snapshots: almanac and python-docs."""

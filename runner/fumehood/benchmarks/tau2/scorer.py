@@ -17,9 +17,8 @@ from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Task
 from fumehood.scorers.criteria import Criterion
-from fumehood.scorers.judges.question import YES_NO, Opinion, Question
+from fumehood.scorers.judges.question import YES_NO, Opinion, Question, judged_score
 from fumehood.scorers.judges.transcript import transcript_of
-from fumehood.scorers.judges.verdicts import judged_score
 from fumehood.scorers.native import NativeScorer, task_metrics
 
 OWN = ("assertion", "action", "database", "communicate", "opinion", "talked")

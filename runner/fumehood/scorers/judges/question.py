@@ -1,65 +1,105 @@
-"""What a judge is asked, and what came of asking."""
+"""Questions for a judge, the opinions that answer them, and scores that depend on opinions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+
+from fumehood.core.json_values import JsonObject
+from fumehood.core.score import Score
 
 YES_NO = ("yes", "no")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One question to which no rule knows the answer."""
+    """One question that a judge answers."""
 
     name: str
-    """Of the criterion; unique within a score."""
+    """Name of the criterion; unique within a score."""
     asks: str
-    """What is to be decided, in words that are trusted."""
+    """The question. Trusted."""
     texts: Mapping[str, str]
-    """Title → what it is to be decided about. Written by what is being judged: quoted, never obeyed."""
+    """Title → text to be judged. Untrusted: the agent under evaluation wrote it or caused it."""
     answers: tuple[str, ...] = YES_NO
-    """The answer is one of these."""
+    """The permitted answers."""
     right_answer: str | None = None
-    """Where there is one to compare with; trusted."""
+    """The known answer to compare with, if there is one. Trusted."""
     mark: str | None = None
-    """How a reply begins its first line, before the answer, where a benchmark has a form of its own."""
+    """Prefix of the first line of a reply, before the answer, for benchmarks with a fixed reply format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What the judges said."""
+    """The result of asking one or more judges."""
 
     answer: str | None
-    """What more than half of all who were asked say; None where they do not, so that nothing is decided."""
+    """The answer of more than half of all votes; None if there is no such answer."""
     votes: tuple[str | None, ...] = ()
-    """One each; None where a judge failed or said nothing that can be read."""
+    """One per judge; None if the judge failed or its reply could not be read."""
     spent: Mapping[str, int] = field(default_factory=dict)
-    """What asking cost, apart from anything an agent spends."""
+    """Cost of asking, by kind; not part of an agent's budget."""
 
     @property
     def agreement(self) -> float | None:
-        """Share of the pairs of votes that agree, an unread one with none; None of fewer than two votes.
+        """Share of the pairs of votes that agree; None for fewer than two votes.
 
-        Source: Fleiss, "Measuring nominal scale agreement among many raters" (1971), the P of one subject.
+        A vote that could not be read agrees with no other. Source: Fleiss, "Measuring nominal scale
+        agreement among many raters" (1971), P of one subject.
         """
-        most = len(self.votes) * (len(self.votes) - 1)
+        pairs = len(self.votes) * (len(self.votes) - 1)
         counts = Counter(vote for vote in self.votes if vote is not None)
-        return sum(count * (count - 1) for count in counts.values()) / most if most else None
+        return sum(count * (count - 1) for count in counts.values()) / pairs if pairs else None
 
 
 Ask = Callable[[Question], Opinion]
-"""Gets a question answered. How is nothing that a scorer knows."""
+"""Answers a question. Scorers do not know which judge is used."""
 
 
-def nobody(question: Question) -> Opinion:
-    """Answer nothing: no judge was named."""
+def no_judge(question: Question) -> Opinion:
+    """Leave the question undecided: the run has no judge."""
     return Opinion(None)
 
 
 def majority(votes: tuple[str | None, ...], spent: Mapping[str, int] | None = None) -> Opinion:
-    """Return what more than half of all votes say; those that could not be read count as well."""
+    """Return the opinion of more than half of all votes, including the votes that could not be read."""
     counts = Counter(vote for vote in votes if vote is not None)
     answer, count = counts.most_common(1)[0] if counts else (None, 0)
     return Opinion(answer if 2 * count > len(votes) else None, votes, spent or {})
+
+
+def judged_score(
+    checks: Mapping[str, bool | None], opinions: Collection[Opinion], metrics: JsonObject
+) -> Score:
+    """Return the score: a failure if a check failed, ungraded if one is undecided, else a success.
+
+    Args:
+        checks: name → whether it holds; None if it is undecided.
+        opinions: the opinions that the checks used.
+        metrics: further metrics of the scorer.
+    """
+    success = (
+        False if False in checks.values() else None if None in checks.values() else bool(checks)
+    )
+    decided = {name: held for name, held in checks.items() if held is not None}
+    return Score(success, decided, {**metrics, **opinion_metrics(opinions)})
+
+
+def opinion_metrics(opinions: Collection[Opinion]) -> JsonObject:
+    """Return the agreement and the cost of the judges; empty if no judge was asked."""
+    voted = [opinion for opinion in opinions if opinion.votes]
+    if not voted:
+        return {}
+    agreements = [opinion.agreement for opinion in voted if opinion.agreement is not None]
+    spent: dict[str, int] = {}
+    for opinion in voted:
+        for kind, amount in opinion.spent.items():
+            spent[kind] = spent.get(kind, 0) + amount
+    return {
+        "judge_questions": len(voted),
+        "judge_undecided": sum(opinion.answer is None for opinion in voted),
+        "judge_failed_votes": sum(opinion.votes.count(None) for opinion in voted),
+        "judge_agreement": sum(agreements) / len(agreements) if agreements else None,
+        **{f"judge_{kind}": amount for kind, amount in sorted(spent.items())},
+    }

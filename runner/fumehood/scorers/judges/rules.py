@@ -1,33 +1,40 @@
-"""The judge that follows a list: what to answer where a text holds certain words."""
+"""Judges that need no model: a list of rules, and the comparison with a known answer."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from fumehood.scorers.judges.question import Question
+from fumehood.scorers.judges.question import YES_NO, Question
+
+RESPONSE = "response"
+"""Title of the text that :class:`Exact` compares."""
+_FINAL = re.compile(r"^\W*exact answer\W*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
+_ARTICLES = frozenset({"a", "an", "the"})
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One line of the list."""
+    """One rule of the list."""
 
     answer: str
     criterion: str = "*"
-    """Name or pattern of the criteria that it is about."""
+    """Name of a criterion, or a shell pattern of such names."""
     contains: str = ""
-    """Words that one of the texts must hold, whatever their case."""
+    """Text that one of the question's texts must contain; case is ignored."""
 
 
 class Rules:
-    """The first rule that fits decides; where none does, nothing is decided."""
+    """Answers with the first rule that matches; without a match the question stays undecided."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = tuple(rules)
 
     def judge(self, question: Question) -> str | None:
-        """Return the first fitting rule's answer, where the question has it among its own."""
+        """Return the answer of the first matching rule if it is one of the question's answers."""
         texts = [text.casefold() for text in question.texts.values()]
         for rule in self._rules:
             if fnmatchcase(question.name, rule.criterion) and any(
@@ -35,3 +42,26 @@ class Rules:
             ):
                 return rule.answer if rule.answer in question.answers else None
         return None
+
+
+class Exact:
+    """Compares words with the known answer, ignoring case, accents, articles and punctuation.
+
+    It rejects correct answers in other words, and it never accepts a wrong answer.
+    """
+
+    def judge(self, question: Question) -> str | None:
+        """Compare the last line "Exact Answer: …", or the whole response if there is no such line."""
+        response = question.texts.get(RESPONSE)
+        if question.right_answer is None or response is None or question.answers != YES_NO:
+            return None
+        answers = _FINAL.findall(response)
+        is_right = words(answers[-1] if answers else response) == words(question.right_answer)
+        return "yes" if is_right else "no"
+
+
+def words(text: str) -> list[str]:
+    """Return the words that are compared."""
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    plain = "".join(sign for sign in plain if not unicodedata.combining(sign))
+    return [word for word in re.findall(r"\w+", plain) if word not in _ARTICLES]

@@ -1,7 +1,7 @@
-"""What a judge gets to read of an episode: every call with its answer, and every word, in order.
+"""The text of an episode for a judge: every call with its result and every message, in order.
 
-Each begins a line, and nothing that an agent wrote does: else it could write what others said, and what tools
-answered.
+Each entry is one line. Line breaks in untrusted text are replaced, so that an agent cannot forge entries of
+other seats or of tools.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from fumehood.core.evidence import Evidence, Exchange
 from fumehood.core.outcome import GaveUp
 
 CHARS_MAX = 50_000
-"""Of all together, less than of any text that a judge reads. In a longer transcript everything has the same
-share: were its middle left out, an agent could talk until what it did there is not seen."""
+"""Limit of the transcript, below the limit of a judge's text. Every line of a longer transcript is cut to the
+same share. Omitting the middle instead would let an agent hide its actions behind long messages."""
 CALL_CHARS_MAX = 4_000
-"""Of the arguments, and of the answer, of one call."""
+"""Limit of the arguments and of the result of one call, each."""
 
 
 def transcript_of(evidence: Evidence) -> str:
-    """Return the episode as text, a line for each call, answer and message."""
+    """Return the episode as text, with one line for each call, result and message."""
     lines: list[str] = []
-    told = list(evidence.said)
+    messages = list(evidence.said)
     for number, exchange in enumerate(evidence.exchanges):
-        while told and told[0].calls_before <= number:
-            lines.append(_message(told[0].seat, told.pop(0).text))
+        while messages and messages[0].calls_before <= number:
+            lines.append(_message(messages[0].seat, messages.pop(0).text))
         lines += _call(exchange)
-    lines += [_message(one.seat, one.text) for one in told]
+    lines += [_message(message.seat, message.text) for message in messages]
     lines += [one_voice(f"{seat} gives up: {end.reason}") for seat, end in _gave_up(evidence)]
     text = "\n".join(lines)
     return (
@@ -48,11 +48,11 @@ def _message(seat: str, text: str) -> str:
 
 def _call(exchange: Exchange) -> list[str]:
     if exchange.failure is None:
-        came = f"result: {_short(exchange.output)}"
+        outcome = f"result: {_short(exchange.output)}"
     else:
-        came = f"error: {_short(exchange.failure.to_json())}"
+        outcome = f"error: {_short(exchange.failure.to_json())}"
     called = f"{exchange.seat} calls {exchange.tool_name}: {_short(dict(exchange.delivered))}"
-    return [one_voice(called), one_voice(came)]
+    return [one_voice(called), one_voice(outcome)]
 
 
 def _short(value: object) -> str:
@@ -60,4 +60,4 @@ def _short(value: object) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]} … {len(text) - most} characters left out"
+    return text if len(text) <= most else f"{text[:most]} … {len(text) - most} characters omitted"

@@ -1,33 +1,57 @@
-"""Every benchmark there is, and the suite argument of the command line.
+"""The protocol of benchmarks, the registry of all benchmarks, and the suite argument of commands.
 
-The argument is ``NAME[:ARGUMENT]``, such as ``sample``, ``toolmisuse:PATH:SPLIT`` or ``native:PATH``, or the
-plain path of a file or folder of records, which belongs to the benchmark that recognises its first one.
+The suite argument is ``NAME[:ARGUMENT]``, such as ``sample``, ``toolmisuse:PATH:SPLIT`` or ``native:PATH``.
+It can also be the path of a file or folder of records: the benchmark that recognises the first record
+loads it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from fumehood.benchmarks.benchmark import Benchmark
 from fumehood.benchmarks.reading import Place, Problem, Unreadable, read_records
 from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
 from fumehood.core.registry import Registry
 from fumehood.core.task import Suite
+
+
+class Benchmark(Protocol):
+    """A source of tasks."""
+
+    def load(self, argument: str) -> Suite:
+        """Return the tasks that ``argument`` selects, in order, each with its gold.
+
+        Args:
+            argument: the text after ``NAME:`` in the suite argument, such as a path; may be empty.
+
+        Raises:
+            InputError: the argument or a file cannot be used; the message names file, line and field.
+        """
+        ...
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Return whether ``record``, the first of a file, has a format of this benchmark.
+
+        The record may be invalid: its benchmark then reports the error when it loads the file.
+        """
+        ...
+
 
 BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
     "benchmark",
     {
         "agentdojo": "fumehood.benchmarks.agentdojo.tasks:AgentDojo",
-        "almanac": "fumehood.benchmarks.questions.almanac:Almanac",
+        "almanac": "fumehood.benchmarks.questions.tasks:Almanac",
         "bfcl": "fumehood.benchmarks.bfcl.tasks:Bfcl",
-        "browsecomp": "fumehood.benchmarks.browsecomp.original:BrowseComp",
-        "browsecomp-plus": "fumehood.benchmarks.browsecomp.plus:BrowseCompPlus",
+        "browsecomp": "fumehood.benchmarks.browsecomp.tasks:BrowseComp",
+        "browsecomp-plus": "fumehood.benchmarks.browsecomp.tasks:BrowseCompPlus",
         "dbbench": "fumehood.benchmarks.dbbench.tasks:DbBench",
         "marble": "fumehood.benchmarks.marble.tasks:Marble",
         "native": "fumehood.benchmarks.native.loader:NativeRecords",
-        "python-docs": "fumehood.benchmarks.questions.python_docs:PythonDocs",
+        "python-docs": "fumehood.benchmarks.questions.tasks:PythonDocs",
         "safetybench": "fumehood.benchmarks.safetybench.tasks:SafetyBench",
         "sample": "fumehood.benchmarks.sample.suite:Sample",
         "tau2": "fumehood.benchmarks.tau2.tasks:Tau2",
@@ -37,15 +61,15 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
 )
 
 OF_A_SNAPSHOT = frozenset({"almanac", "python-docs"})
-"""Benchmarks whose argument is the folder of a snapshot."""
+"""Benchmarks whose argument is a snapshot folder."""
 
 
 def load_suite(text: str, snapshot: Path | None = None) -> Suite:
-    """Return the suite that a suite argument names.
+    """Return the suite that a suite argument selects.
 
     Args:
-        text: ``NAME[:ARGUMENT]`` or ``PATH[:REST]``; a benchmark's name goes before a file of that name.
-        snapshot: folder of a snapshot, where the argument may be one and is not given.
+        text: ``NAME[:ARGUMENT]`` or ``PATH[:REST]``; the name of a benchmark takes precedence over a path.
+        snapshot: snapshot folder, used as the argument of snapshot benchmarks if none is given.
 
     Raises:
         InputError: there is no such suite, or something in it cannot be used.
@@ -59,12 +83,12 @@ def load_suite(text: str, snapshot: Path | None = None) -> Suite:
     if path is not None:
         return _benchmark_of(path).load(text)
     if "/" in text or Path(name).suffix:
-        raise InputError(f"there is no file or folder {text!r}, and no benchmark is called so")
+        raise InputError(f"there is neither a file or folder nor a benchmark named {text!r}")
     return BENCHMARKS.load(name)().load(argument)
 
 
 def _existing_path(text: str) -> Path | None:
-    """Return the longest part of ``text`` up to a colon, or all of it, that is there on disk."""
+    """Return the longest prefix of ``text`` that ends before a colon, or all of it, and exists as a path."""
     while text:
         if Path(text).exists():
             return Path(text)
@@ -82,13 +106,13 @@ def _benchmark_of(path: Path) -> Benchmark:
     raise Unreadable(
         place,
         Problem.INVALID_RECORD,
-        f"no benchmark knows this format; say which one: NAME:{path}, where NAME is one of "
+        f"no benchmark recognises this format; use NAME:{path}, where NAME is one of "
         f"{', '.join(BENCHMARKS)}",
     )
 
 
 def _first_record(path: Path) -> tuple[Place, Any]:
-    """Return the first record of a file, or of the first file of records in a folder or right below it."""
+    """Return the first record of a file, or of the first record file in a folder or its subfolders."""
     files = (
         [path]
         if path.is_file()
@@ -97,4 +121,4 @@ def _first_record(path: Path) -> tuple[Place, Any]:
     for file in files:
         for record in read_records(file):
             return record.place, record.value
-    raise Unreadable(Place(path), Problem.NOT_FOUND, "holds no records (.jsonl)")
+    raise Unreadable(Place(path), Problem.NOT_FOUND, "contains no records (.jsonl)")
