@@ -182,7 +182,7 @@ def test_the_agent_gives_up_where_every_tool_wants_to_know_something(tmp_path: P
     profile = PROFILES.load("native")()
     episode, _ = _open(_copy_task(tmp_path), profile)
     agent = _example("agent")()
-    assert work(agent, MemorySeat(episode.seats[0], profile)) is Ending.GAVE_UP
+    assert work(agent, MemorySeat(episode.seats[0])) is Ending.GAVE_UP
     assert isinstance(agent.act({"transcript": [], "tool_schemas": []}), GiveUp)
 
 

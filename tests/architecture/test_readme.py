@@ -32,7 +32,7 @@ def test_the_agent_of_the_example_ends_every_task_in_its_own_way() -> None:
         profile = PROFILES.load(case.task.profile)()
         spec = PlannedEpisode("mine", case, 0, case.task.seed).to_spec(1000)
         episode = profile.open_episode(spec, MemoryRecorder(), StoppedClock())
-        endings.add(work(_agent(), MemorySeat(episode.seats[0], profile)))
+        endings.add(work(_agent(), MemorySeat(episode.seats[0])))
         assert episode.ended
     assert endings == {Ending.SUBMITTED, Ending.GAVE_UP}
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.core.outcome import RefusalKind
-from fumehood_agent._proto.v1 import episode_pb2, tool_pb2
+from fumehood_agent._proto.v1 import tool_pb2
 from fumehood_agent.errors import RefusalKind as RefusalKindOfTheSdk
-from fumehood_agent.seat import Remaining
-
-BUDGET_KINDS = {kind.value for kind in BudgetKind}
 
 
 def _kinds_on_the_wire() -> dict[str, int]:
@@ -24,10 +20,3 @@ def test_the_wire_has_every_kind_of_refusal_and_no_other() -> None:
 
 def test_the_sdk_has_every_kind_of_refusal_under_its_number() -> None:
     assert _kinds_on_the_wire() == {kind.name: kind.value for kind in RefusalKindOfTheSdk}
-
-
-def test_every_kind_of_budget_can_be_given_and_told() -> None:
-    assert {field.name for field in episode_pb2.Budget.DESCRIPTOR.fields} == BUDGET_KINDS
-    assert {field.name for field in tool_pb2.Remaining.DESCRIPTOR.fields} == BUDGET_KINDS
-    assert set(Budget.__slots__) == BUDGET_KINDS
-    assert set(Remaining.__slots__) == BUDGET_KINDS

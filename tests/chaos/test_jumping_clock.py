@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fumehood.core.clock import Clock, StoppedClock
+from fumehood.core.episode import Reply
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import Finished, Refusal, RefusalKind
 from fumehood.harness_modes.registry import PROFILES
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.testing.memory_recorder import MemoryRecorder
-from fumehood.wire.ports import Answered
 from tests.parts.specs import episode_spec
 from tests.property.packages.values import bounded
 
@@ -44,20 +44,18 @@ def _played(clock: Clock) -> tuple[list[object], list[object]]:
     episode = profile.open_episode(spec, recorder, clock)
     desk = SeatEndpoint(
         episode.seats[0],
-        profile=profile,
         recorder=recorder,
         lock=Lock(),
         clock=clock,
-        wall_ms=WALL_MS,
         limits=SeatLimits(),
         on_broken=lambda why: None,
     )
     told: list[object] = []
     for number in range(CALLS):
         answer = desk.call("get_account", json.dumps({"id": f"ax{number}"}), "")
-        if isinstance(answer, Answered):
+        if isinstance(answer, Reply):
             assert answer.remaining[BudgetKind.WALL_MS] >= 0
-            told.append(answer.reply.result)
+            told.append(answer.result)
         else:
             told.append(answer)
     told.append(desk.submit(Finished("done")))

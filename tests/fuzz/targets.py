@@ -37,7 +37,7 @@ from fumehood.report.safe_text import safe
 from fumehood.service.arguments import SeatLimits, read_arguments
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.testing.memory_recorder import MemoryRecorder
-from fumehood.wire.convert import answer_to_pb, spec_from_pb, submission_to_pb
+from fumehood.wire.convert import reply_to_pb, spec_from_pb, submission_to_pb
 from fumehood_agent._proto.v1 import control_pb2, tool_pb2
 from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run
 from tests.parts.specs import episode_spec
@@ -80,7 +80,7 @@ def calls(data: bytes) -> None:
     for line in data[1:].split(b"\n")[:16]:
         tool = tools[line[0] % len(tools)].name if line else ""
         answer = desk.call(tool, line[1:].decode("utf-8", "replace"), "")
-        answer_to_pb(answer).SerializeToString()
+        reply_to_pb(answer).SerializeToString()
 
 
 def trace(data: bytes) -> None:
@@ -221,11 +221,9 @@ def _desk(world: str, faults: tuple[Mapping[str, object], ...] = ()) -> SeatEndp
     episode = profile.open_episode(spec, recorder, StoppedClock())
     return SeatEndpoint(
         episode.seats[0],
-        profile=profile,
         recorder=recorder,
         lock=Lock(),
         clock=StoppedClock(),
-        wall_ms=1000,
         limits=LIMITS,
         on_broken=_must_not_break,
     )
@@ -244,7 +242,7 @@ def _take(desk: SeatEndpoint, request: tool_pb2.InteractRequest) -> None:
         ).SerializeToString()
     else:
         call = request.call
-        answer_to_pb(
+        reply_to_pb(
             desk.call(call.tool_name, call.arguments_json, call.call_id)
         ).SerializeToString()
 

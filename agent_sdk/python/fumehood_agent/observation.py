@@ -38,13 +38,11 @@ class Entry(TypedDict):
     error: Problem | None
 
 
-class RemainingBudget(TypedDict, total=False):
-    """What is left. A missing key means no limit."""
+RemainingBudget = dict[str, int]
+"""Units left, such as ``{"steps_left": 6, "tool_calls_left": 4}``. A missing key means no limit.
 
-    steps_left: int
-    tool_calls_left: int
-    retries_left: int
-    answer_bytes_left: int
+Wall time is left out, because it differs between two runs of the same agent.
+"""
 
 
 class EarlierTurn(TypedDict):
@@ -140,13 +138,10 @@ def _split(result: Value | Failure) -> tuple[JsonObject | None, Problem | None]:
 
 
 def _budget(remaining: Remaining) -> RemainingBudget:
-    left: RemainingBudget = {}
-    if remaining.steps is not None:
-        left["steps_left"] = remaining.steps
-    if remaining.calls is not None:
-        left["tool_calls_left"] = remaining.calls
-    if remaining.retries is not None:
-        left["retries_left"] = remaining.retries
-    if remaining.answer_bytes is not None:
-        left["answer_bytes_left"] = remaining.answer_bytes
-    return left
+    # Existing reset/act agents read the kind "calls" by this name.
+    names = {"calls": "tool_calls"}
+    return {
+        f"{names.get(kind, kind)}_left": units
+        for kind, units in remaining.items()
+        if kind != "wall_ms"
+    }

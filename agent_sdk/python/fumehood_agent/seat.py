@@ -24,22 +24,11 @@ class Tool:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remaining:
-    """What is left to spend. None means no limit."""
+Remaining = dict[str, int]
+"""Units left by budget kind, such as ``{"calls": 4, "wall_ms": 60000}``. A kind without a limit is missing.
 
-    steps: int | None = None
-    calls: int | None = None
-    retries: int | None = None
-    """Failed calls that are still tolerated."""
-    wall_ms: int | None = None
-    answer_bytes: int | None = None
-    """Of all answers together."""
-    model_calls: int | None = None
-    model_tokens: int | None = None
-    """Of requests to models and of their answers, together."""
-    model_microusd: int | None = None
-    """What they cost, millionths of a dollar."""
+The README lists the kinds. An agent should ignore kinds that it does not know.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,9 +82,7 @@ def task_from_pb(message: pb.GetTaskResponse) -> Task:
         Tool(each.name, _object(each.parameters_json), each.description) for each in message.tools
     )
     # Somebody who knows nothing of turns says none.
-    return Task(
-        message.instruction, tools, _remaining_from_pb(message.remaining), message.turn or 1
-    )
+    return Task(message.instruction, tools, _remaining(message.remaining), message.turn or 1)
 
 
 def next_from_pb(message: pb.SubmitResponse) -> Task | None:
@@ -111,7 +109,7 @@ def reply_from_pb(message: pb.CallToolResponse) -> Reply:
     )
     return Reply(
         _result_from_pb(message),
-        _remaining_from_pb(message.remaining),
+        _remaining(message.remaining),
         message.ended,
         None if recorded is None else _object(recorded),
     )
@@ -170,17 +168,9 @@ def _status_of(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
     return error.code(), error.details() or ""
 
 
-def _remaining_from_pb(message: pb.Remaining) -> Remaining:
-    return Remaining(
-        steps=message.steps if message.HasField("steps") else None,
-        calls=message.calls if message.HasField("calls") else None,
-        retries=message.retries if message.HasField("retries") else None,
-        wall_ms=message.wall_ms if message.HasField("wall_ms") else None,
-        answer_bytes=message.answer_bytes if message.HasField("answer_bytes") else None,
-        model_calls=message.model_calls if message.HasField("model_calls") else None,
-        model_tokens=message.model_tokens if message.HasField("model_tokens") else None,
-        model_microusd=message.model_microusd if message.HasField("model_microusd") else None,
-    )
+def _remaining(units: Mapping[str, int]) -> Remaining:
+    # A map has no order on the wire; an agent must see the same order in every run.
+    return dict(sorted(units.items()))
 
 
 def _object(text: str) -> JsonObject:

@@ -30,13 +30,12 @@ export interface Entry {
   error: Problem | null;
 }
 
-/** What is left. A missing key means no limit. */
-export interface RemainingBudget {
-  steps_left?: number;
-  tool_calls_left?: number;
-  retries_left?: number;
-  answer_bytes_left?: number;
-}
+/**
+ * Units left, such as `{ steps_left: 6, tool_calls_left: 4 }`. A missing key means no limit.
+ *
+ * Wall time is left out, because it differs between two runs of the same agent.
+ */
+export type RemainingBudget = Record<string, number>;
 
 /** A message of the user that was answered. */
 export interface EarlierTurn {
@@ -112,11 +111,8 @@ function split(result: Value | Failure): Pick<Entry, "output" | "error"> {
   return { output: null, error: { code, message, details } };
 }
 
-function budget({ steps, calls, retries, answerBytes }: Remaining): RemainingBudget {
-  return {
-    ...(steps !== undefined && { steps_left: steps }),
-    ...(calls !== undefined && { tool_calls_left: calls }),
-    ...(retries !== undefined && { retries_left: retries }),
-    ...(answerBytes !== undefined && { answer_bytes_left: answerBytes }),
-  };
+function budget(remaining: Remaining): RemainingBudget {
+  const counted = Object.entries(remaining).filter(([kind]) => kind !== "wall_ms");
+  // Existing reset/act agents read the kind "calls" by this name.
+  return Object.fromEntries(counted.map(([kind, units]) => [`${kind === "calls" ? "tool_calls" : kind}_left`, units]));
 }

@@ -15,21 +15,12 @@ export interface Tool {
   readonly description: string;
 }
 
-/** What is left to spend. A missing key means no limit. */
-export interface Remaining {
-  readonly steps?: number;
-  readonly calls?: number;
-  /** Failed calls that are still tolerated. */
-  readonly retries?: number;
-  readonly wallMs?: number;
-  /** Of all answers together. */
-  readonly answerBytes?: number;
-  readonly modelCalls?: number;
-  /** Of requests to models and of their answers, together. */
-  readonly modelTokens?: number;
-  /** What they cost, millionths of a dollar. */
-  readonly modelMicrousd?: number;
-}
+/**
+ * Units left by budget kind, such as `{ calls: 4, wall_ms: 60000 }`. A kind without a limit is missing.
+ *
+ * The README lists the kinds. An agent should ignore kinds that it does not know.
+ */
+export type Remaining = Readonly<Record<string, number>>;
 
 /** What is asked. */
 export interface Task {

@@ -62,7 +62,7 @@ export function taskFromPb(message: pb.GetTaskResponse): Task {
       description,
       parameters: object(parametersJson),
     })),
-    remaining: remainingFromPb(message.remaining),
+    remaining: sorted(message.remaining),
     turn: message.turn || 1, // Somebody who knows nothing of turns says none.
   };
 }
@@ -78,7 +78,7 @@ export function replyFromPb(message: pb.CallToolResponse): Reply {
   const recorded = message.recordedArgumentsJson;
   return {
     result: resultFromPb(message.result),
-    remaining: remainingFromPb(message.remaining),
+    remaining: sorted(message.remaining),
     ended: message.ended,
     ...(recorded === undefined ? {} : { recordedArguments: object(recorded) }),
   };
@@ -128,8 +128,9 @@ function resultFromPb(result: pb.CallToolResponse["result"]): Value | Failure {
   }
 }
 
-function remainingFromPb(message: pb.Remaining | undefined): Remaining {
-  return Object.fromEntries(Object.entries(message ?? {}).filter(([, left]) => left !== undefined));
+/** A map has no order on the wire; an agent must see the same order in every run. */
+function sorted(units: Remaining): Remaining {
+  return Object.fromEntries(Object.entries(units).sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 function written<Message>(write: () => Message): Message {

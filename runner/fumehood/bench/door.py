@@ -60,7 +60,7 @@ def _play_all(cases: Sequence[Case]) -> None:
         profile = PROFILES.load(case.task.profile)()
         spec = PlannedEpisode("bench", case, 0, case.task.seed).to_spec(60_000)
         episode = profile.open_episode(spec, MemoryRecorder(), StoppedClock())
-        work(agent, MemorySeat(episode.seats[0], profile))
+        work(agent, MemorySeat(episode.seats[0]))
         episode.close()
 
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from fumehood.core.conversation import Conversation, TurnBegan, TurnEnded, TurnQueue
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.core.json_values import Json
-from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Ledger, Reservation
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.ledger import (
+    Amounts,
+    BudgetKind,
+    Exhausted,
+    Ledger,
+    Reservation,
+    units_by_name,
+)
 from fumehood.core.outcome import Finished, OutOfBudget, SeatEnd
 from fumehood.core.tools import ToolCall, ToolResult, Toolset, ToolSpec, World
 from fumehood.core.trace import (
@@ -28,10 +35,15 @@ class Reply:
 
     result: ToolResult
     remaining: dict[BudgetKind, int]
+    """Units left of each bounded kind after the call."""
     ended: bool
-    """True when no further call of this seat will be carried out."""
-    call: ToolCall
-    """As it was sent."""
+    """Whether the work of this seat has ended, so that no further call is executed."""
+    recorded_arguments: JsonObject | None = None
+    """The arguments in the agent's transcript; None if the transcript shows the arguments it sent."""
+
+
+ArgumentsToRecord = Callable[[ToolCall, ToolResult], JsonObject | None]
+"""Returns ``Reply.recorded_arguments`` of a call."""
 
 
 class Seat:
@@ -45,16 +57,28 @@ class Seat:
         ledger: Ledger,
         recorder: Recorder,
         conversation: Conversation | None = None,
+        arguments_to_record: ArgumentsToRecord = lambda call, result: None,
     ) -> None:
-        """Take a seat, and take part in the conversation where the seats of the episode have one."""
+        """Create the seat and let it join the conversation, if the episode has one.
+
+        Args:
+            name: unique within the episode.
+            script: the user messages of this seat.
+            door: the tools, behind the layers.
+            ledger: counts what the seat spends.
+            recorder: receives the events of the trace.
+            conversation: decides which seat has the turn; None if every seat works by itself.
+            arguments_to_record: selects the arguments that the agent's transcript shows.
+        """
         self.name = name
+        self.ledger = ledger
         self.end: SeatEnd | None = None
         """How the work ended; None while it goes on."""
         self._conversation = conversation
         self._script = script
         self._door = door
-        self._ledger = ledger
         self._recorder = recorder
+        self._arguments_to_record = arguments_to_record
         if conversation is not None:
             conversation.join(self)
 
@@ -79,34 +103,39 @@ class Seat:
         tools = self._door.list_tools()
         return tuple(tool for tool in tools if tool.name not in hidden) if hidden else tools
 
-    def remaining(self) -> dict[BudgetKind, int]:
-        """Return what is left of each counted budget."""
-        return self._ledger.remaining()
-
     def call(self, tool_name: str, arguments: Mapping[str, Json]) -> Reply:
-        """Carry out one call; the seat must not have ended.
+        """Execute one call. The work of the seat must not have ended.
 
         Raises:
-            SpecError: the world cannot go on with the state its task gave it.
+            SpecError: the world cannot continue with the state that the task gave it.
         """
         call = ToolCall(tool_name, arguments)
         result = self._door.call(call)
-        exhausted = self._ledger.exhausted
+        exhausted = self.ledger.exhausted
         if exhausted is not None:
             self.finish(OutOfBudget(exhausted))
-        return Reply(result, self._ledger.remaining(), self.end is not None, call)
+        recorded = self._arguments_to_record(call, result)
+        return Reply(result, self.ledger.remaining(), self.end is not None, recorded)
 
     def reserve(self, amounts: Amounts) -> Reservation | Exhausted:
-        """Claim what something other than a call may cost; what is not granted ends the work."""
-        granted = self._ledger.reserve(amounts)
+        """Reserve the units that a model request may cost; a rejected reservation ends the work."""
+        granted = self.ledger.reserve(amounts)
         if isinstance(granted, Exhausted):
             self.finish(OutOfBudget(granted.kind))
         return granted
 
     def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
-        """Replace what was reserved for a model by what it cost, and write that down."""
-        self._ledger.settle(reservation, actual)
-        self._recorder.record(event)
+        """Charge what a model request cost, and record it.
+
+        Args:
+            reservation: from :meth:`reserve`, not settled before.
+            event: the request, without its charge.
+            actual: units as the provider reported them. The charge never exceeds the budget, so a
+                false report cannot.
+        """
+        charged = self.ledger.affordable(reservation, actual)
+        self.ledger.settle(reservation, charged)
+        self._recorder.record(replace(event, spent={**units_by_name(charged)}))
 
     def hear(self, text: str) -> None:
         """Get the floor, with what another seat or a turn_policy said."""

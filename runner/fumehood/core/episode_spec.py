@@ -72,7 +72,7 @@ class SeatSpec:
 
     def to_json(self) -> JsonObject:
         """Return what a trace tells of the seat, which is not what was said."""
-        told: JsonObject = {"name": self.name, "budget": self.budget.to_json()}
+        told: JsonObject = {"name": self.name, "budget": {**self.budget.to_json()}}
         if self.further_turns:
             told["turns"] = 1 + len(self.further_turns)
         if self.tools is not None:

@@ -41,6 +41,10 @@ class Exchange:
     state_digest: str
     turn: int = 1
     """In which turn of its seat the call was made, from 1."""
+    charged: Mapping[str, int] = field(default_factory=dict)
+    """Units that the call was charged, by budget kind, without kinds of which it took none."""
+    remaining: Mapping[str, int] = field(default_factory=dict)
+    """Units that the seat had left after the call, by budget kind; unbounded kinds are missing."""
 
     @property
     def reached_world(self) -> bool:
@@ -138,8 +142,15 @@ def _exchange(event: JsonObject, turn: int) -> Exchange:
                 tuple(rule for rule in strikes if isinstance(rule, int)),
                 state,
                 turn,
+                _units(event.get("charged")),
+                _units(event.get("remaining")),
             )
     raise ValueError(f"not a call: {event!r}")
+
+
+def _units(value: Json) -> dict[str, int]:
+    units = value if isinstance(value, dict) else {}
+    return {kind: amount for kind, amount in units.items() if isinstance(amount, int)}
 
 
 def _failure(value: Json) -> ShownFailure | None:

@@ -1,77 +1,142 @@
-"""Budgets: what an agent may spend, reserved before the effect and settled after it."""
+"""Budgets: the limits of one seat, and the ledger that reserves, settles and measures what it spends.
+
+``BudgetKind`` is the only place that names the kinds. Files, the wire, the SDKs and the report use
+the names of its members, and add none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from threading import Lock
 
-from fumehood.core.json_values import JsonObject
+
+class ChargedBy(Enum):
+    """What causes a charge of a budget kind."""
+
+    CALL = "call"
+    """A tool call; see ``ChargeBudget``."""
+    MODEL_CALL = "model call"
+    """A model request through the gateway."""
+    CLOCK = "clock"
+    """Time that passes while the seat can act. A measured amount, so it is never in the trace."""
 
 
 class BudgetKind(Enum):
-    """What can be spent. The value names the unit where it is not a count."""
+    """A resource that a budget bounds. The value is its name in files and on the wire."""
 
-    STEPS = "steps"
-    CALLS = "calls"
-    RETRIES = "retries"
-    WALL_MS = "wall_ms"
-    ANSWER_BYTES = "answer_bytes"
-    MODEL_CALLS = "model_calls"
-    MODEL_TOKENS = "model_tokens"
-    MODEL_MICROUSD = "model_microusd"
+    _value_: str
+    charged_by: ChargedBy
+    unit: str
+    description: str
 
-    # Members are singletons, and the ledger looks kinds up on every call: by identity is fastest.
+    def __new__(
+        cls,
+        name: str,
+        charged_by: ChargedBy = ChargedBy.CALL,
+        unit: str = "",
+        description: str = "",
+    ) -> BudgetKind:
+        """Create a member from the parts of its definition."""
+        kind = object.__new__(cls)
+        kind._value_ = name
+        kind.charged_by = charged_by
+        kind.unit = unit
+        kind.description = description
+        return kind
+
+    STEPS = "steps", ChargedBy.CALL, "steps", "Steps of the agent; each tool call is one step."
+    CALLS = "calls", ChargedBy.CALL, "calls", "Tool calls."
+    RETRIES = (
+        "retries",
+        ChargedBy.CALL,
+        "failed calls",
+        "Failed tool calls that are tolerated; one more ends the work.",
+    )
+    WALL_MS = (
+        "wall_ms",
+        ChargedBy.CLOCK,
+        "milliseconds",
+        "Wall time from the start of the episode, without the time in which other seats have "
+        "the turn.",
+    )
+    ANSWER_BYTES = (
+        "answer_bytes",
+        ChargedBy.CALL,
+        "bytes",
+        "Size of all tool results together, as compact JSON in UTF-8.",
+    )
+    MODEL_CALLS = "model_calls", ChargedBy.MODEL_CALL, "requests", "Requests to models."
+    MODEL_TOKENS = (
+        "model_tokens",
+        ChargedBy.MODEL_CALL,
+        "tokens",
+        "Tokens of all model requests and responses together.",
+    )
+    MODEL_MICROUSD = (
+        "model_microusd",
+        ChargedBy.MODEL_CALL,
+        "millionths of a US dollar",
+        "Price of all model requests and responses together.",
+    )
+
+    # Members are singletons, and the ledger looks kinds up on every call: identity is fastest.
     __hash__ = object.__hash__
 
 
 Amounts = Mapping[BudgetKind, int]
+"""Units by kind."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Budget:
-    """Inclusive upper bounds; None means no bound."""
+    """Inclusive upper bounds of one seat."""
 
-    steps: int | None = None
-    calls: int | None = None
-    retries: int | None = None
-    """Failed calls that are tolerated; one more ends the work."""
-    wall_ms: int | None = None
-    answer_bytes: int | None = None
-    """Of all answers together, as compact JSON in UTF-8; a world that can cuts its answer to what is left."""
-    model_calls: int | None = None
-    model_tokens: int | None = None
-    """Of requests and answers together."""
-    model_microusd: int | None = None
-    """What they cost, millionths of a dollar."""
+    limits: Amounts
+    """Bounds by kind. A kind without a bound is missing."""
 
-    def limits(self) -> dict[BudgetKind, int]:
-        """Return the counted bounds that are set; wall time is measured, not counted."""
-        bounds = {
-            kind: getattr(self, kind.value) for kind in BudgetKind if kind is not BudgetKind.WALL_MS
-        }
-        return {kind: limit for kind, limit in bounds.items() if limit is not None}
+    def __init__(self, **limits: int | None) -> None:
+        """Set the bounds.
 
-    def to_json(self) -> JsonObject:
-        """Return the bounds that are set, by name."""
-        bounds = {kind.value: getattr(self, kind.value) for kind in BudgetKind}
-        return {name: bound for name, bound in bounds.items() if bound is not None}
+        Args:
+            limits: bounds by the name of their kind, such as ``steps=12``; None means no bound.
+
+        Raises:
+            ValueError: a name is not that of a budget kind.
+        """
+        bounds = {BudgetKind(name): limit for name, limit in limits.items() if limit is not None}
+        object.__setattr__(self, "limits", bounds)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.limits.items()))
+
+    def __getitem__(self, kind: BudgetKind) -> int | None:
+        """Return the bound of ``kind``; None where it has no bound."""
+        return self.limits.get(kind)
+
+    def with_limits(self, **limits: int | None) -> Budget:
+        """Return a budget in which ``limits`` replace the bounds of the same kinds."""
+        return Budget(**{**self.to_json(), **limits})
+
+    def to_json(self) -> dict[str, int]:
+        """Return the bounds that are set, by name, in the order of ``BudgetKind``."""
+        return {kind.value: self.limits[kind] for kind in BudgetKind if kind in self.limits}
 
 
 @dataclass(frozen=True, slots=True)
 class Exhausted:
-    """A reservation that was not granted."""
+    """A reservation that the ledger rejected."""
 
     kind: BudgetKind
     limit: int
     spent: int
-    """Settled and reserved together, without what was asked for."""
+    """Settled and reserved units together, without those of this reservation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A granted claim, to be settled exactly once."""
+    """A granted reservation, to be settled exactly once."""
 
     amounts: Amounts
 
@@ -79,21 +144,41 @@ class Reservation:
 class Ledger:
     """Counts what one seat spends.
 
-    Every method is atomic: of N parallel reservations of one unit against a budget of one, exactly one is
-    granted. What is reserved counts as spent until it is settled.
+    Every method is atomic: of N parallel reservations of one unit against a budget of one, exactly
+    one is granted. Reserved units count as spent until they are settled.
     """
 
     def __init__(self, budget: Budget) -> None:
-        self._limits = budget.limits()
+        self._limits = dict(budget.limits)
         self._spent = dict.fromkeys(BudgetKind, 0)
+        self._meters: dict[BudgetKind, Callable[[], int]] = {}
         self._refused: BudgetKind | None = None
         self._lock = Lock()
 
+    def attach_meter(self, kind: BudgetKind, read: Callable[[], int]) -> None:
+        """Measure ``kind`` instead of counting it.
+
+        Args:
+            kind: whose spent units ``read`` returns from now on.
+            read: returns the units spent so far; never decreases.
+        """
+        self._meters[kind] = read
+
+    def grant(self, kind: BudgetKind, amount: int) -> None:
+        """Raise the limit of ``kind`` by ``amount`` units; does nothing where it has no limit."""
+        with self._lock:
+            if kind in self._limits:
+                self._limits[kind] += amount
+
+    def limit(self, kind: BudgetKind) -> int | None:
+        """Return the limit of ``kind``, with all grants; None where it has none."""
+        return self._limits.get(kind)
+
     def reserve(self, amounts: Amounts) -> Reservation | Exhausted:
-        """Claim all of ``amounts`` (units per kind, not negative) or none of them.
+        """Reserve all of ``amounts`` (units per kind, not negative) or none of them.
 
         Returns:
-            A reservation, or the first kind in the order of ``amounts`` that does not admit its amount.
+            A reservation, or the first kind in the order of ``amounts`` that lacks the units.
         """
         spent, limits = self._spent, self._limits
         with self._lock:
@@ -106,7 +191,7 @@ class Ledger:
         return Reservation(amounts)
 
     def reserve_rest(self, kind: BudgetKind) -> Reservation | Exhausted | None:
-        """Claim all that is left of ``kind``, at least one unit; None where it has no bound."""
+        """Reserve all units left of ``kind``, at least one; None where it has no limit."""
         if kind not in self._limits:
             return None
         with self._lock:
@@ -118,12 +203,12 @@ class Ledger:
         return Reservation({kind: left})
 
     def settle(self, reservation: Reservation, actual: Amounts | None = None) -> None:
-        """Replace what was reserved by what was really spent.
+        """Replace the reserved units by the units that were spent.
 
         Args:
             reservation: from :meth:`reserve`, not settled before.
-            actual: units per kind; None means exactly what was reserved. May exceed the reservation,
-                because an effect that happened has happened.
+            actual: units per kind; None means exactly the reserved units. May exceed the
+                reservation, because an effect cannot be undone.
         """
         if actual is None:
             return
@@ -131,23 +216,42 @@ class Ledger:
             for kind in {**reservation.amounts, **actual}:
                 self._spent[kind] += actual.get(kind, 0) - reservation.amounts.get(kind, 0)
 
-    def spent(self, kind: BudgetKind) -> int:
-        """Return the units of ``kind`` that are settled or reserved."""
-        return self._spent[kind]
+    def affordable(self, reservation: Reservation, actual: Amounts) -> dict[BudgetKind, int]:
+        """Return the part of ``actual`` that fits into the reservation and the units left."""
+        left = self.remaining()
+        reserved = reservation.amounts
+        return {
+            kind: min(amount, left[kind] + reserved.get(kind, 0)) if kind in left else amount
+            for kind, amount in actual.items()
+        }
 
-    def remaining(self) -> dict[BudgetKind, int]:
-        """Return what is left of each bounded kind, never negative."""
-        spent = self._spent
-        return {kind: max(0, limit - spent[kind]) for kind, limit in self._limits.items()}
+    def spent(self, kind: BudgetKind) -> int:
+        """Return the units of ``kind`` that are settled, reserved or measured."""
+        meter = self._meters.get(kind)
+        return self._spent[kind] if meter is None else meter()
+
+    def remaining(self, charged_by: ChargedBy | None = None) -> dict[BudgetKind, int]:
+        """Return the units left of each kind that has a limit, never negative.
+
+        Args:
+            charged_by: only kinds with this cause; None for all kinds.
+        """
+        return {
+            kind: max(0, limit - self.spent(kind))
+            for kind, limit in self._limits.items()
+            if charged_by is None or kind.charged_by is charged_by
+        }
 
     @property
     def exhausted(self) -> BudgetKind | None:
-        """The kind that ended the work: one that refused a reservation, or steps when none is left."""
+        """The kind that ended the work: one that rejected a reservation, or steps if none is left."""
         if self._refused is not None:
             return self._refused
         limit = self._limits.get(BudgetKind.STEPS)
-        return (
-            BudgetKind.STEPS
-            if limit is not None and self._spent[BudgetKind.STEPS] >= limit
-            else None
-        )
+        no_step_left = limit is not None and self._spent[BudgetKind.STEPS] >= limit
+        return BudgetKind.STEPS if no_step_left else None
+
+
+def units_by_name(amounts: Amounts) -> dict[str, int]:
+    """Return units by the names of their kinds."""
+    return {kind.value: amount for kind, amount in amounts.items()}

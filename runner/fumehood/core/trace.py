@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Protocol
 
 from fumehood.core.conversation import TurnBegan, TurnEnded
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.json_values import Json, JsonObject, canonical_json, digest_json
+from fumehood.core.ledger import Amounts, units_by_name
 from fumehood.core.outcome import CallRefused, SeatEnd, outcome_to_json
 from fumehood.core.tools import FiredFault, ToolCall, ToolResult, Value, delivered_arguments
 
@@ -32,8 +33,8 @@ class ModelCalled:
     """Of HTTP."""
     response: str
     """Hex SHA-256 of the answer's body, as far as the agent got it."""
-    spent: JsonObject
-    """By kind of budget, settled."""
+    spent: JsonObject = field(default_factory=dict)
+    """Units that were charged, by name of the budget kind."""
 
     def to_json(self) -> JsonObject:
         """Return the event."""
@@ -100,6 +101,10 @@ class CallMade:
     """As the agent got it."""
     state_digest: str
     """Of the world after the call."""
+    charged: Amounts = field(default_factory=dict)
+    """Units that the call was charged, without kinds of which it took none."""
+    remaining: Amounts = field(default_factory=dict)
+    """Units that the seat has left after the call, of the bounded kinds that calls are charged to."""
 
     def to_json(self) -> JsonObject:
         """Return the event; ``delivered`` is there when a fault altered the arguments."""
@@ -112,6 +117,8 @@ class CallMade:
             "arguments": dict(call.arguments),
             "state": self.state_digest,
             "faults": [_strike_json(strike) for strike in result.story],
+            "charged": {**units_by_name(self.charged)},
+            "remaining": {**units_by_name(self.remaining)},
         }
         delivered = delivered_arguments(call, result.story)
         if delivered is not call.arguments:

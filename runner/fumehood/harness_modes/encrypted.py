@@ -13,7 +13,7 @@ from dataclasses import replace
 from fumehood.core.clock import Clock
 from fumehood.core.conversation import TurnBegan, TurnEnded
 from fumehood.core.encryption import decipher, veiled
-from fumehood.core.episode import Episode, Reply
+from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
@@ -52,10 +52,6 @@ class EncryptedQuestions:
         )
         veiling = _VeilingRecorder(recorder, canary, _public_names(spec.world))
         return Native().open_episode(replace(spec, seats=seats), veiling, clock)
-
-    def recorded_arguments(self, reply: Reply) -> JsonObject | None:
-        """Return None: an agent's transcript shows what the agent sent."""
-        return None
 
 
 class _VeilingRecorder:

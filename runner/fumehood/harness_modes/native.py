@@ -6,11 +6,10 @@ from itertools import count
 
 from fumehood.core.clock import Clock
 from fumehood.core.conversation import TurnQueue
-from fumehood.core.episode import Episode, FireCounts, Reply, Seat
+from fumehood.core.episode import Episode, FireCounts, Seat
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import KeyedRandom
-from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Ledger
 from fumehood.core.tools import Layer, LayeredToolset, Toolset
 from fumehood.core.trace import Recorder
@@ -48,7 +47,7 @@ class Native:
             toolset = toolset_of(world, given.name)
             script = TurnQueue(given.instruction, given.further_turns, _withheld(toolset, given))
             layers: list[Layer] = [
-                TraceCalls(given.name, world, counted, clock, numbers),
+                TraceCalls(given.name, world, ledger, counted, clock, numbers),
                 ChargeBudget(ledger),
                 HideFaults(),
                 *faults,
@@ -60,10 +59,6 @@ class Native:
 
         seats = tuple(seat(given) for given in spec.seats)
         return Episode(spec, world, seats, counted, conversation)
-
-    def recorded_arguments(self, reply: Reply) -> JsonObject | None:
-        """Return None: an agent's transcript shows what the agent sent."""
-        return None
 
 
 def _withheld(toolset: Toolset, seat: SeatSpec) -> frozenset[str]:

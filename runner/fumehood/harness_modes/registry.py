@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from fumehood.core.clock import Clock
-from fumehood.core.episode import Episode, Reply
+from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.core.json_values import JsonObject
 from fumehood.core.registry import Registry
 from fumehood.core.trace import Recorder
 from fumehood.layers.faults.registry import FAMILIES
@@ -24,10 +23,6 @@ class Profile(Protocol):
         Raises:
             SpecError: a field of ``spec`` cannot be used.
         """
-        ...
-
-    def recorded_arguments(self, reply: Reply) -> JsonObject | None:
-        """Return the arguments that an agent's transcript shows, or None where it shows what was sent."""
         ...
 
 

@@ -7,13 +7,13 @@ from random import Random
 
 from fumehood.core.clock import Clock
 from fumehood.core.conversation import TurnQueue
-from fumehood.core.episode import Episode, FireCounts, Reply, Seat
+from fumehood.core.episode import Episode, FireCounts, Seat
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultPlan, FaultRule
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Ledger
-from fumehood.core.tools import Layer, LayeredToolset, ToolCall, delivered_arguments
+from fumehood.core.tools import Layer, LayeredToolset, ToolCall, ToolResult, delivered_arguments
 from fumehood.core.trace import Recorder
 from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.fault_visibility import RevealFaults
@@ -89,17 +89,25 @@ class ToolMisuse:
                     "seats.tools", "are not of this profile: every seat has all tools, always"
                 )
             layers: list[Layer] = [
-                TraceCalls(given.name, world, counted, clock, numbers),
+                TraceCalls(given.name, world, ledger, counted, clock, numbers),
                 ChargeBudget(ledger),
                 RevealFaults(),
                 *faults,
                 ValidateLoosely(world.toolset_id, world.list_tools()),
             ]
-            return Seat(given.name, script, LayeredToolset(world, layers), ledger, counted)
+            return Seat(
+                given.name,
+                script,
+                LayeredToolset(world, layers),
+                ledger,
+                counted,
+                arguments_to_record=_arguments_after_faults,
+            )
 
         return Episode(spec, world, tuple(seat(given) for given in spec.seats), counted)
 
-    def recorded_arguments(self, reply: Reply) -> JsonObject | None:
-        """Return what the faults made of the arguments: the reference's transcript shows that."""
-        delivered = delivered_arguments(reply.call, reply.result.story)
-        return None if delivered is reply.call.arguments else dict(delivered)
+
+def _arguments_after_faults(call: ToolCall, result: ToolResult) -> JsonObject | None:
+    """Return the arguments after the faults: the reference's transcript shows them."""
+    arguments = delivered_arguments(call, result.story)
+    return None if arguments is call.arguments else dict(arguments)

@@ -1,4 +1,4 @@
-"""Numbers every call and takes down what came of it."""
+"""Records every call in the trace: request, result, charges and state digest."""
 
 from __future__ import annotations
 
@@ -6,27 +6,38 @@ from collections.abc import Iterator
 
 from fumehood.core.clock import Clock
 from fumehood.core.json_values import digest_json
+from fumehood.core.ledger import BudgetKind, ChargedBy, Ledger
 from fumehood.core.tools import Forward, ToolCall, ToolResult, World
 from fumehood.core.trace import CallMade, Recorder
 
+_CALL_KINDS = tuple(kind for kind in BudgetKind if kind.charged_by is ChargedBy.CALL)
+
 
 class TraceCalls:
-    """The outermost layer: what it records is what the agent sent and what the agent got."""
+    """The outermost layer: it records the call as the agent sent it and the result as the agent got it."""
 
     def __init__(
-        self, seat: str, world: World, recorder: Recorder, clock: Clock, numbers: Iterator[int]
+        self,
+        seat: str,
+        world: World,
+        ledger: Ledger,
+        recorder: Recorder,
+        clock: Clock,
+        numbers: Iterator[int],
     ) -> None:
-        """Stand ready.
+        """Create the layer.
 
         Args:
-            seat: name of the seat whose calls these are.
-            world: whose state is digested after each call.
-            recorder: takes the events.
-            clock: times the call.
-            numbers: 1, 2, 3 …, shared by all seats of the episode.
+            seat: name of the calling seat.
+            world: its state is digested after each call.
+            ledger: of the calling seat; the layers below charge it.
+            recorder: receives the events.
+            clock: measures how long a call takes.
+            numbers: 1, 2, 3, and so on; shared by all seats of the episode.
         """
         self._seat = seat
         self._world = world
+        self._ledger = ledger
         self._recorder = recorder
         self._clock = clock
         self._numbers = numbers
@@ -34,16 +45,24 @@ class TraceCalls:
         self._digest = ""
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Number the call, forward it, record both ways."""
+        """Number the call, forward it, and record the call with its result."""
         started_ns = self._clock.now_ns()
         numbered = ToolCall(call.tool_name, call.arguments, next(self._numbers))
+        spent = self._ledger.spent
+        before = [spent(kind) for kind in _CALL_KINDS]
         result = forward(numbered)
-        event = CallMade(self._seat, numbered, result, self._state_digest())
+        charged = {
+            kind: units
+            for kind, spent_before in zip(_CALL_KINDS, before, strict=True)
+            if (units := spent(kind) - spent_before)
+        }
+        remaining = self._ledger.remaining(ChargedBy.CALL)
+        event = CallMade(self._seat, numbered, result, self._state_digest(), charged, remaining)
         self._recorder.record(event, self._clock.now_ns() - started_ns)
         return result
 
     def _state_digest(self) -> str:
-        # Most calls only read, so the digest is made again only when the state has changed.
+        # Most calls only read, so the digest is computed again only after the state has changed.
         if self._world.revision != self._digested_revision:
             self._digest = digest_json(self._world.state)
             self._digested_revision = self._world.revision

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
+from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.core.trace import ModelExchange, Record
 from fumehood.engines.engine import (
@@ -201,7 +202,7 @@ def _lost_player(boxes: SeatBoxes, plan: BoxPlan) -> Infra | None:
 
 def wall_ms_of(spec: EpisodeSpec) -> int:
     """Return for how long an episode may go on, milliseconds: of several seats, one works at a time."""
-    return sum(seat.budget.wall_ms for seat in spec.seats if seat.budget.wall_ms is not None)
+    return sum(seat.budget[BudgetKind.WALL_MS] or 0 for seat in spec.seats)
 
 
 def failed(infra: Infra, started: float) -> Attempt:

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import InputError
+from fumehood.core.ledger import Budget
 from fumehood.core.trace import ModelExchange
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
 from fumehood.orchestrator.agents import Participants
@@ -83,15 +84,10 @@ def bounded(spec: EpisodeSpec, config: ModelsConfig) -> EpisodeSpec:
 
 
 def _bounded(seat: SeatSpec, config: ModelsConfig) -> SeatSpec:
-    budget, limits = seat.budget, config.budget
+    limits = config.budget
     microusd = None if limits.usd is None else round(limits.usd * MICROUSD_PER_USD)
-    bounds = {
-        "model_calls": limits.calls,
-        "model_tokens": limits.tokens,
-        "model_microusd": microusd,
-    }
-    missing = {name: bound for name, bound in bounds.items() if getattr(budget, name) is None}
-    return replace(seat, budget=replace(budget, **missing))
+    of_run = Budget(model_calls=limits.calls, model_tokens=limits.tokens, model_microusd=microusd)
+    return replace(seat, budget=of_run.with_limits(**seat.budget.to_json()))
 
 
 def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySettings:

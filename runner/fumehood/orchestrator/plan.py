@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from fumehood.core.episode_spec import DataSource, EpisodeSpec, SeatSpec
+from fumehood.core.ledger import BudgetKind
 from fumehood.core.task import Case, Suite, Task
 from fumehood.records.episode_name import EpisodeName
 
@@ -91,7 +92,6 @@ def episode_seed(task: Task, seed: int, trial: int) -> int:
 
 
 def _with_wall_time(seat: SeatSpec, wall_ms: int) -> SeatSpec:
-    budget = seat.budget
-    if budget.wall_ms is not None:
+    if seat.budget[BudgetKind.WALL_MS] is not None:
         return seat
-    return replace(seat, budget=replace(budget, wall_ms=wall_ms))
+    return replace(seat, budget=seat.budget.with_limits(wall_ms=wall_ms))

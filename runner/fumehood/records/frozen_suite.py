@@ -64,7 +64,7 @@ def _case_to_json(case: Case) -> JsonObject:
 
 
 def _seat_to_json(seat: SeatSpec) -> JsonObject:
-    limits = {kind.value: getattr(seat.budget, kind.value) for kind in BudgetKind}
+    limits: JsonObject = {kind.value: seat.budget[kind] for kind in BudgetKind}
     told: JsonObject = {"name": seat.name, "instruction": seat.instruction, "budget": limits}
     if seat.tools is not None:
         told["tools"] = list(seat.tools)

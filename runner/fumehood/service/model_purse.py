@@ -19,7 +19,7 @@ class ModelPurse:
 
     def bounds(self, kind: BudgetKind) -> bool:
         """Return whether this kind is bounded at all."""
-        return kind in self._desk.view_task().remaining
+        return self._desk.bounds(kind)
 
     def reserve(self, amounts: Amounts) -> Reservation | Exhausted | None:
         """Claim what a call may cost; None when the work has ended."""

@@ -47,16 +47,14 @@ class OpenEpisode:
         self.endpoints = tuple(
             SeatEndpoint(
                 seat,
-                profile=profile,
                 recorder=recorder,
                 lock=self._lock,
                 clock=clock,
-                wall_ms=seat_spec.budget.wall_ms,
                 limits=limits,
                 on_broken=on_broken,
                 floor=self._turn_changed,
             )
-            for seat, seat_spec in zip(self._episode.seats, spec.seats, strict=True)
+            for seat in self._episode.seats
         )
         if conversation is not None:
             conversation.on_change = self._notify_turn

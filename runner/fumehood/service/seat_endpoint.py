@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from hashlib import sha256
 from threading import Condition, Lock
 
 from fumehood.core.clock import Clock
-from fumehood.core.episode import Seat
+from fumehood.core.episode import Reply, Seat
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
 from fumehood.core.outcome import CallRefused, Finished, GaveUp, Refusal, RefusalKind, TimedOut
 from fumehood.core.trace import ModelCalled, Recorder
-from fumehood.harness_modes.registry import Profile
 from fumehood.service.arguments import SeatLimits, read_arguments, refuse_large
-from fumehood.wire.ports import Answered, SpecRejected, TaskView
+from fumehood.wire.ports import SpecRejected, TaskView
 
 _ENDED = Refusal(RefusalKind.ENDED)
 
@@ -31,11 +29,9 @@ class SeatEndpoint:
         self,
         seat: Seat,
         *,
-        profile: Profile,
         recorder: Recorder,
         lock: Lock,
         clock: Clock,
-        wall_ms: int | None,
         limits: SeatLimits,
         on_broken: Callable[[SpecRejected], None],
         floor: Condition | None = None,
@@ -44,11 +40,9 @@ class SeatEndpoint:
 
         Args:
             seat: whose messages arrive here.
-            profile: decides what a transcript shows.
             recorder: takes refusals down.
             lock: shared by all seats of the episode: one call at a time.
             clock: measures the wall time from now on.
-            wall_ms: wall time of the seat, milliseconds; None for no bound.
             limits: of what an agent sends.
             on_broken: told once when the world cannot go on.
             floor: over the same lock; notified when another seat of a conversation has the floor. None where
@@ -56,20 +50,19 @@ class SeatEndpoint:
         """
         self.name = seat.name
         self._seat = seat
-        self._profile = profile
         self._recorder = recorder
         self._lock = lock
         self._clock = clock
-        self._wall_ms = wall_ms
         self._floor = floor
         self._started_ns = clock.now_ns()
         self._waiting_since_ns = None if seat.has_floor else self._started_ns
         """When this seat last let another speak; its own time stands still until it has the floor again."""
+        seat.ledger.attach_meter(BudgetKind.WALL_MS, self._elapsed_ms)
         self._limits = limits
         self._on_broken = on_broken
         self._refusals = 0
         self._is_closed = False
-        self._answers: dict[str, tuple[bytes, Answered | Refusal]] = {}
+        self._answers: dict[str, tuple[bytes, Reply | Refusal]] = {}
         """Of calls with a name of their own: the digest of what was asked, and what was answered."""
 
     @property
@@ -86,9 +79,9 @@ class SeatEndpoint:
     def view_task(self) -> TaskView:
         """Return the task with what is left now."""
         seat = self._seat
-        return TaskView(seat.instruction, seat.list_tools(), self._remaining(), seat.turn)
+        return TaskView(seat.instruction, seat.list_tools(), seat.ledger.remaining(), seat.turn)
 
-    def call(self, tool_name: str, arguments_json: str, call_id: str) -> Answered | Refusal:
+    def call(self, tool_name: str, arguments_json: str, call_id: str) -> Reply | Refusal:
         """Carry out one call, or say why it was not let in."""
         arguments = (
             refuse_large(tool_name, self._limits.name_bytes)
@@ -119,9 +112,14 @@ class SeatEndpoint:
             self._await_floor()
             return True if self._seat.end is not None else self.view_task()
 
+    def bounds(self, kind: BudgetKind) -> bool:
+        """Return whether the budget limits this kind."""
+        return self._seat.ledger.limit(kind) is not None
+
     def is_out_of_time(self) -> bool:
         """Return whether the wall time is over."""
-        return self._wall_left_ms() == 0
+        limit_ms = self._seat.ledger.limit(BudgetKind.WALL_MS)
+        return limit_ms is not None and self._elapsed_ms() >= limit_ms
 
     def reserve(self, amounts: Amounts) -> Reservation | Exhausted | None:
         """Claim what a model may cost; None when the work has ended. A claim that is too large ends it."""
@@ -135,15 +133,12 @@ class SeatEndpoint:
         """
         with self._lock:
             if not self._is_closed:
-                charged = _affordable(reservation, actual, self._seat.remaining())
-                spent: JsonObject = {kind.value: amount for kind, amount in charged.items()}
-                self._seat.settle(reservation, replace(event, spent=spent), charged)
+                self._seat.settle(reservation, event, actual)
 
     def grant(self, granted_ms: int) -> None:
         """Give back wall time that our side has used up."""
         with self._lock:
-            if self._wall_ms is not None:
-                self._wall_ms += granted_ms
+            self._seat.ledger.grant(BudgetKind.WALL_MS, granted_ms)
 
     def close(self, *, timed_out: bool) -> None:
         """Let nothing in any more, whether or not the seat's work has ended.
@@ -154,7 +149,7 @@ class SeatEndpoint:
         with self._lock:
             if timed_out and self._seat.has_floor:
                 # Else the others would go on without it, in no time, and one may win by that.
-                self._seat.finish(TimedOut(self._wall_ms or 0), ends_all=True)
+                self._seat.finish(self._timed_out(), ends_all=True)
             self._is_closed = True
             if self._floor is not None:
                 self._floor.notify_all()
@@ -175,7 +170,7 @@ class SeatEndpoint:
 
     def _carry_out_once(
         self, call_id: str, tool_name: str, arguments_json: str, arguments: JsonObject
-    ) -> Answered | Refusal:
+    ) -> Reply | Refusal:
         asked = sha256(f"{tool_name}\0{arguments_json}".encode("utf-8", "surrogatepass")).digest()
         known = self._answers.get(call_id)
         # Also after the end: an answer that was lost on its way can be asked for again.
@@ -189,18 +184,15 @@ class SeatEndpoint:
         self._answers[call_id] = (asked, answer)
         return answer
 
-    def _carry_out(self, tool_name: str, arguments: JsonObject) -> Answered | Refusal:
+    def _carry_out(self, tool_name: str, arguments: JsonObject) -> Reply | Refusal:
         try:
-            reply = self._seat.call(tool_name, arguments)
+            return self._seat.call(tool_name, arguments)
         except SpecError as error:
             return self._break_off(SpecRejected(error.field, error.reason))
         except Exception as error:
             # Ours, whatever it is. gRPC would tell the agent what it says, and the episode would go on.
             _log.exception("a world broke down")
             return self._break_off(SpecRejected("world", f"broke down: {error!r}"))
-        return Answered(
-            reply, self._with_wall(reply.remaining), self._profile.recorded_arguments(reply)
-        )
 
     def _break_off(self, why: SpecRejected) -> Refusal:
         self._is_closed = True
@@ -219,28 +211,13 @@ class SeatEndpoint:
         if self._is_closed:
             return True
         if self._seat.end is None and self.is_out_of_time():
-            self._seat.finish(TimedOut(self._wall_ms or 0))
+            self._seat.finish(self._timed_out())
         return self._seat.end is not None
 
-    def _wall_left_ms(self) -> int | None:
-        if self._wall_ms is None:
-            return None
+    def _timed_out(self) -> TimedOut:
+        return TimedOut(self._seat.ledger.limit(BudgetKind.WALL_MS) or 0)
+
+    def _elapsed_ms(self) -> int:
+        """Return the wall time that this seat has used, without the time in which it waited."""
         now_ns = self._waiting_since_ns or self._clock.now_ns()
-        return max(0, self._wall_ms - (now_ns - self._started_ns) // 1_000_000)
-
-    def _remaining(self) -> dict[BudgetKind, int]:
-        return self._with_wall(self._seat.remaining())
-
-    def _with_wall(self, remaining: dict[BudgetKind, int]) -> dict[BudgetKind, int]:
-        left = self._wall_left_ms()
-        if left is not None:
-            remaining[BudgetKind.WALL_MS] = left
-        return remaining
-
-
-def _affordable(
-    reservation: Reservation, actual: Amounts, remaining: Mapping[BudgetKind, int]
-) -> dict[BudgetKind, int]:
-    """Return what of ``actual`` can be charged: at most what was reserved and what is left besides."""
-    bounds = {kind: left + reservation.amounts.get(kind, 0) for kind, left in remaining.items()}
-    return {kind: min(amount, bounds.get(kind, amount)) for kind, amount in actual.items()}
+        return (now_ns - self._started_ns) // 1_000_000

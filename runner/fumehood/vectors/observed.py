@@ -98,9 +98,9 @@ def _observation(reply: Reply) -> dict[str, Any]:
             error = None
     return {
         "remaining_budget": {
-            "steps_left": left.steps,
-            "tool_calls_left": left.calls,
-            "retries_left": left.retries,
+            "steps_left": left.get("steps"),
+            "tool_calls_left": left.get("calls"),
+            "retries_left": left.get("retries"),
         },
         "last_error": error,
     }

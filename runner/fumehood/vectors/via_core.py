@@ -28,7 +28,7 @@ class ViaCore:
         profile = PROFILES.load(case.task.profile)()
         spec = PlannedEpisode("vector", case, 0, case.task.seed).to_spec(WALL_MS)
         episode = profile.open_episode(spec, recorder, StoppedClock())
-        seat = Watched(MemorySeat(episode.seats[0], profile))
+        seat = Watched(MemorySeat(episode.seats[0]))
         drive(vector, seat)
         episode.close()
         return observed(case, read_evidence(recorder.written()), seat.observations)

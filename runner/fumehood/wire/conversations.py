@@ -58,7 +58,9 @@ def seat_message_to_pb(message: SeatMessage) -> control_pb2.OpenEpisodeResponse:
         case SeatCalled(name):
             return control_pb2.OpenEpisodeResponse(seat_called=control_pb2.SeatCalled(name=name))
         case SeatWorkEnded(name):
-            return control_pb2.OpenEpisodeResponse(seat_ended=control_pb2.SeatEnded(name=name))
+            return control_pb2.OpenEpisodeResponse(
+                seat_work_ended=control_pb2.SeatWorkEnded(name=name)
+            )
         case TimeGranted(name, granted_ms):
             granted = control_pb2.TimeGranted(name=name, granted_ms=granted_ms)
             return control_pb2.OpenEpisodeResponse(time_granted=granted)
@@ -73,8 +75,8 @@ def seat_message_from_pb(message: control_pb2.OpenEpisodeResponse) -> SeatMessag
     match message.WhichOneof("message"):
         case "seat_called":
             return SeatCalled(message.seat_called.name)
-        case "seat_ended":
-            return SeatWorkEnded(message.seat_ended.name)
+        case "seat_work_ended":
+            return SeatWorkEnded(message.seat_work_ended.name)
         case "time_granted":
             return TimeGranted(message.time_granted.name, message.time_granted.granted_ms)
         case _:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from fumehood.core.episode import Reply
 from fumehood.core.episode_spec import DataSource, EpisodeSpec, SeatSpec, surroundings_from_json
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.json_values import Json, ordered_json
-from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.ledger import Budget, units_by_name
 from fumehood.core.outcome import Refusal, RefusalKind
 from fumehood.core.tools import Value
 from fumehood.core.trace import ModelExchange, Record
@@ -23,7 +24,6 @@ from fumehood.wire.conversations import (
 )
 from fumehood.wire.exchanges import exchange_from_pb, exchange_to_pb
 from fumehood.wire.ports import (
-    Answered,
     EpisodeMessage,
     InlineAgent,
     Opened,
@@ -47,11 +47,6 @@ REFUSAL_KINDS = {
 }
 
 
-def remaining_to_pb(remaining: Mapping[BudgetKind, int]) -> tool_pb2.Remaining:
-    """Return what is left of each bounded kind."""
-    return tool_pb2.Remaining(**{kind.value: left for kind, left in remaining.items()})
-
-
 def task_to_pb(view: TaskView) -> tool_pb2.GetTaskResponse:
     """Return the task as an agent reads it."""
     tools = [
@@ -62,21 +57,23 @@ def task_to_pb(view: TaskView) -> tool_pb2.GetTaskResponse:
         )
         for tool in view.tools
     ]
-    remaining = remaining_to_pb(view.remaining)
     return tool_pb2.GetTaskResponse(
-        instruction=view.instruction, tools=tools, remaining=remaining, turn=view.turn
+        instruction=view.instruction,
+        tools=tools,
+        remaining=units_by_name(view.remaining),
+        turn=view.turn,
     )
 
 
-def answer_to_pb(answer: Answered | Refusal) -> tool_pb2.CallToolResponse:
+def reply_to_pb(reply: Reply | Refusal) -> tool_pb2.CallToolResponse:
     """Return the answer to a call."""
-    if isinstance(answer, Refusal):
+    if isinstance(reply, Refusal):
         return tool_pb2.CallToolResponse(
-            refusal=refusal_to_pb(answer), ended=answer.kind is RefusalKind.ENDED
+            refusal=refusal_to_pb(reply), ended=reply.kind is RefusalKind.ENDED
         )
-    result, recorded = answer.reply.result, answer.recorded_arguments
+    result, recorded = reply.result, reply.recorded_arguments
     response = tool_pb2.CallToolResponse(
-        remaining=remaining_to_pb(answer.remaining), ended=answer.reply.ended
+        remaining=units_by_name(reply.remaining), ended=reply.ended
     )
     if isinstance(result, Value):
         response.value_json = ordered_json(result.output)
@@ -128,22 +125,21 @@ def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
 
 
 def _seat_to_pb(seat: SeatSpec) -> episode_pb2.SeatSpec:
-    limits = {
-        kind.value: _wire_count(kind, getattr(seat.budget, kind.value)) for kind in BudgetKind
-    }
     return episode_pb2.SeatSpec(
         name=wire_text("seats.name", seat.name),
         instruction=wire_text("instruction", seat.instruction),
-        budget=episode_pb2.Budget(**limits),
+        budget=_budget_to_pb(seat.budget),
         further_turns=turns_to_pb(seat.further_turns),
         tools=tools_to_pb(seat.tools),
     )
 
 
-def _wire_count(kind: BudgetKind, limit: int | None) -> int | None:
-    if limit is None or 0 <= limit <= LARGEST_COUNT:
-        return limit
-    raise SpecError(f"budget.{kind.value}", f"must be from 0 to {LARGEST_COUNT}")
+def _budget_to_pb(budget: Budget) -> dict[str, int]:
+    limits = budget.to_json()
+    for name, limit in limits.items():
+        if not 0 <= limit <= LARGEST_COUNT:
+            raise SpecError(f"budget.{name}", f"must be from 0 to {LARGEST_COUNT}, is {limit}")
+    return limits
 
 
 def _decimal(field: str, number: int) -> str:
@@ -195,17 +191,11 @@ def _integer(field: str, text: str) -> int:
         raise SpecError(field, "is not a decimal number") from None
 
 
-def _budget_from_pb(budget: episode_pb2.Budget) -> Budget:
-    return Budget(
-        steps=budget.steps if budget.HasField("steps") else None,
-        calls=budget.calls if budget.HasField("calls") else None,
-        retries=budget.retries if budget.HasField("retries") else None,
-        wall_ms=budget.wall_ms if budget.HasField("wall_ms") else None,
-        answer_bytes=budget.answer_bytes if budget.HasField("answer_bytes") else None,
-        model_calls=budget.model_calls if budget.HasField("model_calls") else None,
-        model_tokens=budget.model_tokens if budget.HasField("model_tokens") else None,
-        model_microusd=budget.model_microusd if budget.HasField("model_microusd") else None,
-    )
+def _budget_from_pb(limits: Mapping[str, int]) -> Budget:
+    try:
+        return Budget(**limits)
+    except ValueError as error:
+        raise SpecError("seats.budget", str(error)) from None
 
 
 def _plan_from_json(plan: Json) -> tuple[FaultRule, ...]:
@@ -248,8 +238,8 @@ def message_to_pb(message: EpisodeMessage) -> control_pb2.OpenEpisodeResponse:
         case SeatCalled() | SeatWorkEnded() | TimeGranted():
             return seat_message_to_pb(message)
         case SpecRejected(field, reason):
-            error = control_pb2.SpecError(field=field, message=reason)
-            return control_pb2.OpenEpisodeResponse(spec_error=error)
+            error = control_pb2.SpecRejected(field=field, message=reason)
+            return control_pb2.OpenEpisodeResponse(spec_rejected=error)
         case ModelExchange():
             return control_pb2.OpenEpisodeResponse(exchange=exchange_to_pb(message))
 
@@ -266,8 +256,8 @@ def message_from_pb(message: control_pb2.OpenEpisodeResponse) -> EpisodeMessage:
             return Opened(tuple(SeatSockets(seat.name, seat.directory) for seat in seats))
         case "records":
             return Records(tuple(record_from_pb(record) for record in message.records.records))
-        case "spec_error":
-            return SpecRejected(message.spec_error.field, message.spec_error.message)
+        case "spec_rejected":
+            return SpecRejected(message.spec_rejected.field, message.spec_rejected.message)
         case "exchange":
             return exchange_from_pb(message.exchange)
         case _:
@@ -280,8 +270,8 @@ def played_to_pb(played: PlayedInline) -> control_pb2.PlayInlineResponse:
         agent_error=played.agent_error, exit_status=played.exit_status
     )
     if played.rejected is not None:
-        message.spec_error.field = played.rejected.field
-        message.spec_error.message = played.rejected.reason
+        message.spec_rejected.field = played.rejected.field
+        message.spec_rejected.message = played.rejected.reason
     else:
         message.records.records.extend(map(record_to_pb, played.records))
     return message
@@ -289,8 +279,10 @@ def played_to_pb(played: PlayedInline) -> control_pb2.PlayInlineResponse:
 
 def played_from_pb(message: control_pb2.PlayInlineResponse) -> PlayedInline:
     """Return what :func:`played_to_pb` wrote."""
-    error = message.spec_error
-    rejected = SpecRejected(error.field, error.message) if message.HasField("spec_error") else None
+    error = message.spec_rejected
+    rejected = (
+        SpecRejected(error.field, error.message) if message.HasField("spec_rejected") else None
+    )
     records = tuple(map(record_from_pb, message.records.records))
     return PlayedInline(records, rejected, message.agent_error, message.exit_status)
 

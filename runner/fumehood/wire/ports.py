@@ -8,7 +8,6 @@ from typing import Protocol
 
 from fumehood.core.episode import Reply
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import Finished, GaveUp, Refusal
 from fumehood.core.tools import ToolSpec
@@ -26,16 +25,6 @@ class TaskView:
     """Which message of the user the instruction is, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A call that got past the wall."""
-
-    reply: Reply
-    remaining: Mapping[BudgetKind, int]
-    recorded_arguments: JsonObject | None
-    """What an agent's transcript shows instead of what was sent; None where it shows that."""
-
-
 class SeatPort(Protocol):
     """One seat, as its agent reaches it. Safe to use from several threads."""
 
@@ -43,7 +32,7 @@ class SeatPort(Protocol):
         """Return the task with what is left now."""
         ...
 
-    def call(self, tool_name: str, arguments_json: str, call_id: str) -> Answered | Refusal:
+    def call(self, tool_name: str, arguments_json: str, call_id: str) -> Reply | Refusal:
         """Carry out one call; everything given is untrusted."""
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fumehood.core.outcome import Finished, GaveUp
-from fumehood.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
+from fumehood.wire.convert import reply_to_pb, submission_to_pb, task_to_pb
 from fumehood.wire.ports import SeatPort
 from fumehood_agent._proto.v1 import tool_pb2
 
@@ -23,7 +23,7 @@ def answer_interaction(
 
 def answer_call(seat: SeatPort, request: tool_pb2.CallToolRequest) -> tool_pb2.CallToolResponse:
     """Return the answer to a call."""
-    return answer_to_pb(seat.call(request.tool_name, request.arguments_json, request.call_id))
+    return reply_to_pb(seat.call(request.tool_name, request.arguments_json, request.call_id))
 
 
 def answer_submission(seat: SeatPort, request: tool_pb2.SubmitRequest) -> tool_pb2.SubmitResponse:

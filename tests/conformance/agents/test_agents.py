@@ -33,7 +33,7 @@ def _play(agent: Any, case: Case) -> tuple[Ending, list[JsonObject]]:
     profile = PROFILES.load(case.task.profile)()
     spec = PlannedEpisode("agent", case, 0, case.task.seed).to_spec(WALL_MS)
     episode = profile.open_episode(spec, recorder, StoppedClock())
-    ending = work(agent, MemorySeat(episode.seats[0], profile))
+    ending = work(agent, MemorySeat(episode.seats[0]))
     assert episode.ended
     episode.close()
     return ending, list(recorder.written())

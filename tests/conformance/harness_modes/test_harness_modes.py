@@ -130,7 +130,11 @@ def test_every_call_is_charged_refused_or_not(name: str) -> None:
         one.call(tool, id="nobody")
     seat = one.episode.seats[0]
     assert seat.end == OutOfBudget(BudgetKind.STEPS)
-    assert seat.remaining() == {BudgetKind.STEPS: 0, BudgetKind.CALLS: 6, BudgetKind.RETRIES: 6}
+    assert seat.ledger.remaining() == {
+        BudgetKind.STEPS: 0,
+        BudgetKind.CALLS: 6,
+        BudgetKind.RETRIES: 6,
+    }
 
 
 @pytest.mark.parametrize(
@@ -247,5 +251,5 @@ def test_what_it_records_for_a_transcript_is_an_object_or_nothing(name: str) -> 
     one = opened(episode_spec(*FAULTS, profile=name))
     for _ in range(5):
         reply = one.episode.seats[0].call("get_account", {"id": "ax1"})
-        recorded = one.profile.recorded_arguments(reply)
+        recorded = reply.recorded_arguments
         assert recorded is None or isinstance(recorded, dict)

@@ -50,7 +50,9 @@ def _loud(family: str) -> MakeLayer:
 _WORLD = Files({"files": {}})
 
 PASSING: Mapping[str, MakeLayer] = {
-    "traced": lambda: TraceCalls("agent", _WORLD, MemoryRecorder(), StoppedClock(), count(1)),
+    "traced": lambda: TraceCalls(
+        "agent", _WORLD, Ledger(Budget()), MemoryRecorder(), StoppedClock(), count(1)
+    ),
     "charged": lambda: ChargeBudget(Ledger(Budget(steps=9, calls=9, retries=9))),
     "concealed": HideFaults,
     "disclosed": RevealFaults,

@@ -75,7 +75,7 @@ class Plain:
                 )
                 for tool in json.loads(tools)
             ],
-            remaining=json_format.ParseDict(left.get("remaining", {}), pb.Remaining()),
+            remaining={kind: int(units) for kind, units in left.get("remaining", {}).items()},
         )
 
     def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
@@ -87,8 +87,7 @@ class Plain:
             refusal = _refusal(json.loads(body))
             return pb.CallToolResponse(refusal=refusal, ended=refusal.kind == pb.REFUSAL_KIND_ENDED)
         response = pb.CallToolResponse(ended=answer.headers["fumehood-ended"] == "true")
-        json_format.Parse(answer.headers[REMAINING_HEADER], response.remaining)
-        response.remaining.SetInParent()
+        response.remaining.update(json.loads(answer.headers[REMAINING_HEADER]))
         if status == FAILURE_STATUS:
             failure = json.loads(body)
             response.failure.code, response.failure.message = failure["code"], failure["message"]

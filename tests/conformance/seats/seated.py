@@ -95,11 +95,9 @@ def seated(way: str, spec: EpisodeSpec, limits: SeatLimits) -> Iterator[Seated]:
     episode = profile.open_episode(spec, recorder, clock)
     desk = SeatEndpoint(
         episode.seats[0],
-        profile=profile,
         recorder=recorder,
         lock=Lock(),
         clock=clock,
-        wall_ms=spec.seats[0].budget.wall_ms,
         limits=limits,
         on_broken=broken.append,
     )

@@ -63,7 +63,7 @@ def test_giving_up_ends_the_work_in_any_turn(sit_down: SitDown) -> None:
 def test_the_budget_is_one_for_all_turns(sit_down: SitDown) -> None:
     seat = talk(sit_down)
     seat.call("get_account", id="ax1")
-    assert seat.submit().next.remaining.calls == 8
+    assert seat.submit().next.remaining["calls"] == 8
 
 
 def test_a_trace_tells_turns_apart(sit_down: SitDown) -> None:

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 from typing import Protocol
 
 from fumehood.core.outcome import Finished, GaveUp
-from fumehood.wire.convert import answer_to_pb, submission_to_pb, task_to_pb
+from fumehood.wire.convert import reply_to_pb, submission_to_pb, task_to_pb
 from fumehood.wire.ports import SeatPort
 from fumehood.wire.seat_messages import answer_interaction
 from fumehood.wire.tool_server import ToolServer, ToolServerLimits
@@ -48,7 +48,7 @@ class Direct:
         return task_to_pb(self._port.view_task())
 
     def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
-        return answer_to_pb(
+        return reply_to_pb(
             self._port.call(request.tool_name, request.arguments_json, request.call_id)
         )
 

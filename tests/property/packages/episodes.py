@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
+from fumehood.core.conversation import ConversationSpec, Turn
+from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec, SeatSpec
 from fumehood.core.fault_plan import FaultPlan, FaultRule
 from fumehood.core.gold import Gold
-from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.ledger import Budget, BudgetKind, units_by_name
 from fumehood.core.outcome import (
     AgentCrashed,
     Finished,
@@ -24,12 +25,8 @@ from fumehood.records.episode_name import EpisodeName
 from fumehood.records.row import EpisodeRow
 from tests.property.packages.values import COUNTS, FLAT_OBJECTS, OBJECTS, TEXT, VALUES, WIRE_TEXT
 
-BUDGETS = st.builds(
-    Budget,
-    steps=st.none() | COUNTS,
-    calls=st.none() | COUNTS,
-    retries=st.none() | COUNTS,
-    wall_ms=st.none() | COUNTS,
+BUDGETS = st.dictionaries(st.sampled_from(BudgetKind), COUNTS).map(
+    lambda limits: Budget(**units_by_name(limits))
 )
 SEEDS = st.integers() | st.integers(min_value=-(10**80), max_value=10**80)
 
@@ -48,8 +45,17 @@ def _numbered(rules: list[FaultRule]) -> FaultPlan:
 
 
 def seats(text: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[SeatSpec, ...]]:
-    """Return one or two seats."""
-    seat = st.builds(SeatSpec, name=text, instruction=text, budget=BUDGETS)
+    """Return one or two seats with further turns and tools."""
+    names = st.lists(text, max_size=2).map(tuple)
+    turns = st.lists(st.builds(Turn, text, names), max_size=2).map(tuple)
+    seat = st.builds(
+        SeatSpec,
+        name=text,
+        instruction=text,
+        budget=BUDGETS,
+        further_turns=turns,
+        tools=st.none() | names,
+    )
     return st.lists(seat, min_size=1, max_size=2).map(tuple)
 
 
@@ -62,6 +68,8 @@ SPECS = st.builds(
     fault_plan=plans(TEXT),
     seed=SEEDS,
     seats=seats(WIRE_TEXT),
+    data_source=st.none() | st.builds(DataSource, st.sampled_from(DataMode), OBJECTS),
+    conversation=st.none() | st.builds(ConversationSpec, WIRE_TEXT, OBJECTS),
 )
 
 _TASKS = st.builds(

@@ -102,7 +102,7 @@ class Struck(RuleBasedStateMachine):
     def the_books_agree(self) -> None:
         if not hasattr(self, "episode"):
             return
-        left = self.episode.seats[0].remaining()
+        left = self.episode.seats[0].ledger.remaining()
         assert left[BudgetKind.CALLS] == CALLS - len(self.made)
         assert left[BudgetKind.RETRIES] == max(0, RETRIES - self.failures)
 

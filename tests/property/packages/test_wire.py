@@ -1,9 +1,9 @@
-"""Whatever crosses the wire comes out as it went in."""
+"""A message that crosses the wire equals the message that was sent."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -12,30 +12,31 @@ from hypothesis import strategies as st
 from fumehood.core.episode import Reply
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import SpecError
-from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.ledger import Budget, BudgetKind, units_by_name
 from fumehood.core.outcome import Refusal, RefusalKind
-from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolSpec, Value
-from fumehood.core.trace import Record
+from fumehood.core.tools import Failure, FailureKind, ToolSpec, Value
+from fumehood.core.trace import ModelExchange, Record
 from fumehood.wire.convert import (
-    answer_to_pb,
     message_from_pb,
     message_to_pb,
     record_from_pb,
     record_to_pb,
-    remaining_to_pb,
+    reply_to_pb,
     spec_from_pb,
     spec_to_pb,
     submission_to_pb,
     task_to_pb,
 )
 from fumehood.wire.ports import (
-    Answered,
+    EpisodeMessage,
     Opened,
     Records,
+    SeatCalled,
     SeatSockets,
     SeatWorkEnded,
     SpecRejected,
     TaskView,
+    TimeGranted,
 )
 from fumehood_agent._proto.v1 import control_pb2, episode_pb2, tool_pb2
 from tests.parts.specs import episode_spec
@@ -47,19 +48,32 @@ RESULTS = st.builds(Value, OBJECTS) | st.builds(
     Failure, st.sampled_from(FailureKind), WIRE_TEXT, WIRE_TEXT, OBJECTS
 )
 RECORDS = st.builds(Record, WIRE_TEXT, WIRE_TEXT, COUNTS, COUNTS)
+EXCHANGES = st.builds(
+    ModelExchange,
+    seat=WIRE_TEXT,
+    key=WIRE_TEXT,
+    occurrence=COUNTS,
+    request=st.binary(max_size=20),
+    status=st.integers(0, 2**31 - 1),
+    content_type=WIRE_TEXT,
+    response=st.binary(max_size=20),
+)
 MESSAGES = st.one_of(
     st.builds(
         Opened, st.lists(st.builds(SeatSockets, WIRE_TEXT, WIRE_TEXT), max_size=3).map(tuple)
     ),
     st.builds(Records, st.lists(RECORDS, max_size=3).map(tuple)),
+    st.builds(SeatCalled, WIRE_TEXT),
     st.builds(SeatWorkEnded, WIRE_TEXT),
+    st.builds(TimeGranted, WIRE_TEXT, COUNTS),
     st.builds(SpecRejected, WIRE_TEXT, WIRE_TEXT),
+    EXCHANGES,
 )
 
 
 @bounded
 @given(SPECS)
-def test_an_episode_comes_out_as_it_went_in(spec: EpisodeSpec) -> None:
+def test_an_episode_specification_round_trips(spec: EpisodeSpec) -> None:
     sent = episode_pb2.EpisodeSpec.FromString(spec_to_pb(spec).SerializeToString())
     received = spec_from_pb(sent)
     assert received == spec
@@ -71,27 +85,26 @@ def test_an_episode_comes_out_as_it_went_in(spec: EpisodeSpec) -> None:
 
 @bounded
 @given(MESSAGES)
-def test_a_message_of_the_stream_comes_out_as_it_went_in(message: Any) -> None:
+def test_every_message_of_an_episode_stream_round_trips(message: Any) -> None:
     sent = control_pb2.OpenEpisodeResponse.FromString(message_to_pb(message).SerializeToString())
     assert message_from_pb(sent) == message
 
 
 @bounded
 @given(RECORDS)
-def test_a_record_comes_out_as_it_went_in(record: Record) -> None:
+def test_a_trace_record_round_trips(record: Record) -> None:
     assert record_from_pb(record_to_pb(record)) == record
 
 
 @bounded
 @given(result=RESULTS, remaining=REMAINING, ended=st.booleans(), recorded=st.none() | OBJECTS)
-def test_an_answer_says_all_that_an_agent_may_know(
+def test_a_reply_carries_result_budget_end_and_recorded_arguments(
     result: Value | Failure,
     remaining: dict[BudgetKind, int],
     ended: bool,
     recorded: dict[str, Any] | None,
 ) -> None:
-    reply = Reply(result, remaining, ended, ToolCall("t", {}))
-    sent = answer_to_pb(Answered(reply, remaining, recorded)).SerializeToString()
+    sent = reply_to_pb(Reply(result, remaining, ended, recorded)).SerializeToString()
     answer = tool_pb2.CallToolResponse.FromString(sent)
     if isinstance(result, Value):
         assert same(json.loads(answer.value_json), result.output)
@@ -99,45 +112,43 @@ def test_an_answer_says_all_that_an_agent_may_know(
         assert (answer.failure.code, answer.failure.message) == (result.code, result.message)
         assert same(json.loads(answer.failure.details_json), dict(result.details))
     assert answer.ended == ended
-    assert {
-        kind: left for kind, left in _bounds(answer.remaining).items() if left is not None
-    } == remaining
+    assert answer.remaining == units_by_name(remaining)
     assert answer.HasField("recorded_arguments_json") == (recorded is not None)
     assert same(json.loads(answer.recorded_arguments_json or "null"), recorded)
 
 
 @bounded
 @given(st.builds(Refusal, st.sampled_from(RefusalKind), COUNTS, COUNTS))
-def test_a_refusal_says_why_and_by_how_much(refusal: Refusal) -> None:
-    answer = answer_to_pb(refusal)
+def test_a_refusal_carries_kind_limit_and_actual_value(refusal: Refusal) -> None:
+    answer = reply_to_pb(refusal)
     for sent in (answer.refusal, submission_to_pb(refusal).refusal):
         assert tool_pb2.RefusalKind.Name(sent.kind) == f"REFUSAL_KIND_{refusal.kind.name}"
         assert (sent.limit, sent.actual) == (refusal.limit, refusal.actual)
     assert answer.ended == (refusal.kind is RefusalKind.ENDED)
-    assert not answer.HasField("remaining")
+    assert not answer.remaining
 
 
 @bounded
 @given(
     WIRE_TEXT, st.lists(st.builds(ToolSpec, WIRE_TEXT, OBJECTS, WIRE_TEXT), max_size=3), REMAINING
 )
-def test_a_task_is_told_with_its_tools_in_order(
+def test_a_task_carries_its_tools_in_order(
     instruction: str, tools: list[ToolSpec], remaining: dict[BudgetKind, int]
 ) -> None:
     sent = task_to_pb(TaskView(instruction, tuple(tools), remaining)).SerializeToString()
     task = tool_pb2.GetTaskResponse.FromString(sent)
     assert task.instruction == instruction
-    told = [
+    received = [
         ToolSpec(tool.name, json.loads(tool.parameters_json), tool.description)
         for tool in task.tools
     ]
-    assert told == tools
-    assert task.remaining == remaining_to_pb(remaining)
+    assert received == tools
+    assert task.remaining == units_by_name(remaining)
 
 
 @bounded
 @given(st.text(min_size=1, max_size=6))
-def test_half_a_surrogate_pair_is_named_before_it_is_sent(text: str) -> None:
+def test_a_lone_surrogate_is_rejected_before_sending(text: str) -> None:
     broken = f"{text}\udc80"
     for spec in (
         episode_spec(episode_id=broken),
@@ -150,9 +161,9 @@ def test_half_a_surrogate_pair_is_named_before_it_is_sent(text: str) -> None:
             spec_to_pb(spec)
 
 
-@pytest.mark.parametrize("kind", ["steps", "calls", "retries", "wall_ms"])
+@pytest.mark.parametrize("kind", [kind.value for kind in BudgetKind])
 @pytest.mark.parametrize("count", [2**63, 10**30, -1])
-def test_a_budget_that_no_wire_can_hold_is_named(kind: str, count: int) -> None:
+def test_a_limit_out_of_range_is_rejected_by_field(kind: str, count: int) -> None:
     with pytest.raises(SpecError) as raised:
         spec_to_pb(episode_spec(seats=[SeatSpec(instruction="", budget=Budget(**{kind: count}))]))
     assert raised.value.field == f"budget.{kind}"
@@ -172,7 +183,7 @@ def test_a_budget_that_no_wire_can_hold_is_named(kind: str, count: int) -> None:
         ("seed", "9" * 5000),
     ],
 )
-def test_a_specification_that_is_none_is_refused_by_field(field: str, text: str) -> None:
+def test_a_malformed_specification_is_rejected_by_field(field: str, text: str) -> None:
     message = spec_to_pb(episode_spec())
     setattr(message, field, text)
     with pytest.raises(SpecError) as raised:
@@ -180,8 +191,13 @@ def test_a_specification_that_is_none_is_refused_by_field(field: str, text: str)
     assert raised.value.field.startswith(field.removesuffix("_json"))
 
 
-def _bounds(remaining: tool_pb2.Remaining) -> dict[BudgetKind, int | None]:
-    return {
-        kind: getattr(remaining, kind.value) if remaining.HasField(kind.value) else None
-        for kind in BudgetKind
-    }
+def test_an_unknown_budget_kind_is_rejected() -> None:
+    message = spec_to_pb(episode_spec())
+    message.seats[0].budget["joules"] = 1
+    with pytest.raises(SpecError, match="joules"):
+        spec_from_pb(message)
+
+
+def test_every_arm_of_the_stream_has_a_message_type() -> None:
+    arms = control_pb2.OpenEpisodeResponse.DESCRIPTOR.oneofs_by_name["message"].fields
+    assert len(arms) == len(get_args(EpisodeMessage))

@@ -79,7 +79,7 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
             name="echo", description="Says it again.", parameters_json=json.dumps(PARAMETERS)
         )
         return pb.GetTaskResponse(
-            instruction="Say «ψ» twice.", tools=[tool], remaining=pb.Remaining(steps=6, retries=0)
+            instruction="Say «ψ» twice.", tools=[tool], remaining={"steps": 6, "retries": 0}
         )
 
     def CallTool(

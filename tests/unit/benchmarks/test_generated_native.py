@@ -37,7 +37,6 @@ from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.task import Case
-from fumehood.harness_modes.registry import PROFILES
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood_agent.adapter import work
 from fumehood_agent.builtin import BUILTIN
@@ -250,7 +249,7 @@ def test_every_obstacle_fits_every_template_or_returns_none(
 def _run(case: Case, agent: str) -> bool:
     notebook = Notebook()
     episode = open_task(case.task, notebook)
-    seat = MemorySeat(episode.seats[0], PROFILES.load(case.task.profile)())
+    seat = MemorySeat(episode.seats[0])
     work(load_agent(f"builtin:{agent}"), seat)
     episode.close()
     evidence = read_evidence(event.to_json() for event in notebook.events)

@@ -15,6 +15,7 @@ from fumehood.benchmarks.native.loader import load_cases, read_tasks
 from fumehood.benchmarks.native.record import record_schema, record_to_json
 from fumehood.benchmarks.sample.suite import TASKS
 from fumehood.core.errors import InputError
+from fumehood.core.ledger import BudgetKind
 from fumehood.harness_modes.native import FAMILIES_OUTERMOST_FIRST
 from fumehood.scorers.native_criteria import operations
 
@@ -42,8 +43,8 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
     task, gold = case.task, case.gold
     assert (task.task_id, task.world, task.profile, task.seed) == ("mine", "files", "native", 7)
     assert [rule.to_json() for rule in task.fault_plan] == [{**fault, "severity": "soft"}]
-    assert task.seats[0].budget.calls == 4
-    assert task.seats[0].budget.wall_ms is None
+    assert task.seats[0].budget[BudgetKind.CALLS] == 4
+    assert task.seats[0].budget[BudgetKind.WALL_MS] is None
     assert (gold.scorer, gold.solvable) == ("native", True)
     assert [dict(criterion) for criterion in gold.criteria] == RECORD["criteria"]
     assert [dict(move) for move in gold.oracle or ()] == RECORD["oracle"]

@@ -82,7 +82,7 @@ def test_the_searcher_finds_most_answers_and_cites_what_it_read(almanac: Path) -
     for planned in plan_episodes(suite, ["searcher"], 1, 0, data_source_of(config, suite)):
         recorder, profile = MemoryRecorder(), PROFILES.load("native")()
         episode = profile.open_episode(planned.to_spec(1000), recorder, StoppedClock())
-        work(Searcher(), MemorySeat(episode.seats[0], profile))
+        work(Searcher(), MemorySeat(episode.seats[0]))
         episode.close()
         scores.append(
             score_evidence(planned.case.task, planned.case.gold, read_evidence(recorder.written()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fumehood.core.gold import Gold
+from fumehood.core.ledger import BudgetKind
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.plan import episode_seed, plan_episodes
 from tests.parts.specs import ACCOUNTS, episode_spec
@@ -53,8 +54,8 @@ def test_a_task_that_states_no_wall_time_gets_the_runs() -> None:
     )
     planned = plan_episodes(Suite("s", (own, given)), ["x"], 1, 0)
     specs = [one.to_spec(700) for one in planned]
-    assert [spec.seats[0].budget.wall_ms for spec in specs] == [10, 700]
-    assert [spec.seats[0].budget.steps for spec in specs] == [3, 3]
+    assert [spec.seats[0].budget[BudgetKind.WALL_MS] for spec in specs] == [10, 700]
+    assert [spec.seats[0].budget[BudgetKind.STEPS] for spec in specs] == [3, 3]
 
 
 def test_the_service_is_told_what_it_needs_and_who_it_is_for_by_a_name_of_its_own() -> None:

@@ -23,7 +23,7 @@ from fumehood.core.state_diff import changes
 from fumehood.core.task import Case, Suite, Task
 from fumehood.harness_modes.registry import PROFILES
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.report.page.bodies import episode_body, left_after, task_body
+from fumehood.report.page.bodies import episode_body, task_body
 from fumehood.report.page.contents import embedded_json, packed
 from fumehood.report.page.state_changes import state_changes
 from fumehood.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
@@ -70,7 +70,7 @@ def test_a_call_is_shown_as_it_was_sent_answered_and_what_it_changed(tmp_path: P
     assert json.loads(call["sent"]) == UPDATE[1]
     assert json.loads(call["output"])["account"]["tier"] == "gold"
     assert call["changes"] == [["accounts › a1 › tier", '"basic"', '"gold"']]
-    assert call["left"] == [8, 8, 9]
+    assert call["left"] == {"steps": 8, "calls": 8, "retries": 9}
     assert "delivered" not in call
     assert "faults" not in call
 
@@ -156,7 +156,7 @@ def test_replay_and_budgets_agree_with_what_was_really_there(
     episode.close()
     calls = read_evidence(recorder.written()).exchanges
     assert list(state_changes(task, calls)) == really
-    assert list(left_after(task.seats, calls)) == left
+    assert [call.remaining for call in calls] == left
 
 
 def test_a_change_that_cannot_be_replayed_is_not_made_up(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from fumehood.core.episode import Seat
 from fumehood.core.ledger import Budget, Ledger
 from fumehood.core.outcome import Refusal, RefusalKind
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec
-from fumehood.harness_modes.native import Native
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.monotonic_clock import MonotonicClock
 from fumehood.service.seat_endpoint import SeatEndpoint
@@ -42,11 +41,9 @@ def desk(broken: list[SpecRejected]) -> SeatEndpoint:
     recorder = MemoryRecorder()
     return SeatEndpoint(
         Seat("agent", TurnQueue("Do it."), Cracked(), Ledger(Budget()), recorder),
-        profile=Native(),
         recorder=recorder,
         lock=Lock(),
         clock=MonotonicClock(),
-        wall_ms=None,
         limits=SeatLimits(),
         on_broken=broken.append,
     )

@@ -11,8 +11,9 @@ from typing import Any
 import grpc
 import pytest
 
+from fumehood.core.episode import Reply
 from fumehood.core.outcome import Finished, GaveUp, Refusal, RefusalKind
-from fumehood.wire.ports import Answered, TaskView
+from fumehood.wire.ports import TaskView
 from fumehood.wire.tool_server import ToolServer, ToolServerLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent.errors import ServiceFailed
@@ -31,7 +32,7 @@ class Closed:
     def view_task(self) -> TaskView:
         return TaskView("", (), {})
 
-    def call(self, tool_name: str, arguments_json: str, call_id: str) -> Answered | Refusal:
+    def call(self, tool_name: str, arguments_json: str, call_id: str) -> Reply | Refusal:
         return Refusal(RefusalKind.ENDED)
 
     def submit(self, end: Finished | GaveUp) -> bool | Refusal:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.evidence import Exchange
-from fumehood.core.json_values import json_bytes
 from fumehood.core.outcome import outcome_to_json
 from fumehood.core.state_diff import Change, changes
 from fumehood.core.task import Case, Task
@@ -17,13 +15,9 @@ from fumehood.report.page.state_changes import state_changes
 from fumehood.report.page.texts import shown, shown_json
 from fumehood.report.results import Result
 from fumehood.report.statistics.failures import TITLES, Attribution
-from fumehood.report.statistics.resources import took_retry
 from fumehood.report.traces import ReadTrace
 
 Body = dict[str, Any]
-
-
-BUDGETS = ("steps", "calls", "retries")
 
 
 def task_body(case: Case) -> Body:
@@ -38,7 +32,7 @@ def task_body(case: Case) -> Body:
             {
                 "name": seat.name,
                 "instruction": shown(seat.instruction),
-                "budget": {kind.value: bound for kind, bound in seat.budget.limits().items()},
+                "budget": seat.budget.to_json(),
             }
             for seat in task.seats
         ],
@@ -98,13 +92,12 @@ def episode_body(
 def _calls(task: Task, calls: tuple[Exchange, ...], trace: ReadTrace) -> Iterator[Body]:
     stamps = [each for each in trace.events if each.event["kind"] == "call"]
     started_ms = trace.events[0].wall_ms if trace.events else 0
-    left = left_after(task.seats, calls)
-    for call, stamp, changed, own in zip_longest(calls, stamps, state_changes(task, calls), left):
+    for call, stamp, changed in zip_longest(calls, stamps, state_changes(task, calls)):
         yield {
             **_call(call, task, changed),
             "at": stamp.wall_ms - started_ms,
             "us": stamp.duration_us,
-            "left": [own.get(name, -1) for name in BUDGETS],
+            "left": dict(call.remaining),
         }
 
 
@@ -144,23 +137,3 @@ def _path(path: Sequence[str | int]) -> str:
 
 def _leaf(text: str | None) -> str | None:
     return None if text is None else shown_json(json.loads(text))
-
-
-Left = Mapping[str, int]
-"""By name of the budget; one that has no bound is not in it."""
-
-
-def left_after(seats: Sequence[SeatSpec], calls: Sequence[Exchange]) -> Iterator[Left]:
-    """Yield what the calling seat has left after each call, never negative."""
-    spent = {seat.name: {"steps": 0, "calls": 0, "retries": 0, "answer_bytes": 0} for seat in seats}
-    limits = {
-        seat.name: {kind.value: bound for kind, bound in seat.budget.limits().items()}
-        for seat in seats
-    }
-    for call in calls:
-        own = spent[call.seat]
-        own["steps"] += 1
-        own["calls"] += 1
-        own["retries"] += took_retry(call)
-        own["answer_bytes"] += 0 if call.output is None else json_bytes(call.output)
-        yield {name: max(0, limit - own[name]) for name, limit in limits[call.seat].items()}

@@ -11,12 +11,14 @@ import json
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from fumehood.core.episode import Reply
 from fumehood.core.json_values import JsonObject, ordered_json
+from fumehood.core.ledger import units_by_name
 from fumehood.core.outcome import Finished, GaveUp, Refusal
 from fumehood.core.tools import Value
 from fumehood.wire.http.body import TooLarge, read_body
 from fumehood.wire.http.turns import Turns
-from fumehood.wire.ports import Answered, SeatPort, TaskView
+from fumehood.wire.ports import SeatPort, TaskView
 
 FAILURE_STATUS = 422
 """The tool said no; it is not the path that was wrong."""
@@ -51,8 +53,8 @@ class PlainDoor:
     async def left(self, _request: Request) -> Response:
         """Return which message of the user it is, and what is left to spend."""
         view = self._seat.view_task()
-        left = {kind.value: amount for kind, amount in view.remaining.items()}
-        return _json({"turn": view.turn, "remaining": left}, 200)
+        remaining = units_by_name(view.remaining)
+        return _json({"turn": view.turn, "remaining": remaining}, 200)
 
     async def call(self, request: Request) -> Response:
         """Call the tool that the path names with the arguments in the body."""
@@ -91,16 +93,15 @@ class PlainDoor:
             return _json({"refusal": "malformed"}, REFUSAL_STATUS)
 
 
-def _answered(answer: Answered) -> Response:
-    result = answer.reply.result
+def _answered(reply: Reply) -> Response:
+    result = reply.result
     if isinstance(result, Value):
         response = _json(result.output, 200)
     else:
         failure = {"code": result.code, "message": result.message, "details": dict(result.details)}
         response = _json(failure, FAILURE_STATUS)
-    left = {kind.value: amount for kind, amount in answer.remaining.items()}
-    response.headers[REMAINING_HEADER] = json.dumps(left)
-    response.headers["fumehood-ended"] = "true" if answer.reply.ended else "false"
+    response.headers[REMAINING_HEADER] = json.dumps(units_by_name(reply.remaining))
+    response.headers["fumehood-ended"] = "true" if reply.ended else "false"
     return response
 
 

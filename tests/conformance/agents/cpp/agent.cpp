@@ -114,15 +114,12 @@ std::string told(const CallToolResponse& response, const std::optional<Json>& me
     return "{\"value\":" + response.value_json() + end;
 }
 
-std::string told(const Remaining& left) {
+std::string remaining(const google::protobuf::Map<std::string, std::int64_t>& units) {
     std::string text;
-    const auto add = [&](bool there, const char* name, std::int64_t amount) {
-        if (there) text += (text.empty() ? "" : ",") + quoted(name) + ":" + std::to_string(amount);
-    };
-    add(left.has_steps(), "steps", left.steps());
-    add(left.has_calls(), "calls", left.calls());
-    add(left.has_retries(), "retries", left.retries());
-    add(left.has_answer_bytes(), "answer_bytes", left.answer_bytes());
+    for (const auto& [kind, amount] : units) {
+        if (kind == "wall_ms") continue;
+        text += (text.empty() ? "" : ",") + quoted(kind) + ":" + std::to_string(amount);
+    }
     return "{" + text + "}";
 }
 
@@ -172,7 +169,7 @@ class Interpreter {
         std::vector<std::string> names;
         for (const auto& tool : task_.tools()) names.push_back(quoted(tool.name()));
         return "{\"turn\":" + std::to_string(task_.turn()) + ",\"tools\":" + listed(names) +
-               ",\"remaining\":" + told(seat_->task().remaining()) + "}";
+               ",\"remaining\":" + remaining(seat_->task().remaining()) + "}";
     }
 
     static CallToolRequest request(const Json& step, const std::string& arguments) {

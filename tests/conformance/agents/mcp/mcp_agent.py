@@ -118,9 +118,7 @@ class Interpreter:
     def _tell_task(self) -> Json:
         listed = self._server.ask("tools/list")
         told = listed["_meta"][META]
-        names = {"answerBytes": "answer_bytes"}
-        left = {names.get(name, name): int(amount) for name, amount in told["remaining"].items()}
-        left.pop("wallMs", None)
+        left = {kind: int(units) for kind, units in told["remaining"].items() if kind != "wall_ms"}
         tools = [tool["name"] for tool in listed["tools"] if tool["name"] not in ENDINGS]
         return {"turn": told["turn"], "tools": tools, "remaining": left}
 

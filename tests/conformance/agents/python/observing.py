@@ -13,8 +13,7 @@ Observation = dict[str, Any]
 
 def of_task(task: Task, left: Remaining) -> Observation:
     """Return what is told of the task, and of what is left."""
-    counted = {name: amount for name, amount in asdict(left).items() if amount is not None}
-    counted.pop("wall_ms", None)
+    counted = {kind: units for kind, units in left.items() if kind != "wall_ms"}
     return {"turn": task.turn, "tools": [tool.name for tool in task.tools], "remaining": counted}
 
 

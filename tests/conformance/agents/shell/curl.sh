@@ -13,8 +13,7 @@ instruction() { echo '{}' | send GetTask | jq -j .instruction; }
 
 tell_task() {
     echo '{}' | send GetTask | jq -c '{turn: (.turn // 1), tools: [.tools[].name],
-        remaining: (.remaining // {} | with_entries(select(.key != "wallMs")
-            | {key: (if .key == "answerBytes" then "answer_bytes" else .key end), value: (.value | tonumber)}))}'
+        remaining: (.remaining // {} | del(.wall_ms) | map_values(tonumber))}'
 }
 
 # Prints the message of a call. From the step, because jq 1.6 spoils long raw text (-R) beyond ASCII.

@@ -125,8 +125,8 @@ class Interpreter {
   }
 }
 
-function counted({ steps, calls, retries, answerBytes }: Remaining): JsonObject {
-  return { steps, calls, retries, answer_bytes: answerBytes };
+function counted({ wall_ms: _, ...others }: Remaining): JsonObject {
+  return others;
 }
 
 async function ending(submitting: Promise<boolean>): Promise<Observation> {

@@ -153,8 +153,8 @@ class OpenEpisodeResponse(_message.Message):
 
     OPENED_FIELD_NUMBER: _builtins.int
     RECORDS_FIELD_NUMBER: _builtins.int
-    SEAT_ENDED_FIELD_NUMBER: _builtins.int
-    SPEC_ERROR_FIELD_NUMBER: _builtins.int
+    SEAT_WORK_ENDED_FIELD_NUMBER: _builtins.int
+    SPEC_REJECTED_FIELD_NUMBER: _builtins.int
     EXCHANGE_FIELD_NUMBER: _builtins.int
     TIME_GRANTED_FIELD_NUMBER: _builtins.int
     SEAT_CALLED_FIELD_NUMBER: _builtins.int
@@ -167,11 +167,11 @@ class OpenEpisodeResponse(_message.Message):
         """Then: what happened, in batches, each in order."""
 
     @_builtins.property
-    def seat_ended(self) -> Global___SeatEnded:
+    def seat_work_ended(self) -> Global___SeatWorkEnded:
         """Once per seat: its work has ended (submitted, out of budget), so its box may go."""
 
     @_builtins.property
-    def spec_error(self) -> Global___SpecError:
+    def spec_rejected(self) -> Global___SpecRejected:
         """Instead of `opened`: the specification cannot be hosted, nothing was opened. Or later, as the last
         message: the world cannot go on with the state it was given, the episode is gone.
         """
@@ -193,17 +193,17 @@ class OpenEpisodeResponse(_message.Message):
         *,
         opened: Global___Opened | None = ...,
         records: Global___Records | None = ...,
-        seat_ended: Global___SeatEnded | None = ...,
-        spec_error: Global___SpecError | None = ...,
+        seat_work_ended: Global___SeatWorkEnded | None = ...,
+        spec_rejected: Global___SpecRejected | None = ...,
         exchange: Global___ModelExchange | None = ...,
         time_granted: Global___TimeGranted | None = ...,
         seat_called: Global___SeatCalled | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_called", b"seat_called", "seat_ended", b"seat_ended", "spec_error", b"spec_error", "time_granted", b"time_granted"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_called", b"seat_called", "seat_work_ended", b"seat_work_ended", "spec_rejected", b"spec_rejected", "time_granted", b"time_granted"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_called", b"seat_called", "seat_ended", b"seat_ended", "spec_error", b"spec_error", "time_granted", b"time_granted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_called", b"seat_called", "seat_work_ended", b"seat_work_ended", "spec_rejected", b"spec_rejected", "time_granted", b"time_granted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["opened", "records", "seat_ended", "spec_error", "exchange", "time_granted", "seat_called"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["opened", "records", "seat_work_ended", "spec_rejected", "exchange", "time_granted", "seat_called"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -298,7 +298,7 @@ class Records(_message.Message):
 Global___Records: _TypeAlias = Records  # noqa: Y015
 
 @_typing.final
-class SeatEnded(_message.Message):
+class SeatWorkEnded(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
@@ -315,10 +315,10 @@ class SeatEnded(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SeatEnded: _TypeAlias = SeatEnded  # noqa: Y015
+Global___SeatWorkEnded: _TypeAlias = SeatWorkEnded  # noqa: Y015
 
 @_typing.final
-class SpecError(_message.Message):
+class SpecRejected(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     FIELD_FIELD_NUMBER: _builtins.int
@@ -339,7 +339,7 @@ class SpecError(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SpecError: _TypeAlias = SpecError  # noqa: Y015
+Global___SpecRejected: _TypeAlias = SpecRejected  # noqa: Y015
 
 @_typing.final
 class CloseEpisodeRequest(_message.Message):
@@ -446,7 +446,7 @@ class PlayInlineResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     RECORDS_FIELD_NUMBER: _builtins.int
-    SPEC_ERROR_FIELD_NUMBER: _builtins.int
+    SPEC_REJECTED_FIELD_NUMBER: _builtins.int
     AGENT_ERROR_FIELD_NUMBER: _builtins.int
     EXIT_STATUS_FIELD_NUMBER: _builtins.int
     agent_error: _builtins.str
@@ -458,22 +458,22 @@ class PlayInlineResponse(_message.Message):
         """The whole trace; the last record is the seal."""
 
     @_builtins.property
-    def spec_error(self) -> Global___SpecError:
+    def spec_rejected(self) -> Global___SpecRejected:
         """The specification cannot be hosted, or its world could not go on."""
 
     def __init__(
         self,
         *,
         records: Global___Records | None = ...,
-        spec_error: Global___SpecError | None = ...,
+        spec_rejected: Global___SpecRejected | None = ...,
         agent_error: _builtins.str = ...,
         exit_status: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["records", b"records", "result", b"result", "spec_error", b"spec_error"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["records", b"records", "result", b"result", "spec_rejected", b"spec_rejected"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_error", b"agent_error", "exit_status", b"exit_status", "records", b"records", "result", b"result", "spec_error", b"spec_error"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_error", b"agent_error", "exit_status", b"exit_status", "records", b"records", "result", b"result", "spec_rejected", b"spec_rejected"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["records", "spec_error"]  # noqa: Y015
+    _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["records", "spec_rejected"]  # noqa: Y015
     _WhichOneofArgType_result: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_result) -> _WhichOneofReturnType_result | None: ...
 

@@ -46,7 +46,7 @@ class EpisodeSpec(_message.Message):
     seed: _builtins.str
     """Seeds every draw of chance. Decimal text, because seeds are unbounded integers."""
     surroundings_json: _builtins.str
-    """Where a world that looks outside finds what it serves, one JSON object as text with `environment`
+    """Where a world that looks outside finds what it serves, one JSON object as text with `data_mode`
     ("offline", "live", "record", "replay") and `settings`. Empty where no world does.
     """
     @_builtins.property
@@ -110,6 +110,26 @@ class SeatSpec(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class BudgetEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     NAME_FIELD_NUMBER: _builtins.int
     INSTRUCTION_FIELD_NUMBER: _builtins.int
     BUDGET_FIELD_NUMBER: _builtins.int
@@ -120,7 +140,7 @@ class SeatSpec(_message.Message):
     instruction: _builtins.str
     """What the agent on this seat is asked to do."""
     @_builtins.property
-    def budget(self) -> Global___Budget:
+    def budget(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """Enforced by the service."""
 
     @_builtins.property
@@ -136,11 +156,11 @@ class SeatSpec(_message.Message):
         *,
         name: _builtins.str = ...,
         instruction: _builtins.str = ...,
-        budget: Global___Budget | None = ...,
+        budget: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         further_turns: _abc.Iterable[Global___Turn] | None = ...,
         tools: Global___ToolNames | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "tools", b"tools"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["tools", b"tools"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "further_turns", b"further_turns", "instruction", b"instruction", "name", b"name", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
@@ -197,84 +217,3 @@ class Turn(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Turn: _TypeAlias = Turn  # noqa: Y015
-
-@_typing.final
-class Budget(_message.Message):
-    """Inclusive upper bounds. An unset field has no bound."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    STEPS_FIELD_NUMBER: _builtins.int
-    CALLS_FIELD_NUMBER: _builtins.int
-    RETRIES_FIELD_NUMBER: _builtins.int
-    WALL_MS_FIELD_NUMBER: _builtins.int
-    ANSWER_BYTES_FIELD_NUMBER: _builtins.int
-    MODEL_CALLS_FIELD_NUMBER: _builtins.int
-    MODEL_TOKENS_FIELD_NUMBER: _builtins.int
-    MODEL_MICROUSD_FIELD_NUMBER: _builtins.int
-    steps: _builtins.int
-    """Turns of the agent."""
-    calls: _builtins.int
-    """Tool calls."""
-    retries: _builtins.int
-    """Failed calls that are tolerated."""
-    wall_ms: _builtins.int
-    """Wall time from the opening of the episode, in milliseconds."""
-    answer_bytes: _builtins.int
-    """Of all answers together, as compact JSON in UTF-8, in bytes."""
-    model_calls: _builtins.int
-    """Calls of models."""
-    model_tokens: _builtins.int
-    """Tokens of requests to models and of their answers, together."""
-    model_microusd: _builtins.int
-    """What calls of models cost, in millionths of a dollar."""
-    def __init__(
-        self,
-        *,
-        steps: _builtins.int | None = ...,
-        calls: _builtins.int | None = ...,
-        retries: _builtins.int | None = ...,
-        wall_ms: _builtins.int | None = ...,
-        answer_bytes: _builtins.int | None = ...,
-        model_calls: _builtins.int | None = ...,
-        model_tokens: _builtins.int | None = ...,
-        model_microusd: _builtins.int | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes", "_calls", b"_calls", "_model_calls", b"_model_calls", "_model_microusd", b"_model_microusd", "_model_tokens", b"_model_tokens", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "answer_bytes", b"answer_bytes", "calls", b"calls", "model_calls", b"model_calls", "model_microusd", b"model_microusd", "model_tokens", b"model_tokens", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes", "_calls", b"_calls", "_model_calls", b"_model_calls", "_model_microusd", b"_model_microusd", "_model_tokens", b"_model_tokens", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "answer_bytes", b"answer_bytes", "calls", b"calls", "model_calls", b"model_calls", "model_microusd", b"model_microusd", "model_tokens", b"model_tokens", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__answer_bytes: _TypeAlias = _typing.Literal["answer_bytes"]  # noqa: Y015
-    _WhichOneofArgType__answer_bytes: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes"]  # noqa: Y015
-    _WhichOneofReturnType__calls: _TypeAlias = _typing.Literal["calls"]  # noqa: Y015
-    _WhichOneofArgType__calls: _TypeAlias = _typing.Literal["_calls", b"_calls"]  # noqa: Y015
-    _WhichOneofReturnType__model_calls: _TypeAlias = _typing.Literal["model_calls"]  # noqa: Y015
-    _WhichOneofArgType__model_calls: _TypeAlias = _typing.Literal["_model_calls", b"_model_calls"]  # noqa: Y015
-    _WhichOneofReturnType__model_microusd: _TypeAlias = _typing.Literal["model_microusd"]  # noqa: Y015
-    _WhichOneofArgType__model_microusd: _TypeAlias = _typing.Literal["_model_microusd", b"_model_microusd"]  # noqa: Y015
-    _WhichOneofReturnType__model_tokens: _TypeAlias = _typing.Literal["model_tokens"]  # noqa: Y015
-    _WhichOneofArgType__model_tokens: _TypeAlias = _typing.Literal["_model_tokens", b"_model_tokens"]  # noqa: Y015
-    _WhichOneofReturnType__retries: _TypeAlias = _typing.Literal["retries"]  # noqa: Y015
-    _WhichOneofArgType__retries: _TypeAlias = _typing.Literal["_retries", b"_retries"]  # noqa: Y015
-    _WhichOneofReturnType__steps: _TypeAlias = _typing.Literal["steps"]  # noqa: Y015
-    _WhichOneofArgType__steps: _TypeAlias = _typing.Literal["_steps", b"_steps"]  # noqa: Y015
-    _WhichOneofReturnType__wall_ms: _TypeAlias = _typing.Literal["wall_ms"]  # noqa: Y015
-    _WhichOneofArgType__wall_ms: _TypeAlias = _typing.Literal["_wall_ms", b"_wall_ms"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__answer_bytes) -> _WhichOneofReturnType__answer_bytes | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__calls) -> _WhichOneofReturnType__calls | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_calls) -> _WhichOneofReturnType__model_calls | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_microusd) -> _WhichOneofReturnType__model_microusd | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_tokens) -> _WhichOneofReturnType__model_tokens | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__retries) -> _WhichOneofReturnType__retries | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__steps) -> _WhichOneofReturnType__steps | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__wall_ms) -> _WhichOneofReturnType__wall_ms | None: ...
-
-Global___Budget: _TypeAlias = Budget  # noqa: Y015

@@ -24,39 +24,45 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x66umehood/v1/tool.proto\x12\x0b\x66umehood.v1\"\x10\n\x0eGetTaskRequest\"\x85\x01\n\x0fGetTaskResponse\x12\x13\n\x0binstruction\x18\x01 \x01(\t\x12$\n\x05tools\x18\x02 \x03(\x0b\x32\x15.fumehood.v1.ToolSpec\x12)\n\tremaining\x18\x03 \x01(\x0b\x32\x16.fumehood.v1.Remaining\x12\x0c\n\x04turn\x18\x04 \x01(\x05\"F\n\x08ToolSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x17\n\x0fparameters_json\x18\x03 \x01(\t\"M\n\x0f\x43\x61llToolRequest\x12\x11\n\ttool_name\x18\x01 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x02 \x01(\t\x12\x0f\n\x07\x63\x61ll_id\x18\x03 \x01(\t\"\x80\x02\n\x10\x43\x61llToolResponse\x12\x14\n\nvalue_json\x18\x01 \x01(\tH\x00\x12\'\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x14.fumehood.v1.FailureH\x00\x12\'\n\x07refusal\x18\x03 \x01(\x0b\x32\x14.fumehood.v1.RefusalH\x00\x12)\n\tremaining\x18\x04 \x01(\x0b\x32\x16.fumehood.v1.Remaining\x12\r\n\x05\x65nded\x18\x05 \x01(\x08\x12$\n\x17recorded_arguments_json\x18\x06 \x01(\tH\x01\x88\x01\x01\x42\x08\n\x06resultB\x1a\n\x18_recorded_arguments_json\">\n\x07\x46\x61ilure\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x14\n\x0c\x64\x65tails_json\x18\x03 \x01(\t\"P\n\x07Refusal\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.fumehood.v1.RefusalKind\x12\r\n\x05limit\x18\x02 \x01(\x03\x12\x0e\n\x06\x61\x63tual\x18\x03 \x01(\x03\"\xbd\x02\n\tRemaining\x12\x12\n\x05steps\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x12\n\x05\x63\x61lls\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\x14\n\x07retries\x18\x03 \x01(\x03H\x02\x88\x01\x01\x12\x14\n\x07wall_ms\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12\x19\n\x0c\x61nswer_bytes\x18\x05 \x01(\x03H\x04\x88\x01\x01\x12\x18\n\x0bmodel_calls\x18\x06 \x01(\x03H\x05\x88\x01\x01\x12\x19\n\x0cmodel_tokens\x18\x07 \x01(\x03H\x06\x88\x01\x01\x12\x1b\n\x0emodel_microusd\x18\x08 \x01(\x03H\x07\x88\x01\x01\x42\x08\n\x06_stepsB\x08\n\x06_callsB\n\n\x08_retriesB\n\n\x08_wall_msB\x0f\n\r_answer_bytesB\x0e\n\x0c_model_callsB\x0f\n\r_model_tokensB\x11\n\x0f_model_microusd\"B\n\rSubmitRequest\x12\x10\n\x06\x61nswer\x18\x01 \x01(\tH\x00\x12\x18\n\x0egive_up_reason\x18\x02 \x01(\tH\x00\x42\x05\n\x03\x65nd\"u\n\x0eSubmitResponse\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x08\x12%\n\x07refusal\x18\x02 \x01(\x0b\x32\x14.fumehood.v1.Refusal\x12*\n\x04next\x18\x03 \x01(\x0b\x32\x1c.fumehood.v1.GetTaskResponse\"\xa9\x01\n\x0fInteractRequest\x12,\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1c.fumehood.v1.CallToolRequestH\x00\x12,\n\x06submit\x18\x02 \x01(\x0b\x32\x1a.fumehood.v1.SubmitRequestH\x00\x12/\n\x08get_task\x18\x03 \x01(\x0b\x32\x1b.fumehood.v1.GetTaskRequestH\x00\x42\t\n\x07request\"\xaa\x01\n\x10InteractResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1d.fumehood.v1.CallToolResponseH\x00\x12-\n\x06submit\x18\x02 \x01(\x0b\x32\x1b.fumehood.v1.SubmitResponseH\x00\x12,\n\x04task\x18\x03 \x01(\x0b\x32\x1c.fumehood.v1.GetTaskResponseH\x00\x42\n\n\x08response*\xdb\x01\n\x0bRefusalKind\x12\x1c\n\x18REFUSAL_KIND_UNSPECIFIED\x10\x00\x12\x1a\n\x16REFUSAL_KIND_MALFORMED\x10\x01\x12\x1a\n\x16REFUSAL_KIND_TOO_LARGE\x10\x02\x12\x19\n\x15REFUSAL_KIND_TOO_DEEP\x10\x03\x12\x16\n\x12REFUSAL_KIND_ENDED\x10\x04\x12\x1f\n\x1bREFUSAL_KIND_CALL_ID_REUSED\x10\x05\x12\"\n\x1eREFUSAL_KIND_TOO_MANY_REFUSALS\x10\x06\x32\xac\x02\n\x0bToolService\x12\x44\n\x07GetTask\x12\x1b.fumehood.v1.GetTaskRequest\x1a\x1c.fumehood.v1.GetTaskResponse\x12G\n\x08\x43\x61llTool\x12\x1c.fumehood.v1.CallToolRequest\x1a\x1d.fumehood.v1.CallToolResponse\x12K\n\x08Interact\x12\x1c.fumehood.v1.InteractRequest\x1a\x1d.fumehood.v1.InteractResponse(\x01\x30\x01\x12\x41\n\x06Submit\x12\x1a.fumehood.v1.SubmitRequest\x1a\x1b.fumehood.v1.SubmitResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x66umehood/v1/tool.proto\x12\x0b\x66umehood.v1\"\x10\n\x0eGetTaskRequest\"\xcc\x01\n\x0fGetTaskResponse\x12\x13\n\x0binstruction\x18\x01 \x01(\t\x12$\n\x05tools\x18\x02 \x03(\x0b\x32\x15.fumehood.v1.ToolSpec\x12>\n\tremaining\x18\x03 \x03(\x0b\x32+.fumehood.v1.GetTaskResponse.RemainingEntry\x12\x0c\n\x04turn\x18\x04 \x01(\x05\x1a\x30\n\x0eRemainingEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"F\n\x08ToolSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x17\n\x0fparameters_json\x18\x03 \x01(\t\"M\n\x0f\x43\x61llToolRequest\x12\x11\n\ttool_name\x18\x01 \x01(\t\x12\x16\n\x0e\x61rguments_json\x18\x02 \x01(\t\x12\x0f\n\x07\x63\x61ll_id\x18\x03 \x01(\t\"\xc8\x02\n\x10\x43\x61llToolResponse\x12\x14\n\nvalue_json\x18\x01 \x01(\tH\x00\x12\'\n\x07\x66\x61ilure\x18\x02 \x01(\x0b\x32\x14.fumehood.v1.FailureH\x00\x12\'\n\x07refusal\x18\x03 \x01(\x0b\x32\x14.fumehood.v1.RefusalH\x00\x12?\n\tremaining\x18\x04 \x03(\x0b\x32,.fumehood.v1.CallToolResponse.RemainingEntry\x12\r\n\x05\x65nded\x18\x05 \x01(\x08\x12$\n\x17recorded_arguments_json\x18\x06 \x01(\tH\x01\x88\x01\x01\x1a\x30\n\x0eRemainingEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x08\n\x06resultB\x1a\n\x18_recorded_arguments_json\">\n\x07\x46\x61ilure\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x14\n\x0c\x64\x65tails_json\x18\x03 \x01(\t\"P\n\x07Refusal\x12&\n\x04kind\x18\x01 \x01(\x0e\x32\x18.fumehood.v1.RefusalKind\x12\r\n\x05limit\x18\x02 \x01(\x03\x12\x0e\n\x06\x61\x63tual\x18\x03 \x01(\x03\"B\n\rSubmitRequest\x12\x10\n\x06\x61nswer\x18\x01 \x01(\tH\x00\x12\x18\n\x0egive_up_reason\x18\x02 \x01(\tH\x00\x42\x05\n\x03\x65nd\"u\n\x0eSubmitResponse\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x08\x12%\n\x07refusal\x18\x02 \x01(\x0b\x32\x14.fumehood.v1.Refusal\x12*\n\x04next\x18\x03 \x01(\x0b\x32\x1c.fumehood.v1.GetTaskResponse\"\xa9\x01\n\x0fInteractRequest\x12,\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1c.fumehood.v1.CallToolRequestH\x00\x12,\n\x06submit\x18\x02 \x01(\x0b\x32\x1a.fumehood.v1.SubmitRequestH\x00\x12/\n\x08get_task\x18\x03 \x01(\x0b\x32\x1b.fumehood.v1.GetTaskRequestH\x00\x42\t\n\x07request\"\xaa\x01\n\x10InteractResponse\x12-\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1d.fumehood.v1.CallToolResponseH\x00\x12-\n\x06submit\x18\x02 \x01(\x0b\x32\x1b.fumehood.v1.SubmitResponseH\x00\x12,\n\x04task\x18\x03 \x01(\x0b\x32\x1c.fumehood.v1.GetTaskResponseH\x00\x42\n\n\x08response*\xdb\x01\n\x0bRefusalKind\x12\x1c\n\x18REFUSAL_KIND_UNSPECIFIED\x10\x00\x12\x1a\n\x16REFUSAL_KIND_MALFORMED\x10\x01\x12\x1a\n\x16REFUSAL_KIND_TOO_LARGE\x10\x02\x12\x19\n\x15REFUSAL_KIND_TOO_DEEP\x10\x03\x12\x16\n\x12REFUSAL_KIND_ENDED\x10\x04\x12\x1f\n\x1bREFUSAL_KIND_CALL_ID_REUSED\x10\x05\x12\"\n\x1eREFUSAL_KIND_TOO_MANY_REFUSALS\x10\x06\x32\xac\x02\n\x0bToolService\x12\x44\n\x07GetTask\x12\x1b.fumehood.v1.GetTaskRequest\x1a\x1c.fumehood.v1.GetTaskResponse\x12G\n\x08\x43\x61llTool\x12\x1c.fumehood.v1.CallToolRequest\x1a\x1d.fumehood.v1.CallToolResponse\x12K\n\x08Interact\x12\x1c.fumehood.v1.InteractRequest\x1a\x1d.fumehood.v1.InteractResponse(\x01\x30\x01\x12\x41\n\x06Submit\x12\x1a.fumehood.v1.SubmitRequest\x1a\x1b.fumehood.v1.SubmitResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'fumehood.v1.tool_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REFUSALKIND']._serialized_start=1602
-  _globals['_REFUSALKIND']._serialized_end=1821
+  _globals['_GETTASKRESPONSE_REMAININGENTRY']._loaded_options = None
+  _globals['_GETTASKRESPONSE_REMAININGENTRY']._serialized_options = b'8\001'
+  _globals['_CALLTOOLRESPONSE_REMAININGENTRY']._loaded_options = None
+  _globals['_CALLTOOLRESPONSE_REMAININGENTRY']._serialized_options = b'8\001'
+  _globals['_REFUSALKIND']._serialized_start=1425
+  _globals['_REFUSALKIND']._serialized_end=1644
   _globals['_GETTASKREQUEST']._serialized_start=39
   _globals['_GETTASKREQUEST']._serialized_end=55
   _globals['_GETTASKRESPONSE']._serialized_start=58
-  _globals['_GETTASKRESPONSE']._serialized_end=191
-  _globals['_TOOLSPEC']._serialized_start=193
-  _globals['_TOOLSPEC']._serialized_end=263
-  _globals['_CALLTOOLREQUEST']._serialized_start=265
-  _globals['_CALLTOOLREQUEST']._serialized_end=342
-  _globals['_CALLTOOLRESPONSE']._serialized_start=345
-  _globals['_CALLTOOLRESPONSE']._serialized_end=601
-  _globals['_FAILURE']._serialized_start=603
-  _globals['_FAILURE']._serialized_end=665
-  _globals['_REFUSAL']._serialized_start=667
-  _globals['_REFUSAL']._serialized_end=747
-  _globals['_REMAINING']._serialized_start=750
-  _globals['_REMAINING']._serialized_end=1067
-  _globals['_SUBMITREQUEST']._serialized_start=1069
-  _globals['_SUBMITREQUEST']._serialized_end=1135
-  _globals['_SUBMITRESPONSE']._serialized_start=1137
-  _globals['_SUBMITRESPONSE']._serialized_end=1254
-  _globals['_INTERACTREQUEST']._serialized_start=1257
-  _globals['_INTERACTREQUEST']._serialized_end=1426
-  _globals['_INTERACTRESPONSE']._serialized_start=1429
-  _globals['_INTERACTRESPONSE']._serialized_end=1599
-  _globals['_TOOLSERVICE']._serialized_start=1824
-  _globals['_TOOLSERVICE']._serialized_end=2124
+  _globals['_GETTASKRESPONSE']._serialized_end=262
+  _globals['_GETTASKRESPONSE_REMAININGENTRY']._serialized_start=214
+  _globals['_GETTASKRESPONSE_REMAININGENTRY']._serialized_end=262
+  _globals['_TOOLSPEC']._serialized_start=264
+  _globals['_TOOLSPEC']._serialized_end=334
+  _globals['_CALLTOOLREQUEST']._serialized_start=336
+  _globals['_CALLTOOLREQUEST']._serialized_end=413
+  _globals['_CALLTOOLRESPONSE']._serialized_start=416
+  _globals['_CALLTOOLRESPONSE']._serialized_end=744
+  _globals['_CALLTOOLRESPONSE_REMAININGENTRY']._serialized_start=214
+  _globals['_CALLTOOLRESPONSE_REMAININGENTRY']._serialized_end=262
+  _globals['_FAILURE']._serialized_start=746
+  _globals['_FAILURE']._serialized_end=808
+  _globals['_REFUSAL']._serialized_start=810
+  _globals['_REFUSAL']._serialized_end=890
+  _globals['_SUBMITREQUEST']._serialized_start=892
+  _globals['_SUBMITREQUEST']._serialized_end=958
+  _globals['_SUBMITRESPONSE']._serialized_start=960
+  _globals['_SUBMITRESPONSE']._serialized_end=1077
+  _globals['_INTERACTREQUEST']._serialized_start=1080
+  _globals['_INTERACTREQUEST']._serialized_end=1249
+  _globals['_INTERACTRESPONSE']._serialized_start=1252
+  _globals['_INTERACTRESPONSE']._serialized_end=1422
+  _globals['_TOOLSERVICE']._serialized_start=1647
+  _globals['_TOOLSERVICE']._serialized_end=1947
 # @@protoc_insertion_point(module_scope)

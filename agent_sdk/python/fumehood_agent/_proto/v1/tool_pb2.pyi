@@ -80,6 +80,26 @@ Global___GetTaskRequest: _TypeAlias = GetTaskRequest  # noqa: Y015
 class GetTaskResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class RemainingEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     INSTRUCTION_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
     REMAINING_FIELD_NUMBER: _builtins.int
@@ -93,7 +113,7 @@ class GetTaskResponse(_message.Message):
         """The tools of this seat that are there now, in the benchmark's order."""
 
     @_builtins.property
-    def remaining(self) -> Global___Remaining:
+    def remaining(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """What is left now."""
 
     def __init__(
@@ -101,10 +121,10 @@ class GetTaskResponse(_message.Message):
         *,
         instruction: _builtins.str = ...,
         tools: _abc.Iterable[Global___ToolSpec] | None = ...,
-        remaining: Global___Remaining | None = ...,
+        remaining: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         turn: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["remaining", b"remaining"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["instruction", b"instruction", "remaining", b"remaining", "tools", b"tools", "turn", b"turn"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
@@ -176,6 +196,26 @@ Global___CallToolRequest: _TypeAlias = CallToolRequest  # noqa: Y015
 class CallToolResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class RemainingEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.int
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     VALUE_JSON_FIELD_NUMBER: _builtins.int
     FAILURE_FIELD_NUMBER: _builtins.int
     REFUSAL_FIELD_NUMBER: _builtins.int
@@ -199,7 +239,7 @@ class CallToolResponse(_message.Message):
         """The wall did not let the call through: no tool saw it and no step was charged."""
 
     @_builtins.property
-    def remaining(self) -> Global___Remaining:
+    def remaining(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """What is left after this call. Unset with a refusal."""
 
     def __init__(
@@ -208,11 +248,11 @@ class CallToolResponse(_message.Message):
         value_json: _builtins.str = ...,
         failure: Global___Failure | None = ...,
         refusal: Global___Refusal | None = ...,
-        remaining: Global___Remaining | None = ...,
+        remaining: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         ended: _builtins.bool = ...,
         recorded_arguments_json: _builtins.str | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_recorded_arguments_json", b"_recorded_arguments_json", "failure", b"failure", "recorded_arguments_json", b"recorded_arguments_json", "refusal", b"refusal", "remaining", b"remaining", "result", b"result", "value_json", b"value_json"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_recorded_arguments_json", b"_recorded_arguments_json", "failure", b"failure", "recorded_arguments_json", b"recorded_arguments_json", "refusal", b"refusal", "result", b"result", "value_json", b"value_json"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["_recorded_arguments_json", b"_recorded_arguments_json", "ended", b"ended", "failure", b"failure", "recorded_arguments_json", b"recorded_arguments_json", "refusal", b"refusal", "remaining", b"remaining", "result", b"result", "value_json", b"value_json"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
@@ -284,87 +324,6 @@ class Refusal(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Refusal: _TypeAlias = Refusal  # noqa: Y015
-
-@_typing.final
-class Remaining(_message.Message):
-    """What is left of the seat's budget. An unset field has no limit. Never negative."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    STEPS_FIELD_NUMBER: _builtins.int
-    CALLS_FIELD_NUMBER: _builtins.int
-    RETRIES_FIELD_NUMBER: _builtins.int
-    WALL_MS_FIELD_NUMBER: _builtins.int
-    ANSWER_BYTES_FIELD_NUMBER: _builtins.int
-    MODEL_CALLS_FIELD_NUMBER: _builtins.int
-    MODEL_TOKENS_FIELD_NUMBER: _builtins.int
-    MODEL_MICROUSD_FIELD_NUMBER: _builtins.int
-    steps: _builtins.int
-    """Turns of the agent."""
-    calls: _builtins.int
-    """Tool calls."""
-    retries: _builtins.int
-    """Failed calls that are tolerated."""
-    wall_ms: _builtins.int
-    """Wall time until the seat is closed, in milliseconds."""
-    answer_bytes: _builtins.int
-    """Of all answers together, as compact JSON in UTF-8, in bytes."""
-    model_calls: _builtins.int
-    """Calls of models."""
-    model_tokens: _builtins.int
-    """Tokens of requests to models and of their answers, together."""
-    model_microusd: _builtins.int
-    """What calls of models cost, in millionths of a dollar."""
-    def __init__(
-        self,
-        *,
-        steps: _builtins.int | None = ...,
-        calls: _builtins.int | None = ...,
-        retries: _builtins.int | None = ...,
-        wall_ms: _builtins.int | None = ...,
-        answer_bytes: _builtins.int | None = ...,
-        model_calls: _builtins.int | None = ...,
-        model_tokens: _builtins.int | None = ...,
-        model_microusd: _builtins.int | None = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes", "_calls", b"_calls", "_model_calls", b"_model_calls", "_model_microusd", b"_model_microusd", "_model_tokens", b"_model_tokens", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "answer_bytes", b"answer_bytes", "calls", b"calls", "model_calls", b"model_calls", "model_microusd", b"model_microusd", "model_tokens", b"model_tokens", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes", "_calls", b"_calls", "_model_calls", b"_model_calls", "_model_microusd", b"_model_microusd", "_model_tokens", b"_model_tokens", "_retries", b"_retries", "_steps", b"_steps", "_wall_ms", b"_wall_ms", "answer_bytes", b"answer_bytes", "calls", b"calls", "model_calls", b"model_calls", "model_microusd", b"model_microusd", "model_tokens", b"model_tokens", "retries", b"retries", "steps", b"steps", "wall_ms", b"wall_ms"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType__answer_bytes: _TypeAlias = _typing.Literal["answer_bytes"]  # noqa: Y015
-    _WhichOneofArgType__answer_bytes: _TypeAlias = _typing.Literal["_answer_bytes", b"_answer_bytes"]  # noqa: Y015
-    _WhichOneofReturnType__calls: _TypeAlias = _typing.Literal["calls"]  # noqa: Y015
-    _WhichOneofArgType__calls: _TypeAlias = _typing.Literal["_calls", b"_calls"]  # noqa: Y015
-    _WhichOneofReturnType__model_calls: _TypeAlias = _typing.Literal["model_calls"]  # noqa: Y015
-    _WhichOneofArgType__model_calls: _TypeAlias = _typing.Literal["_model_calls", b"_model_calls"]  # noqa: Y015
-    _WhichOneofReturnType__model_microusd: _TypeAlias = _typing.Literal["model_microusd"]  # noqa: Y015
-    _WhichOneofArgType__model_microusd: _TypeAlias = _typing.Literal["_model_microusd", b"_model_microusd"]  # noqa: Y015
-    _WhichOneofReturnType__model_tokens: _TypeAlias = _typing.Literal["model_tokens"]  # noqa: Y015
-    _WhichOneofArgType__model_tokens: _TypeAlias = _typing.Literal["_model_tokens", b"_model_tokens"]  # noqa: Y015
-    _WhichOneofReturnType__retries: _TypeAlias = _typing.Literal["retries"]  # noqa: Y015
-    _WhichOneofArgType__retries: _TypeAlias = _typing.Literal["_retries", b"_retries"]  # noqa: Y015
-    _WhichOneofReturnType__steps: _TypeAlias = _typing.Literal["steps"]  # noqa: Y015
-    _WhichOneofArgType__steps: _TypeAlias = _typing.Literal["_steps", b"_steps"]  # noqa: Y015
-    _WhichOneofReturnType__wall_ms: _TypeAlias = _typing.Literal["wall_ms"]  # noqa: Y015
-    _WhichOneofArgType__wall_ms: _TypeAlias = _typing.Literal["_wall_ms", b"_wall_ms"]  # noqa: Y015
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__answer_bytes) -> _WhichOneofReturnType__answer_bytes | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__calls) -> _WhichOneofReturnType__calls | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_calls) -> _WhichOneofReturnType__model_calls | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_microusd) -> _WhichOneofReturnType__model_microusd | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__model_tokens) -> _WhichOneofReturnType__model_tokens | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__retries) -> _WhichOneofReturnType__retries | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__steps) -> _WhichOneofReturnType__steps | None: ...
-    @_typing.overload
-    def WhichOneof(self, oneof_group: _WhichOneofArgType__wall_ms) -> _WhichOneofReturnType__wall_ms | None: ...
-
-Global___Remaining: _TypeAlias = Remaining  # noqa: Y015
 
 @_typing.final
 class SubmitRequest(_message.Message):

@@ -26,12 +26,13 @@ function familyOf(rule, task) {
   return task.faults[rule] ? task.faults[rule].family : `fault ${rule}`;
 }
 
+const SINGULAR = { steps: "step", calls: "call", retries: "retry" };
+
 function meta(call) {
-  const [steps, calls, retries] = call.left;
-  const left = [[calls < 0 ? steps : -1, "step", "steps"], [calls, "call", "calls"], [retries, "retry", "retries"]];
-  const told = left.filter(([number]) => number >= 0).map(([number, one, many]) => `${number} ${number === 1 ? one : many}`);
+  const shown = Object.entries(call.left).filter(([name]) => name !== "steps" || !("calls" in call.left));
+  const left = shown.map(([name, units]) => `${units} ${units === 1 && SINGULAR[name] ? SINGULAR[name] : name.replaceAll("_", " ")}`);
   const times = [`+${milliseconds(call.at)}`, `took ${milliseconds(call.us / 1000)}`];
-  return [...times, ...(told.length ? [`${told.join(", ")} left`] : [])].join(" · ");
+  return [...times, ...(left.length ? [`${left.join(", ")} left`] : [])].join(" · ");
 }
 
 function sent(call) {

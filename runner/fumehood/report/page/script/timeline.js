@@ -17,7 +17,8 @@ function kindOf(call) {
 
 /** Draw the calls of an episode; a click on one goes to it. */
 function timeline(calls, budget) {
-  const lanes = ["steps", "calls", "retries"].filter((name) => name in budget && !sameAsCalls(name, budget));
+  const bounded = Object.keys(budget).filter((name) => calls.some((call) => name in call.left));
+  const lanes = bounded.filter((name) => !sameAsCalls(name, budget));
   const width = CELL.left + calls.length * (CELL.width + CELL.gap);
   const height = 24 + CELL.height + 16 + lanes.length * (LANE_HEIGHT + LANE_GAP);
   const picture = draw("svg", { width, height, role: "group", "aria-label": "Calls in order" });
@@ -62,10 +63,10 @@ function stateDot(x) {
 
 function drained(name, lane, calls, limit) {
   const top = 24 + CELL.height + 16 + lane * (LANE_HEIGHT + LANE_GAP);
-  const column = ["steps", "calls", "retries"].indexOf(name);
-  const parts = [draw("text", { x: 0, y: top + LANE_HEIGHT - 6 }, name === "calls" ? "calls left" : `${name} left`)];
+  const parts = [draw("text", { x: 0, y: top + LANE_HEIGHT - 6 }, `${name.replaceAll("_", " ")} left`)];
   calls.forEach((call, at) => {
-    const left = call.left[column];
+    const left = call.left[name];
+    if (left === undefined) return;
     const tall = limit ? (LANE_HEIGHT * left) / limit : 0;
     const place = { x: leftOf(at), width: CELL.width };
     const said = `after call ${at + 1}: ${left} of ${limit} ${name} left`;

@@ -54,11 +54,14 @@ export interface GetTaskResponse {
   /** The tools of this seat that are there now, in the benchmark's order. */
   tools: ToolSpec[];
   /** What is left now. */
-  remaining:
-    | Remaining
-    | undefined;
+  remaining: { [key: string]: number };
   /** Which message of the user the instruction is, from 1. */
   turn: number;
+}
+
+export interface GetTaskResponse_RemainingEntry {
+  key: string;
+  value: number;
 }
 
 export interface ToolSpec {
@@ -99,9 +102,7 @@ export interface CallToolResponse {
     { $case: "refusal"; value: Refusal }
     | undefined;
   /** What is left after this call. Unset with a refusal. */
-  remaining:
-    | Remaining
-    | undefined;
+  remaining: { [key: string]: number };
   /** True when no further call of this seat will be carried out. */
   ended: boolean;
   /**
@@ -109,6 +110,11 @@ export interface CallToolResponse {
    * records what was sent.
    */
   recordedArgumentsJson?: string | undefined;
+}
+
+export interface CallToolResponse_RemainingEntry {
+  key: string;
+  value: number;
 }
 
 /** A refusal of the tool world: part of the task, to be read and reacted to. */
@@ -128,40 +134,6 @@ export interface Refusal {
   limit: number;
   /** What was sent, in the same unit. 0 where the kind has none. */
   actual: number;
-}
-
-/** What is left of the seat's budget. An unset field has no limit. Never negative. */
-export interface Remaining {
-  /** Turns of the agent. */
-  steps?:
-    | number
-    | undefined;
-  /** Tool calls. */
-  calls?:
-    | number
-    | undefined;
-  /** Failed calls that are tolerated. */
-  retries?:
-    | number
-    | undefined;
-  /** Wall time until the seat is closed, in milliseconds. */
-  wallMs?:
-    | number
-    | undefined;
-  /** Of all answers together, as compact JSON in UTF-8, in bytes. */
-  answerBytes?:
-    | number
-    | undefined;
-  /** Calls of models. */
-  modelCalls?:
-    | number
-    | undefined;
-  /** Tokens of requests to models and of their answers, together. */
-  modelTokens?:
-    | number
-    | undefined;
-  /** What calls of models cost, in millionths of a dollar. */
-  modelMicrousd?: number | undefined;
 }
 
 export interface SubmitRequest {
@@ -239,7 +211,7 @@ export const GetTaskRequest: MessageFns<GetTaskRequest> = {
 };
 
 function createBaseGetTaskResponse(): GetTaskResponse {
-  return { instruction: "", tools: [], remaining: undefined, turn: 0 };
+  return { instruction: "", tools: [], remaining: {}, turn: 0 };
 }
 
 export const GetTaskResponse: MessageFns<GetTaskResponse> = {
@@ -250,9 +222,9 @@ export const GetTaskResponse: MessageFns<GetTaskResponse> = {
     for (const v of message.tools) {
       ToolSpec.encode(v!, writer.uint32(18).fork()).join();
     }
-    if (message.remaining !== undefined) {
-      Remaining.encode(message.remaining, writer.uint32(26).fork()).join();
-    }
+    globalThis.Object.entries(message.remaining).forEach(([key, value]: [string, number]) => {
+      GetTaskResponse_RemainingEntry.encode({ key: key as any, value }, writer.uint32(26).fork()).join();
+    });
     if (message.turn !== 0) {
       writer.uint32(32).int32(message.turn);
     }
@@ -293,7 +265,10 @@ export const GetTaskResponse: MessageFns<GetTaskResponse> = {
               break;
             }
 
-            message.remaining = Remaining.decode(reader, reader.uint32());
+            const entry3 = GetTaskResponse_RemainingEntry.decode(reader, reader.uint32());
+            if (entry3.value !== undefined) {
+              message.remaining[entry3.key] = entry3.value;
+            }
             continue;
           }
           case 4: {
@@ -302,6 +277,63 @@ export const GetTaskResponse: MessageFns<GetTaskResponse> = {
             }
 
             message.turn = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseGetTaskResponse_RemainingEntry(): GetTaskResponse_RemainingEntry {
+  return { key: "", value: 0 };
+}
+
+export const GetTaskResponse_RemainingEntry: MessageFns<GetTaskResponse_RemainingEntry> = {
+  encode(message: GetTaskResponse_RemainingEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== 0) {
+      writer.uint32(16).int64(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetTaskResponse_RemainingEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetTaskResponse_RemainingEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.value = longToNumber(reader.int64());
             continue;
           }
         }
@@ -454,7 +486,7 @@ export const CallToolRequest: MessageFns<CallToolRequest> = {
 };
 
 function createBaseCallToolResponse(): CallToolResponse {
-  return { result: undefined, remaining: undefined, ended: false, recordedArgumentsJson: undefined };
+  return { result: undefined, remaining: {}, ended: false, recordedArgumentsJson: undefined };
 }
 
 export const CallToolResponse: MessageFns<CallToolResponse> = {
@@ -470,9 +502,9 @@ export const CallToolResponse: MessageFns<CallToolResponse> = {
         Refusal.encode(message.result.value, writer.uint32(26).fork()).join();
         break;
     }
-    if (message.remaining !== undefined) {
-      Remaining.encode(message.remaining, writer.uint32(34).fork()).join();
-    }
+    globalThis.Object.entries(message.remaining).forEach(([key, value]: [string, number]) => {
+      CallToolResponse_RemainingEntry.encode({ key: key as any, value }, writer.uint32(34).fork()).join();
+    });
     if (message.ended !== false) {
       writer.uint32(40).bool(message.ended);
     }
@@ -524,7 +556,10 @@ export const CallToolResponse: MessageFns<CallToolResponse> = {
               break;
             }
 
-            message.remaining = Remaining.decode(reader, reader.uint32());
+            const entry4 = CallToolResponse_RemainingEntry.decode(reader, reader.uint32());
+            if (entry4.value !== undefined) {
+              message.remaining[entry4.key] = entry4.value;
+            }
             continue;
           }
           case 5: {
@@ -541,6 +576,63 @@ export const CallToolResponse: MessageFns<CallToolResponse> = {
             }
 
             message.recordedArgumentsJson = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseCallToolResponse_RemainingEntry(): CallToolResponse_RemainingEntry {
+  return { key: "", value: 0 };
+}
+
+export const CallToolResponse_RemainingEntry: MessageFns<CallToolResponse_RemainingEntry> = {
+  encode(message: CallToolResponse_RemainingEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== 0) {
+      writer.uint32(16).int64(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): CallToolResponse_RemainingEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseCallToolResponse_RemainingEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.value = longToNumber(reader.int64());
             continue;
           }
         }
@@ -677,138 +769,6 @@ export const Refusal: MessageFns<Refusal> = {
             }
 
             message.actual = longToNumber(reader.int64());
-            continue;
-          }
-        }
-        if ((tag & 7) === 4 || tag === 0) {
-          break;
-        }
-        reader.skip(tag & 7);
-      }
-      return message;
-    } finally {
-      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
-    }
-  },
-};
-
-function createBaseRemaining(): Remaining {
-  return {
-    steps: undefined,
-    calls: undefined,
-    retries: undefined,
-    wallMs: undefined,
-    answerBytes: undefined,
-    modelCalls: undefined,
-    modelTokens: undefined,
-    modelMicrousd: undefined,
-  };
-}
-
-export const Remaining: MessageFns<Remaining> = {
-  encode(message: Remaining, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
-    if (message.steps !== undefined) {
-      writer.uint32(8).int64(message.steps);
-    }
-    if (message.calls !== undefined) {
-      writer.uint32(16).int64(message.calls);
-    }
-    if (message.retries !== undefined) {
-      writer.uint32(24).int64(message.retries);
-    }
-    if (message.wallMs !== undefined) {
-      writer.uint32(32).int64(message.wallMs);
-    }
-    if (message.answerBytes !== undefined) {
-      writer.uint32(40).int64(message.answerBytes);
-    }
-    if (message.modelCalls !== undefined) {
-      writer.uint32(48).int64(message.modelCalls);
-    }
-    if (message.modelTokens !== undefined) {
-      writer.uint32(56).int64(message.modelTokens);
-    }
-    if (message.modelMicrousd !== undefined) {
-      writer.uint32(64).int64(message.modelMicrousd);
-    }
-    return writer;
-  },
-
-  decode(input: BinaryReader | Uint8Array, length?: number): Remaining {
-    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
-    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
-    if (previousRecursionDepth >= 100) {
-      throw new globalThis.Error("protobuf decode recursion limit exceeded");
-    }
-    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
-    try {
-      const end = length === undefined ? reader.len : reader.pos + length;
-      const message = createBaseRemaining();
-      while (reader.pos < end) {
-        const tag = reader.uint32();
-        switch (tag >>> 3) {
-          case 1: {
-            if (tag !== 8) {
-              break;
-            }
-
-            message.steps = longToNumber(reader.int64());
-            continue;
-          }
-          case 2: {
-            if (tag !== 16) {
-              break;
-            }
-
-            message.calls = longToNumber(reader.int64());
-            continue;
-          }
-          case 3: {
-            if (tag !== 24) {
-              break;
-            }
-
-            message.retries = longToNumber(reader.int64());
-            continue;
-          }
-          case 4: {
-            if (tag !== 32) {
-              break;
-            }
-
-            message.wallMs = longToNumber(reader.int64());
-            continue;
-          }
-          case 5: {
-            if (tag !== 40) {
-              break;
-            }
-
-            message.answerBytes = longToNumber(reader.int64());
-            continue;
-          }
-          case 6: {
-            if (tag !== 48) {
-              break;
-            }
-
-            message.modelCalls = longToNumber(reader.int64());
-            continue;
-          }
-          case 7: {
-            if (tag !== 56) {
-              break;
-            }
-
-            message.modelTokens = longToNumber(reader.int64());
-            continue;
-          }
-          case 8: {
-            if (tag !== 64) {
-              break;
-            }
-
-            message.modelMicrousd = longToNumber(reader.int64());
             continue;
           }
         }
