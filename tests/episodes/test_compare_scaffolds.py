@@ -1,4 +1,4 @@
-"""The same model in other scaffolds: what that does to its results and to what they cost."""
+"""`compare --by scaffold`: success and costs of one model in several scaffolds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from fumehood.benchmarks.registry import load_suite
-from fumehood.cli.compare_scaffolds import compare_scaffolds
+from fumehood.cli.compare import compare as command
 from fumehood.core.errors import InputError
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
@@ -24,11 +24,11 @@ USAGE = (50, 10)
 COST_MICROUSD = 50 * 1 + 10 * 2
 
 
-def knowing(asked: AskedOfModel) -> ScriptedReply:
-    """A model that knows what to do, one call a turn, and is told by its scaffold how to say it."""
-    messages = asked.request["messages"]
-    said = str(messages[0]["content"])
-    if "Do not call any yet" in said:
+def answer_of_an_expert(request: AskedOfModel) -> ScriptedReply:
+    """Answer like a model that knows the solution: one call a turn, in the format of its scaffold."""
+    messages = request.request["messages"]
+    prompt = str(messages[0]["content"])
+    if "Do not call any yet" in prompt:
         return ScriptedReply(text="1. Look. 2. Say.", usage=USAGE)
     case = next(
         case
@@ -37,12 +37,12 @@ def knowing(asked: AskedOfModel) -> ScriptedReply:
     )
     *calls, end = case.gold.oracle or ()
     turn = sum(message["role"] == "assistant" for message in messages)
-    if "Action:" in said:
+    if "Action:" in prompt:
         return ScriptedReply(text="Answer: I do not know.", usage=USAGE)
     if turn >= len(calls):
         return ScriptedReply(text=str(end["submit"]), usage=USAGE)
     name, arguments = str(calls[turn]["tool_name"]), dict(calls[turn]["args"])
-    if "writing Python" in said:
+    if "writing Python" in prompt:
         made = f"try:\n    call({name!r}, **{arguments!r})\nexcept ToolFailed as error:\n    print(error)"
         return ScriptedReply(text=f"```python\n{made}\n```", usage=USAGE)
     return ScriptedReply(tools=(ToolUse(name, arguments),), usage=USAGE)
@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def compare(folder: Path) -> Iterator[Compare]:
-    with ScriptedModels(knowing) as provider:
+    with ScriptedModels(answer_of_an_expert) as provider:
         prices, config, tasks = (
             folder / "prices.yaml",
             folder / "models.yaml",
@@ -80,13 +80,17 @@ def compare(folder: Path) -> Iterator[Compare]:
         )
 
         def compare(*words: str) -> str:
-            return CliRunner().invoke(compare_scaffolds, words, catch_exceptions=False).stdout
+            return (
+                CliRunner()
+                .invoke(command, [*words, "--by", "scaffold"], catch_exceptions=False)
+                .stdout
+            )
 
         yield compare
 
 
 @pytest.fixture(scope="module")
-def found(folder: Path, compare: Compare) -> Any:
+def result(folder: Path, compare: Compare) -> Any:
     return json.loads(
         compare(
             *(
@@ -101,23 +105,23 @@ def found(folder: Path, compare: Compare) -> Any:
     )
 
 
-def by_name(found: Any) -> dict[str, Any]:
-    return {one["scaffold"]: one for one in found["scaffolds"]}
+def by_name(result: Any) -> dict[str, Any]:
+    return {scaffold["scaffold"]: scaffold for scaffold in result["scaffolds"]}
 
 
-def test_every_scaffold_is_compared_with_react_on_the_same_tasks(found: Any) -> None:
-    each = by_name(found)
-    assert (found["model"], found["against"]) == ("m1", "react")
-    assert list(each) == ["react", "code", "plan_act", "react_text", "single_shot"]
-    assert {name: one["success_rate"] for name, one in each.items()} == {
+def test_every_scaffold_is_compared_with_react_on_the_same_tasks(result: Any) -> None:
+    scaffolds = by_name(result)
+    assert (result["model"], result["against"]) == ("m1", "react")
+    assert list(scaffolds) == ["react", "code", "plan_act", "react_text", "single_shot"]
+    assert {name: one["success_rate"] for name, one in scaffolds.items()} == {
         "react": 1.0,
         "code": 1.0,
         "plan_act": 1.0,
         "react_text": 0.0,
         "single_shot": pytest.approx(1 / 3),
     }
-    assert each["react"]["versus"] is None
-    shot = each["single_shot"]["versus"]
+    assert scaffolds["react"]["versus"] is None
+    shot = scaffolds["single_shot"]["versus"]
     assert (shot["pairs"], shot["won"], shot["lost"], shot["both"]) == (3, 0, 2, 1)
     assert shot["metrics"]["task_success"]["difference"] == pytest.approx(-2 / 3)
     low, high = shot["metrics"]["task_success"]["interval"]
@@ -125,60 +129,58 @@ def test_every_scaffold_is_compared_with_react_on_the_same_tasks(found: Any) -> 
     assert {flip["task"] for flip in shot["flipped"]} == set(TASKS[1:])
 
 
-def test_what_a_scaffold_costs_is_told_task_by_task(found: Any) -> None:
-    each = by_name(found)
-    asked = {name: one["costs"]["model_calls"] for name, one in each.items()}
-    assert asked["plan_act"] == asked["react"] + 1
-    assert asked["single_shot"] == 1
-    for one in each.values():
+def test_costs_are_compared_task_by_task(result: Any) -> None:
+    scaffolds = by_name(result)
+    requests = {name: one["costs"]["model_calls"] for name, one in scaffolds.items()}
+    assert requests["plan_act"] == requests["react"] + 1
+    assert requests["single_shot"] == 1
+    for one in scaffolds.values():
         costs = one["costs"]
         assert costs["model_tokens"] == pytest.approx(sum(USAGE) * costs["model_calls"])
         assert costs["model_microusd"] == pytest.approx(COST_MICROUSD * costs["model_calls"])
-    change = each["plan_act"]["cost_changes"]["model_calls"]
+    change = scaffolds["plan_act"]["cost_changes"]["model_calls"]
     assert (change["difference"], change["interval"]) == (1.0, [1.0, 1.0])
-    assert each["react_text"]["tokens_per_success"] is None
-    assert each["single_shot"]["tokens_per_success"] == pytest.approx(3 * sum(USAGE))
+    assert scaffolds["react_text"]["tokens_per_success"] is None
+    assert scaffolds["single_shot"]["tokens_per_success"] == pytest.approx(3 * sum(USAGE))
 
 
-def test_finished_runs_are_read_and_not_run_again(
-    folder: Path, compare: Compare, found: Any
-) -> None:
+def test_finished_runs_are_not_run_again(folder: Path, compare: Compare, result: Any) -> None:
     shown = compare(str(folder / "run"), "-s", "plan_act", "-s", "single_shot")
     for words in (
-        "Scaffolds around m1",
+        "Scaffolds with the model m1",
         "react → single_shot",
         "-66.7 pp",
-        "Tokens a success",
+        "Tokens per success",
         "$0.00014",
     ):
         assert words in shown
     assert "react_text" not in shown
 
 
-def test_the_page_has_a_picture_of_the_differences(folder: Path, found: Any) -> None:
-    assert found["page"] == str(folder / "report" / "report.html")
+def test_the_page_has_a_picture_of_the_differences(folder: Path, result: Any) -> None:
+    assert result["page"] == str(folder / "report" / "report.html")
     picture = (folder / "report" / "figures" / "differences.svg").read_text()
     assert all(name in picture for name in ("code", "plan_act", "react_text", "single_shot"))
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
-        (("{run}", "{run}"), "react is there twice, in run and run: name runs that hold it once"),
-        (("{run}", "sample"), "name one suite, or run folders; without a run.json are: sample"),
+        (("{run}", "{run}"), "the same run is named twice; name each run once"),
+        (("{run}", "sample"), "name one suite, or only run folders; not a run folder: sample"),
         (
             ("{run}", "--against", "code", "-s", "code"),
             "nothing to compare: code and another scaffold",
         ),
         (
             ("sample", "--model", "m1", "--out", "{run}"),
-            "holds another run (suite): name another --out",
+            "holds a run with another plan (models, suite): choose another --out",
         ),
     ],
 )
-def test_what_cannot_be_compared_is_said(
-    folder: Path, compare: Compare, found: Any, words: tuple[str, ...], said: str
+def test_an_impossible_comparison_is_rejected(
+    folder: Path, compare: Compare, result: Any, words: tuple[str, ...], message: str
 ) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         compare(*(word.format(run=folder / "run") for word in words))
-    assert said in str(told.value)
+    assert message in str(error.value)

@@ -3,88 +3,203 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fumehood.cli.comparison_args import Sides, pairs_of
 from fumehood.cli.extra import report_extra
+from fumehood.cli.run_or_resume import carried_out
 from fumehood.core.errors import InputError
+from fumehood.orchestrator.config import read_yaml, run_config
+from fumehood.orchestrator.rescore import rescore
+from fumehood.records.run_folder import RunFolder
+from fumehood_agent.scaffolds.table import SCAFFOLDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from fumehood.report.compare.dimension import Compared, CompareOptions, Dimension, Target
 
-    from fumehood.report.findings import Versus
-
-FLIPS_MAX = 40
-"""So many flipped tasks are listed on a terminal."""
+DIMENSION_NAMES = ("agent", "scaffold", "data-mode")
+"""Equal to the names in ``fumehood.report.compare.registry``, which needs the extra ``report``."""
 
 
 @click.command()
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def compare(first: str, second: str, as_json: bool) -> None:
-    """Compare B with A on the tasks that both attempted: differences with intervals, and what flipped.
+@click.argument("targets", metavar="SUITE|DIR[:AGENT]...", nargs=-1, required=True)
+@click.option(
+    "--by",
+    "dimension",
+    type=click.Choice(DIMENSION_NAMES),
+    default="agent",
+    show_default=True,
+    help="What differs between the compared episodes.",
+)
+@click.option("--agent", "-a", "agents", multiple=True, help="Agent to run. Repeatable.")
+@click.option(
+    "--scaffold",
+    "-s",
+    "scaffolds",
+    multiple=True,
+    type=click.Choice(sorted(SCAFFOLDS)),
+    help="With --by scaffold. Repeatable.  [default: all]",
+)
+@click.option(
+    "--against", metavar="NAME", help="Baseline agent or scaffold.  [default: first; react]"
+)
+@click.option(
+    "--config", type=click.Path(path_type=Path), help="YAML file with settings, as in `run`."
+)
+@click.option("--model", help="Model of all scaffolds.")
+@click.option("--snapshot", type=click.Path(path_type=Path), help="Documents of the offline run.")
+@click.option(
+    "--recording", type=click.Path(path_type=Path), help="Record the live run into this folder."
+)
+@click.option("--trials", "-n", type=int, help="Attempts per agent and task.")
+@click.option("--seed", type=int, help="Seed of all runs.")
+@click.option("--engine", help="As in `run`.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder of the runs.  [default: runs/TIME]"
+)
+@click.option("--report", type=click.Path(path_type=Path), help="Also write a report there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def compare(
+    targets: tuple[str, ...],
+    dimension: str,
+    agents: tuple[str, ...],
+    scaffolds: tuple[str, ...],
+    against: str | None,
+    config: Path | None,
+    out: Path | None,
+    report: Path | None,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Compare agents, scaffolds or data modes on the same tasks.
 
-    A and B are run folders, or DIR:AGENT where a run has several agents. Without agents, each agent of A is
-    compared with its namesake in B. Every episode is judged again from its trace on the way.
+    With run folders, compares finished runs. With a SUITE, first runs it once for each side; an
+    interrupted comparison continues when the same command is given the same --out. Episodes are
+    scored again from their traces, and matched by task and trial.
 
     \b
+      agent      A B, or A:AGENT B:AGENT, or one run against --against
+      scaffold   the scaffolds around one --model against --against
+      data-mode  the agents offline and live; --config names fetch.hosts
+
+    \b
+    Examples:
       fumehood compare runs/before runs/after
       fumehood compare runs/now:policy_aware runs/now:schema_repair
+      fumehood compare sample --by scaffold --model some-model --config models.yaml
+      fumehood compare tasks.jsonl --by data-mode -a react --config live.yaml --snapshot docs.snap
     """
+    if scaffolds and dimension != "scaffold":
+        raise InputError(f"--scaffold needs --by scaffold, not --by {dimension}")
     with report_extra():
-        from fumehood.report.findings import Versus
-        from fumehood.report.sections.comparisons import versus_json
-        from fumehood.report.statistics.pairs import compare as compare_results
-    sides = Sides()
-    found = [
-        Versus(one, other, compare_results(one.results, other.results))
-        for one, other in pairs_of(sides.agents(first), sides.agents(second))
-    ]
-    refuse_incomparable(found)
-    if as_json:
-        click.echo(json.dumps([versus_json(versus) for versus in found], indent=2))
-        return
-    for versus in found:
-        _print(versus)
+        from fumehood.report.compare.dimension import CompareOptions
+        from fumehood.report.compare.registry import DIMENSIONS
+    options = CompareOptions(
+        tuple(name for names in agents for name in names.split(",")),
+        scaffolds or tuple(SCAFFOLDS),
+        against,
+    )
+    chosen = DIMENSIONS.load(dimension)()
+    if all(_split(text)[2] for text in targets):
+        sides = _read(targets)
+    else:
+        settings = {**(read_yaml(config) if config else {})}
+        settings |= {name: value for name, value in flags.items() if value is not None}
+        folder = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+        sides = _run_arms(chosen, targets, settings, options, folder, quiet=as_json)
+    result = chosen.compare(sides, options)
+    page = _write_report(result, report) if report else None
+    _print(dimension, sides, result, page, as_json=as_json)
 
 
-def refuse_incomparable(found: Sequence[Versus]) -> None:
-    """Refuse a comparison in which no task is the same on both sides.
+def _run_arms(
+    dimension: Dimension,
+    targets: Sequence[str],
+    settings: Mapping[str, Any],
+    options: CompareOptions,
+    out: Path,
+    *,
+    quiet: bool,
+) -> list[Target]:
+    """Run or resume each arm and return the finished runs.
 
-    Raises:
-        InputError: says why, and of how many episodes.
+    Args:
+        dimension: decides which runs to make.
+        targets: the suite.
+        settings: of all runs.
+        options: of the command.
+        out: the folder of the runs.
+        quiet: whether to print no progress.
     """
-    pairings = [versus.comparison.pairing for versus in found]
-    if any(pairing.pairs or pairing.undecided for pairing in pairings):
-        return
-    differing = sum(pairing.differing for pairing in pairings)
-    unmatched = sum(pairing.unmatched for pairing in pairings)
-    reasons = [
-        f"{count} {reason}"
-        for count, reason in (
-            (
-                differing,
-                "have a task of the same name that is not the same (faults, budget or state differ)",
-            ),
-            (unmatched, "have a task or trial that only one side has"),
-        )
-        if count
+    if len(targets) > 1:
+        missing = ", ".join(text for text in targets if not _split(text)[2])
+        raise InputError(f"name one suite, or only run folders; not a run folder: {missing}")
+    arms = dimension.arms(settings, options)
+    configs = {
+        arm: run_config({**settings, "suite": targets[0], **overrides})
+        for arm, overrides in arms.items()
+    }
+    return [
+        _target(carried_out(config, out / arm if arm else out, quiet=quiet))
+        for arm, config in configs.items()
     ]
-    raise InputError(
-        f"nothing to compare; of the episodes {', and '.join(reasons) or 'none is there'}"
-    )
 
 
-def _print(versus: Versus) -> None:
+def _read(targets: Sequence[str]) -> list[Target]:
+    """Read run folders, each once."""
+    from fumehood.report.compare.dimension import Target
+
+    runs: dict[Path, Target] = {}
+    sides = []
+    for text in targets:
+        path, agent, _ = _split(text)
+        key = path.resolve()
+        if key not in runs:
+            runs[key] = _target(RunFolder.open(path))
+        sides.append(Target(runs[key].run, agent))
+    return sides
+
+
+def _target(folder: RunFolder) -> Target:
+    from fumehood.report.compare.dimension import Target
+    from fumehood.report.runs import join_run
+
+    return Target(join_run(folder, rescore(folder)))
+
+
+def _split(text: str) -> tuple[Path, str | None, bool]:
+    """Return the folder, the agent, and whether the folder is a run folder."""
+    path, agent = Path(text), None
+    if not path.is_dir() and ":" in text:
+        folder, _, agent = text.rpartition(":")
+        path = Path(folder)
+    return path, agent, (path / "run.json").is_file()
+
+
+def _write_report(result: Compared, out: Path) -> Path:
+    from fumehood.report.findings import find
+    from fumehood.report.write import write_report
+
+    subjects = result.subjects
+    runs = list({id(subject.run): subject.run for subject in subjects}.values())
+    return write_report(find(runs, subjects, subjects[0]), out)[0]
+
+
+def _print(
+    dimension: str, sides: Sequence[Target], result: Compared, page: Path | None, *, as_json: bool
+) -> None:
+    if as_json:
+        runs = list(dict.fromkeys(str(side.run.folder.path) for side in sides))
+        extra = {"page": str(page)} if page else {}
+        report = {"by": dimension, "runs": runs, **result.json, **extra}
+        click.echo(json.dumps(report, indent=2))
+        return
     from fumehood.cli.reading import print_tables
-    from fumehood.report.sections import comparisons
 
-    print_tables(
-        comparisons.versus_table([versus]),
-        comparisons.difference_table(versus),
-        comparisons.flip_table(versus),
-        comparisons.flipped_table(versus, FLIPS_MAX),
-    )
+    print_tables(*result.tables)
+    if page:
+        click.echo(f"\n{page}")

@@ -1,4 +1,4 @@
-"""``fumehood board``."""
+"""``fumehood leaderboard``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 @click.option(
     "--json", "as_json", is_flag=True, help="One JSON list on standard output, a line an agent."
 )
-def board(run_dirs: tuple[Path, ...], as_json: bool) -> None:
+def leaderboard(run_dirs: tuple[Path, ...], as_json: bool) -> None:
     """Rank the agents of the run folders RUN…, suite by suite, with intervals and the no-op score beside.
 
     Every episode is judged again from its trace on the way, and the no-op is played on the tasks as the run
     froze them.
 
     \b
-      fumehood board runs/*
+      fumehood leaderboard runs/*
     """
     with report_extra():
         from fumehood.report.leaderboard import leaderboard_table, ranked, standing

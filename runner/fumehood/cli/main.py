@@ -17,11 +17,9 @@ from fumehood.version import __version__
 COMMANDS = {
     "agent": "fumehood.cli.agent:agent",
     "attribute": "fumehood.cli.attribute:attribute",
-    "board": "fumehood.cli.leaderboard:board",
+    "leaderboard": "fumehood.cli.leaderboard:leaderboard",
     "clean": "fumehood.cli.clean:clean",
     "compare": "fumehood.cli.compare:compare",
-    "compare-env": "fumehood.cli.compare_env:compare_env",
-    "compare-scaffolds": "fumehood.cli.compare_scaffolds:compare_scaffolds",
     "doctor": "fumehood.cli.doctor:doctor",
     "images": "fumehood.cli.images:images",
     "list": "fumehood.cli.listing:list_all",

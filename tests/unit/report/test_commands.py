@@ -12,11 +12,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fumehood.cli.attribute import attribute
-from fumehood.cli.compare import compare
+from fumehood.cli.compare import DIMENSION_NAMES, compare
 from fumehood.cli.report import report
 from fumehood.core.errors import InputError, how_to_install
 from fumehood.orchestrator.setup import planned_of
 from fumehood.records.run_folder import RunFolder
+from fumehood.report.compare.registry import DIMENSIONS
 from fumehood.report.findings import Versus
 from fumehood.report.runs import join_run, subjects_of
 from fumehood.report.sections.comparisons import versus_table
@@ -25,6 +26,10 @@ from fumehood.report.summary import run_digest
 from tests.unit.report.runs import played
 
 AGENTS = ("policy_aware", "instruction_parser")
+
+
+def test_the_command_offers_every_dimension() -> None:
+    assert list(DIMENSIONS) == list(DIMENSION_NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +119,7 @@ def test_a_trace_that_was_changed_is_never_reported(run: RunFolder, tmp_path: Pa
 
 def test_two_agents_of_one_run_are_compared_pair_by_pair(run: RunFolder) -> None:
     done = _invoke(compare, f"{run.path}:policy_aware", f"{run.path}:instruction_parser", "--json")
-    (found,) = json.loads(done.stdout)
+    (found,) = json.loads(done.stdout)["comparisons"]
     successes = {
         agent: {row.name.task: row.score.success for row in run.rows() if row.name.agent == agent}
         for agent in AGENTS
@@ -134,7 +139,7 @@ def test_two_agents_of_one_run_are_compared_pair_by_pair(run: RunFolder) -> None
 
 def test_two_runs_are_compared_agent_by_namesake(run: RunFolder, tmp_path: Path) -> None:
     again = played(tmp_path / "again", "noop", *AGENTS, tasks=10, start=5)
-    found = json.loads(_invoke(compare, run.path, again.path, "--json").stdout)
+    found = json.loads(_invoke(compare, run.path, again.path, "--json").stdout)["comparisons"]
     assert [(one["first"]["agent"], one["second"]["agent"]) for one in found] == [
         (a, a) for a in AGENTS
     ]
@@ -148,7 +153,9 @@ def test_tasks_that_only_share_a_name_are_not_compared(run: RunFolder, tmp_path:
     suite.write_text(
         suite.read_text().replace('"steps": 6', '"steps": 7').replace('"steps":6', '"steps":7')
     )
-    found = json.loads(_invoke(compare, f"{run.path}:policy_aware", other.path, "--json").stdout)[0]
+    found = json.loads(_invoke(compare, f"{run.path}:policy_aware", other.path, "--json").stdout)[
+        "comparisons"
+    ][0]
     assert found["differing"] > 0
     assert found["pairs"] + found["differing"] == 20
 
@@ -158,21 +165,21 @@ def test_runs_without_a_task_in_common_are_not_compared_and_it_is_said_why(
 ) -> None:
     elsewhere = played(tmp_path / "elsewhere", "policy_aware", tasks=5, start=30)
     with pytest.raises(
-        InputError, match="nothing to compare; of the episodes 25 have a task or trial that"
+        InputError, match="nothing to compare: of the episodes, 25 have a task or trial that"
     ):
         _invoke(compare, f"{run.path}:policy_aware", elsewhere.path)
     other = played(tmp_path / "other", "policy_aware", tasks=20)
     suite = other.path / "suite.jsonl"
     suite.write_text(suite.read_text().replace('"initial_state":{', '"initial_state":{"more":1,'))
-    with pytest.raises(InputError, match="20 have a task of the same name that is not the same"):
+    with pytest.raises(InputError, match="20 belong to tasks that have the same name"):
         _invoke(compare, f"{run.path}:policy_aware", other.path)
 
 
 def test_what_to_compare_has_to_be_said(run: RunFolder, tmp_path: Path) -> None:
     noop = played(tmp_path / "noop", "noop", tasks=2)
-    with pytest.raises(InputError, match="say which agents to compare, as DIR:AGENT"):
+    with pytest.raises(InputError, match="name the agents to compare, as DIR:AGENT"):
         _invoke(compare, run.path, noop.path)
-    with pytest.raises(InputError, match="say which agents to compare"):
+    with pytest.raises(InputError, match=r"two agents are needed|name the agents"):
         _invoke(compare, run.path, run.path)
     with pytest.raises(InputError, match="has no agent called 'nobody'"):
         _invoke(compare, f"{run.path}:nobody", run.path)

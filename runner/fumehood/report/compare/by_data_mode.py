@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.evidence import Exchange
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.report import wording
+from fumehood.report.compare.dimension import Compared, CompareOptions, Target
 from fumehood.report.findings import Versus
 from fumehood.report.runs import Run, Subject, subjects_of
 from fumehood.report.statistics.metrics import Unit
@@ -23,69 +25,102 @@ from fumehood.report.traces import ReadTrace, read_traces
 from fumehood.report.wording import why_no_comparison
 
 
-class Way(Enum):
-    """What differed first."""
+class ByDataMode:
+    """Compares the same agents on the same tasks in two data modes, and the agents within each."""
+
+    def arms(
+        self, settings: Mapping[str, Any], options: CompareOptions
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Return an offline run and a live run; the live one is recorded if a recording is named."""
+        if not options.agents:
+            raise InputError("name at least one agent to run in both data modes: --agent AGENT")
+        agents, recording = list(options.agents), settings.get("recording")
+        live: dict[str, Any] = {"agents": agents, "data_mode": "live"}
+        if recording is not None:
+            live["data_mode"] = "record"
+        elif not settings.get("fetch"):
+            raise InputError(
+                "name the hosts that the live run may contact: --config with fetch.hosts"
+            )
+        return {
+            "offline": {"agents": agents, "data_mode": "offline", "recording": None},
+            "live": live,
+        }
+
+    def compare(self, targets: Sequence[Target], options: CompareOptions) -> Compared:
+        """Compare two runs of the same agents."""
+        if len(targets) != 2:
+            raise InputError(f"compare two runs, one of each data mode, not {len(targets)}")
+        first, second = (target.run for target in targets)
+        found = effects(first, second)
+        return Compared(
+            [effect_table(found), divergence_table(found), page_table(found), latency_table(found)],
+            effects_json(found),
+            subjects_of([first, second]),
+        )
+
+
+class DivergenceKind(Enum):
+    """What differed first between two episodes."""
 
     CALL = "call"
-    """The agent asked for something else, though it had been told the same."""
+    """The agent made another call after equal results."""
     ANSWER = "answer"
-    """The same call was answered otherwise."""
+    """The same call had another result."""
     END = "end"
-    """One stopped where the other went on."""
+    """One episode ended and the other continued."""
 
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The first difference."""
+    """The first difference between two episodes."""
 
     call: int
     """Number of the call, from 1."""
-    way: Way
+    kind: DivergenceKind
 
 
 def first_divergence(first: Sequence[Exchange], second: Sequence[Exchange]) -> Divergence | None:
-    """Return where two lists of calls part; None where they are the same."""
+    """Return the first difference between two lists of calls; None if they are equal."""
     for number, (one, other) in enumerate(zip(first, second, strict=False), 1):
         if (one.seat, one.tool_name, dict(one.sent)) != (
             other.seat,
             other.tool_name,
             dict(other.sent),
         ):
-            return Divergence(number, Way.CALL)
+            return Divergence(number, DivergenceKind.CALL)
         if (one.output, one.failure) != (other.output, other.failure):
-            return Divergence(number, Way.ANSWER)
+            return Divergence(number, DivergenceKind.ANSWER)
     if len(first) != len(second):
-        return Divergence(min(len(first), len(second)) + 1, Way.END)
+        return Divergence(min(len(first), len(second)) + 1, DivergenceKind.END)
     return None
 
 
-OPENING = "open_page"
-
-
+OPEN_PAGE = "open_page"
 LOST = frozenset({"fetch_failed", "not_found", "not_recorded"})
-"""Codes of the library that say that a page cannot be had; others are about the call."""
+"""Failure codes of a page that is unavailable; other codes concern the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageCounts:
-    """Of the pages that were opened in one environment."""
+    """The pages that an agent opened in one data mode."""
 
     opened: int
-    """Calls that a library answered or said no to; a fault's answer says nothing about a page."""
+    """Calls that the library answered or rejected; calls on which a fault fired are left out."""
     lost: Mapping[str, int]
-    """By reason, such as ``timed_out`` or ``not_found``."""
+    """Unavailable pages by reason, such as ``timed_out`` or ``not_found``."""
 
     @property
     def lost_share(self) -> float | None:
-        """Link rot: the share that could not be had; None where no page was opened."""
+        """Share of unavailable pages (link rot); None if no page was opened."""
         return sum(self.lost.values()) / self.opened if self.opened else None
 
 
 def count_pages(calls: Iterable[Exchange]) -> PageCounts:
-    """Count the pages that were opened, and why some could not be had."""
+    """Count the opened pages, and the unavailable ones by reason."""
     opened, lost = 0, Counter[str]()
     for call in calls:
-        if call.tool_name != OPENING or call.strikes:
+        if call.tool_name != OPEN_PAGE or call.strikes:
             continue
         if call.failure is None:
             opened += 1
@@ -96,10 +131,14 @@ def count_pages(calls: Iterable[Exchange]) -> PageCounts:
 
 
 def changed_pages(first: Iterable[Exchange], second: Iterable[Exchange]) -> tuple[int, int]:
-    """Return how many pages were read from their beginning on both sides, and how many read otherwise."""
-    ours, theirs = _texts(first), _texts(second)
-    shared = ours.keys() & theirs.keys()
-    return len(shared), sum(ours[name] != theirs[name] for name in shared)
+    """Compare the pages whose beginning was read on both sides.
+
+    Returns:
+        How many there are, and how many have another text.
+    """
+    firsts, seconds = _texts(first), _texts(second)
+    shared = firsts.keys() & seconds.keys()
+    return len(shared), sum(firsts[name] != seconds[name] for name in shared)
 
 
 def _reason(code: str, message: str) -> str:
@@ -110,18 +149,18 @@ def _texts(calls: Iterable[Exchange]) -> dict[str, Json]:
     texts: dict[str, Json] = {}
     for call in calls:
         output = call.output or {}
-        if call.tool_name == OPENING and output.get("offset") == 0:
+        if call.tool_name == OPEN_PAGE and output.get("offset") == 0:
             texts.setdefault(str(output.get("url") or output.get("id")), output.get("text"))
     return texts
 
 
 Trial = tuple[str, int]
-"""A task and a trial: what pairs episodes."""
+"""Task and trial, which match episodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Of the calls of one tool, milliseconds, as the service took them."""
+    """Time that the service took for the calls of one tool."""
 
     calls: int
     median_ms: float
@@ -130,77 +169,77 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One environment of one agent."""
+    """One agent in one data mode."""
 
-    environment: str
+    data_mode: str
     pages: PageCounts
     latency: Mapping[str, Latency]
     """By tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EnvironmentEffect:
-    """One agent, in one environment and in the other."""
+class DataModeEffect:
+    """One agent in both data modes."""
 
     versus: Versus
     sides: tuple[Side, Side]
     divergences: Mapping[Trial, Divergence | None]
-    """Of every pair of episodes with traces; None where both went the same way."""
+    """First difference of each pair of episodes with traces; None if they are equal."""
     shared_pages: int
-    """Pages read in both environments of one pair."""
+    """Pages that were read in both episodes of a pair."""
     changed_pages: int
-    """Those of them whose text was not the same."""
+    """Shared pages whose text differs."""
 
-    def parted(self, way: Way) -> int:
+    def diverged(self, kind: DivergenceKind) -> int:
         """Count the pairs whose first difference was of this kind."""
-        return sum(found is not None and found.way is way for found in self.divergences.values())
+        return sum(found is not None and found.kind is kind for found in self.divergences.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """Both effects that a score mixes."""
+    """The effect of the data mode and the effect of the agent on success."""
 
-    of_environment: tuple[EnvironmentEffect, ...]
-    """One an agent: the second environment against the first."""
+    of_data_mode: tuple[DataModeEffect, ...]
+    """For each agent: the second data mode against the first."""
     of_agent: tuple[tuple[str, Versus], ...]
-    """By environment: every later agent against every earlier one."""
+    """With the data mode: every later agent against every earlier one."""
 
 
 def effects(first: Run, second: Run) -> Effects:
-    """Compare two runs of the same agents on the same tasks in different environments.
+    """Compare two runs of the same agents on the same tasks in two data modes.
 
     Raises:
-        InputError: no agent is in both, both are of one environment, or a trace cannot be read.
+        InputError: both runs have the same data mode, share no agent, or have an unreadable trace.
     """
-    environments = environment_of(first), environment_of(second)
-    if environments[0] == environments[1]:
-        raise InputError(f"both runs are {environments[0]}: there is no environment to compare")
-    ours, theirs = ({one.agent: one for one in subjects_of([run])} for run in (first, second))
-    if not ours.keys() & theirs.keys():
-        raise InputError(f"no agent is in both: {', '.join(ours)}; {', '.join(theirs)}")
-    own = tuple(_effect(ours[name], theirs[name]) for name in ours if name in theirs)
+    modes = data_mode_of(first), data_mode_of(second)
+    if modes[0] == modes[1]:
+        raise InputError(f"both runs have the data mode {modes[0]}; compare runs of two data modes")
+    firsts, seconds = ({one.agent: one for one in subjects_of([run])} for run in (first, second))
+    if not firsts.keys() & seconds.keys():
+        raise InputError(f"the runs share no agent: {', '.join(firsts)}; {', '.join(seconds)}")
+    own = tuple(_effect(firsts[name], seconds[name]) for name in firsts if name in seconds)
     between = tuple(
-        (environment, Versus(one, other, compare(one.results, other.results)))
-        for environment, subjects in zip(environments, (ours, theirs), strict=True)
+        (data_mode, Versus(one, other, compare(one.results, other.results)))
+        for data_mode, subjects in zip(modes, (firsts, seconds), strict=True)
         for one, other in combinations(subjects.values(), 2)
     )
     return Effects(own, between)
 
 
-def environment_of(run: Run) -> str:
-    """Return the environment of a run, as its configuration says."""
+def data_mode_of(run: Run) -> str:
+    """Return the data mode of a run."""
     config = run.manifest.get("config")
     return str(config.get("data_mode", "offline")) if isinstance(config, dict) else "offline"
 
 
-def _effect(ours: Subject, theirs: Subject) -> EnvironmentEffect:
-    read = [_traces(subject) for subject in (ours, theirs)]
+def _effect(firsts: Subject, seconds: Subject) -> DataModeEffect:
+    read = [_traces(subject) for subject in (firsts, seconds)]
     calls = [{trial: _calls(trace) for trial, trace in traces.items()} for traces in read]
     both = [trial for trial in calls[0] if trial in calls[1]]
     shared = [changed_pages(calls[0][trial], calls[1][trial]) for trial in both]
-    return EnvironmentEffect(
-        versus=Versus(ours, theirs, compare(ours.results, theirs.results)),
-        sides=(_side(ours, read[0]), _side(theirs, read[1])),
+    return DataModeEffect(
+        versus=Versus(firsts, seconds, compare(firsts.results, seconds.results)),
+        sides=(_side(firsts, read[0]), _side(seconds, read[1])),
         divergences={trial: first_divergence(calls[0][trial], calls[1][trial]) for trial in both},
         shared_pages=sum(pages for pages, _ in shared),
         changed_pages=sum(changed for _, changed in shared),
@@ -228,7 +267,7 @@ def _side(subject: Subject, traces: Mapping[Trial, ReadTrace]) -> Side:
                 times_ms[str(stamped.event["tool"])].append(stamped.duration_us / 1000)
     pages = count_pages(call for trace in traces.values() for call in _calls(trace))
     return Side(
-        environment_of(subject.run),
+        data_mode_of(subject.run),
         pages,
         {tool: _latency(times_ms[tool]) for tool in sorted(times_ms)},
     )
@@ -240,71 +279,72 @@ def _latency(times_ms: Sequence[float]) -> Latency:
 
 
 def effect_table(effects: Effects) -> TextTable:
-    """Return both effects on success, one below the other."""
+    """Return both effects on success."""
     rows = []
-    for one in effects.of_environment:
-        first, second = (side.environment for side in one.sides)
+    for effect in effects.of_data_mode:
+        first, second = (side.data_mode for side in effect.sides)
         rows.append(
-            (f"environment: {first} → {second}", one.versus.second.agent, *_success(one.versus))
+            (f"data mode: {first} → {second}", effect.versus.second.agent, *_success(effect.versus))
         )
-    for environment, versus in effects.of_agent:
+    for data_mode, versus in effects.of_agent:
         rows.append(
-            (f"agent: {versus.first.agent} → {versus.second.agent}", environment, *_success(versus))
+            (f"agent: {versus.first.agent} → {versus.second.agent}", data_mode, *_success(versus))
         )
     header = ("Effect of", "With", "Pairs", "First", "Second", "Difference", "Won", "Lost", "p")
     tests = sorted({versus.comparison.test.value for versus in _all(effects)})
     note = f"Success; second minus first on the same task, trial and seed. p: {'; '.join(tests)}."
-    return TextTable(
-        "What the environment does, and what the agent does", header, rows, names=2, note=note
-    )
+    return TextTable("Effect of the data mode and of the agent", header, rows, names=2, note=note)
 
 
 def divergence_table(effects: Effects) -> TextTable:
-    """Return where pairs of episodes parted."""
+    """Return where the episodes of a pair first differ."""
     header = (
         "Agent",
         "Pairs",
         "Same",
-        "Other answer first",
-        "Other call first",
-        "Stopped first",
+        "First: other result",
+        "First: other call",
+        "First: one ended",
         "At call (median)",
     )
     rows = []
-    for one in effects.of_environment:
-        found = sorted(each.call for each in one.divergences.values() if each is not None)
-        median = str(found[len(found) // 2]) if found else wording.NONE
-        ways = (str(one.parted(way)) for way in (Way.ANSWER, Way.CALL, Way.END))
-        same = len(one.divergences) - len(found)
-        rows.append((one.versus.second.agent, str(len(one.divergences)), str(same), *ways, median))
-    note = "What differed first in a pair. Another call first, after equal answers, is the agent's own chance."
-    return TextTable("Where episodes part", header, rows, note=note)
+    for effect in effects.of_data_mode:
+        calls = sorted(found.call for found in effect.divergences.values() if found is not None)
+        median = str(calls[len(calls) // 2]) if calls else wording.NONE
+        order = (DivergenceKind.ANSWER, DivergenceKind.CALL, DivergenceKind.END)
+        kinds = (str(effect.diverged(kind)) for kind in order)
+        same = len(effect.divergences) - len(calls)
+        rows.append(
+            (effect.versus.second.agent, str(len(effect.divergences)), str(same), *kinds, median)
+        )
+    note = "What differed first in a pair. Another call after equal results is randomness of the agent."
+    return TextTable("First difference between episodes", header, rows, note=note)
 
 
 def page_table(effects: Effects) -> TextTable:
-    """Return what became of pages: link rot and change."""
+    """Return how many pages were unavailable or changed."""
     header = (
         "Agent",
-        "Environment",
+        "Data mode",
         "Pages opened",
-        "Could not be had",
-        "Why",
+        "Unavailable",
+        "Reasons",
         "Read in both",
         "Changed",
     )
     rows = []
-    for one in effects.of_environment:
-        for side in one.sides:
+    for effect in effects.of_data_mode:
+        for side in effect.sides:
             why = (
                 ", ".join(f"{reason} {count}" for reason, count in side.pages.lost.items())
                 or wording.NONE
             )
             lost = wording.amount(side.pages.lost_share, Unit.SHARE)
-            shared = (str(one.shared_pages), str(one.changed_pages))
+            shared = (str(effect.shared_pages), str(effect.changed_pages))
             rows.append(
                 (
-                    one.versus.second.agent,
-                    side.environment,
+                    effect.versus.second.agent,
+                    side.data_mode,
                     str(side.pages.opened),
                     lost,
                     why,
@@ -315,19 +355,19 @@ def page_table(effects: Effects) -> TextTable:
 
 
 def latency_table(effects: Effects) -> TextTable:
-    """Return how long calls took, as the service saw them."""
-    header = ("Agent", "Environment", "Tool", "Calls", "Median", "95 %")
+    """Return how long the service took for calls, by tool."""
+    header = ("Agent", "Data mode", "Tool", "Calls", "Median", "p95")
     rows = [
         (
-            one.versus.second.agent,
-            side.environment,
+            effect.versus.second.agent,
+            side.data_mode,
             tool,
             str(found.calls),
             wording.quantity(found.median_ms, "ms"),
             wording.quantity(found.p95_ms, "ms"),
         )
-        for one in effects.of_environment
-        for side in one.sides
+        for effect in effects.of_data_mode
+        for side in effect.sides
         for tool, found in side.latency.items()
     ]
     return TextTable("Latency", header, rows, names=3)
@@ -336,46 +376,46 @@ def latency_table(effects: Effects) -> TextTable:
 def effects_json(effects: Effects) -> JsonObject:
     """Return everything that the tables show, and every pair's divergence."""
     return {
-        "environment_effects": [_effect_json(one) for one in effects.of_environment],
+        "data_mode_effects": [_effect_json(effect) for effect in effects.of_data_mode],
         "agent_effects": [
             {
-                "environment": environment,
+                "data_mode": data_mode,
                 "first": one.first.agent,
                 "second": one.second.agent,
                 **_success_json(one),
             }
-            for environment, one in effects.of_agent
+            for data_mode, one in effects.of_agent
         ],
     }
 
 
-def _effect_json(one: EnvironmentEffect) -> JsonObject:
+def _effect_json(effect: DataModeEffect) -> JsonObject:
     return {
-        "agent": one.versus.second.agent,
-        "first": one.sides[0].environment,
-        "second": one.sides[1].environment,
-        **_success_json(one.versus),
-        "shared_pages": one.shared_pages,
-        "changed_pages": one.changed_pages,
+        "agent": effect.versus.second.agent,
+        "first": effect.sides[0].data_mode,
+        "second": effect.sides[1].data_mode,
+        **_success_json(effect.versus),
+        "shared_pages": effect.shared_pages,
+        "changed_pages": effect.changed_pages,
         "pages": {
-            side.environment: {"opened": side.pages.opened, "lost": dict(side.pages.lost)}
-            for side in one.sides
+            side.data_mode: {"opened": side.pages.opened, "lost": dict(side.pages.lost)}
+            for side in effect.sides
         },
         "latency_ms": {
-            side.environment: {
+            side.data_mode: {
                 tool: {"calls": found.calls, "median": found.median_ms, "p95": found.p95_ms}
                 for tool, found in side.latency.items()
             }
-            for side in one.sides
+            for side in effect.sides
         },
         "divergences": [
             {
                 "task": task,
                 "trial": trial,
                 "call": found.call if found else None,
-                "way": found.way.value if found else None,
+                "kind": found.kind.value if found else None,
             }
-            for (task, trial), found in one.divergences.items()
+            for (task, trial), found in effect.divergences.items()
         ],
     }
 
@@ -415,6 +455,6 @@ def _success(versus: Versus) -> tuple[str, ...]:
 
 def _all(effects: Effects) -> list[Versus]:
     return [
-        *(one.versus for one in effects.of_environment),
+        *(effect.versus for effect in effects.of_data_mode),
         *(versus for _, versus in effects.of_agent),
     ]

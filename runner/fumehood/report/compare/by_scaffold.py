@@ -1,17 +1,24 @@
-"""Compares scaffolds: the same tasks and model, another scaffold."""
+"""Compares scaffolds: agents with the same model on the same tasks, by success and cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.report import wording
+from fumehood.report.compare.dimension import (
+    Compared,
+    CompareOptions,
+    Target,
+    check_comparable,
+)
 from fumehood.report.findings import Versus
 from fumehood.report.results import Counts, Result, count
 from fumehood.report.runs import Run, Subject, subjects_of
-from fumehood.report.sections.comparisons import difference_json, versus_json
+from fumehood.report.sections.comparisons import difference_json, versus_json, versus_table
 from fumehood.report.statistics.intervals import Estimate, estimates
 from fumehood.report.statistics.metrics import Mean, Metric, Unit, mean
 from fumehood.report.statistics.pairs import Difference, compare, difference
@@ -19,59 +26,90 @@ from fumehood.report.statistics.resources import spent
 from fumehood.report.text_table import TextTable
 from fumehood.report.traces import read_traces
 
+DEFAULT_BASELINE = "react"
+
 COSTS = {
-    "calls": "Calls of tools",
-    "model_calls": "Calls of the model",
+    "calls": "Tool calls",
+    "model_calls": "Model requests",
     "model_tokens": "Tokens",
     "model_microusd": "Money",
 }
-"""Resource → title; each of an episode as a whole, over all its seats."""
+"""Resource → title. Amounts are per episode, over all its seats."""
+
+
+class ByScaffold:
+    """Compares scaffolds on the same tasks, with the same model, trials and seeds."""
+
+    def arms(
+        self, settings: Mapping[str, Any], options: CompareOptions
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Return one run of all scaffolds."""
+        return {"": {"agents": _names(options)}}
+
+    def compare(self, targets: Sequence[Target], options: CompareOptions) -> Compared:
+        """Compare the scaffolds that the runs hold."""
+        runs = list({id(target.run): target.run for target in targets}.values())
+        if len(runs) < len(targets):
+            raise InputError("the same run is named twice; name each run once")
+        effects = scaffold_effects(runs, _names(options), options.against or DEFAULT_BASELINE)
+        versus = [effect.versus for effect in effects.scaffolds if effect.versus]
+        check_comparable(versus)
+        return Compared(
+            [cost_table(effects), versus_table(versus), cost_change_table(effects)],
+            effects_json(effects),
+            [effect.subject for effect in effects.scaffolds],
+        )
+
+
+def _names(options: CompareOptions) -> list[str]:
+    """Return the scaffolds to compare, the baseline first."""
+    return list(dict.fromkeys((options.against or DEFAULT_BASELINE, *options.scaffolds)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaffoldEffect:
-    """One scaffold."""
+    """The results of one scaffold."""
 
     scaffold: str
     subject: Subject
     counts: Counts
     success: Estimate
     costs: Mapping[str, Mean]
-    """By resource, over graded episodes."""
+    """By resource: mean over graded episodes."""
     tokens_per_success: float | None
-    """All tokens of graded episodes, by the number of those that succeeded; None where none did."""
+    """Tokens of all graded episodes divided by the successes; None without a success."""
     versus: Versus | None
-    """Against the one that others are compared with; None for that one itself."""
+    """Comparison with the baseline scaffold; None for the baseline itself."""
     cost_changes: Mapping[str, Difference]
-    """By resource: this one minus that one, on the same pairs."""
+    """By resource: this scaffold minus the baseline, on the same pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaffoldEffects:
-    """All of them, the one that others are compared with first."""
+    """The results of all scaffolds, the baseline first."""
 
     model: str
-    each: tuple[ScaffoldEffect, ...]
+    scaffolds: tuple[ScaffoldEffect, ...]
 
 
-def scaffold_effects(runs: Sequence[Run], wanted: Sequence[str], against: str) -> ScaffoldEffects:
+def scaffold_effects(runs: Sequence[Run], names: Sequence[str], against: str) -> ScaffoldEffects:
     """Compare scaffolds on the same tasks and with the same model.
 
     Args:
-        runs: that hold them, each scaffold in one of the runs.
-        wanted: names of scaffolds; those that no run has are left out.
-        against: the one that others are compared with.
+        runs: that contain the scaffolds, each scaffold in one run.
+        names: of scaffolds; names that no run contains are ignored.
+        against: the baseline scaffold.
 
     Raises:
-        InputError: the runs asked different models, hold a scaffold twice, do not hold ``against`` and
-            another, or a trace cannot be read.
+        InputError: the runs use different models, contain a scaffold twice, lack ``against`` or any other
+            scaffold, or a trace cannot be read.
     """
-    subjects = _by_scaffold(runs, wanted)
+    subjects = _by_scaffold(runs, names)
     others = [name for name in subjects if name != against]
     if against not in subjects or not others:
         known = ", ".join(subjects) or "none"
         raise InputError(
-            f"nothing to compare: {against} and another scaffold are needed, there are: {known}"
+            f"nothing to compare: {against} and another scaffold are needed, the runs have: {known}"
         )
     amounts = dict[int, dict[str, float]]()
     for subject in subjects.values():
@@ -100,23 +138,23 @@ def _effect(
     )
 
 
-def _by_scaffold(runs: Sequence[Run], wanted: Sequence[str]) -> dict[str, Subject]:
+def _by_scaffold(runs: Sequence[Run], names: Sequence[str]) -> dict[str, Subject]:
     found: dict[str, Subject] = {}
     for subject in subjects_of(runs):
         name = _scaffold_of(subject)
-        if name not in wanted:
+        if name not in names:
             continue
         if name in found:
             one, other = found[name].run.label, subject.run.label
             raise InputError(
-                f"{name} is there twice, in {one} and {other}: name runs that hold it once"
+                f"scaffold {name} is in two runs, {one} and {other}; name runs that contain it once"
             )
         found[name] = subject
     return found
 
 
 def _scaffold_of(subject: Subject) -> str:
-    """Return what a built-in agent is, whatever its run calls it."""
+    """Return the name of a built-in agent, which its label may hide; empty for other agents."""
     named = subject.run.manifest.get("agents")
     for agent in named if isinstance(named, list) else ():
         if (
@@ -129,20 +167,20 @@ def _scaffold_of(subject: Subject) -> str:
 
 
 def _model(runs: Sequence[Run]) -> str:
-    """Return the model that all runs name.
+    """Return the model of all runs.
 
     Raises:
-        InputError: they name several.
+        InputError: the runs use several.
     """
     configs = [run.manifest.get("config") for run in runs]
     models = {str(config.get("model")) for config in configs if isinstance(config, dict)}
     if len(models) > 1:
-        raise InputError(f"the runs asked different models: {', '.join(sorted(models))}")
+        raise InputError(f"the runs use different models: {', '.join(sorted(models))}")
     return "".join(models)
 
 
 def _amounts(subject: Subject) -> dict[int, dict[str, float]]:
-    """Return what each result cost, by its identity: results of several runs may have one name."""
+    """Return the costs of each result, by object identity: results of several runs may share a name."""
     found: dict[int, dict[str, float]] = {}
     for result, trace in read_traces(subject.run.folder, subject.results):
         if trace.evidence is None:
@@ -171,80 +209,82 @@ UNITS = {"model_microusd": "µ$"}
 
 
 def cost_table(effects: ScaffoldEffects) -> TextTable:
-    """Return what each scaffold is worth and what it costs, an episode."""
+    """Return success and costs of each scaffold."""
     header = (
         "Scaffold",
         "Success",
         "Of",
-        *(COSTS[name] for name in _told(effects)),
-        "Tokens a success",
+        *(COSTS[name] for name in _used(effects)),
+        "Tokens per success",
     )
     rows = [
         (
-            one.scaffold,
-            wording.estimate(one.success, Unit.SHARE),
-            _graded(one),
-            *(_amount(one.costs[name].value, name) for name in _told(effects)),
-            _amount(one.tokens_per_success, "model_tokens"),
+            effect.scaffold,
+            wording.estimate(effect.success, Unit.SHARE),
+            _graded(effect),
+            *(_amount(effect.costs[name].value, name) for name in _used(effects)),
+            _amount(effect.tokens_per_success, "model_tokens"),
         )
-        for one in effects.each
+        for effect in effects.scaffolds
     ]
-    note = "Means over graded episodes; in brackets 95 % intervals over tasks."
-    return TextTable(f"Scaffolds around {effects.model}", header, rows, note=note)
+    note = "Means per graded episode; in brackets: 95 % intervals over tasks."
+    return TextTable(f"Scaffolds with the model {effects.model}", header, rows, note=note)
 
 
 def cost_change_table(effects: ScaffoldEffects) -> TextTable:
-    """Return how much more each costs than the one that it is compared with, on the same tasks."""
-    first = effects.each[0].scaffold
-    header = ("Compared", *(COSTS[name] for name in _told(effects)))
+    """Return the cost differences to the baseline scaffold, on the same tasks."""
+    first = effects.scaffolds[0].scaffold
+    header = ("Compared", *(COSTS[name] for name in _used(effects)))
     rows = [
         (
-            f"{first} → {one.scaffold}",
-            *(_change(one.cost_changes[name], name) for name in _told(effects)),
+            f"{first} → {effect.scaffold}",
+            *(_change(effect.cost_changes[name], name) for name in _used(effects)),
         )
-        for one in effects.each[1:]
+        for effect in effects.scaffolds[1:]
     ]
-    note = "Second minus first an episode, on the same tasks, paired; 95 % intervals over tasks."
-    return TextTable("What it costs", header, rows, note=note)
+    note = "Second minus first per episode, paired by task; in brackets: 95 % intervals over tasks."
+    return TextTable("Cost differences", header, rows, note=note)
 
 
 def effects_json(effects: ScaffoldEffects) -> JsonObject:
-    """Return everything that the tables show, and every flip."""
+    """Return the contents of the tables, and every flipped task."""
     return {
         "model": effects.model,
-        "against": effects.each[0].scaffold,
-        "scaffolds": [_effect_json(one) for one in effects.each],
+        "against": effects.scaffolds[0].scaffold,
+        "scaffolds": [_effect_json(effect) for effect in effects.scaffolds],
     }
 
 
-def _effect_json(one: ScaffoldEffect) -> JsonObject:
-    ends = one.success.interval
+def _effect_json(effect: ScaffoldEffect) -> JsonObject:
+    ends = effect.success.interval
     return {
-        "scaffold": one.scaffold,
-        "agent": one.subject.agent,
-        "run": str(one.subject.run.folder.path),
-        "episodes": one.counts.episodes,
-        "graded": one.counts.graded,
-        "infra": one.counts.infra,
-        "success_rate": one.success.value,
+        "scaffold": effect.scaffold,
+        "agent": effect.subject.agent,
+        "run": str(effect.subject.run.folder.path),
+        "episodes": effect.counts.episodes,
+        "graded": effect.counts.graded,
+        "infra": effect.counts.infra,
+        "success_rate": effect.success.value,
         "interval": [ends.low, ends.high] if ends else None,
-        "costs": {name: found.value for name, found in one.costs.items()},
-        "tokens_per_success": one.tokens_per_success,
-        "versus": versus_json(one.versus) if one.versus else None,
+        "costs": {name: found.value for name, found in effect.costs.items()},
+        "tokens_per_success": effect.tokens_per_success,
+        "versus": versus_json(effect.versus) if effect.versus else None,
         "cost_changes": {
-            name: difference_json(found) for name, found in one.cost_changes.items() if one.versus
+            name: difference_json(found)
+            for name, found in effect.cost_changes.items()
+            if effect.versus
         },
     }
 
 
-def _told(effects: ScaffoldEffects) -> list[str]:
-    """Return the resources that anybody spent: without prices there is no money to speak of."""
-    return [name for name in COSTS if any(one.costs[name].value for one in effects.each)]
+def _used(effects: ScaffoldEffects) -> list[str]:
+    """Return the resources that any scaffold used; without prices there is no money."""
+    return [name for name in COSTS if any(effect.costs[name].value for effect in effects.scaffolds)]
 
 
-def _graded(one: ScaffoldEffect) -> str:
-    left_out = wording.missing(one.counts)
-    return f"{one.counts.graded:,}" + (f" ({left_out})" if left_out else "")
+def _graded(effect: ScaffoldEffect) -> str:
+    left_out = wording.missing(effect.counts)
+    return f"{effect.counts.graded:,}" + (f" ({left_out})" if left_out else "")
 
 
 def _amount(value: float | None, name: str) -> str:
@@ -257,7 +297,7 @@ def _change(found: Difference, name: str) -> str:
     if found.value is None:
         return wording.NONE
     ends = found.interval
-    told = [f"{'+' if found.value > 0 else ''}{_amount(found.value, name)}"]
+    parts = [f"{'+' if found.value > 0 else ''}{_amount(found.value, name)}"]
     if ends:
-        told.append(f"[{_amount(ends.low, name)}, {_amount(ends.high, name)}]")
-    return " ".join(told)
+        parts.append(f"[{_amount(ends.low, name)}, {_amount(ends.high, name)}]")
+    return " ".join(parts)

@@ -1,4 +1,4 @@
-"""``compare-env`` on a site that changed, stalls, moved and lies since it was sealed."""
+"""`compare --by data-mode` on a site that changed after its snapshot was built."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from fumehood.cli.compare_env import compare_env
+from fumehood.cli.compare import compare
 from fumehood.core.errors import InputError
+from tests.parts.cut_short import cut_short
 from tests.parts.folders import short_folder
 from tests.parts.libraries import article, config_for, play, publish, seal, write_tasks
 from tests.unit.snapshots.sites import Site, page, redirect, serving
@@ -21,7 +22,7 @@ from tests.unit.snapshots.sites import Site, page, redirect, serving
 
 @pytest.fixture(scope="module")
 def compared() -> Iterator[tuple[Path, Site, Result]]:
-    """A comparison of two agents on a site that has decayed since it was sealed."""
+    """Compare two agents offline and on a site that changed after its snapshot was built."""
     with serving() as site, short_folder() as folder:
         place = Path(folder)
         publish(site)
@@ -38,7 +39,7 @@ def compared() -> Iterator[tuple[Path, Site, Result]]:
 
 
 def decay(site: Site) -> None:
-    """Owls say something else now; cats stall; foxes have moved and lie about their length."""
+    """Change the owls' text, delay the cats, and move the foxes to a page with a wrong length."""
     site.routes["/owls"] = article("owls", "Owls hunt whenever they like.")
     site.routes["/cats"] = lambda connection: time.sleep(1.5)
     site.routes["/foxes"] = redirect("/moved")
@@ -48,64 +49,68 @@ def decay(site: Site) -> None:
 def invoke(place: Path, *more: str) -> Result:
     words = [
         str(place / "tasks.jsonl"),
-        "--agents",
+        "--by",
+        "data-mode",
+        "--agent",
         "searcher,idle=noop",
         "--config",
         str(place / "live.yaml"),
     ]
     words += ["--snapshot", str(place / "snapshot"), "--out", str(place / "out"), *more]
-    return CliRunner().invoke(compare_env, words, catch_exceptions=False)
+    return CliRunner().invoke(compare, words, catch_exceptions=False)
 
 
-def found(result: Result) -> Any:
+def printed(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
-def test_the_effect_of_the_environment_stands_beside_that_of_the_agent(
+def test_the_result_has_the_effect_of_the_data_mode_and_of_the_agent(
     compared: tuple[Path, Site, Result],
 ) -> None:
-    told = found(compared[2])
-    of_searcher, of_idle = told["environment_effects"]
+    result = printed(compared[2])
+    of_searcher, of_idle = result["data_mode_effects"]
     assert (of_searcher["first"], of_searcher["second"]) == ("offline", "live")
     assert (of_searcher["success"], of_searcher["difference"]) == ([1.0, 0.0], -1.0)
     assert (of_searcher["lost"], of_searcher["won"], of_searcher["pairs"]) == (3, 0, 3)
     assert of_searcher["p_value"] == pytest.approx(0.25)
     assert of_idle["success"] == [0.0, 0.0]
     assert of_idle["interval"][0] < 0 < of_idle["interval"][1]
-    offline, live = told["agent_effects"]
-    assert (offline["environment"], offline["difference"]) == ("offline", -1.0)
-    assert (live["environment"], live["difference"]) == ("live", 0.0)
+    offline, live = result["agent_effects"]
+    assert (offline["data_mode"], offline["difference"]) == ("offline", -1.0)
+    assert (live["data_mode"], live["difference"]) == ("live", 0.0)
 
 
-def test_link_rot_is_told_apart_from_change(compared: tuple[Path, Site, Result]) -> None:
-    of_searcher = found(compared[2])["environment_effects"][0]
+def test_unavailable_pages_are_counted_apart_from_changed_ones(
+    compared: tuple[Path, Site, Result],
+) -> None:
+    of_searcher = printed(compared[2])["data_mode_effects"][0]
     assert of_searcher["pages"]["offline"]["lost"] == {}
     assert set(of_searcher["pages"]["live"]["lost"]) == {"broken_response", "timed_out"}
     assert of_searcher["changed_pages"] >= 1
     assert of_searcher["shared_pages"] >= of_searcher["changed_pages"]
 
 
-def test_every_pair_says_where_it_parted(compared: tuple[Path, Site, Result]) -> None:
-    of_searcher, of_idle = found(compared[2])["environment_effects"]
-    assert {each["way"] for each in of_searcher["divergences"]} == {"answer"}
-    assert {each["way"] for each in of_idle["divergences"]} == {None}
+def test_every_pair_has_its_first_difference(compared: tuple[Path, Site, Result]) -> None:
+    of_searcher, of_idle = printed(compared[2])["data_mode_effects"]
+    assert {divergence["kind"] for divergence in of_searcher["divergences"]} == {"answer"}
+    assert {divergence["kind"] for divergence in of_idle["divergences"]} == {None}
 
 
-def test_latency_is_told_by_tool(compared: tuple[Path, Site, Result]) -> None:
-    latency = found(compared[2])["environment_effects"][0]["latency_ms"]
+def test_latency_is_measured_by_tool(compared: tuple[Path, Site, Result]) -> None:
+    latency = printed(compared[2])["data_mode_effects"][0]["latency_ms"]
     assert latency["live"]["open_page"]["p95"] > 900
     assert latency["live"]["open_page"]["p95"] > latency["offline"]["open_page"]["p95"]
 
 
-def test_what_is_done_is_not_run_again_and_is_told_in_tables(
+def test_a_finished_comparison_is_printed_again_without_running(
     compared: tuple[Path, Site, Result],
 ) -> None:
     place, site, _ = compared
-    asked = len(site.requests)
+    requests = len(site.requests)
     shown = invoke(place).output
-    assert len(site.requests) == asked
+    assert len(site.requests) == requests
     for words in (
-        "environment: offline → live",
+        "data mode: offline → live",
         "agent: searcher → idle",
         "Link rot",
         "timed_out",
@@ -113,13 +118,34 @@ def test_what_is_done_is_not_run_again_and_is_told_in_tables(
         assert words in shown
 
 
-def test_without_hosts_to_ask_there_is_no_live_side(tmp_path: Path) -> None:
+def test_an_interrupted_side_is_finished(compared: tuple[Path, Site, Result]) -> None:
+    place, _, first = compared
+    cut_short(place / "out" / "offline", 1)
+    again = printed(invoke(place, "--json"))
+    assert [effect["pairs"] for effect in again["data_mode_effects"]] == [3, 3]
+    assert again["data_mode_effects"][0]["success"] == [1.0, 0.0]
+    assert again["runs"] == printed(first)["runs"]
+
+
+def test_finished_runs_of_two_data_modes_are_compared(
+    compared: tuple[Path, Site, Result],
+) -> None:
+    place, _, _ = compared
+    words = [str(place / "out" / "offline"), str(place / "out" / "live"), "--by", "data-mode"]
+    again = CliRunner().invoke(compare, [*words, "--json"], catch_exceptions=False)
+    resumed = printed(invoke(place, "--json"))
+    assert printed(again)["data_mode_effects"] == resumed["data_mode_effects"]
+
+
+def test_a_live_run_needs_a_list_of_hosts(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--config with fetch\.hosts"):
         CliRunner().invoke(
-            compare_env,
+            compare,
             [
                 str(write_tasks(tmp_path / "t.jsonl")),
-                "--agents",
+                "--by",
+                "data-mode",
+                "--agent",
                 "noop",
                 "--out",
                 str(tmp_path / "out"),

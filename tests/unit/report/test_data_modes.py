@@ -1,4 +1,4 @@
-"""Where episodes part, and what became of pages."""
+"""First differences between episodes, and pages that are unavailable or changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fumehood.core.evidence import Exchange, ShownFailure
 from fumehood.core.tools import FailureKind
 from fumehood.report.compare.by_data_mode import (
     Divergence,
-    Way,
+    DivergenceKind,
     changed_pages,
     count_pages,
     first_divergence,
@@ -45,14 +45,14 @@ OTHER_CALL = made("search", {"query": "cats"}, {"results": []})
     [
         ([SEARCH], [SEARCH], None),
         ([], [], None),
-        ([SEARCH], [OTHER_ANSWER], Divergence(1, Way.ANSWER)),
-        ([SEARCH, SEARCH], [SEARCH, OTHER_CALL], Divergence(2, Way.CALL)),
-        ([SEARCH], [SEARCH, OTHER_CALL], Divergence(2, Way.END)),
-        ([OTHER_CALL], [], Divergence(1, Way.END)),
+        ([SEARCH], [OTHER_ANSWER], Divergence(1, DivergenceKind.ANSWER)),
+        ([SEARCH, SEARCH], [SEARCH, OTHER_CALL], Divergence(2, DivergenceKind.CALL)),
+        ([SEARCH], [SEARCH, OTHER_CALL], Divergence(2, DivergenceKind.END)),
+        ([OTHER_CALL], [], Divergence(1, DivergenceKind.END)),
         (
             [OTHER_ANSWER, SEARCH],
             [OTHER_ANSWER, made("search", {"query": "owls"}, failed="not_found|")],
-            Divergence(2, Way.ANSWER),
+            Divergence(2, DivergenceKind.ANSWER),
         ),
     ],
 )
@@ -63,7 +63,7 @@ def test_the_first_difference_is_found_and_named(
     assert first_divergence(second, first) == found
 
 
-def test_pages_that_cannot_be_had_are_counted_by_why() -> None:
+def test_unavailable_pages_are_counted_by_reason() -> None:
     counts = count_pages(
         [
             SEARCH,
@@ -71,7 +71,7 @@ def test_pages_that_cannot_be_had_are_counted_by_why() -> None:
             made("open_page", {}, failed="fetch_failed|timed_out: no answer in 20 s"),
             made("open_page", {}, failed="fetch_failed|timed_out: no answer in 20 s"),
             made("open_page", {}, failed="not_found|gone"),
-            made("open_page", {}, failed="invalid_argument|a mistake of the agent's, no page"),
+            made("open_page", {}, failed="invalid_argument|an invalid call"),
             made("open_page", {}, failed="fetch_failed|x", strikes=(0,)),
         ]
     )
@@ -83,8 +83,8 @@ def test_pages_that_cannot_be_had_are_counted_by_why() -> None:
     assert count_pages([SEARCH]).lost_share is None
 
 
-def test_a_page_has_changed_if_its_beginning_reads_otherwise() -> None:
-    ours = [opened("a"), opened("b"), opened("c"), opened("c", "rest", 9)]
-    theirs = [opened("a"), opened("b", "other"), opened("d")]
-    assert changed_pages(ours, theirs) == (2, 1)
-    assert changed_pages([], theirs) == (0, 0)
+def test_a_page_has_changed_if_its_beginning_differs() -> None:
+    first = [opened("a"), opened("b"), opened("c"), opened("c", "rest", 9)]
+    second = [opened("a"), opened("b", "other"), opened("d")]
+    assert changed_pages(first, second) == (2, 1)
+    assert changed_pages([], second) == (0, 0)

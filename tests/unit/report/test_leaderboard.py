@@ -1,4 +1,4 @@
-"""``board`` on runs that were really played."""
+"""`leaderboard` on real runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from fumehood.benchmarks.registry import load_suite
-from fumehood.cli.leaderboard import board
+from fumehood.cli.leaderboard import leaderboard
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.added_faults import with_faults
 from tests.parts.memory_runs import builtin, play_run
@@ -18,11 +18,11 @@ from tests.unit.report.runs import part_of_sample, played
 
 
 def _board(*arguments: object) -> str:
-    found = CliRunner().invoke(
-        board, [str(argument) for argument in arguments], catch_exceptions=False
+    done = CliRunner().invoke(
+        leaderboard, [str(argument) for argument in arguments], catch_exceptions=False
     )
-    assert found.exit_code == 0
-    return found.stdout
+    assert done.exit_code == 0
+    return done.stdout
 
 
 def _lines(*arguments: object) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def _lines(*arguments: object) -> list[dict[str, Any]]:
     return lines
 
 
-def test_the_best_stands_first_with_its_interval_and_the_no_op_beside(tmp_path: Path) -> None:
+def test_agents_are_ranked_with_intervals_and_the_no_op_score(tmp_path: Path) -> None:
     one = played(tmp_path / "one", "noop", "policy_aware", tasks=10)
     other = played(tmp_path / "other", "instruction_parser", tasks=10)
     lines = _lines(one.path, other.path)
@@ -45,19 +45,19 @@ def test_the_best_stands_first_with_its_interval_and_the_no_op_beside(tmp_path: 
     assert "+0.0 pp" in shown
 
 
-def test_the_no_op_is_what_its_agent_gets(tmp_path: Path) -> None:
+def test_the_no_op_score_is_that_of_the_noop_agent(tmp_path: Path) -> None:
     (line,) = _lines(played(tmp_path / "run", "noop", tasks=20).path)
     assert line["success_rate"] == line["noop"]
 
 
-def test_suites_that_only_share_a_name_stand_apart(tmp_path: Path) -> None:
+def test_suites_of_one_name_with_other_faults_are_ranked_apart(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(
         "format: fumehood.faults/1\nfaults: [{fault_type: timeout}]\n", encoding="utf-8"
     )
     alone = played(tmp_path / "alone", "policy_aware", tasks=5)
-    struck = with_faults(part_of_sample(5), str(plan))
-    hard = play_run(tmp_path / "struck", struck, {"policy_aware": builtin("policy_aware")})
+    faulted = with_faults(part_of_sample(5), str(plan))
+    hard = play_run(tmp_path / "faulted", faulted, {"policy_aware": builtin("policy_aware")})
     lines = _lines(alone.path, hard.path)
     assert len({line["suite_digest"] for line in lines}) == 2
     assert all(
@@ -70,7 +70,7 @@ def test_a_run_that_is_named_twice_counts_once(tmp_path: Path) -> None:
     assert len(_lines(run.path, run.path)) == 1
 
 
-def test_a_run_without_an_episode_is_no_result(tmp_path: Path) -> None:
+def test_a_run_without_an_episode_has_no_headline(tmp_path: Path) -> None:
     run = played(tmp_path / "run", "noop", "policy_aware", tasks=3)
     (run.path / "episodes.jsonl").unlink()
     lines = _lines(run.path)
@@ -78,19 +78,19 @@ def test_a_run_without_an_episode_is_no_result(tmp_path: Path) -> None:
     assert "–" in _board(run.path)
 
 
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_run_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         _board(tmp_path)
 
 
-def test_info_plays_no_op_and_oracle() -> None:
+def test_suite_info_runs_the_no_op_and_the_oracle() -> None:
     from fumehood.cli.suite import suite
 
-    found = CliRunner().invoke(suite, ["info", "sample", "--json"], catch_exceptions=False)
-    told = json.loads(found.stdout)
+    done = CliRunner().invoke(suite, ["info", "sample", "--json"], catch_exceptions=False)
+    info = json.loads(done.stdout)
     tasks = len(load_suite("sample").cases)
-    assert told["noop"] == {"solved": 0, "graded": tasks, "ungraded": 0, "success_rate": 0.0}
-    assert told["oracle"]["solved"] == tasks
-    assert told["licence"]
-    assert told["criterion"]
-    assert told["judged"]
+    assert info["noop"] == {"solved": 0, "graded": tasks, "ungraded": 0, "success_rate": 0.0}
+    assert info["oracle"]["solved"] == tasks
+    assert info["licence"]
+    assert info["criterion"]
+    assert info["judged"]

@@ -1,0 +1,15 @@
+"""The dimensions of `fumehood compare --by`."""
+
+from __future__ import annotations
+
+from fumehood.core.registry import Registry
+from fumehood.report.compare.dimension import Dimension
+
+DIMENSIONS: Registry[type[Dimension]] = Registry(
+    "comparison dimension",
+    {
+        "agent": "fumehood.report.compare.by_agent:ByAgent",
+        "scaffold": "fumehood.report.compare.by_scaffold:ByScaffold",
+        "data-mode": "fumehood.report.compare.by_data_mode:ByDataMode",
+    },
+)
