@@ -1,7 +1,7 @@
-"""Public benchmarks whole: oracles and an agent that does nothing, through the service, with figures.
+"""Runs the oracle and the no-op on whole public benchmarks, through the service, and checks the figures.
 
-``make benchmarks`` runs this; what has no data or package on this machine is named and left out. A benchmark
-is one line of ``PROOFS``. Arguments are beginnings of the suites to prove; without any, all are.
+``make benchmarks`` runs this. Benchmarks whose data or package are missing are listed and skipped.
+Each line of ``EXPECTED`` is one suite. Arguments are prefixes of the suites to run; the default is all.
 """
 
 from __future__ import annotations
@@ -20,104 +20,106 @@ from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import Progress, resume_run
 from fumehood.records.run_folder import RunFolder
 from tests.parts.benchmark_data import data_folder
-from tests.parts.bfcl_gold import written_out
+from tests.parts.bfcl_gold import with_all_arguments
 from tests.parts.commands import fumehood_json
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """A suite, and how many of its tasks must come out right."""
+class Expected:
+    """A suite and its expected numbers of solved tasks."""
 
     suite: str
-    """Suite argument; ``{data}`` stands for the folder of public data."""
+    """Suite argument; ``{data}`` is replaced by the folder of public data."""
     oracle: int
     noop: int
     one_call_less: int | None = None
-    """Of oracles that leave their last call out; None where nobody wants to know."""
-    written_out: int | None = None
-    """Of BFCL's single-turn gold with every argument that it names, of which some should not be there."""
+    """Number solved by oracles without their last call; None skips this variant."""
+    all_arguments: int | None = None
+    """Number solved by BFCL's single-turn gold with every argument that it names."""
 
 
-PROOFS = (
-    Proof("dbbench:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
-    Proof("dbbench:mariadb:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
-    Proof("bfcl:multi_turn_base", oracle=200, noop=0, one_call_less=0),
-    Proof("bfcl:multi_turn_miss_func", oracle=200, noop=0, one_call_less=0),
-    Proof("bfcl:multi_turn_miss_param", oracle=200, noop=0, one_call_less=0),
-    Proof("bfcl:multi_turn_long_context", oracle=200, noop=0, one_call_less=0),
-    Proof("bfcl:simple_python", oracle=400, noop=0, written_out=400),
-    Proof("bfcl:multiple", oracle=200, noop=0, written_out=200),
-    Proof("bfcl:parallel", oracle=200, noop=0, written_out=200),
-    Proof("bfcl:parallel_multiple", oracle=200, noop=0, written_out=198),
-    Proof("bfcl:live_simple", oracle=256, noop=0, written_out=256),
-    Proof("bfcl:live_multiple", oracle=1051, noop=0, written_out=1050),
-    Proof("bfcl:live_parallel", oracle=16, noop=0, written_out=16),
-    Proof("bfcl:live_parallel_multiple", oracle=24, noop=0, written_out=24),
-    Proof("bfcl:irrelevance", oracle=240, noop=240),
-    Proof("bfcl:live_irrelevance", oracle=884, noop=884),
-    Proof("bfcl:live_relevance", oracle=16, noop=0),
-    Proof("bfcl:memory_kv", oracle=155, noop=0),
-    Proof("bfcl:memory_rec_sum", oracle=155, noop=0),
-    Proof("agentdojo", oracle=97, noop=5),
-    Proof("agentdojo:v1.1.2", oracle=97, noop=4),
-    Proof("agentdojo:v1.1.2:injections", oracle=27, noop=0),
-    Proof("agentdojo:v1.2.2:injections", oracle=27, noop=0),
-    Proof("marble:bargaining:{data}/marble/bargaining_first10.jsonl", oracle=10, noop=0),
-    Proof("marble:werewolf", oracle=10, noop=0),
-    Proof("taubench:airline:{data}/tau-bench", oracle=50, noop=19),
-    Proof("taubench:retail:{data}/tau-bench", oracle=115, noop=7),
-    Proof("tau2:telecom", oracle=114, noop=0),
-    Proof("tau2:telecom:{data}/tau2/telecom", oracle=20, noop=0),
-    Proof("tau2:telecom_user", oracle=114, noop=0),
-    Proof("tau2:airline", oracle=50, noop=19),
-    Proof("tau2:airline:{data}/tau2/airline", oracle=50, noop=23),
-    Proof("tau2:retail", oracle=114, noop=7),
+EXPECTED = (
+    Expected("dbbench:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
+    Expected("dbbench:mariadb:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
+    Expected("bfcl:multi_turn_base", oracle=200, noop=0, one_call_less=0),
+    Expected("bfcl:multi_turn_miss_func", oracle=200, noop=0, one_call_less=0),
+    Expected("bfcl:multi_turn_miss_param", oracle=200, noop=0, one_call_less=0),
+    Expected("bfcl:multi_turn_long_context", oracle=200, noop=0, one_call_less=0),
+    Expected("bfcl:simple_python", oracle=400, noop=0, all_arguments=400),
+    Expected("bfcl:multiple", oracle=200, noop=0, all_arguments=200),
+    Expected("bfcl:parallel", oracle=200, noop=0, all_arguments=200),
+    Expected("bfcl:parallel_multiple", oracle=200, noop=0, all_arguments=198),
+    Expected("bfcl:live_simple", oracle=256, noop=0, all_arguments=256),
+    Expected("bfcl:live_multiple", oracle=1051, noop=0, all_arguments=1050),
+    Expected("bfcl:live_parallel", oracle=16, noop=0, all_arguments=16),
+    Expected("bfcl:live_parallel_multiple", oracle=24, noop=0, all_arguments=24),
+    Expected("bfcl:irrelevance", oracle=240, noop=240),
+    Expected("bfcl:live_irrelevance", oracle=884, noop=884),
+    Expected("bfcl:live_relevance", oracle=16, noop=0),
+    Expected("bfcl:memory_kv", oracle=155, noop=0),
+    Expected("bfcl:memory_rec_sum", oracle=155, noop=0),
+    Expected("agentdojo", oracle=97, noop=5),
+    Expected("agentdojo:v1.1.2", oracle=97, noop=4),
+    Expected("agentdojo:v1.1.2:injections", oracle=27, noop=0),
+    Expected("agentdojo:v1.2.2:injections", oracle=27, noop=0),
+    Expected("marble:bargaining:{data}/marble/bargaining_first10.jsonl", oracle=10, noop=0),
+    Expected("marble:werewolf", oracle=10, noop=0),
+    Expected("taubench:airline:{data}/tau-bench", oracle=50, noop=19),
+    Expected("taubench:retail:{data}/tau-bench", oracle=115, noop=7),
+    Expected("tau2:telecom", oracle=114, noop=0),
+    Expected("tau2:telecom:{data}/tau2/telecom", oracle=20, noop=0),
+    Expected("tau2:telecom_user", oracle=114, noop=0),
+    Expected("tau2:airline", oracle=50, noop=19),
+    Expected("tau2:airline:{data}/tau2/airline", oracle=50, noop=23),
+    Expected("tau2:retail", oracle=114, noop=7),
     # A judge is needed for 40 of them, 5 of which have a database that doing nothing leaves right.
-    Proof("tau2:retail:{data}/tau2/retail", oracle=74, noop=6),
-    Proof("tau2:banking", oracle=97, noop=0),
-    Proof("tau2:banking:{data}/tau2/banking_knowledge", oracle=97, noop=0),
-    Proof("tau2:mock", oracle=8, noop=1),
-    Proof("tau2:mock:{data}/tau2/mock", oracle=8, noop=1),
+    Expected("tau2:retail:{data}/tau2/retail", oracle=74, noop=6),
+    Expected("tau2:banking", oracle=97, noop=0),
+    Expected("tau2:banking:{data}/tau2/banking_knowledge", oracle=97, noop=0),
+    Expected("tau2:mock", oracle=8, noop=1),
+    Expected("tau2:mock:{data}/tau2/mock", oracle=8, noop=1),
 )
 
 
 def main() -> int:
-    """Prove every benchmark and return how many did not come out as they must."""
+    """Run every benchmark and return the number of suites with wrong figures."""
     wrong = 0
-    wanted = sys.argv[1:]
-    for proof in PROOFS:
-        if wanted and not proof.suite.startswith(tuple(wanted)):
+    prefixes = sys.argv[1:]
+    for expected in EXPECTED:
+        if prefixes and not expected.suite.startswith(tuple(prefixes)):
             continue
-        suite = proof.suite.format(data=data_folder())
+        suite = expected.suite.format(data=data_folder())
         try:
             tasks = len(load_suite(suite).cases)
         except InputError as error:
-            print(f"left out  {proof.suite}: {error}")
+            print(f"skipped   {expected.suite}: {error}")
             continue
         solved = _play(suite)
-        as_wanted = solved == {"oracle": proof.oracle, "noop": proof.noop}
-        variants = _play_variants(proof, suite)
-        as_wanted = as_wanted and all(count == wanted for count, wanted in variants.values())
-        wrong += not as_wanted
-        verdict = "holds" if as_wanted else f"WRONG, must be {proof.oracle} and {proof.noop}"
-        told = f"oracle {solved['oracle']}/{tasks}, no-op {solved['noop']}/{tasks}"
-        told += "".join(f", {name} {count}/{tasks}" for name, (count, _) in variants.items())
-        print(f"{verdict:<9} {suite}: {told}", flush=True)
+        is_expected = solved == {"oracle": expected.oracle, "noop": expected.noop}
+        variants = _play_variants(expected, suite)
+        is_expected = is_expected and all(count == wanted for count, wanted in variants.values())
+        wrong += not is_expected
+        verdict = (
+            "holds" if is_expected else f"WRONG, must be {expected.oracle} and {expected.noop}"
+        )
+        line = f"oracle {solved['oracle']}/{tasks}, no-op {solved['noop']}/{tasks}"
+        line += "".join(f", {name} {count}/{tasks}" for name, (count, _) in variants.items())
+        print(f"{verdict:<9} {suite}: {line}", flush=True)
     return wrong
 
 
 def _play(suite: str) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
         words = ("run", suite, "-a", "oracle", "-a", "noop", "--engine", "process", "--json")
-        told = fumehood_json(*words, "--out", str(Path(folder, "run")))
-    return {agent["agent"]: agent["successes"] for agent in told["agents"]}
+        summary = fumehood_json(*words, "--out", str(Path(folder, "run")))
+    return {agent["agent"]: agent["successes"] for agent in summary["agents"]}
 
 
-def _play_variants(proof: Proof, suite: str) -> dict[str, tuple[int, int]]:
-    """Return how many tasks the oracles' variants solve, each beside how many they must."""
+def _play_variants(expected: Expected, suite: str) -> dict[str, tuple[int, int]]:
+    """Return, for each variant of the oracle, the actual and the expected number of solved tasks."""
     variants = {
-        "oracle less its last call": (proof.one_call_less, _one_call_less),
-        "gold written out": (proof.written_out, written_out),
+        "oracle without its last call": (expected.one_call_less, _one_call_less),
+        "gold with all arguments": (expected.all_arguments, with_all_arguments),
     }
     return {
         name: (_play_varied(suite, varied), wanted)

@@ -1,4 +1,4 @@
-"""A whole run of BrowseComp-Plus: whatever it leaves on disk holds no question in plain text."""
+"""A run of BrowseComp-Plus leaves no question in plain text on disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.parts.browsecomp import QUESTIONS, write_plus
 from tests.parts.folders import short_folder
 from tests.parts.libraries import play
 
-CHATTY = '''"""Prints what it is asked, and answers with it."""
+CHATTY = '''"""Prints its question and repeats it in its answer."""
 from fumehood_agent import Answer
 
 class Chatty:
@@ -32,7 +32,7 @@ class Chatty:
 
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch) -> RunFolder:  # type: ignore[misc]
-    """A run of the searcher and of an agent that repeats the question wherever it can."""
+    """A run of the searcher and of an agent that repeats the question everywhere."""
     with short_folder() as place:
         (Path(place) / "chatty_agent.py").write_text(CHATTY)
         monkeypatch.chdir(place)
@@ -47,28 +47,28 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> RunFolder:  # type: ignore[misc]
         yield play(config, Path(place) / "run")
 
 
-def test_nothing_that_a_run_leaves_holds_a_question(folder: RunFolder) -> None:
+def test_no_file_of_a_run_contains_a_question(folder: RunFolder) -> None:
     pytest.importorskip("vl_convert")
     ends = [row.outcome for row in folder.rows()]
     assert all(isinstance(end, Finished) for end in ends), ends
     done = CliRunner().invoke(report, [str(folder.path), "--out", str(folder.path / "report")])
     assert done.exit_code == 0, done.output
-    left = [path for path in folder.path.rglob("*") if path.is_file()]
-    assert len(left) > 8
-    for path in left:
+    files = [path for path in folder.path.rglob("*") if path.is_file()]
+    assert len(files) > 8
+    for path in files:
         content = path.read_bytes()
         for question, _ in QUESTIONS:
             for piece in (question, question[10:40]):
                 assert piece.encode() not in content, path
 
 
-def test_it_is_judged_again_from_what_is_stored(folder: RunFolder) -> None:
+def test_a_run_is_rescored_from_its_files(folder: RunFolder) -> None:
     again = rescore(folder)
     assert [row.score for row in again] == [row.score for row in folder.rows()]
     assert {row.score.success for row in again} == {True, False}
 
 
-def test_it_has_no_oracle_to_hand_over(tmp_path: Path) -> None:
+def test_tasks_have_no_oracle(tmp_path: Path) -> None:
     with short_folder() as place:
         suite = load_suite(f"browsecomp-plus:{write_plus(Path(place) / 'plus')}")
     assert all(case.gold.oracle is None for case in suite.cases)

@@ -1,4 +1,4 @@
-"""Seats that talk, in whole runs: a user who listens, peers, and boxes that come when they are called."""
+"""Runs in which several seats talk: a scripted user, other agents as users, and peers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HELPED: dict[str, Any] = {
     "seats": [
         {
             "name": "user",
-            "instruction": "You want the word one in /a.txt, and look whether it is there.",
+            "instruction": "You want the word one in /a.txt. Check that it is there.",
             "budget": BUDGET,
             "tools": ["read_file"],
             "player": "script",
@@ -62,7 +62,7 @@ import sys
 class Writer:
     def run(self, session):
         words = session.task.instruction.split()
-        print("heard", session.task.instruction, file=sys.stderr)
+        print("received", session.task.instruction, file=sys.stderr)
         if "Write" in words:
             session.call("write_file", {"path": "/a.txt", "content": "one"})
             session.submit("It is written.")
@@ -71,11 +71,11 @@ class Writer:
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
-    return written(tmp_path, HELPED)
+    return write_suite(tmp_path, HELPED)
 
 
-def written(folder: Path, record: dict[str, Any]) -> Path:
-    """Put one record into a file."""
+def write_suite(folder: Path, record: dict[str, Any]) -> Path:
+    """Write one record to a file and return its path."""
     path = folder / "talk.jsonl"
     path.write_text(json.dumps(record) + "\n", encoding="utf-8")
     return path
@@ -83,21 +83,21 @@ def written(folder: Path, record: dict[str, Any]) -> Path:
 
 @pytest.fixture
 def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder for agents of our own."""
+    """The current folder, where tests write agents."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
     return tmp_path
 
 
-def test_its_oracle_is_proven(suite: Path) -> None:
-    told = fumehood_json("suite", "validate", str(suite), "--json")
-    assert (told["tasks"], told["oracles_proven"]) == (1, 1)
+def test_the_oracle_is_proven(suite: Path) -> None:
+    summary = fumehood_json("suite", "validate", str(suite), "--json")
+    assert (summary["tasks"], summary["oracles_proven"]) == (1, 1)
 
 
 @pytest.mark.parametrize(
     "engine", ["process", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)]
 )
-def test_an_oracle_plays_all_seats_and_a_replay_says_the_same(
+def test_the_oracle_plays_all_seats_and_a_replay_is_identical(
     suite: Path, tmp_path: Path, engine: str
 ) -> None:
     out = str(tmp_path / "run")
@@ -122,7 +122,7 @@ def test_an_oracle_plays_all_seats_and_a_replay_says_the_same(
     assert fumehood_json("replay", out, "--json")["identical"] == 2
 
 
-def test_an_agent_answers_a_user_who_answers_it(suite: Path, agents: Path) -> None:
+def test_an_agent_and_a_scripted_user_answer_each_other(suite: Path, agents: Path) -> None:
     (agents / "writer.py").write_text(LISTENER, encoding="utf-8")
     words = (
         "run",
@@ -133,11 +133,11 @@ def test_an_agent_answers_a_user_who_answers_it(suite: Path, agents: Path) -> No
         "process",
         "--i-trust-this-agent",
     )
-    told = fumehood_json(*words, "--json", "--out", str(agents / "run"))
-    assert [agent["successes"] for agent in told["agents"]] == [1]
+    summary = fumehood_json(*words, "--json", "--out", str(agents / "run"))
+    assert [agent["successes"] for agent in summary["agents"]] == [1]
 
 
-def test_somebody_else_may_be_the_user(suite: Path, agents: Path) -> None:
+def test_another_agent_can_be_the_user(suite: Path, agents: Path) -> None:
     (agents / "writer.py").write_text(LISTENER, encoding="utf-8")
     (agents / "rude.py").write_text(
         "class User:\n    def run(self, session):\n        session.submit('ENOUGH')\n",
@@ -153,11 +153,11 @@ def test_somebody_else_may_be_the_user(suite: Path, agents: Path) -> None:
         "--engine",
         "process",
     )
-    told = fumehood_json(*words, "--i-trust-this-agent", "--json", "--out", str(agents / "run"))
-    assert [agent["successes"] for agent in told["agents"]] == [0]
+    summary = fumehood_json(*words, "--i-trust-this-agent", "--json", "--out", str(agents / "run"))
+    assert [agent["successes"] for agent in summary["agents"]] == [0]
 
 
-def test_a_user_who_breaks_off_is_our_failure(suite: Path, agents: Path) -> None:
+def test_a_user_that_crashes_is_an_infrastructure_failure(suite: Path, agents: Path) -> None:
     (agents / "gone.py").write_text(
         "class User:\n    def run(self, session):\n        raise SystemExit(7)\n", encoding="utf-8"
     )
@@ -169,26 +169,28 @@ def test_a_user_who_breaks_off_is_our_failure(suite: Path, agents: Path) -> None
     assert "seat user" in row["end"]["detail"]
 
 
-def test_an_agent_that_breaks_off_has_crashed_though_others_wait(suite: Path, agents: Path) -> None:
+def test_an_agent_that_crashes_is_reported_although_other_seats_wait(
+    suite: Path, agents: Path
+) -> None:
     (agents / "gone.py").write_text(
         "class Agent:\n    def run(self, session):\n        raise SystemExit(7)\n", encoding="utf-8"
     )
     words = ("run", str(suite), "-a", "gone:Agent", "--engine", "process", "--i-trust-this-agent")
-    told = fumehood_json(*words, "--json", "--out", str(agents / "run"), status=2)
-    assert [agent["outcomes"] for agent in told["agents"]] == [{"agent_crashed": 1}]
+    summary = fumehood_json(*words, "--json", "--out", str(agents / "run"), status=2)
+    assert [agent["outcomes"] for agent in summary["agents"]] == [{"agent_crashed": 1}]
 
 
 PEER = """
 class Peer:
     def run(self, session):
-        heard = session.task.instruction
-        number = heard.count("\\n\\n") + session.task.turn
-        session.call("write_file", {"path": f"/{number}.txt", "content": heard})
+        text = session.task.instruction
+        number = text.count("\\n\\n") + session.task.turn
+        session.call("write_file", {"path": f"/{number}.txt", "content": text})
         session.submit(f"word {number}")
 """
 
 
-def test_peers_speak_in_turn_and_one_agent_plays_them_all(agents: Path) -> None:
+def test_one_agent_plays_all_peers_in_turn(agents: Path) -> None:
     (agents / "peer.py").write_text(PEER, encoding="utf-8")
     record = {
         key: value for key, value in HELPED.items() if key not in ("tools", "oracle", "seats")
@@ -200,7 +202,7 @@ def test_peers_speak_in_turn_and_one_agent_plays_them_all(agents: Path) -> None:
     talk = {"rule": "round", "settings": {"rounds": 2, "opening": "Begin."}}
     oracle = [{"submit": ""}]
     criteria = [{"op": "exists", "path": "files"}]
-    suite = written(
+    suite = write_suite(
         agents,
         {**record, "seats": seats, "conversation": talk, "oracle": oracle, "criteria": criteria},
     )
@@ -222,7 +224,7 @@ def test_peers_speak_in_turn_and_one_agent_plays_them_all(agents: Path) -> None:
     assert len(digests) == 1
 
 
-def test_a_seat_that_is_none_is_named(suite: Path, tmp_path: Path) -> None:
+def test_an_unknown_seat_is_named(suite: Path, tmp_path: Path) -> None:
     words = (str(suite), "-a", "noop", "--seat", "teacher=noop", "--out", str(tmp_path / "run"))
-    told = CliRunner().invoke(run, words, standalone_mode=False)
-    assert "no seat 'teacher'" in str(told.exception)
+    result = CliRunner().invoke(run, words, standalone_mode=False)
+    assert "no seat 'teacher'" in str(result.exception)

@@ -1,4 +1,4 @@
-"""τ²-bench through the real service: an agent and its user, each in a process of its own."""
+"""τ²-bench through the real service: agent and user each have their own process."""
 
 from __future__ import annotations
 
@@ -26,23 +26,21 @@ class Agent:
 """
 
 
-def test_oracle_and_no_op_score_what_the_benchmark_says_of_them(tmp_path: Path) -> None:
+def test_the_oracle_and_the_no_op_have_the_expected_scores(tmp_path: Path) -> None:
     words = ("run", "tau2:mock", "-a", "oracle", "-a", "noop", "--engine", "process", "--json")
-    told = fumehood_json(*words, "--out", str(tmp_path / "run"))
-    assert {agent["agent"]: agent["successes"] for agent in told["agents"]} == {
+    summary = fumehood_json(*words, "--out", str(tmp_path / "run"))
+    assert {agent["agent"]: agent["successes"] for agent in summary["agents"]} == {
         "oracle": 8,
         "noop": 1,
     }
-    assert told["noop"]["solved"] == 1
-    assert fumehood_json("score", str(tmp_path / "run"), "--json")["agents"] == told["agents"]
+    assert summary["noop"]["solved"] == 1
+    assert fumehood_json("score", str(tmp_path / "run"), "--json")["agents"] == summary["agents"]
     assert fumehood_json("replay", str(tmp_path / "run"), "--json")["identical"] == 18
     about = fumehood_json("suite", "info", "tau2:mock", "--json")
     assert (about["noop"]["solved"], about["oracle"]["solved"]) == (1, 8)
 
 
-def test_an_agent_helps_a_user_who_follows_a_script(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_agent_helps_a_scripted_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "helpful.py").write_text(HELPFUL)
     words = (
@@ -62,15 +60,15 @@ def test_an_agent_helps_a_user_who_follows_a_script(
     assert solved == {"create_task_1", "create_task_1_with_env_assertions", "create_task_1_nl_eval"}
     (trace,) = (tmp_path / "run" / "traces").glob("*/create_task_1.0.jsonl")
     events = [json.loads(line)["event"] for line in trace.read_text().splitlines()]
-    heard = [
+    received = [
         event["text"]
         for event in events
         if event["kind"] == "turn_began" and event["seat"] == "user"
     ]
-    assert heard == ["Hi! How can I help you today?", *["It is done."] * 4]
+    assert received == ["Hi! How can I help you today?", *["It is done."] * 4]
 
 
-def test_assertions_in_words_are_judged_in_a_run_by_whom_it_names(tmp_path: Path) -> None:
+def test_a_run_uses_its_judge_for_assertions_in_natural_language(tmp_path: Path) -> None:
     folder = tmp_path / "retail"
     folder.mkdir()
     published = Path(benchmark_data("tau2/retail"))

@@ -1,6 +1,6 @@
-"""BFCL's single-turn gold written out: every argument it names, each with the first value that is not empty.
+"""Oracles that pass every argument BFCL's single-turn gold names, with its first non-empty value.
 
-The oracle leaves out what may be left out; whoever writes down all that the gold names meets its mistakes.
+The normal oracle omits optional arguments. These oracles expose mistakes in the gold.
 """
 
 from __future__ import annotations
@@ -22,24 +22,26 @@ FAULTY = frozenset(
         "live_multiple_964-207-0",
     }
 )
-"""Whose gold, written out, BFCL's checker refuses: it names a parameter that the function lacks, or has only
-an empty value for a required one."""
+"""Tasks whose gold with all arguments BFCL's checker rejects: it names an unknown parameter, or allows
+only an empty value for a required one."""
 
 
-def written_out(suite: Suite) -> Suite:
-    """Return the suite with such oracles."""
-    return replace(suite, cases=tuple(map(_written_out, suite.cases)))
+def with_all_arguments(suite: Suite) -> Suite:
+    """Return the suite with these oracles."""
+    return replace(suite, cases=tuple(map(_with_all_arguments, suite.cases)))
 
 
-def _written_out(case: Case) -> Case:
+def _with_all_arguments(case: Case) -> Case:
     calls: Any = case.gold.criteria[0]["ground_truth"]
     moves = [_move(*item) for call in calls for item in call.items()]
     return replace(case, gold=replace(case.gold, oracle=(*moves, {"submit": ""})))
 
 
 def _move(name: str, arguments: dict[str, list[Any]]) -> dict[str, Any]:
-    given = {key: [value for value in allowed if value != ""] for key, allowed in arguments.items()}
+    values_by_name = {
+        key: [value for value in allowed if value != ""] for key, allowed in arguments.items()
+    }
     return {
         "tool_name": name,
-        "args": {key: first_allowed(values) for key, values in given.items() if values},
+        "args": {key: first_allowed(values) for key, values in values_by_name.items() if values},
     }

@@ -1,4 +1,4 @@
-"""A site on loopback, tasks about it, and runs of them: live, recorded, replayed and offline."""
+"""A web site on loopback, tasks about it, and their runs: live, recorded, replayed and offline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUESTIONS = {
 
 
 def article(topic: str, fact: str) -> str:
-    """Return the HTML of a page that holds a fact."""
+    """Return the HTML of a page that contains a fact."""
     return (
         f"<html><head><title>About {topic}</title></head><body><article><h1>{topic}</h1>"
         f"<p>{fact} Much else is said of {topic}, most of it without having looked for long enough.</p>"
@@ -40,14 +40,14 @@ def article(topic: str, fact: str) -> str:
 
 
 def publish(site: Site) -> None:
-    """Put an index and a page for each topic on a site."""
+    """Add an index and a page per topic to a site."""
     site.routes.update({f"/{topic}": article(topic, fact) for topic, fact in TOPICS.items()})
     index = [{"url": f"{site.url}/{topic}", "title": QUESTIONS[topic]} for topic in TOPICS]
     site.routes["/index.json"] = page(json.dumps(index), Content_Type="application/json")
 
 
 def write_tasks(path: Path) -> Path:
-    """Write one native task a topic."""
+    """Write one native task per topic."""
     records = [
         {
             "format": "fumehood.task/1",
@@ -68,21 +68,25 @@ def write_tasks(path: Path) -> Path:
 
 def config_for(site: Site, tasks: Path, data_mode: str, **changes: Any) -> RunConfig:
     """Return a run of the searcher in one data mode."""
-    told: dict[str, Any] = {"suite": str(tasks), "agents": ("searcher",), "engine": "process"}
-    told |= {"data_mode": data_mode, "concurrency": 1}
-    told["search"] = {"provider": "site-index", "url": f"{site.url}/index.json", "private": True}
-    told["fetch"] = site.policy().model_dump()
-    return run_config({**told, **changes})
+    settings: dict[str, Any] = {"suite": str(tasks), "agents": ("searcher",), "engine": "process"}
+    settings |= {"data_mode": data_mode, "concurrency": 1}
+    settings["search"] = {
+        "provider": "site-index",
+        "url": f"{site.url}/index.json",
+        "private": True,
+    }
+    settings["fetch"] = site.policy().model_dump()
+    return run_config({**settings, **changes})
 
 
 def play(config: RunConfig, out: Path) -> RunFolder:
-    """Run it."""
+    """Start a run and return its folder."""
     ignored = Progress(lambda *_: None, lambda _: None, lambda _: None)
     return start_run(config, out, ignored)
 
 
 def joined(folder: RunFolder) -> Run:
-    """Return a run with what it says."""
+    """Return a run with its rescored rows."""
     return join_run(folder, rescore(folder))
 
 
@@ -94,7 +98,7 @@ def seal(recording: Path, out: Path) -> Path:
 
 
 def calls_of(folder: RunFolder) -> dict[str, list[Any]]:
-    """Return, for each episode, its calls and answers."""
+    """Return the calls of each episode with their results."""
     return {
         str(row.name): [
             [event["tool"], event["arguments"], event.get("output"), event.get("failure")]

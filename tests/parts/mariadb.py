@@ -1,4 +1,4 @@
-"""MariaDB, which whoever runs the tests may not have."""
+"""Skips tests that need MariaDB on a machine without it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fumehood.core.errors import InputError
 
 
 def has_mariadb() -> bool:
-    """Tell whether there is a server to start; fail where there must be, because ``CI`` is set."""
+    """Return whether MariaDB is installed; raises an error if it is missing and ``CI`` is set."""
     try:
         mariadbd()
     except InputError as error:
@@ -22,6 +22,8 @@ def has_mariadb() -> bool:
 
 
 def needs_mariadb() -> None:
-    """Go on where there is a server to start; else skip the calling module, or fail it when ``CI`` is set."""
+    """Skip the calling module if MariaDB is missing, or fail it when ``CI`` is set."""
     if not has_mariadb():
-        pytest.skip("no MariaDB: apt-get install mariadb-server-core", allow_module_level=True)
+        pytest.skip(
+            "MariaDB is not installed: apt-get install mariadb-server-core", allow_module_level=True
+        )

@@ -1,4 +1,4 @@
-"""What τ²-bench's worlds can be asked."""
+"""Example states and calls of τ²-bench's worlds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tests.conformance.worlds.example import Example, call
 
-_LOOKING = (
+_READING = (
     "check_status_bar",
     "check_network_status",
     "check_network_mode_preference",
@@ -22,7 +22,7 @@ _LOOKING = (
     "check_payment_request",
     "make_payment",
 )
-_SWITCHING = (
+_CHANGING = (
     "reseat_sim_card",
     "toggle_data",
     "toggle_roaming",
@@ -35,7 +35,7 @@ _SWITCHING = (
     "reboot_device",
     "toggle_airplane_mode",
 )
-_OF_LINES = ("resume_line", "get_data_usage", "enable_roaming", "disable_roaming")
+_LINE_TOOLS = ("resume_line", "get_data_usage", "enable_roaming", "disable_roaming")
 
 TAU2: Mapping[str, Example] = {
     "tau2_mock": Example(
@@ -58,7 +58,7 @@ TAU2: Mapping[str, Example] = {
             call("dismiss_notification", notification_id="n_1"),
         ),
         refused=(
-            call("create_task", user_id="nobody", title="b"),
+            call("create_task", user_id="user_9", title="b"),
             call("update_task_status", task_id="task_9", status="completed"),
             call("dismiss_notification", notification_id="n_9"),
         ),
@@ -72,14 +72,14 @@ TAU2: Mapping[str, Example] = {
         needs=("inspect_evals",),
         state={"agent": {}, "user": {}, "kept": 1},
         reading=(
-            *(call(name) for name in _LOOKING),
+            *(call(name) for name in _READING),
             call("check_app_status", app_name="messaging"),
             call("check_app_permissions", app_name="messaging"),
             call("transfer_to_human_agents", summary="a"),
-            call("get_customer_by_name", full_name="Nobody", dob="1990-01-01"),
+            call("get_customer_by_name", full_name="No Customer", dob="1990-01-01"),
         ),
         changing=(
-            *(call(name) for name in _SWITCHING),
+            *(call(name) for name in _CHANGING),
             call("set_apn_settings", apn_settings={"apn_name": "broken"}),
             call("set_network_mode_preference", mode="2g_only"),
             call("grant_app_permission", app_name="messaging", permission="network"),
@@ -88,7 +88,7 @@ TAU2: Mapping[str, Example] = {
             call("get_customer_by_phone", phone_number="1"),
             call("get_customer_by_id", customer_id="C1"),
             call("get_details_by_id", id="L1"),
-            *(call(name, customer_id="C1", line_id="L1") for name in _OF_LINES),
+            *(call(name, customer_id="C1", line_id="L1") for name in _LINE_TOOLS),
             call("suspend_line", customer_id="C1", line_id="L1", reason="asked"),
             call("refuel_data", customer_id="C1", line_id="L1", gb_amount=1.5),
             call("get_bills_for_customer", customer_id="C1", limit=3),

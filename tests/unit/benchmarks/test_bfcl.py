@@ -1,4 +1,4 @@
-"""BFCL: its own checker over calls that went through our door."""
+"""Tests of BFCL's multi-turn categories: its own checker scores calls made through the service."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.benchmarks.bfcl.checker import rendered
+from fumehood.benchmarks.bfcl.checker import python_source
 from fumehood.benchmarks.bfcl.tasks import Bfcl
 from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
@@ -45,16 +45,16 @@ def without_last_call(moves: Sequence[Move]) -> Iterable[Move]:
 
 
 @pytest.mark.parametrize("category", MULTI_TURN)
-def test_gold_calls_solve_what_nothing_and_one_call_less_do_not(category: str) -> None:
-    every = cases(category)
-    assert len(every) == 200
-    for case in every[SAMPLE]:
+def test_gold_solves_a_task_and_the_no_op_or_a_missing_call_does_not(category: str) -> None:
+    category_cases = cases(category)
+    assert len(category_cases) == 200
+    for case in category_cases[SAMPLE]:
         assert play(case, gold(case)).success is True, case.task.task_id
         assert play(case, ()).success is False, case.task.task_id
         assert play(case, without_last_call(gold(case))).success is False, case.task.task_id
 
 
-def test_a_failed_attempt_leaves_nothing_behind() -> None:
+def test_attempts_do_not_affect_each_other() -> None:
     for case in cases("multi_turn_base")[:6]:
         moves = gold(case)
         assert play(case, without_last_call(moves)).success is False
@@ -63,7 +63,7 @@ def test_a_failed_attempt_leaves_nothing_behind() -> None:
         assert play(case, moves).success is True
 
 
-def test_functions_that_are_missing_come_with_their_turn() -> None:
+def test_a_withheld_function_is_added_in_its_turn() -> None:
     case = cases("multi_turn_miss_func")[0]
     seat = case.task.seats[0]
     (turn,) = [turn for turn in seat.further_turns if turn.tools]
@@ -71,16 +71,16 @@ def test_functions_that_are_missing_come_with_their_turn() -> None:
     assert turn.instruction.startswith("I have updated some more functions")
 
 
-def test_a_function_may_be_called_before_it_is_told_of_as_bfcl_has_it() -> None:
-    # Its gold calls `tail` two turns before the user brings it.
+def test_a_withheld_function_can_be_called_before_its_turn_as_in_bfcl() -> None:
+    # The gold calls `tail` two turns before the user adds it.
     case = next(case for case in cases("multi_turn_miss_func") if case.task.task_id.endswith("_49"))
     assert play(case, gold(case)).success is True
 
 
-def test_what_an_agent_writes_is_never_evaluated(tmp_path: Path) -> None:
-    sign = tmp_path / "sign"
+def test_text_from_an_agent_is_never_evaluated(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
     tmp_path.chmod(0o777)
-    evil = f"__import__('os').system('touch {sign}')"
+    evil = f"__import__('os').system('touch {marker}')"
     case = cases("multi_turn_base")[0]
     attempts: tuple[Move, ...] = (
         {"tool_name": evil, "args": {}},
@@ -90,37 +90,37 @@ def test_what_an_agent_writes_is_never_evaluated(tmp_path: Path) -> None:
         {"tool_name": "ls", "args": {"a": {evil: [evil]}}},
     )
     assert play(case, (*attempts, *gold(case))).success is not None
-    assert not sign.exists()
+    assert not marker.exists()
 
 
-def test_calls_are_written_down_as_literals() -> None:
-    assert rendered("cd", {"folder": "a'b\\\n", "deep": [None, True, 1.5]}) == [
+def test_calls_become_python_source_with_literal_arguments() -> None:
+    assert python_source("cd", {"folder": "a'b\\\n", "deep": [None, True, 1.5]}) == [
         'cd(folder="a\'b\\\\\\n", deep=[None, True, 1.5])'
     ]
     assert (
-        rendered("cd", {"class": 1})
-        == rendered("cd", {"a b": 1})
-        == rendered("os.system", {})
+        python_source("cd", {"class": 1})
+        == python_source("cd", {"a b": 1})
+        == python_source("os.system", {})
         == []
     )
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has a user to give up")
-def test_the_checker_is_nobody() -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change its user")
+def test_the_checker_process_has_its_own_unprivileged_user() -> None:
     process = checker("bfcl")
     status = Path(f"/proc/{process.process_id}/status").read_text(encoding="ascii")
-    told = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
-    assert told["Uid"].split() == ["65532"] * 4
-    assert (told["NoNewPrivs"], int(told["CapEff"], 16)) == ("1", 0)
+    fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    assert fields["Uid"].split() == ["65532"] * 4
+    assert (fields["NoNewPrivs"], int(fields["CapEff"], 16)) == ("1", 0)
 
 
-def test_a_power_that_would_take_for_ever_is_refused() -> None:
+def test_a_power_that_would_not_terminate_is_rejected() -> None:
     case = next(case for case in cases("multi_turn_base") if "MathAPI" in _classes(case))
     endless: Move = {"tool_name": "power", "args": {"base": 9, "exponent": 10**12}}
     assert play(case, (endless, *gold(case))).success is True
 
 
-def test_the_order_of_a_set_is_not_in_a_trace() -> None:
+def test_results_do_not_depend_on_the_order_of_a_set() -> None:
     case = next(case for case in cases("multi_turn_base") if "TicketAPI" in _classes(case))
     states = case.task.initial_state["initial_config"]
     assert isinstance(states, dict)
@@ -135,12 +135,12 @@ def test_the_order_of_a_set_is_not_in_a_trace() -> None:
     }
     fields: JsonObject = {f"field{number}": "x" for number in range(9)}
     edit: Move = {"tool_name": "edit_ticket", "args": {"ticket_id": 1, "updates": fields}}
-    (refused,) = play_in_memory(replace(case.task, initial_state=state), (edit,)).exchanges
-    assert refused.output == {"error": f"Invalid fields for update: {', '.join(fields)}"}
+    (exchange,) = play_in_memory(replace(case.task, initial_state=state), (edit,)).exchanges
+    assert exchange.output == {"error": f"Invalid fields for update: {', '.join(fields)}"}
 
 
-def test_it_names_its_categories() -> None:
-    with pytest.raises(InputError, match="CATEGORY is one of multi_turn_base"):
+def test_an_unknown_category_is_rejected_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match="must be one of multi_turn_base"):
         Bfcl().load("multi_turn")
 
 

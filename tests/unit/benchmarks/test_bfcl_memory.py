@@ -1,4 +1,4 @@
-"""BFCL's memories: what was told in a conversation is looked for when a question is asked."""
+"""Tests of BFCL's memory categories: facts from conversations answer later questions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.benchmarks.judging import play
 installed("bfcl_eval", "mpmath", "overrides", "rank_bm25")
 
 BACKENDS = ("memory_kv", "memory_rec_sum")
-HEARD: Move = {"submit": ""}
+SILENT: Move = {"submit": ""}
 each_backend = pytest.mark.parametrize("category", BACKENDS)
 
 
@@ -29,46 +29,46 @@ def cases(argument: str) -> Sequence[Case]:
 
 
 @each_backend
-def test_the_answer_solves_and_silence_does_not(category: str) -> None:
-    every = cases(category)
-    assert len(every) == 155
-    for case in every[::31]:
+def test_the_right_answer_solves_a_task_and_the_no_op_does_not(category: str) -> None:
+    category_cases = cases(category)
+    assert len(category_cases) == 155
+    for case in category_cases[::31]:
         assert play(case, case.gold.oracle or ()).success is True, case.task.task_id
         assert play(case, ()).success is False
 
 
-def test_the_conversations_come_first_and_in_their_order() -> None:
-    talks = {case.task.task_id: case for case in cases("memory_kv:chats")}
-    assert list(talks) == list(SCENARIOS)
-    turns = {name: 1 + len(case.task.seats[0].further_turns) for name, case in talks.items()}
+def test_the_conversations_precede_the_question_in_order() -> None:
+    chats = {case.task.task_id: case for case in cases("memory_kv:chats")}
+    assert list(chats) == list(SCENARIOS)
+    turns = {name: 1 + len(case.task.seats[0].further_turns) for name, case in chats.items()}
     assert sum(turns.values()) == 323
     question = next(case for case in cases("memory_kv") if "customer" in case.task.task_id)
-    seat, talk = question.task.seats[0], talks["customer"].task.seats[0]
-    assert (seat.instruction, seat.further_turns[:-1]) == (talk.instruction, talk.further_turns)
+    seat, chat = question.task.seats[0], chats["customer"].task.seats[0]
+    assert (seat.instruction, seat.further_turns[:-1]) == (chat.instruction, chat.further_turns)
     assert seat.further_turns[-1].instruction.endswith("What is my first name?")
     assert (
         sum(turn.instruction.startswith("[A new conversation") for turn in seat.further_turns) == 10
     )
 
 
-def test_a_word_inside_another_is_no_answer() -> None:
+def test_a_part_of_a_longer_number_is_not_an_answer() -> None:
     case = next(
         case
         for case in cases("memory_rec_sum")
         if case.task.task_id == "memory_rec_sum_1-customer-1"
     )
-    heard = [HEARD] * len(case.task.seats[0].further_turns)
-    said = {
+    silent = [SILENT] * len(case.task.seats[0].further_turns)
+    answers = {
         "You are 35, I believe.": True,
         "thirty five": True,
         "135": False,
         "I do not know": False,
     }
-    for answer, right in said.items():
-        assert play(case, [*heard, {"submit": answer}]).success is right, answer
+    for answer, right in answers.items():
+        assert play(case, [*silent, {"submit": answer}]).success is right, answer
 
 
-def test_who_leaves_before_the_question_has_not_answered_it() -> None:
+def test_an_agent_that_gives_up_before_the_question_fails() -> None:
     case = cases("memory_kv")[0]
     assert (
         play(
@@ -78,7 +78,7 @@ def test_who_leaves_before_the_question_has_not_answered_it() -> None:
     )
 
 
-def test_a_conversation_is_not_judged() -> None:
+def test_conversations_without_a_question_are_ungraded() -> None:
     assert play(cases("memory_kv:chats")[0], ()).success is None
 
 
@@ -95,32 +95,32 @@ def test_a_conversation_is_not_judged() -> None:
         ),
     ],
 )
-def test_what_an_agent_wrote_is_there_when_it_is_asked(
+def test_a_written_memory_is_part_of_the_question_task(
     category: str, write: Move, tmp_path: Path
 ) -> None:
     for case in cases(f"{category}:chats"):
         closed = {"kind": "closed", "final_state": play_in_memory(case.task, (write,)).final_state}
         shown = {"row": {}, "events": [closed]}
         (tmp_path / f"{case.task.task_id}.json").write_text(json.dumps(shown), encoding="utf-8")
-    asked = cases(f"{category}:{tmp_path}")
-    assert len(asked) == 155
-    assert all("Michael" in case.task.seats[0].instruction for case in asked)
-    assert not any(case.task.seats[0].further_turns for case in asked)
+    questions = cases(f"{category}:{tmp_path}")
+    assert len(questions) == 155
+    assert all("Michael" in case.task.seats[0].instruction for case in questions)
+    assert not any(case.task.seats[0].further_turns for case in questions)
 
 
-def test_snapshots_of_bfcl_itself_are_read(tmp_path: Path) -> None:
+def test_bfcls_own_snapshots_are_read(tmp_path: Path) -> None:
     for name in SCENARIOS:
-        content = {"core_memory": {"a": "in sight"}, "archival_memory": {"b": "out of sight"}}
+        content = {"core_memory": {"a": "visible"}, "archival_memory": {"b": "hidden"}}
         (tmp_path / f"{name}_final.json").write_text(json.dumps(content), encoding="utf-8")
     case = cases(f"memory_kv:{tmp_path}")[0]
-    assert "in sight" in case.task.seats[0].instruction
-    assert "out of sight" not in case.task.seats[0].instruction
+    assert "visible" in case.task.seats[0].instruction
+    assert "hidden" not in case.task.seats[0].instruction
     look: Move = {"tool_name": "archival_memory_retrieve", "args": {"key": "b"}}
     (exchange,) = play_in_memory(case.task, (look,)).exchanges
-    assert exchange.output == {"value": "out of sight"}
+    assert exchange.output == {"value": "hidden"}
 
 
-def test_a_memory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+def test_a_missing_or_invalid_memory_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"neither student_final\.json nor student\.json"):
         cases(f"memory_kv:{tmp_path}")
     (tmp_path / "student_final.json").write_text('{"core_memory": []}', encoding="utf-8")
@@ -132,13 +132,13 @@ def test_a_memory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     ("argument", "reason"),
     [("memory_vector", "sentence-transformers"), ("web_search_base", "the live web")],
 )
-def test_what_is_left_out_says_why(argument: str, reason: str) -> None:
-    with pytest.raises(InputError, match=reason) as refusal:
+def test_an_excluded_category_states_the_reason(argument: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason) as error:
         cases(argument)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(error.value)
 
 
-def test_bfcl_refuses_in_its_own_words_and_keeps_no_files() -> None:
+def test_rejections_use_bfcls_messages_and_no_file_is_written() -> None:
     case = cases("memory_kv")[0]
     calls: list[Move] = [
         {"tool_name": "core_memory_add", "args": {"key": "Not Snake", "value": "x"}},
@@ -146,12 +146,12 @@ def test_bfcl_refuses_in_its_own_words_and_keeps_no_files() -> None:
         {"tool_name": "core_memory_add", "args": {"key": "a_key", "value": "x"}},
         {"tool_name": "core_memory_key_search", "args": {"query": "key", "k": 1}},
     ]
-    refused, empty, _, found = play_in_memory(case.task, calls).exchanges
-    assert refused.output == {
+    rejected, empty, _, match = play_in_memory(case.task, calls).exchanges
+    assert rejected.output == {
         "error": "Key must be in snake_case format and cannot contain spaces."
     }
     assert empty.failure is not None
-    assert found.output is not None
-    assert "a_key" in json.dumps(found.output)
+    assert match.output is not None
+    assert "a_key" in json.dumps(match.output)
     assert not (package_folder() / "result").exists()
     assert not (package_folder().parent / "result").exists()

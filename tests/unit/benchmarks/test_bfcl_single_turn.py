@@ -1,4 +1,4 @@
-"""BFCL's single turns: calls that are compared, and calls that should not have been made."""
+"""Tests of BFCL's single-turn categories: calls are compared with gold."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from fumehood.benchmarks.bfcl.tasks import UNSOLVABLE, Bfcl
 from fumehood.benchmarks.in_memory import Move
-from tests.parts.bfcl_gold import FAULTY, written_out
+from tests.parts.bfcl_gold import FAULTY, with_all_arguments
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play
 
@@ -24,21 +24,21 @@ PYTHON = {
     "live_parallel": 16,
     "live_parallel_multiple": 24,
 }
-ANYTHING: Move = {"submit": ""}
+NO_CALL: Move = {"submit": ""}
 
 
 @pytest.mark.parametrize(("category", "tasks"), PYTHON.items())
-def test_gold_calls_are_valid_and_no_calls_are_not(category: str, tasks: int) -> None:
+def test_gold_calls_are_valid_and_the_no_op_is_not(category: str, tasks: int) -> None:
     cases = Bfcl().load(f"{category}").cases
     assert len(cases) == tasks
     for case in cases[:: max(1, tasks // 5)]:
         assert case.gold.oracle is not None
         assert case.gold.solvable
         assert play(case, case.gold.oracle).success is True, case.task.task_id
-        assert play(case, (ANYTHING,)).success is False, case.task.task_id
+        assert play(case, (NO_CALL,)).success is False, case.task.task_id
 
 
-def test_four_tasks_are_known_to_have_no_right_answer() -> None:
+def test_four_tasks_are_marked_unsolvable() -> None:
     marked = {
         case.task.task_id
         for category in PYTHON
@@ -50,16 +50,16 @@ def test_four_tasks_are_known_to_have_no_right_answer() -> None:
 
 
 @pytest.mark.parametrize("category", PYTHON)
-def test_gold_that_is_written_out_fails_in_seven_tasks(category: str) -> None:
-    every = Bfcl().load(category)
-    faulty = [case for case in every.cases if case.task.task_id in FAULTY]
-    sampled = replace(every, cases=(*faulty, *every.cases[:: max(1, len(every.cases) // 20)]))
-    for case in written_out(sampled).cases:
+def test_gold_with_all_arguments_fails_in_seven_tasks(category: str) -> None:
+    suite = Bfcl().load(category)
+    faulty = [case for case in suite.cases if case.task.task_id in FAULTY]
+    sampled = replace(suite, cases=(*faulty, *suite.cases[:: max(1, len(suite.cases) // 20)]))
+    for case in with_all_arguments(sampled).cases:
         right = case.task.task_id not in FAULTY
         assert play(case, case.gold.oracle or ()).success is right, case.task.task_id
 
 
-def test_three_of_the_seven_have_a_right_answer_all_the_same() -> None:
+def test_the_oracle_solves_three_of_the_seven() -> None:
     assert len(FAULTY) == 7
     assert {
         "parallel_multiple_12",
@@ -75,12 +75,12 @@ def test_three_of_the_seven_have_a_right_answer_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("category", "tasks"), {"irrelevance": 240, "live_irrelevance": 884}.items()
 )
-def test_where_nothing_fits_nothing_is_to_be_called(category: str, tasks: int) -> None:
+def test_irrelevance_requires_no_call(category: str, tasks: int) -> None:
     cases = Bfcl().load(category).cases
     assert len(cases) == tasks
     functions = cases[0].task.initial_state["functions"]
     assert isinstance(functions, list)
     assert isinstance(functions[0], dict)
     call: Move = {"tool_name": str(functions[0]["name"]), "args": {}}
-    assert play(cases[0], (ANYTHING,)).success is True
-    assert play(cases[0], (call, ANYTHING)).success is False
+    assert play(cases[0], (NO_CALL,)).success is True
+    assert play(cases[0], (call, NO_CALL)).success is False

@@ -1,1 +1,1 @@
-"""The Berkeley Function-Calling Leaderboard, version 4, from its own package."""
+"""The Berkeley Function-Calling Leaderboard, version 4, from the package bfcl-eval."""

@@ -1,4 +1,4 @@
-"""BFCL's checkers, asked as BFCL asks them. Runs in a process of its own alone."""
+"""Runs BFCL's unmodified checkers in a separate process."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SOURCES = f"{_CHECKER}.multi_turn_eval.func_source_code"
 
 
 def load() -> None:
-    """Import the checkers and every simulator; raises ImportError where something is missing."""
-    # The checker of single turns asks this module about spellings of vendors; with it come all their clients.
+    """Import the checkers and all simulators; raises ImportError if a package is missing."""
+    # The single-turn checker reads naming options from this module, which imports all providers' clients.
     registry = ModuleType("bfcl_eval.constants.model_config")
     registry.MODEL_CONFIG_MAPPING = defaultdict(  # type: ignore[attr-defined]
         lambda: SimpleNamespace(underscore_to_dot=False)
@@ -33,14 +33,16 @@ def load() -> None:
 
 
 def check(question: dict[str, Any]) -> dict[str, Any]:
-    """Return BFCL's verdict: ``valid``, and where it is not, ``error_type``."""
+    """Return BFCL's verdict: ``valid`` and, if it is false, ``error_type``."""
     verdict = _CHECKS[question["op"]](question)
     return {"valid": verdict["valid"] is True, "error_type": verdict.get("error_type")}
 
 
 def _multi_turn(question: dict[str, Any]) -> dict[str, Any]:
     checker = import_module(f"{_CHECKER}.multi_turn_eval.multi_turn_checker")
-    decoded = [[[text] for call in turn for text in rendered(*call)] for turn in question["turns"]]
+    decoded = [
+        [[text] for call in turn for text in python_source(*call)] for turn in question["turns"]
+    ]
     entry = question["entry"]
     verdict: dict[str, Any] = checker.multi_turn_checker(
         decoded, question["ground_truth"], entry, entry["id"].rsplit("_", 1)[0], question["attempt"]
@@ -65,10 +67,8 @@ def _single_turn(question: dict[str, Any]) -> dict[str, Any]:
 def _memory(question: dict[str, Any]) -> dict[str, Any]:
     checker = import_module(f"{_CHECKER}.agentic_eval.agentic_checker")
     if not question["answer"]:
-        return {
-            "valid": False,
-            "error_type": "agentic:no_last_message",
-        }  # As its caller in BFCL says.
+        # Source: the caller of agentic_checker in BFCL.
+        return {"valid": False, "error_type": "agentic:no_last_message"}
     verdict: dict[str, Any] = checker.agentic_checker(question["answer"], question["ground_truth"])
     return verdict
 
@@ -76,11 +76,12 @@ def _memory(question: dict[str, Any]) -> dict[str, Any]:
 _CHECKS = {"bfcl_memory": _memory, "bfcl_multi_turn": _multi_turn, "bfcl_single_turn": _single_turn}
 
 
-def rendered(name: str, arguments: dict[str, Any]) -> list[str]:
-    """Return a call as BFCL writes it down: Python, of a checked name and of literals alone.
+def python_source(name: str, arguments: dict[str, Any]) -> list[str]:
+    """Return a call as Python source, as BFCL records it: a checked name with literal arguments.
 
-    A call with a name for an argument that Python cannot write is left out; no function has such a parameter,
-    so the call did nothing.
+    Returns:
+        One text, or none if an argument's name is not a Python identifier. No function has such a
+        parameter, so the call had no effect.
     """
     if not all(part.isidentifier() and not keyword.iskeyword(part) for part in (name, *arguments)):
         return []

@@ -1,14 +1,21 @@
-"""Loads BFCL's memory categories."""
+"""Loads BFCL's memory categories: conversations with facts to remember, then a question.
+
+BFCL plays the conversations of a scenario once, each in a new context, and asks every question in a
+context that contains only the memory's content. ``conversation_cases`` and ``question_cases`` do the
+same: the questions use the memory that an agent wrote in a run of the conversations.
+``conversation_and_question_cases`` puts both into one episode, where the agent's own context may also
+contain the facts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fumehood.benchmarks.bfcl.package import Entry, chats, entries, words
-from fumehood.benchmarks.bfcl.world_memory import EMPTY, opened_memory
+from fumehood.benchmarks.bfcl.package import Entry, join_messages, read_chats, read_entries
+from fumehood.benchmarks.bfcl.world_memory import EMPTY, open_memory
 from fumehood.benchmarks.reading import Place, Problem, Unreadable, read_records
 from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
@@ -20,162 +27,77 @@ from fumehood.core.task import Case, Task
 
 SCENARIOS = ("student", "customer", "finance", "healthcare", "notetaker")
 """In the order of ``bfcl_eval.constants.category_mapping``."""
-CALLS_A_TURN = 40
-"""A bound on all turns together. BFCL bounds answers of the model, 20 a turn, each with any number of calls.
-Its gold has up to 34 calls in a turn."""
-NEXT = "[A new conversation begins. All that is left of those before is your memory.]\n\n"
-"""Ours: BFCL begins a new context there."""
+CALLS_PER_TURN = 40
+"""Budget of calls, multiplied by the number of turns.
+
+BFCL allows 20 model messages per turn, each with any number of calls. Its gold has up to 34 per turn."""
+NEW_CONVERSATION = "[A new conversation begins. Only your memory contains information from earlier conversations.]\n\n"
+"""This project's text. BFCL starts a new context at this point."""
 Memory = JsonObject
-"""Class of BFCL → what it remembers."""
-_HEARD: JsonObject = {"submit": ""}
+"""A BFCL class → the content of the memory."""
+_SILENT: JsonObject = {"submit": ""}
 
 
-def class_of(category: str) -> str:
-    """Return the class of a category's memory, such as ``MemoryAPI_kv``."""
-    return category.replace("memory_", "MemoryAPI_")
+def conversation_and_question_cases(category: str) -> Iterator[Case]:
+    """Yield one task per question, with the conversations before it."""
+    empty = _empty_memory(category)
+    conversations = {name: _conversation_turns(category, name) for name in SCENARIOS}
+    for entry in read_entries("memory"):
+        turns = (
+            *conversations[entry.value["scenario"]],
+            NEW_CONVERSATION + _question(entry),
+        )
+        yield _question_case(entry, category, empty, turns)
 
 
-def whole(category: str) -> Iterator[Case]:
-    """Yield a task for every question, with the conversations before it."""
-    said = {name: _conversations(category, name) for name in SCENARIOS}
-    for entry in entries("memory"):
-        turns = (*said[entry.value["scenario"]], NEXT + _question(entry))
-        yield _asked(entry, category, _nothing(category), turns)
-
-
-def after(category: str, memories: Mapping[str, Memory]) -> Iterator[Case]:
-    """Yield a task for every question, of one turn.
+def question_cases(category: str, memories: Mapping[str, Memory]) -> Iterator[Case]:
+    """Yield one task of one turn per question.
 
     Args:
-        category: such as ``memory_kv``.
-        memories: by scenario, what is remembered when the question is asked.
+        category: Such as ``memory_kv``.
+        memories: Scenario → content of the memory.
     """
-    for entry in entries("memory"):
+    for entry in read_entries("memory"):
         scenario = entry.value["scenario"]
         memory = memories[scenario]
-        asked = f"{_setting(category, scenario, memory)}\n\n{_question(entry)}"
-        yield _asked(entry, category, memory, (asked,))
+        turn = f"{_system_text(category, scenario, memory)}\n\n{_question(entry)}"
+        yield _question_case(entry, category, memory, (turn,))
 
 
-def conversations(category: str) -> Iterator[Case]:
-    """Yield a task for every scenario, in which nothing is asked and nothing is judged."""
+def conversation_cases(category: str) -> Iterator[Case]:
+    """Yield one ungraded task per scenario, with its conversations and no question."""
     for scenario in SCENARIOS:
-        turns = _conversations(category, scenario)
-        moves = (_remembering(category, "nothing"), *[_HEARD] * len(turns))
+        turns = _conversation_turns(category, scenario)
+        moves = (_write_move(category, "nothing"), *[_SILENT] * len(turns))
         gold = Gold("bfcl", ({"op": "bfcl_chats"},), oracle=moves)
-        yield Case(_task(scenario, category, _nothing(category), turns), gold)
+        yield Case(_task(scenario, category, _empty_memory(category), turns), gold)
 
 
-def _asked(entry: Entry, category: str, memory: Memory, turns: tuple[str, ...]) -> Case:
-    name = entry.value["id"].replace("memory", category, 1)
-    answer = str(entry.answer[0])
-    heard = [_HEARD] * (len(turns) - 1)
-    moves = (
-        _remembering(category, answer),
-        *heard,
-        _recalling(category),
-        JsonObject({"submit": answer}),
-    )
-    gold = Gold(
-        "bfcl", ({"op": "bfcl_memory", "ground_truth": entry.answer},), solvable=True, oracle=moves
-    )
-    return Case(_task(name, category, memory, turns), gold)
-
-
-def _task(name: str, category: str, memory: Memory, turns: tuple[str, ...]) -> Task:
-    first, *later = turns
-    return Task(
-        task_id=name,
-        world="bfcl_memory",
-        profile="native",
-        initial_state={"memory": memory},
-        fault_plan=(),
-        seed=1,
-        seats=(
-            SeatSpec(
-                instruction=first,
-                budget=Budget(steps=CALLS_A_TURN * len(turns)),
-                further_turns=tuple(map(Turn, later)),
-            ),
-        ),
-        tags={"category": category, "turns": len(turns)},
-    )
-
-
-def _nothing(category: str) -> Memory:
-    return {class_of(category): dict(EMPTY[class_of(category)])}
-
-
-def _conversations(category: str, scenario: str) -> tuple[str, ...]:
-    """Return what the user says in all conversations of a scenario, in order."""
-    turns: list[str] = []
-    for number, chat in enumerate(chats(scenario)):
-        first, *later = map(words, chat["question"])
-        begins = NEXT if number else f"{_setting(category, scenario, _nothing(category))}\n\n"
-        turns += [begins + first, *later]
-    return tuple(turns)
-
-
-def _setting(category: str, scenario: str, memory: Memory) -> str:
-    """Return BFCL's words about who the agent is, and what its memory shows of itself."""
-    prompts = _prompts()
-    ((class_name, content),) = memory.items()
-    shown = opened_memory(class_name, content)._dump_core_memory_to_context()
-    kind = "UNIFIED" if category == "memory_rec_sum" else "CORE_ARCHIVAL"
-    template: str = getattr(prompts, f"MEMORY_BACKEND_INSTRUCTION_{kind}")
-    who = prompts.MEMORY_AGENT_SETTINGS[scenario]
-    return template.format(scenario_setting=who, memory_content=shown).strip()
-
-
-def _question(entry: Entry) -> str:
-    asked = "\n\n".join(map(words, entry.value["question"]))
-    return f"{_prompts().ADDITIONAL_SYSTEM_PROMPT_FOR_AGENTIC_RESPONSE_FORMAT}\n{asked}"
-
-
-def _prompts() -> Any:
-    return import_module("bfcl_eval.constants.default_prompts")
-
-
-def _remembering(category: str, text: str) -> JsonObject:
-    if category == "memory_kv":
-        return {"tool_name": "archival_memory_add", "args": {"key": "told", "value": text}}
-    return {"tool_name": "memory_append", "args": {"text": text}}
-
-
-def _recalling(category: str) -> JsonObject:
-    if category == "memory_kv":
-        return {"tool_name": "archival_memory_retrieve", "args": {"key": "told"}}
-    return {"tool_name": "memory_retrieve", "args": {}}
-
-
-def memories(folder: Path, class_name: str, scenarios: Iterable[str]) -> dict[str, JsonObject]:
-    """Return what is remembered when the questions are asked, by scenario.
+def read_memories(folder: Path, category: str) -> dict[str, Memory]:
+    """Return the memories that an agent wrote, by scenario.
 
     Args:
-        folder: holds for each scenario ``SCENARIO_final.json``, as BFCL leaves it in ``memory_snapshot``, or
-            ``SCENARIO.json``, the episode of that conversation as ``fumehood show --json`` prints it.
-        class_name: of BFCL.
-        scenarios: their names.
+        folder: Contains, for each scenario, BFCL's own snapshot ``SCENARIO_final.json`` or the episode
+            ``SCENARIO.json`` that ``fumehood show --json`` printed.
+        category: Such as ``memory_kv``.
 
     Raises:
-        InputError: one is missing, or cannot be used.
+        InputError: A scenario's file is missing or invalid.
     """
-    return {name: {class_name: _read_memory(folder, class_name, name)} for name in scenarios}
+    class_name = _class_name(category)
+    return {name: {class_name: _read_memory(folder, class_name, name)} for name in SCENARIOS}
 
 
 def _read_memory(folder: Path, class_name: str, scenario: str) -> JsonObject:
     names = (f"{scenario}_final.json", f"{scenario}.json")
     path = next((folder / name for name in names if (folder / name).is_file()), None)
     if path is None:
-        raise InputError(
-            f"{folder} holds neither {names[0]} nor {names[1]}: no memory of that scenario"
-        )
-    value = next((record.value for record in read_records(path)), None)
-    content = value
-    if isinstance(value, dict) and isinstance(value.get("events"), list):
-        content = _final_state(value["events"]).get(class_name)
+        raise InputError(f"{folder}: contains neither {names[0]} nor {names[1]}")
+    content = next((record.value for record in read_records(path)), None)
+    if isinstance(content, dict) and isinstance(content.get("events"), list):
+        content = _final_state(content["events"]).get(class_name)
     try:
-        opened_memory(class_name, content)
+        open_memory(class_name, content)
     except SpecError as error:
         raise Unreadable(Place(path), Problem.INVALID_RECORD, str(error)) from None
     assert isinstance(content, dict)
@@ -183,6 +105,96 @@ def _read_memory(folder: Path, class_name: str, scenario: str) -> JsonObject:
 
 
 def _final_state(events: list[Any]) -> JsonObject:
-    closed = [each for each in events if isinstance(each, dict) and each.get("kind") == "closed"]
+    closed = [
+        event for event in events if isinstance(event, dict) and event.get("kind") == "closed"
+    ]
     state = closed[-1].get("final_state") if closed else None
     return state if isinstance(state, dict) else {}
+
+
+def _question_case(entry: Entry, category: str, memory: Memory, turns: tuple[str, ...]) -> Case:
+    name = entry.value["id"].replace("memory", category, 1)
+    answer = str(entry.answer[0])
+    moves: tuple[JsonObject, ...] = (
+        _write_move(category, answer),
+        *[_SILENT] * (len(turns) - 1),
+        _read_move(category),
+        {"submit": answer},
+    )
+    criterion: JsonObject = {"op": "bfcl_memory", "ground_truth": entry.answer}
+    gold = Gold("bfcl", (criterion,), solvable=True, oracle=moves)
+    return Case(_task(name, category, memory, turns), gold)
+
+
+def _task(name: str, category: str, memory: Memory, turns: tuple[str, ...]) -> Task:
+    first, *later = turns
+    seat = SeatSpec(
+        instruction=first,
+        budget=Budget(steps=CALLS_PER_TURN * len(turns)),
+        further_turns=tuple(map(Turn, later)),
+    )
+    return Task(
+        task_id=name,
+        world="bfcl_memory",
+        profile="native",
+        initial_state={"memory": memory},
+        fault_plan=(),
+        seed=1,
+        seats=(seat,),
+        tags={"category": category, "turns": len(turns)},
+    )
+
+
+def _class_name(category: str) -> str:
+    """Return the BFCL class of a category's memory, such as ``MemoryAPI_kv``."""
+    return category.replace("memory_", "MemoryAPI_")
+
+
+def _empty_memory(category: str) -> Memory:
+    return {_class_name(category): dict(EMPTY[_class_name(category)])}
+
+
+def _conversation_turns(category: str, scenario: str) -> tuple[str, ...]:
+    """Return the user's messages in all conversations of a scenario, in order."""
+    turns: list[str] = []
+    for number, chat in enumerate(read_chats(scenario)):
+        first, *later = map(join_messages, chat["question"])
+        prefix = (
+            NEW_CONVERSATION
+            if number
+            else f"{_system_text(category, scenario, _empty_memory(category))}\n\n"
+        )
+        turns += [prefix + first, *later]
+    return tuple(turns)
+
+
+def _system_text(category: str, scenario: str, memory: Memory) -> str:
+    """Return BFCL's text about the agent's role, with the visible part of the memory."""
+    prompts = _prompts()
+    ((class_name, content),) = memory.items()
+    visible = open_memory(class_name, content)._dump_core_memory_to_context()
+    kind = "UNIFIED" if category == "memory_rec_sum" else "CORE_ARCHIVAL"
+    template: str = getattr(prompts, f"MEMORY_BACKEND_INSTRUCTION_{kind}")
+    role = prompts.MEMORY_AGENT_SETTINGS[scenario]
+    return template.format(scenario_setting=role, memory_content=visible).strip()
+
+
+def _question(entry: Entry) -> str:
+    question = "\n\n".join(map(join_messages, entry.value["question"]))
+    return f"{_prompts().ADDITIONAL_SYSTEM_PROMPT_FOR_AGENTIC_RESPONSE_FORMAT}\n{question}"
+
+
+def _prompts() -> Any:
+    return import_module("bfcl_eval.constants.default_prompts")
+
+
+def _write_move(category: str, text: str) -> JsonObject:
+    if category == "memory_kv":
+        return {"tool_name": "archival_memory_add", "args": {"key": "answer", "value": text}}
+    return {"tool_name": "memory_append", "args": {"text": text}}
+
+
+def _read_move(category: str) -> JsonObject:
+    if category == "memory_kv":
+        return {"tool_name": "archival_memory_retrieve", "args": {"key": "answer"}}
+    return {"tool_name": "memory_retrieve", "args": {}}

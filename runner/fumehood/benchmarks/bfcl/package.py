@@ -1,4 +1,7 @@
-"""Reads the data files of the package bfcl-eval without importing the package."""
+"""Reads the data of the package bfcl-eval without importing the package.
+
+The data are function documents, converted to tools with JSON Schema, and the entries of each category.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from fumehood.core.errors import InputError
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import ToolSpec
 
 INSTALL = "pip install 'fumehood[bfcl]' && pip install --no-deps 'bfcl-eval==2026.3.23'"
-"""Without its dependencies: they are the clients of every vendor of models, and nothing here asks one."""
-
+"""Without its dependencies, which are the clients of many model providers. None is used here."""
 DOCUMENTS = {
     "GorillaFileSystem": "gorilla_file_system",
     "MathAPI": "math_api",
@@ -27,10 +29,9 @@ DOCUMENTS = {
     "TravelAPI": "travel_booking",
     "VehicleControlAPI": "vehicle_control",
 }
-"""Simulator → its module and its document, as ``bfcl_eval.constants.executable_backend_config`` has them."""
+"""Simulator class → module and document. Source: ``bfcl_eval.constants.executable_backend_config``."""
 MEMORIES = {"MemoryAPI_kv": "memory_kv", "MemoryAPI_rec_sum": "memory_rec_sum"}
-"""Those that are an agent's memory, likewise; a third, of vectors, needs a model of its own."""
-
+"""The same for memory classes. The vector memory is missing, because it needs an embedding model."""
 _TYPES = {
     "dict": "object",
     "object": "object",
@@ -54,61 +55,58 @@ _TYPES = {
     "boolean": "boolean",
     "bool": "boolean",
 }
-"""As ``bfcl_eval.constants.type_mappings``; whatever else there is, is a text."""
+"""Source: ``bfcl_eval.constants.type_mappings``. All other types are strings."""
 
 
-def package_folder(*needed: str) -> Path:
-    """Return where BFCL's package lies.
+def package_folder(*required: str) -> Path:
+    """Return the folder of BFCL's package.
 
     Args:
-        needed: further packages without which it is of no use.
+        required: Further packages that must be installed.
 
     Raises:
-        InputError: it, or what its simulators need, is not installed.
+        InputError: The package, or one that its simulators need, is not installed.
     """
-    found = find_spec("bfcl_eval")
-    missing = [name for name in ("bfcl_eval", "mpmath", *needed) if find_spec(name) is None]
-    if missing or found is None or found.origin is None:
-        raise InputError(f"{' and '.join(missing)} not installed: {INSTALL}")
-    return Path(found.origin).parent
+    spec = find_spec("bfcl_eval")
+    missing = [name for name in ("bfcl_eval", "mpmath", *required) if find_spec(name) is None]
+    if missing or spec is None or spec.origin is None:
+        raise InputError(f"bfcl: {' and '.join(missing)} not installed; run: {INSTALL}")
+    return Path(spec.origin).parent
 
 
 @lru_cache
 def class_documents(class_name: str) -> tuple[Mapping[str, Any], ...]:
-    """Return the functions of one simulator, in their order."""
+    """Return the function documents of a simulator, in order."""
     file = f"{(DOCUMENTS | MEMORIES)[class_name]}.json"
-    path = package_folder() / "data" / "multi_turn_func_doc" / file
-    return tuple(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    return tuple(_read_lines(package_folder() / "data" / "multi_turn_func_doc" / file))
 
 
 def tools_of(documents: Sequence[Mapping[str, Any]]) -> tuple[ToolSpec, ...]:
-    """Return functions as tools."""
+    """Return function documents as tools."""
     return tuple(
         ToolSpec(
-            each["name"], {**_schema(each["parameters"]), "type": "object"}, each["description"]
+            document["name"],
+            {**_schema(document["parameters"]), "type": "object"},
+            document["description"],
         )
-        for each in documents
+        for document in documents
     )
 
 
-def _schema(documented: Mapping[str, Any]) -> JsonObject:
+def _schema(document: Mapping[str, Any]) -> JsonObject:
     schema: JsonObject = {}
-    for word, value in documented.items():
-        if word == "type":
+    for keyword, value in document.items():
+        if keyword == "type":
             schema["type"] = _TYPES.get(str(value), "string")
-        elif word == "properties" and isinstance(value, dict):
-            schema["properties"] = {name: _schema(each) for name, each in value.items()}
-        elif word == "items" and isinstance(value, dict):
+        elif keyword == "properties" and isinstance(value, dict):
+            schema["properties"] = {name: _schema(item) for name, item in value.items()}
+        elif keyword == "items" and isinstance(value, dict):
             schema["items"] = _schema(value)
-        elif word == "optional" or (word == "required" and not isinstance(value, list)):
-            continue  # Some documents say so at a property, where JSON Schema has no place for it.
+        elif keyword == "optional" or (keyword == "required" and not isinstance(value, list)):
+            continue  # Some documents mark single properties, which JSON Schema does not support.
         else:
-            schema[word] = _json(value)
+            schema[keyword] = value
     return schema
-
-
-def _json(value: Any) -> Json:
-    return value  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,36 +115,35 @@ class Entry:
 
     value: dict[str, Any]
     answer: Any
-    """Its ground truth; None for categories in which nothing is to be called, or anything is."""
+    """The ground truth; None in the categories of (ir)relevance."""
 
 
-def entries(category: str) -> Iterator[Entry]:
-    """Yield a category's entries in their order.
+def read_entries(category: str) -> Iterator[Entry]:
+    """Yield a category's entries in order.
 
     Raises:
         InputError: BFCL is not installed.
     """
     data = package_folder() / "data"
     answers = data / "possible_answer" / f"BFCL_v4_{category}.json"
-    known = (
-        {each["id"]: each["ground_truth"] for each in _lines(answers)} if answers.exists() else {}
-    )
-    for value in _lines(data / f"BFCL_v4_{category}.json"):
+    known: dict[str, Any] = {}
+    if answers.exists():
+        known = {line["id"]: line["ground_truth"] for line in _read_lines(answers)}
+    for value in _read_lines(data / f"BFCL_v4_{category}.json"):
         yield Entry(value, known.get(value["id"]))
 
 
-def chats(scenario: str) -> list[dict[str, Any]]:
-    """Return the conversations that come before the questions of a scenario of memory, in their order."""
-    return list(
-        _lines(package_folder() / "data" / "memory_prereq_conversation" / f"memory_{scenario}.json")
-    )
+def read_chats(scenario: str) -> list[dict[str, Any]]:
+    """Return the conversations that precede the questions of a memory scenario, in order."""
+    folder = package_folder() / "data" / "memory_prereq_conversation"
+    return list(_read_lines(folder / f"memory_{scenario}.json"))
 
 
-def words(messages: list[dict[str, str]]) -> str:
+def join_messages(messages: list[dict[str, str]]) -> str:
     """Return the messages of one turn as one text."""
     return "\n\n".join(message["content"] for message in messages)
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     for line in path.read_text(encoding="utf-8").splitlines():
         yield json.loads(line)

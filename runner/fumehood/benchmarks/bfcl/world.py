@@ -1,7 +1,7 @@
-"""BFCL's own simulators, as they are: Python objects that remember, hosted here.
+"""BFCL's unmodified simulators: Python objects with state.
 
-State given: ``initial_config`` and ``involved_classes`` of an entry of BFCL, and ``long_context``. State
-shown: every public attribute of every object, which is what BFCL compares.
+Initial state: ``initial_config`` and ``involved_classes`` of a BFCL entry, and ``long_context``. Later
+state: all public attributes of all objects, which BFCL compares.
 """
 
 from __future__ import annotations
@@ -24,16 +24,15 @@ SOURCES = "bfcl_eval.eval_checker.multi_turn_eval.func_source_code"
 STATELESS = frozenset({"MathAPI"})
 """Source: ``bfcl_eval.constants.executable_backend_config.STATELESS_CLASSES``."""
 LARGEST = {"base": 10**12, "exponent": 10_000, "precision": 1_000}
-"""Of arguments that decide how long the calculator works: it works in the service, for all."""
+"""Limits of arguments that determine the calculator's run time. It runs in the service process."""
 
-
-_calculating = Lock()
-"""The calculator sets the precision of the whole process, and shows its results by it."""
+_call_lock = Lock()
+"""Serialises calls, because the calculator sets the precision of the whole process."""
 
 
 def preload() -> None:
-    """Import every simulator and read its documents, before a process may no longer read them."""
-    # Found by datetime at its first use.
+    """Import all simulators and their documents while this process can still read them."""
+    # datetime imports this module on first use.
     import_module("_strptime")
     for class_name in DOCUMENTS:
         _simulator(class_name)
@@ -41,61 +40,61 @@ def preload() -> None:
 
 
 class Bfcl:
-    """A world whose memory is a few objects."""
+    """The simulators of one entry."""
 
     toolset_id = "bfcl_v4"
     checks_itself = True
 
     def __init__(self, state: JsonObject) -> None:
-        """Make the objects.
+        """Create the simulators.
 
         Raises:
-            SpecError: the state is none of BFCL's.
+            SpecError: The state is invalid.
             InputError: BFCL is not installed.
         """
-        self._objects = self._made(state)
+        self._objects = self._create_objects(state)
         self.revision = 0
-        documents = [each for name in self._objects for each in class_documents(name)]
+        documents = [document for name in self._objects for document in class_documents(name)]
         self._tools = tools_of(documents)
         offered = {tool.name for tool in self._tools}
-        # Where two classes share a name, the later one answers, as in BFCL.
+        # If two classes share a function name, the later class answers, as in BFCL.
         self._methods = {
             name: method
-            for each in self._objects.values()
-            for name, method in inspect.getmembers(each, predicate=inspect.ismethod)
+            for simulator in self._objects.values()
+            for name, method in inspect.getmembers(simulator, predicate=inspect.ismethod)
             if name in offered
         }
 
     @staticmethod
-    def _made(state: JsonObject) -> dict[str, Any]:
-        return _objects(state)
+    def _create_objects(state: JsonObject) -> dict[str, Any]:
+        return _create_simulators(state)
 
     @property
     def state(self) -> JsonObject:
         """The objects' public attributes, by class."""
-        return {name: _plain(each) for name, each in self._objects.items()}
+        return {name: _to_json(simulator) for name, simulator in self._objects.items()}
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
         """Return the documented functions of all classes, in BFCL's order."""
         return self._tools
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Call the method; what it raises is what BFCL tells the agent."""
+        """Call the method; an exception becomes an error message, as in BFCL."""
         for name, largest in LARGEST.items():
-            given = call.arguments.get(name)
-            if isinstance(given, int | float) and abs(given) > largest:
+            value = call.arguments.get(name)
+            if isinstance(value, int | float) and abs(value) > largest:
                 reason = f"Error during execution: {name} is larger than {largest}"
                 return Failure(FailureKind.INVALID_CALL, "error", reason)
         self.revision += 1
-        with _calculating:
+        with _call_lock:
             try:
                 result = self._methods[call.tool_name](**copy_object(call.arguments))
-            except Exception as error:  # Whatever it is, BFCL's executor catches it just so.
+            except Exception as error:  # BFCL's executor catches every exception in the same way.
                 return Failure(FailureKind.WORLD, "error", f"Error during execution: {error}")
             return Value(_output(result))
 
 
-def _objects(state: Mapping[str, Json]) -> dict[str, Any]:
+def _create_simulators(state: Mapping[str, Json]) -> dict[str, Any]:
     classes, config = state.get("involved_classes"), state.get("initial_config")
     if not isinstance(classes, list) or not isinstance(config, dict):
         raise SpecError("initial_state", "must have involved_classes and initial_config")
@@ -103,7 +102,7 @@ def _objects(state: Mapping[str, Json]) -> dict[str, Any]:
     objects: dict[str, Any] = {}
     for name in classes:
         if not isinstance(name, str) or name not in DOCUMENTS:
-            raise SpecError("initial_state.involved_classes", f"there is no simulator {name!r}")
+            raise SpecError("initial_state.involved_classes", f"unknown simulator {name!r}")
         objects[name] = _simulator(name)()
         if name not in STATELESS:
             _load(objects[name], config.get(name, {}), state.get("long_context") is True)
@@ -115,7 +114,7 @@ def _load(simulator: Any, scenario: Json, long_context: bool) -> None:
         simulator._load_scenario(scenario, long_context=long_context)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise SpecError(
-            "initial_state.initial_config", f"does not fit its simulator: {error!r}"
+            "initial_state.initial_config", f"is invalid for its simulator: {error!r}"
         ) from None
 
 
@@ -127,38 +126,38 @@ def _simulator(class_name: str) -> Any:
 
 
 def _output(result: Any) -> JsonObject:
-    """Return what BFCL shows an agent: a text, a dict as JSON, and of anything else its text."""
+    """Return a result as BFCL gives it to an agent: a dict as JSON, all other values as text."""
     if isinstance(result, dict):
         try:
-            plain = json.loads(json.dumps(result, allow_nan=False))
+            converted = json.loads(json.dumps(result, allow_nan=False))
         except (TypeError, ValueError):
             return {"result": str(result)}
-        return plain if isinstance(plain, dict) else {}
+        return converted if isinstance(converted, dict) else {}
     return {"result": str(result)}
 
 
-def _plain(value: Any, within: tuple[int, ...] = ()) -> Json:
-    """Return a value as JSON; an object shows its public attributes, one that holds us shows its class."""
+def _to_json(value: Any, ancestors: tuple[int, ...] = ()) -> Json:
+    """Return a value as JSON: an object as its public attributes, a cyclic reference as its class."""
     match value:
         case float():
             return value if math.isfinite(value) else str(value)
         case None | bool() | int() | str():
-            plain: Json = value
+            result: Json = value
         case list() | tuple():
-            plain = [_plain(each, within) for each in value]
+            result = [_to_json(item, ancestors) for item in value]
         case dict():
-            plain = {str(name): _plain(each, within) for name, each in value.items()}
+            result = {str(name): _to_json(item, ancestors) for name, item in value.items()}
         case set() | frozenset():
-            plain = [_plain(each, within) for each in sorted(value, key=str)]
+            result = [_to_json(item, ancestors) for item in sorted(value, key=str)]
         case _:
-            plain = _attributes(value, within)
-    return plain
+            result = _attributes(value, ancestors)
+    return result
 
 
-def _attributes(value: Any, within: tuple[int, ...]) -> JsonObject:
-    shown: JsonObject = {"class": type(value).__name__}
-    if id(value) not in within and hasattr(value, "__dict__"):
-        inner = (*within, id(value))
-        public = {name: each for name, each in vars(value).items() if not name.startswith("_")}
-        shown |= {name: _plain(each, inner) for name, each in public.items()}
-    return shown
+def _attributes(value: Any, ancestors: tuple[int, ...]) -> JsonObject:
+    attributes: JsonObject = {"class": type(value).__name__}
+    if id(value) not in ancestors and hasattr(value, "__dict__"):
+        inner = (*ancestors, id(value))
+        public = {name: item for name, item in vars(value).items() if not name.startswith("_")}
+        attributes |= {name: _to_json(item, inner) for name, item in public.items()}
+    return attributes

@@ -1,4 +1,4 @@
-"""A world that records BFCL's single-turn calls."""
+"""BFCL's single-turn functions. They record calls and execute nothing: only the calls are scored."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
 
 
 class BfclCalls:
-    """State: ``functions``, documents of BFCL, and ``calls``, made so far."""
+    """A recorder of calls. State: ``functions`` (documents of BFCL) and ``calls`` so far."""
 
     toolset_id = "bfcl_v4_calls"
     checks_itself = True
 
     def __init__(self, state: JsonObject) -> None:
-        """Take the state over.
+        """Take over ``state``.
 
         Raises:
-            SpecError: there are no functions.
+            SpecError: ``functions`` is not a list.
         """
         functions = state.get("functions")
         if not isinstance(functions, list):
             raise SpecError("initial_state.functions", "must be a list of documents")
         self._calls: list[Json] = []
         self.state = {**state, "calls": self._calls}
-        self._tools = tools_of([each for each in functions if isinstance(each, dict)])
+        self._tools = tools_of([document for document in functions if isinstance(document, dict)])
         self.revision = 0
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
-        """Return the functions."""
+        """Return the functions as tools."""
         return self._tools
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Keep the call."""
+        """Record the call."""
         self.revision += 1
         self._calls.append({"name": call.tool_name, "arguments": copy_object(call.arguments)})
-        return Value({"status": "noted"})
+        return Value({"status": "recorded"})

@@ -1,4 +1,8 @@
-"""BFCL's memory backends as a world."""
+"""BFCL's unmodified agent memories: a key-value store, or one text.
+
+Initial state: ``memory``, a class of BFCL with its content. Later state: the class with its new content.
+BFCL keeps memories in files between conversations; here no file is written.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,9 @@ EMPTY: dict[str, JsonObject] = {
     "MemoryAPI_kv": {"core_memory": {}, "archival_memory": {}},
     "MemoryAPI_rec_sum": {"memory": ""},
 }
-"""Class → its attributes when nothing is remembered."""
+"""Class → the attributes of an empty memory."""
 _UTILS = "bfcl_eval.utils"
-_NAMES_OF_FILES = (
+_FILE_HELPERS = (
     "get_directory_structure_by_id",
     "is_first_memory_prereq_entry",
     "is_memory_prereq",
@@ -26,63 +30,61 @@ _NAMES_OF_FILES = (
 
 
 def preload() -> None:
-    """Import both memories and read their documents, before a process may no longer read them."""
+    """Import both memories and their documents while this process can still read them."""
     for class_name in MEMORIES:
         _memory_class(class_name)
         class_documents(class_name)
 
 
 class BfclMemory(Bfcl):
-    """A world that is nothing but a memory."""
+    """A world that consists of one memory."""
 
     toolset_id = "bfcl_v4_memory"
 
     @staticmethod
-    def _made(state: JsonObject) -> dict[str, Any]:
-        given = state.get("memory")
-        if not isinstance(given, dict) or len(given) != 1:
-            raise SpecError(
-                "initial_state.memory", f"must be one of {', '.join(MEMORIES)} with its content"
-            )
+    def _create_objects(state: JsonObject) -> dict[str, Any]:
+        memory = state.get("memory")
+        if not isinstance(memory, dict) or len(memory) != 1:
+            raise SpecError("initial_state.memory", f"must have one key of {', '.join(MEMORIES)}")
         return {
-            class_name: opened_memory(class_name, content) for class_name, content in given.items()
+            class_name: open_memory(class_name, content) for class_name, content in memory.items()
         }
 
 
-def opened_memory(class_name: str, content: Json) -> Any:
-    """Return one of BFCL's memories that remembers ``content``.
+def open_memory(class_name: str, content: Json) -> Any:
+    """Return one of BFCL's memories with the given content.
 
     Args:
-        class_name: of BFCL.
-        content: values of the attributes in ``EMPTY``.
+        class_name: A key of ``MEMORIES``.
+        content: Values of the attributes in ``EMPTY``.
 
     Raises:
-        SpecError: there is no such memory, or it cannot hold that.
+        SpecError: The class is unknown or the content is invalid.
         InputError: BFCL is not installed.
     """
     where = "initial_state.memory"
     if class_name not in EMPTY:
-        raise SpecError(where, f"there is no memory {class_name!r}")
+        raise SpecError(where, f"unknown memory {class_name!r}")
     memory = _memory_class(class_name)()
     for name, empty in EMPTY[class_name].items():
-        given = content.get(name) if isinstance(content, dict) else None
-        if type(given) is not type(empty):
-            raise SpecError(f"{where}.{class_name}.{name}", f"must be like {empty!r}")
-        if isinstance(given, dict) and not all(isinstance(value, str) for value in given.values()):
-            raise SpecError(f"{where}.{class_name}.{name}", "must have texts under its keys")
-        setattr(memory, name, copy_object(given) if isinstance(given, dict) else given)
+        value = content.get(name) if isinstance(content, dict) else None
+        if type(value) is not type(empty):
+            raise SpecError(f"{where}.{class_name}.{name}", f"must have the type of {empty!r}")
+        if isinstance(value, dict) and not all(isinstance(text, str) for text in value.values()):
+            raise SpecError(f"{where}.{class_name}.{name}", "must have text values")
+        setattr(memory, name, copy_object(value) if isinstance(value, dict) else value)
     return memory
 
 
 def _memory_class(class_name: str) -> Any:
     package_folder("overrides", "rank_bm25")
-    # BFCL's helpers make folders beside the package when they are imported, and are for files alone.
-    is_ours = _UTILS not in sys.modules
-    if is_ours:
+    # BFCL's file helpers create folders beside the package when imported, so they are replaced.
+    is_replaced = _UTILS not in sys.modules
+    if is_replaced:
         sys.modules[_UTILS] = ModuleType(_UTILS)
-        vars(sys.modules[_UTILS]).update(dict.fromkeys(_NAMES_OF_FILES))
+        vars(sys.modules[_UTILS]).update(dict.fromkeys(_FILE_HELPERS))
     try:
         return getattr(import_module(f"{SOURCES}.{MEMORIES[class_name]}"), class_name)
     finally:
-        if is_ours:
+        if is_replaced:
             del sys.modules[_UTILS]

@@ -1,1 +1,1 @@
-"""τ²-bench: an agent, a company's database, and a user who wants something; telecom also without the user."""
+"""τ²-bench: an agent serves a user with tools over a company's database; telecom also works without a user."""

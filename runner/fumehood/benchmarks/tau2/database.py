@@ -1,8 +1,8 @@
-"""Databases of τ²-bench's companies, of which a state tells only what is different from the file.
+"""Databases of τ²-bench's companies. A state lists only the differences from a published file.
 
-They are megabytes and a conversation changes a few leaves, so files are read once a process, records are
-made when somebody looks at them, and what is told is a list of changed leaves. Two databases over one file
-are equal exactly when these lists are.
+A file has megabytes and a conversation changes few values. Files are therefore read once per process,
+records are parsed on first access, and a state contains a list of changed leaves. Two databases over
+one file are equal exactly if their lists are equal.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from fumehood.core.json_values import Json, JsonObject, canonical_json, copy_jso
 
 FILES = ("db.json", "db.json.gz")
 Change = JsonObject
-"""``path``, keys from the outside in, and ``value``, which is missing where the leaf was removed."""
+"""``path`` (keys from the root to the leaf) and ``value``, which is absent for a removed leaf."""
 
 
 class Database:
-    """A file's content. Nobody changes it."""
+    """The content of a file, which is never changed."""
 
     def __init__(self, raw: bytes) -> None:
         self.tables: JsonObject = json.loads(raw)
-        # The published file and the package's differ in the line break at their end.
+        # The published file and the package's file differ in the final line break.
         self.digest = sha256(raw.strip()).hexdigest()
 
 
 class Records(dict[str, Any]):
-    """A table whose records are made of JSON when somebody looks at them."""
+    """A table whose records are parsed from JSON on first access."""
 
     def __init__(self, kind: Any, published: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-        """Make none yet, but those that are not as published.
+        """Parse only the changed records.
 
         Args:
-            kind: the class of a record.
-            published: records by key, as JSON.
-            now: the same, with all changes.
+            kind: Class of a record.
+            published: The published records by key, as JSON.
+            now: The current records by key, as JSON.
         """
         super().__init__(now)
         self._kind = kind
@@ -53,29 +53,29 @@ class Records(dict[str, Any]):
                 self[key]
 
     def __getitem__(self, key: str) -> Any:
-        """Return a record, made now if it was not."""
+        """Return a record, parsed if necessary."""
         record = super().__getitem__(key)
         if isinstance(record, dict):
             published = self._published.get(key)
-            made = self._kind.model_validate(record)
+            parsed = self._kind.model_validate(record)
             first = (
-                made
+                parsed
                 if record is published or published is None
                 else self._kind.model_validate(published)
             )
             self._texts[key] = first.model_dump_json() if published is not None else ""
-            super().__setitem__(key, record := made)
+            super().__setitem__(key, record := parsed)
         return record
 
     def __setitem__(self, key: str, record: Any) -> None:
-        """Take a record in the place of one that is made first, so that it is known what was there."""
+        """Replace a record. The old one is parsed first, so that the difference is known."""
         if key in self:
             self[key]
         self._texts.setdefault(key, "")
         super().__setitem__(key, record)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a record, or the default."""
+        """Return a record or the default."""
         try:
             return self[key]
         except KeyError:
@@ -83,16 +83,16 @@ class Records(dict[str, Any]):
 
     def values(self) -> Any:
         """Return all records."""
-        self._make_all()
+        self._parse_all()
         return super().values()
 
     def items(self) -> Any:
         """Return all records by key."""
-        self._make_all()
+        self._parse_all()
         return super().items()
 
     def changes(self, name: str) -> Iterator[Change]:
-        """Yield what is not as published."""
+        """Yield the differences from the published table."""
         for key in sorted({*self._texts, *(self._published.keys() - self.keys())}):
             text, record = self._texts.get(key, ""), super().get(key)
             now = record.model_dump_json() if record is not None else ""
@@ -100,13 +100,13 @@ class Records(dict[str, Any]):
                 before = {key: json.loads(text)} if text else {}
                 yield from differences(before, {key: json.loads(now)} if now else {}, (name,))
 
-    def _make_all(self) -> None:
+    def _parse_all(self) -> None:
         for key in self:
             self[key]
 
 
 class LazyDatabase:
-    """A database all of whose tables hold typed records."""
+    """A database whose tables contain typed records, which are parsed on first access."""
 
     def __init__(self, kind: Any, published: Database, changes: Iterable[Change]) -> None:
         now = applied(published.tables, changes)
@@ -117,21 +117,21 @@ class LazyDatabase:
         self.database = kind.model_construct(**self._tables)
 
     def changes(self) -> list[Change]:
-        """Return what is not as published."""
+        """Return the differences from the published file."""
         return [
             change for name in sorted(self._tables) for change in self._tables[name].changes(name)
         ]
 
 
 class WholeDatabase:
-    """A small database, whatever its tables hold."""
+    """A small database, which is parsed completely."""
 
     def __init__(self, kind: Any, published: Database, changes: Iterable[Change]) -> None:
         self._published = published.tables
         self.database = kind.model_validate(copy_json(applied(published.tables, changes)))
 
     def changes(self) -> list[Change]:
-        """Return what is not as published."""
+        """Return the differences from the published file."""
         return list(differences(self._published, self.database.model_dump(mode="json")))
 
 
@@ -145,16 +145,16 @@ DATABASES: Mapping[str, type[LazyDatabase] | type[WholeDatabase]] = {
 
 @lru_cache(maxsize=8)
 def read_bytes(folder: Path) -> bytes:
-    """Return a folder's database as it is stored.
+    """Return the bytes of a folder's database file.
 
     Raises:
-        SpecError: there is none that may be read.
+        SpecError: The folder has no readable database.
     """
     try:
         return next(path for path in map(folder.joinpath, FILES) if path.is_file()).read_bytes()
     except (OSError, StopIteration):
         raise SpecError(
-            "folder", f"{folder} must hold a {FILES[0]} that everybody may read"
+            "folder", f"{folder} must contain a {FILES[0]} that all users can read"
         ) from None
 
 
@@ -163,29 +163,29 @@ def read_database(name: str, folder: str) -> Database:
     """Return a domain's database.
 
     Args:
-        name: of the domain.
-        folder: of the user's, empty for the package's own.
+        name: Name of the domain.
+        folder: The user's folder of data; empty for the package's.
 
     Raises:
-        SpecError: there is none that may be read, or it is none.
-        InputError: the package is not installed.
+        SpecError: The database cannot be read or is invalid.
+        InputError: The package is not installed.
     """
     place = Path(folder) if folder else data_folder(name)
     raw = read_bytes(place)
     try:
-        found = Database(gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw)
+        database = Database(gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw)
         if DATABASES[name] is WholeDatabase:
-            # With the tables that are empty, as they are told later.
-            found.tables = (
-                domain(name).agent.database.model_validate(found.tables).model_dump(mode="json")
+            # This adds empty tables, which a dump of the model contains as well.
+            database.tables = (
+                domain(name).agent.database.model_validate(database.tables).model_dump(mode="json")
             )
     except ValueError as error:
-        raise SpecError("folder", f"{place}: {FILES[0]} is no database: {error}") from None
-    return found
+        raise SpecError("folder", f"{place}: {FILES[0]} is not a valid database: {error}") from None
+    return database
 
 
 def differences(before: Json, after: Json, path: tuple[str, ...] = ()) -> Iterator[Change]:
-    """Yield every leaf that is not what it was; a list is a leaf, and 1 and 1.0 differ."""
+    """Yield every changed leaf. A list is a leaf, and 1 differs from 1.0."""
     if not (isinstance(before, dict) and isinstance(after, dict)):
         if not _is_same(before, after):
             yield {"path": list(path), "value": copy_json(after)}
@@ -200,22 +200,22 @@ def differences(before: Json, after: Json, path: tuple[str, ...] = ()) -> Iterat
 
 
 def applied(tables: JsonObject, changes: Iterable[Change]) -> JsonObject:
-    """Return the tables with all changes; what none of them touches is shared, not copied.
+    """Return the tables with all changes; unchanged parts are shared, not copied.
 
     Raises:
-        SpecError: a change is none, or leads nowhere.
+        SpecError: A change is invalid or its path does not exist.
     """
     for change in changes:
         match change:
             case {"path": [*steps]} if steps and all(isinstance(step, str) for step in steps):
                 tables = _with(tables, [str(step) for step in steps], change)
             case _:
-                raise SpecError("changes", f"has one that is none: {dict(change)!r}")
+                raise SpecError("changes", f"has an invalid entry: {dict(change)!r}")
     return tables
 
 
 def merged(tables: JsonObject, more: Mapping[str, Json]) -> JsonObject:
-    """Return the tables with everything in ``more`` put in, objects key by key."""
+    """Return the tables merged recursively with ``more``."""
     found = dict(tables)
     for key, value in more.items():
         inner = found.get(key)
@@ -240,7 +240,7 @@ def _with(table: JsonObject, path: list[str], change: Change) -> JsonObject:
     if rest:
         inner = found.get(first)
         if not isinstance(inner, dict):
-            raise SpecError("changes", f"lead to {first!r}, which is not there")
+            raise SpecError("changes", f"refer to {first!r}, which does not exist")
         found[first] = _with(inner, rest, change)
     elif "value" in change:
         found[first] = change["value"]

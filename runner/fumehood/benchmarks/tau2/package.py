@@ -1,4 +1,9 @@
-"""Imports τ²-bench's domains from the package inspect-evals without its framework."""
+"""Imports τ²-bench's domains from the package inspect-evals without its framework.
+
+The package's tools run unmodified. They import four names of the framework, which this module replaces
+during the import: a base class for objects, a store of objects, an error, and a decorator for tools. The
+store contains the objects of the thread's current call. Random names of new bills become numbers.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +30,11 @@ from fumehood.core.tools import ToolResult, ToolSpec, Value
 from fumehood.worlds.schema import refuse
 
 INSTALL = "pip install --no-deps 'inspect-evals==0.26.0'"
-TEXT_CHARS_MAX = 2000
-"""Of a refusal: some repeat the whole of what was sent."""
+REJECTION_CHARS_MAX = 2000
+"""Some rejections repeat all arguments."""
 _ROOT = "inspect_evals.tau2"
-_now = local()
-"""The objects of whoever calls on this thread, by class name, and the numbers of new bills."""
+_current = local()
+"""The objects of this thread's call by class name, and the numbers for new bills."""
 
 
 class _Object(BaseModel):
@@ -38,18 +43,18 @@ class _Object(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The company's half of a domain, or the user's."""
+    """The tools and the database of the company or of the user."""
 
     tools_class: Any
     database: Any
-    """The class of its database."""
+    """Class of its database."""
     executes: Mapping[str, Execute]
-    """Its tools by name."""
+    """Its tools' functions by name."""
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """Describe its tools."""
-        return tuple(described(name, execute) for name, execute in self.executes.items())
+        """Its tools."""
+        return tuple(tool_spec(name, execute) for name, execute in self.executes.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +63,13 @@ class Domain:
 
     agent: Side
     user: Side | None = None
-    """None where users have no tools."""
+    """None if users have no tools."""
     synchronise: Callable[[Any, Any], object] | None = None
-    """What the package does to both sides' objects, the user's first, after every call."""
+    """The package's function that runs after every call, on the user's and the agent's objects."""
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """The agent's, then the user's."""
+        """The agent's side, then the user's."""
         return (self.agent, self.user) if self.user else (self.agent,)
 
     @property
@@ -74,7 +79,7 @@ class Domain:
 
     @property
     def executes(self) -> Mapping[str, Execute]:
-        """Both sides' tools by name."""
+        """Both sides' functions by name."""
         return {name: execute for side in self.sides for name, execute in side.executes.items()}
 
 
@@ -90,15 +95,15 @@ _SIDES: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("TelecomUserTools", "user_data_model:TelecomUserDB", "user_tools:all_telecom_user_tools"),
     ),
 }
-"""Domain → for each side its class of tools, of its database, and the list of its tools."""
+"""Domain → for each side: class of its tools, class of its database, list of its tools."""
 _SYNCHRONISED = ("telecom",)
 
 
 def data_folder(domain: str) -> Path:
-    """Return the folder of the package's own data of a domain.
+    """Return the folder of the package's data of a domain.
 
     Raises:
-        InputError: the package is not installed.
+        InputError: The package is not installed.
     """
     return (
         _package()
@@ -111,112 +116,112 @@ def data_folder(domain: str) -> Path:
 
 @cache
 def domain(name: str) -> Domain:
-    """Return a domain, imported once.
+    """Return a domain, which is imported once.
 
     Raises:
-        InputError: the package is not installed.
+        InputError: The package is not installed.
     """
-    stand_ins = _stand_ins(_package())
-    before = {module: sys.modules.get(module) for module in stand_ins}
-    sys.modules.update(stand_ins)
+    replacements = _framework_replacements(_package())
+    before = {module: sys.modules.get(module) for module in replacements}
+    sys.modules.update(replacements)
     try:
         agent, *user = [_side(name, *parts) for parts in _SIDES[name]]
-        synchronise = _named(name, "environment:Environment") if name in _SYNCHRONISED else None
+        synchronise = _attribute(name, "environment:Environment") if name in _SYNCHRONISED else None
         return Domain(agent, user[0] if user else None, synchronise)
     finally:
-        for module, was in before.items():
-            if was is None:
+        for module, original in before.items():
+            if original is None:
                 del sys.modules[module]
             else:
-                sys.modules[module] = was
+                sys.modules[module] = original
 
 
 @contextmanager
 def calling(*objects: Any, numbers: Iterator[int] | None = None) -> Iterator[None]:
-    """Let tools that are executed in here find these objects."""
-    _now.objects = {type(each).__name__: each for each in objects}
-    _now.numbers = numbers or count(1)
+    """Make these objects the ones that tools use inside the context."""
+    _current.objects = {type(item).__name__: item for item in objects}
+    _current.numbers = numbers or count(1)
     try:
         yield
     finally:
-        del _now.objects
+        del _current.objects
 
 
-def answer_of(
-    execute: Execute, arguments: Mapping[str, Any], then: Callable[[], object]
+def execute_tool(
+    execute: Execute, arguments: Mapping[str, Any], after: Callable[[], object]
 ) -> ToolResult:
-    """Return what a tool says, after what follows every call; whatever either raises is said as well."""
+    """Return a tool's result; an exception of the tool or of ``after`` becomes a rejection."""
     try:
-        said = _completed(execute(**arguments))
-        then()
-        return Value({"result": said})
+        result = _run(execute(**arguments))
+        after()
+        return Value({"result": result})
     except Exception as error:
-        # As the original does.
-        return refuse("tool_error", str(error)[:TEXT_CHARS_MAX] or type(error).__name__)
+        # The original does the same.
+        return refuse("tool_error", str(error)[:REJECTION_CHARS_MAX] or type(error).__name__)
 
 
 def _side(name: str, tools_class: str, database: str, tools: str) -> Side:
     module = import_module(f"{_ROOT}.{name}.{tools_class}")
     if hasattr(module, "uuid"):
         module.uuid = SimpleNamespace(  # type: ignore[attr-defined]
-            uuid4=lambda: SimpleNamespace(hex=f"{next(_now.numbers):08x}")
+            uuid4=lambda: SimpleNamespace(hex=f"{next(_current.numbers):08x}")
         )
-    makes = _named(name, tools)
-    # The package puts a domain's name before some tools, which the original does not.
-    executes = {make.__name__.removeprefix(f"{name}_"): make() for make in makes}
-    return Side(getattr(module, tools_class), _named(name, database), executes)
+    factories = _attribute(name, tools)
+    # The package prefixes some tools with the domain's name; the original does not.
+    executes = {factory.__name__.removeprefix(f"{name}_"): factory() for factory in factories}
+    return Side(getattr(module, tools_class), _attribute(name, database), executes)
 
 
-def _named(domain_name: str, place: str) -> Any:
+def _attribute(domain_name: str, place: str) -> Any:
     module, _, attribute = place.partition(":")
     return getattr(import_module(f"{_ROOT}.{domain_name}.{module}"), attribute)
 
 
-def _completed(work: Coroutine[Any, Any, str]) -> str:
+def _run(work: Coroutine[Any, Any, str]) -> str:
     try:
         work.send(None)
     except StopIteration as end:
         return str(end.value)
-    raise RuntimeError("a tool waits, which none of these domains' does")
+    raise RuntimeError("a tool of τ²-bench must not wait")
 
 
 def _package() -> Path:
-    found = find_spec("inspect_evals")
-    if found is None or not found.submodule_search_locations:
-        raise InputError(f"tau2 needs the package inspect-evals; install it with: {INSTALL}")
-    return Path(found.submodule_search_locations[0])
+    spec = find_spec("inspect_evals")
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError(f"tau2: inspect-evals is not installed; run: {INSTALL}")
+    return Path(spec.submodule_search_locations[0])
 
 
-def _stand_ins(package: Path) -> dict[str, ModuleType]:
+def _framework_replacements(package: Path) -> dict[str, ModuleType]:
     def store_as(kind: type[Any], _instance: str | None = None) -> Any:
-        return _now.objects[kind.__name__]
+        return _current.objects[kind.__name__]
 
     folders = ["inspect_evals", _ROOT, *(f"{_ROOT}.{name}" for name in _SIDES)]
-    made: dict[str, dict[str, Any]] = {
+    attributes_of: dict[str, dict[str, Any]] = {
         "inspect_ai": {"__path__": []},
         "inspect_ai.model": {"Content": object, "ContentText": object},
         "inspect_ai.tool": {
             "Tool": object,
             "ToolError": type("ToolError", (Exception,), {}),
-            "tool": _same,
+            "tool": _identity,
         },
         "inspect_ai.util": {"StoreModel": _Object, "store_as": store_as},
         "toml": {"load": tomllib.load, "loads": tomllib.loads},
         **{name: {"__path__": [str(package.joinpath(*name.split(".")[1:]))]} for name in folders},
     }
-    modules = {name: ModuleType(name) for name in made}
-    for name, attributes in made.items():
+    modules = {name: ModuleType(name) for name in attributes_of}
+    for name, attributes in attributes_of.items():
         vars(modules[name]).update(attributes)
     return modules
 
 
-def _same(make: Any) -> Any:
-    return make
+def _identity(factory: Any) -> Any:
+    return factory
 
 
 Execute = Callable[..., Coroutine[Any, Any, str]]
 
-_WORDS: Mapping[Any, str] = {
+_TYPES: Mapping[Any, str] = {
     str: "string",
     int: "integer",
     float: "number",
@@ -225,17 +230,19 @@ _WORDS: Mapping[Any, str] = {
 }
 
 
-def described(name: str, execute: Execute) -> ToolSpec:
-    """Return a tool as its function tells it."""
+def tool_spec(name: str, execute: Execute) -> ToolSpec:
+    """Return a tool, described by its function's signature and docstring."""
     return ToolSpec(name, _parameters_of(execute), _sentence(execute.__doc__ or name))
 
 
 def _parameters_of(execute: Execute) -> JsonObject:
-    given = inspect.signature(execute, eval_str=True).parameters
-    required = [name for name, each in given.items() if each.default is inspect.Parameter.empty]
+    parameters = inspect.signature(execute, eval_str=True).parameters
+    required = [
+        name for name, item in parameters.items() if item.default is inspect.Parameter.empty
+    ]
     return {
         "type": "object",
-        "properties": {name: _schema_of(each.annotation) for name, each in given.items()},
+        "properties": {name: _schema_of(item.annotation) for name, item in parameters.items()},
         "required": list(required),
         "additionalProperties": False,
     }
@@ -251,9 +258,9 @@ def _schema_of(kind: Any) -> JsonObject:
         return {"type": "array", "items": _schema_of(get_args(kind)[0])}
     if inspect.isclass(kind) and issubclass(kind, BaseModel):
         schema: JsonObject = kind.model_json_schema()
-        # What refers to other models would refer to nothing from within the tool's schema.
+        # References to other models would be invalid inside the tool's schema.
         return {"type": "object"} if "$defs" in schema else schema
-    return {"type": _WORDS.get(origin or kind, "string")}
+    return {"type": _TYPES.get(origin or kind, "string")}
 
 
 def _sentence(text: str) -> str:

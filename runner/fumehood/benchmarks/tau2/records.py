@@ -11,12 +11,12 @@ Seat = Literal["user", "assistant"]
 
 
 class _Published(BaseModel):
-    # Keys that nothing reads are left alone.
+    # Unread keys are ignored.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class FunctionCall(_Published):
-    """What happens to one side before the task begins, or has to be true, or not, of it in the end."""
+    """A call that prepares one side's database, or an assertion about it at the end."""
 
     env_type: Seat
     func_name: str
@@ -25,17 +25,17 @@ class FunctionCall(_Published):
 
 
 class Action(_Published):
-    """A call of the gold."""
+    """A gold call."""
 
     name: str
     arguments: dict[str, Any] = Field(default_factory=dict)
     requestor: Seat = "assistant"
     compare_args: list[str] | None = None
-    """Which arguments have to be those; None for all that a call has."""
+    """Names of the arguments to compare; None compares all arguments of the agent's call."""
 
 
 class Message(_Published):
-    """Something from before the task begins."""
+    """A message before the task begins."""
 
     role: Literal["user", "assistant", "tool"]
     content: str | None = None
@@ -43,7 +43,7 @@ class Message(_Published):
 
 
 class InitialState(_Published):
-    """How it stands before the task begins, besides the databases."""
+    """Changes to the databases and the conversation before the task begins."""
 
     initialization_data: dict[str, dict[str, Any] | None] | None = None
     initialization_actions: list[FunctionCall] | None = None
@@ -51,7 +51,7 @@ class InitialState(_Published):
 
 
 class Criteria(_Published):
-    """By what it is judged: all parts that ``reward_basis`` names have to hold."""
+    """How the task is scored: all parts named by ``reward_basis`` must hold."""
 
     actions: list[Action] | None = None
     env_assertions: list[FunctionCall] | None = None
@@ -61,19 +61,19 @@ class Criteria(_Published):
 
 
 class Scenario(_Published):
-    """What a user is told, in one text or by ``reason_for_call``, ``known_info`` and others."""
+    """A user's instructions: one text, or texts by ``reason_for_call``, ``known_info`` and others."""
 
     persona: str | None = None
     instructions: str | dict[str, str | None]
 
 
 class Record(_Published):
-    """One task."""
+    """One published task."""
 
     id: str
     ticket: str | None = None
     user_scenario: Scenario | None = None
     user_tools: list[str] | None = None
-    """Those of the user's tools that there are; None for all."""
+    """Names of the user's tools in this task; None for all."""
     initial_state: InitialState | None = None
     evaluation_criteria: Criteria

@@ -1,4 +1,8 @@
-"""τ²-bench's airline, shop and bank: an agent works in the company's database."""
+"""τ²-bench's airline, shop and bank: an agent works in a company's database and serves a user.
+
+All tools are the package's own. A state names the database's file by the digest of its content and
+lists the differences from it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from fumehood.benchmarks.tau2.database import (
     read_bytes,
     read_database,
 )
-from fumehood.benchmarks.tau2.package import answer_of, calling, data_folder, domain
+from fumehood.benchmarks.tau2.package import calling, data_folder, domain, execute_tool
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
@@ -29,33 +33,36 @@ from fumehood.worlds.schema import refuse
 
 SEARCH = "grep"
 SEARCHING = ("banking",)
-"""Domains whose agent searches documents, with expressions of its own: in a process of its own."""
-_FOUND_LATE = ("_strptime",)
+"""Domains in which the agent searches documents. The search runs in a separate process."""
+_IMPORTED_LATE = ("_strptime",)
 
 
 def preload() -> None:
-    """Import the package and read its files, before a process may no longer read them."""
+    """Import the package and read its files while this process can still read them."""
     for name in DATABASES:
         _tools(name)
         read_bytes(data_folder(name))
-    for late in _FOUND_LATE:
+    for late in _IMPORTED_LATE:
         import_module(late)
     checker("tau2")
 
 
 class Tau2Company:
-    """State: ``domain``, ``folder`` (of its data, empty for the package's own), ``database`` (the digest of
-    its file), ``changes`` since, and ``kept``, what a side's tools remember besides."""
+    """A company's tools over its database.
+
+    State: ``domain``, ``folder`` (its data; empty for the package's), ``database`` (digest of its file),
+    ``changes`` to it, and ``kept`` (other attributes of each side's tools).
+    """
 
     toolset_id = "tau2_company"
     checks_itself = True
 
     def __init__(self, state: JsonObject) -> None:
-        """Take over ``state``; the database is opened at the first call.
+        """Take over ``state``; the first call opens the database.
 
         Raises:
-            SpecError: there is no such domain or database, or it is another.
-            InputError: the package is not installed.
+            SpecError: The domain is unknown, or the database is missing or has another digest.
+            InputError: The package is not installed.
         """
         match state:
             case {"domain": str(name), "folder": str(folder), "database": str(digest)} if (
@@ -70,14 +77,14 @@ class Tau2Company:
         self._published = read_database(name, folder)
         if self._published.digest != digest:
             raise SpecError(
-                "initial_state.database", f"is {digest}, and there is {self._published.digest}"
+                "initial_state.database", f"is {digest}, but the file has {self._published.digest}"
             )
         self._state: JsonObject = {"changes": [], "kept": {}, **state}
         self._database: LazyDatabase | WholeDatabase | None = None
         self._objects: list[Any] = []
         self._looked_at = 0
         self.revision = 0
-        """Counts calls: what has changed is only worked out when somebody asks for the state."""
+        """Number of calls. Changes are computed only when the state is read."""
 
     @property
     def state(self) -> JsonObject:
@@ -92,7 +99,7 @@ class Tau2Company:
         return _tools(self._name)
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one call, whatever its arguments are."""
+        """Carry out one call; the package validates its arguments."""
         if call.tool_name == SEARCH:
             return self._search(call)
         execute = domain(self._name).executes.get(call.tool_name)
@@ -101,14 +108,14 @@ class Tau2Company:
         self._open()
         self.revision += 1
         with calling(*self._objects):
-            return answer_of(execute, _copied(call.arguments), _nothing)
+            return execute_tool(execute, _copied(call.arguments), _do_nothing)
 
     def set_up(self, data: Mapping[str, Any], actions: Iterable[Mapping[str, Any]]) -> None:
-        """Do what a task says has happened before.
+        """Apply a task's initial data and actions.
 
         Args:
-            data: is merged into the database.
-            actions: each is ``env_type``, ``func_name`` and ``arguments``.
+            data: Merged into the database.
+            actions: Each has ``env_type``, ``func_name`` and ``arguments``.
         """
         if data:
             tables = self._published.tables
@@ -126,7 +133,7 @@ class Tau2Company:
     def _changes(self) -> list[Change]:
         changes = self._state["changes"]
         return (
-            [each for each in changes if isinstance(each, dict)]
+            [change for change in changes if isinstance(change, dict)]
             if isinstance(changes, list)
             else []
         )
@@ -144,28 +151,29 @@ class Tau2Company:
         kept = self._state["kept"]
         for side in company.sides:
             name = side.tools_class.__name__
-            own = kept.get(name) if isinstance(kept, dict) else None
-            remembered = _copied(own) if isinstance(own, dict) else {}
-            made = side.tools_class(db=self._database.database, initialized=True, **remembered)
-            self._objects.append(made)
+            attributes = kept.get(name) if isinstance(kept, dict) else None
+            copied = _copied(attributes) if isinstance(attributes, dict) else {}
+            tools = side.tools_class(db=self._database.database, initialized=True, **copied)
+            self._objects.append(tools)
 
     def _look(self) -> JsonObject:
         assert self._database is not None
         kept: dict[str, Json] = {}
         for side in self._objects:
-            if own := side.model_dump(mode="json", exclude={"db", "initialized"}):
-                kept[type(side).__name__] = own
+            attributes = side.model_dump(mode="json", exclude={"db", "initialized"})
+            if attributes:
+                kept[type(side).__name__] = attributes
         return {"changes": list(self._database.changes()), "kept": kept}
 
     def _search(self, call: ToolCall) -> ToolResult:
         pattern = call.arguments.get("pattern")
         if not isinstance(pattern, str):
-            return refuse("tool_error", "pattern must be a text")
+            return refuse("tool_error", "pattern must be a string")
         try:
-            found = checker("tau2").ask({"folder": self._folder, "pattern": pattern})
+            reply = checker("tau2").ask({"folder": self._folder, "pattern": pattern})
         except InfraError:
-            return refuse("tool_error", "searching for this pattern takes too long")
-        return Value({"result": found["found"]})
+            return refuse("tool_error", "the search for this pattern takes too long")
+        return Value({"result": reply["matches"]})
 
 
 @cache
@@ -175,13 +183,16 @@ def _tools(name: str) -> tuple[ToolSpec, ...]:
         return tools
     pattern: JsonObject = {"pattern": {"type": "string"}}
     parameters: JsonObject = {"type": "object", "properties": pattern, "required": ["pattern"]}
-    says = "Search the documents for a regular expression; those with most matches come first, in full."
-    return (*tools, ToolSpec(SEARCH, {**parameters, "additionalProperties": False}, says))
+    description = (
+        "Search the documents for a regular expression. Returns full documents, those with most "
+        "matches first."
+    )
+    return (*tools, ToolSpec(SEARCH, {**parameters, "additionalProperties": False}, description))
 
 
 def _copied(arguments: Mapping[str, Json]) -> dict[str, Any]:
     return {name: copy_json(value) for name, value in arguments.items()}
 
 
-def _nothing() -> None:
-    """Do nothing: both sides share one database."""
+def _do_nothing() -> None:
+    """Do nothing; both sides share one database."""

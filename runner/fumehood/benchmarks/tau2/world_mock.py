@@ -1,6 +1,6 @@
-"""τ²-bench's small domain for trying things out: a list of tasks, and a user with a box of notifications.
+"""τ²-bench's mock domain: a task list, and a user with notifications.
 
-Written anew from what the original says of its tools, because the package has its tasks and no tools.
+The package contains its tasks but not its tools, so this module implements the tools' documentation.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from fumehood.worlds.schema import refuse
 STATUSES = ("pending", "completed")
 
 
-def _tool(name: str, says: str, required: tuple[str, ...], **properties: Json) -> ToolSpec:
+def _tool(name: str, text: str, /, required: tuple[str, ...], **properties: Json) -> ToolSpec:
     schema: JsonObject = {"type": "object", "properties": properties, "required": list(required)}
-    return ToolSpec(name, {**schema, "additionalProperties": False}, says)
+    return ToolSpec(name, {**schema, "additionalProperties": False}, text)
 
 
 _TEXT: JsonObject = {"type": "string"}
 AGENT_TOOLS = (
     _tool(
         "create_task",
-        "Create a task for a user; it is pending.",
+        "Create a task for a user. Its status is pending.",
         ("user_id", "title"),
         user_id=_TEXT,
         title=_TEXT,
@@ -36,14 +36,14 @@ AGENT_TOOLS = (
     _tool("get_users", "List all users with their tasks.", ()),
     _tool(
         "update_task_status",
-        "Give a task another status.",
+        "Set the status of a task.",
         ("task_id", "status"),
         task_id=_TEXT,
         status={"type": "string", "enum": list(STATUSES)},
     ),
     _tool(
         "transfer_to_human_agents",
-        "Hand the user over to a human agent, with a summary of what is wanted.",
+        "Transfer the user to a human agent, with a summary of the request.",
         ("summary",),
         summary=_TEXT,
     ),
@@ -60,7 +60,7 @@ USER_TOOLS = (
 
 
 class Tau2Mock:
-    """State: ``agent`` with ``tasks`` and ``users`` by id, ``user`` with ``notifications`` by id."""
+    """The mock domain. State: ``agent`` (``tasks``, ``users``) and ``user`` (``notifications``), each by id."""
 
     toolset_id = "tau2_mock"
 
@@ -68,7 +68,7 @@ class Tau2Mock:
         """Take over ``state``.
 
         Raises:
-            SpecError: one of these is something else.
+            SpecError: A table is missing or invalid.
         """
         self._agent = _tables(state, "agent", ("tasks", "users"))
         self._user = _tables(state, "user", ("notifications",))
@@ -87,23 +87,23 @@ class Tau2Mock:
     def call(self, call: ToolCall) -> ToolResult:
         """Carry out one call whose arguments fit its tool's schema."""
         try:
-            said = _CALLS[call.tool_name](self, dict(call.arguments))
+            result = _CALLS[call.tool_name](self, dict(call.arguments))
         except KeyError as missing:
             return refuse("tool_error", f"{missing.args[0]} not found")
-        return Value({"result": said if isinstance(said, str) else json.dumps(said)})
+        return Value({"result": result if isinstance(result, str) else json.dumps(result)})
 
     def set_up(self, data: Mapping[str, Any], actions: Iterable[Mapping[str, Any]]) -> None:
-        """Do what a task says has happened before.
+        """Apply a task's initial data and actions.
 
         Args:
-            data: is merged into the agent's database.
-            actions: each is ``func_name`` and ``arguments``.
+            data: Merged into the agent's database.
+            actions: Each has ``func_name`` and ``arguments``.
 
         Raises:
-            ValueError: there is no such action.
+            ValueError: An action is unknown.
         """
         self._agent.update(merged(self._agent, data))
-        self._changed({})
+        self._record_change({})
         for action in actions:
             name = action["func_name"]
             if name == "add_notification":
@@ -111,7 +111,7 @@ class Tau2Mock:
             elif name in _CALLS:
                 _CALLS[name](self, action["arguments"])
             else:
-                raise ValueError(f"{name} is not of this domain")
+                raise ValueError(f"{name} is not an action of this domain")
 
     def _add_notification(
         self, notification_id: str, message: str, task_id: str | None = None
@@ -122,51 +122,53 @@ class Tau2Mock:
             "status": "unread",
             "task_id": task_id,
         }
-        self._changed({})
+        self._record_change({})
 
-    def _create_task(self, given: Mapping[str, Any]) -> Json:
-        user = _found(self._agent["users"], "User", given["user_id"])
+    def _create_task(self, arguments: Mapping[str, Any]) -> Json:
+        user = _lookup(self._agent["users"], "User", arguments["user_id"])
         task_id = f"task_{len(self._agent['tasks']) + 1}"
         user["tasks"].append(task_id)
-        about = {"title": given["title"], "description": given.get("description")}
-        self._agent["tasks"][task_id] = {"task_id": task_id, **about, "status": STATUSES[0]}
-        return self._changed(self._agent["tasks"][task_id])
+        text = {"title": arguments["title"], "description": arguments.get("description")}
+        self._agent["tasks"][task_id] = {"task_id": task_id, **text, "status": STATUSES[0]}
+        return self._record_change(self._agent["tasks"][task_id])
 
-    def _update_task_status(self, given: Mapping[str, Any]) -> Json:
-        task = _found(self._agent["tasks"], "Task", given["task_id"])
-        task["status"] = given["status"]
-        return self._changed(task)
+    def _update_task_status(self, arguments: Mapping[str, Any]) -> Json:
+        task = _lookup(self._agent["tasks"], "Task", arguments["task_id"])
+        task["status"] = arguments["status"]
+        return self._record_change(task)
 
-    def _get_users(self, given: Mapping[str, Any]) -> Json:
+    def _get_users(self, arguments: Mapping[str, Any]) -> Json:
         return list(self._agent["users"].values())
 
-    def _transfer(self, given: Mapping[str, Any]) -> Json:
+    def _transfer(self, arguments: Mapping[str, Any]) -> Json:
         return "Transfer successful"
 
-    def _check_notifications(self, given: Mapping[str, Any]) -> Json:
+    def _check_notifications(self, arguments: Mapping[str, Any]) -> Json:
         return list(self._user["notifications"].values())
 
-    def _dismiss_notification(self, given: Mapping[str, Any]) -> Json:
-        name = given["notification_id"]
-        _found(self._user["notifications"], "Notification", name)["status"] = "read"
-        self._changed({})
+    def _dismiss_notification(self, arguments: Mapping[str, Any]) -> Json:
+        name = arguments["notification_id"]
+        _lookup(self._user["notifications"], "Notification", name)["status"] = "read"
+        self._record_change({})
         return f"Notification {name} dismissed"
 
-    def _changed(self, what: JsonObject) -> Json:
+    def _record_change(self, result: JsonObject) -> Json:
         self.revision += 1
         self._state.update(agent=self._agent, user=self._user)
-        return copy_object(what)
+        return copy_object(result)
 
 
 def _tables(state: JsonObject, side: str, names: tuple[str, ...]) -> Any:
-    """Return a side's tables, empty ones where there are none."""
+    """Return a side's tables; a missing table is empty."""
     tables = state.get(side, {})
     if isinstance(tables, dict) and all(isinstance(tables.get(name, {}), dict) for name in names):
         return {**tables, **{name: tables.get(name, {}) for name in names}}
-    raise SpecError(f"initial_state.{side}", f"must have {' and '.join(names)}, each by id")
+    raise SpecError(
+        f"initial_state.{side}", f"must have {' and '.join(names)}, each an object by id"
+    )
 
 
-def _found(table: Any, kind: str, key: str) -> Any:
+def _lookup(table: Any, kind: str, key: str) -> Any:
     if key not in table:
         raise KeyError(f"{kind} {key}")
     return table[key]

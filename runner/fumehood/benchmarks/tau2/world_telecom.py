@@ -1,7 +1,7 @@
-"""τ²-bench's telecom: a company's customers and one customer's phone, in the hands of one seat or of two.
+"""τ²-bench's telecom: a company's customer database and one customer's phone, for one or two seats.
 
-Every tool is the package's own, on both sides of the line. Beside both databases the state has what a look at
-the phone would show, worked out by the package, so that whoever judges the state needs no package.
+All tools are the package's own. The state also contains the phone's observable status, computed by the
+package, so that scoring does not need the package.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fumehood.benchmarks.tau2.package import Domain, answer_of, calling, domain
+from fumehood.benchmarks.tau2.package import Domain, calling, domain, execute_tool
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec
 
 
 def preload() -> None:
-    """Import the package, before a process may no longer read it."""
+    """Import the package while this process can still read it."""
     _tools()
 
 
 class Tau2Telecom:
-    """State: ``agent`` and ``user``, the databases, and ``seen``, what the phone shows."""
+    """The company and the phone. State: the databases ``agent`` and ``user``, and the status ``seen``."""
 
     toolset_id = "tau2_telecom"
 
@@ -33,8 +33,8 @@ class Tau2Telecom:
         """Take over ``state``.
 
         Raises:
-            SpecError: a database is none of the package's.
-            InputError: the package is not installed.
+            SpecError: A database is invalid.
+            InputError: The package is not installed.
         """
         library, user = telecom(), telecom().user
         assert user is not None
@@ -43,12 +43,12 @@ class Tau2Telecom:
         self._agent = library.agent.tools_class(db=agent_database, initialized=True)
         self._user = user.tools_class(db=_database(user.database, state, "user"), initialized=True)
         self._numbers = count(1)
-        self._shown = self._show()
+        self._status = self._observe()
         self.revision = 0
 
     @property
     def state(self) -> JsonObject:
-        """Both databases and what the phone shows; as it was given while nothing has changed."""
+        """Both databases and the phone's status."""
         return self._state
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
@@ -59,41 +59,41 @@ class Tau2Telecom:
         """Carry out one call whose arguments fit its tool's schema."""
         with calling(self._agent, self._user, numbers=self._numbers):
             execute = telecom().executes[call.tool_name]
-            said = answer_of(execute, call.arguments, self._synchronise)
-        self._look()
-        return said
+            result = execute_tool(execute, call.arguments, self._synchronise)
+        self._update()
+        return result
 
     def set_up(self, data: Mapping[str, Any], actions: Iterable[Mapping[str, Any]]) -> None:
-        """Do what a task says has happened before; each is ``env_type``, ``func_name`` and ``arguments``.
+        """Apply a task's initial actions, each with ``env_type``, ``func_name`` and ``arguments``.
 
         Raises:
-            ValueError: something is to be merged into the databases, which no task of this domain has.
+            ValueError: ``data`` is not empty; tasks of this domain have none.
         """
         if data:
-            raise ValueError("initialization_data is not of this domain")
+            raise ValueError("initialization_data is not supported in this domain")
         with calling(self._agent, self._user, numbers=self._numbers):
             self._synchronise()
             for action in actions:
                 side = self._user if action["env_type"] == "user" else self._agent
                 getattr(side, action["func_name"])(**action["arguments"])
                 self._synchronise()
-        self._shown = self._show()
-        self._state = {**self._state, **self._shown}
+        self._status = self._observe()
+        self._state = {**self._state, **self._status}
 
     def _synchronise(self) -> None:
         synchronise = telecom().synchronise
         assert synchronise is not None
         synchronise(self._user, self._agent)
 
-    def _look(self) -> None:
-        shown = self._show()
-        if shown != self._shown:
-            self._shown = shown
-            self._state = {**self._state, **shown}
+    def _update(self) -> None:
+        status = self._observe()
+        if status != self._status:
+            self._status = status
+            self._state = {**self._state, **status}
             self.revision += 1
 
-    def _show(self) -> JsonObject:
-        speed, word = self._user._run_speed_test()
+    def _observe(self) -> JsonObject:
+        speed, description = self._user._run_speed_test()
         return {
             "agent": self._agent.db.model_dump(mode="json"),
             "user": self._user.db.model_dump(mode="json"),
@@ -101,7 +101,7 @@ class Tau2Telecom:
                 "can_send_mms": self._user._can_send_mms(),
                 "mobile_data_working": self._user._get_mobile_data_working(),
                 "speed_mbps": speed or 0.0,
-                "speed": (word or "").lower(),
+                "speed": (description or "").lower(),
             },
         }
 
@@ -110,7 +110,7 @@ def telecom() -> Domain:
     """Return the imported domain.
 
     Raises:
-        InputError: the package is not installed.
+        InputError: The package is not installed.
     """
     return domain("telecom")
 
@@ -121,9 +121,9 @@ def _tools() -> tuple[ToolSpec, ...]:
 
 
 def _database(kind: Any, state: JsonObject, side: str) -> Any:
-    given: Json = state.get(side, {})
+    database: Json = state.get(side, {})
     try:
-        return kind.model_validate(given)
+        return kind.model_validate(database)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, (side, *first["loc"])))

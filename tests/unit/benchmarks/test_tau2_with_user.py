@@ -1,4 +1,4 @@
-"""τ²-bench with a user: solved by its gold and by nothing less, and who hears and says what."""
+"""Tests of τ²-bench with a user: oracles, scripted users, criteria and databases."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.parts.installed import installed
 
 installed("inspect_evals")
 
-FIRST_SEATS = {"airline": 5, "retail": 4, "banking": 4, "mock": 9, "telecom_user": 6}
-"""How many tasks of each domain are looked at here; ``make benchmarks`` plays them all."""
-WITHOUT_A_NEEDED_STEP = {
+SAMPLED_TASKS = {"airline": 5, "retail": 4, "banking": 4, "mock": 9, "telecom_user": 6}
+"""Number of tasks per domain in this test; ``make benchmarks`` plays all of them."""
+INCOMPLETE_GOLD = {
     "update_task_with_history_and_env_assertions",
     "update_task_with_user_tools",
 }
-"""Tasks of mock whose gold does not solve them, in the original either."""
+"""Tasks of mock whose gold does not solve them, as in the original."""
 
 
 @cache
@@ -38,7 +38,7 @@ def cases_of(suite: str) -> tuple[Case, ...]:
 
 def some_of(domain: str) -> Sequence[Case]:
     cases = cases_of(f"tau2:{domain}")
-    return cases[:: len(cases) // FIRST_SEATS[domain]]
+    return cases[:: len(cases) // SAMPLED_TASKS[domain]]
 
 
 def success(case: Case, evidence: Evidence) -> bool | None:
@@ -50,8 +50,8 @@ def gold(case: Case) -> tuple[Move, ...]:
     return case.gold.oracle
 
 
-def silence(case: Case) -> tuple[Move, ...]:
-    """What is played when the agent says and does nothing, and the user keeps to its script."""
+def silent_agent(case: Case) -> tuple[Move, ...]:
+    """Return the moves of a scripted user whose agent does nothing."""
     return tuple({"seat": "user", **move} for move in case.task.scripts["user"])
 
 
@@ -59,19 +59,19 @@ def play(case: Case, moves: Sequence[Move]) -> bool | None:
     return success(case, play_in_memory(case.task, moves))
 
 
-@pytest.mark.parametrize("domain", list(FIRST_SEATS))
-def test_every_oracle_solves_its_task(domain: str) -> None:
+@pytest.mark.parametrize("domain", list(SAMPLED_TASKS))
+def test_the_oracle_solves_its_task(domain: str) -> None:
     solved = {case.task.task_id: play(case, gold(case)) for case in some_of(domain)}
-    assert {name for name, right in solved.items() if not right} <= WITHOUT_A_NEEDED_STEP
+    assert {name for name, right in solved.items() if not right} <= INCOMPLETE_GOLD
 
 
-@pytest.mark.parametrize("domain", list(FIRST_SEATS))
-def test_whoever_says_nothing_has_solved_what_asks_for_nothing(domain: str) -> None:
+@pytest.mark.parametrize("domain", list(SAMPLED_TASKS))
+def test_a_silent_agent_solves_only_tasks_without_changes_or_messages(domain: str) -> None:
     for case in some_of(domain):
-        changes = [each for each in case.gold.criteria if each["op"] == "database"]
-        asks = {each["op"] for each in case.gold.criteria} - {"talked", "database"}
-        nothing_to_do = all(each["equals"] in ({"changes": []}, start(case)) for each in changes)
-        assert play(case, silence(case)) is (nothing_to_do and not asks)
+        databases = [item for item in case.gold.criteria if item["op"] == "database"]
+        other_criteria = {item["op"] for item in case.gold.criteria} - {"talked", "database"}
+        unchanged = all(item["equals"] in ({"changes": []}, start(case)) for item in databases)
+        assert play(case, silent_agent(case)) is (unchanged and not other_criteria)
 
 
 def start(case: Case) -> Mapping[str, object]:
@@ -91,7 +91,7 @@ def test_an_agent_that_leaves_out_a_change_or_makes_one_more_has_not_solved_it()
     ("words", "right"),
     [("$1,628 in all.", True), ("$1628 IN ALL", True), ("1 628", False), ("", False)],
 )
-def test_what_has_to_be_said_counts_with_commas_or_without(words: str, right: bool) -> None:
+def test_commas_do_not_matter_in_required_texts(words: str, right: bool) -> None:
     (case,) = (case for case in cases_of("tau2:airline") if case.task.task_id == "7")
     moves = [
         {**move, "submit": words} if move.get("seat") == "agent" and "submit" in move else move
@@ -104,30 +104,30 @@ def test_what_has_to_be_said_counts_with_commas_or_without(words: str, right: bo
     ("last", "right"),
     [("###STOP###", True), ("###TRANSFER###", True), ("Bye.", False), ("", False)],
 )
-def test_a_conversation_that_nobody_ended_is_not_solved(last: str, right: bool) -> None:
+def test_only_a_stop_text_of_the_user_ends_a_conversation_properly(last: str, right: bool) -> None:
     (case,) = (case for case in cases_of("tau2:mock") if case.task.task_id == "create_task_1")
     *moves, end = gold(case)
     assert play(case, [*moves, {**end, "submit": last}, {"give_up": "tired"}]) is right
 
 
-def test_what_an_agent_unlocked_goes_with_the_state() -> None:
+def test_unlocked_tools_are_part_of_the_state() -> None:
     case = next(case for case in cases_of("tau2:banking") if "unlock" in json.dumps(gold(case)))
     kept = play_in_memory(case.task, gold(case)).final_state["kept"]
     assert "agent_unlocked_tools" in json.dumps(kept)
 
 
-def test_a_search_that_takes_for_ever_is_refused_and_the_rest_goes_on() -> None:
+def test_a_search_that_times_out_is_rejected_and_the_next_one_works() -> None:
     case = cases_of("tau2:banking")[0]
     slow: Move = {"tool_name": "grep", "args": {"pattern": "(?:(?:[a-z ]+)+)+#"}}
-    found: Move = {"tool_name": "grep", "args": {"pattern": "dispute"}}
-    evidence = play_in_memory(case.task, ({"seat": "user", "submit": "Hi."}, slow, found))
+    fast: Move = {"tool_name": "grep", "args": {"pattern": "dispute"}}
+    evidence = play_in_memory(case.task, ({"seat": "user", "submit": "Hi."}, slow, fast))
     first, second = evidence.exchanges
     assert first.failure is not None
     assert second.output is not None
     assert "dispute" in str(second.output["result"])
 
 
-def test_neither_seat_has_the_others_tools() -> None:
+def test_the_seats_have_different_tools() -> None:
     agent, user = cases_of("tau2:telecom_user")[0].task.seats
     assert agent.tools is not None
     assert user.tools is not None
@@ -135,52 +135,54 @@ def test_neither_seat_has_the_others_tools() -> None:
     assert (len(agent.tools), len(user.tools)) == (13, 30)
 
 
-def test_a_state_is_small_though_its_database_is_not() -> None:
+def test_a_state_contains_only_the_changes_to_its_database() -> None:
     for domain in ("airline", "retail", "banking"):
         assert max(len(json.dumps(case.task.initial_state)) for case in some_of(domain)) < 10_000
 
 
-class Judged:
-    """Answers every question in the same way, and remembers them."""
+class FixedJudge:
+    """Answers every question in the same way and records them."""
 
     def __init__(self, answer: str | None) -> None:
         self.answer = answer
-        self.asked: list[Question] = []
+        self.questions: list[Question] = []
 
     def __call__(self, question: Question) -> Opinion:
-        """Answer."""
-        self.asked.append(question)
+        """Record the question and return the fixed answer."""
+        self.questions.append(question)
         return Opinion(self.answer, (self.answer,))
 
 
 @pytest.mark.parametrize(("answer", "right"), [("yes", True), ("no", False), (None, None)])
-def test_assertions_in_words_are_put_to_a_judge(answer: str | None, right: bool | None) -> None:
-    case = _asserting_in_words()
-    judge = Judged(answer)
+def test_a_judge_decides_assertions_in_natural_language(
+    answer: str | None, right: bool | None
+) -> None:
+    case = _case_with_assertions()
+    judge = FixedJudge(answer)
     score = score_evidence(case.task, case.gold, play_in_memory(case.task, gold(case)), judge)
     assert score.success is right
-    assert judge.asked
+    assert judge.questions
     assert score.checks["check_1:database"] is True
 
 
-def test_no_judge_is_asked_about_what_a_rule_has_decided() -> None:
-    case, judge = _asserting_in_words(), Judged("yes")
-    ends_open = play_in_memory(case.task, gold(case)[:-1])
-    assert score_evidence(case.task, case.gold, ends_open, judge).success is False
-    assert judge.asked == []
+def test_no_judge_is_asked_when_a_rule_has_failed() -> None:
+    case, judge = _case_with_assertions(), FixedJudge("yes")
+    unfinished = play_in_memory(case.task, gold(case)[:-1])
+    assert score_evidence(case.task, case.gold, unfinished, judge).success is False
+    assert judge.questions == []
 
 
-def _asserting_in_words() -> Case:
+def _case_with_assertions() -> Case:
     cases = cases_of(f"tau2:retail:{benchmark_data('tau2/retail')}")
     return next(
-        case for case in cases if any(each["op"] == "opinion" for each in case.gold.criteria)
+        case for case in cases if any(item["op"] == "opinion" for item in case.gold.criteria)
     )
 
 
 @pytest.mark.parametrize(
     ("folder", "tasks", "solved"), [("airline", 50, 3), ("retail", 114, 4), ("mock", 10, 8)]
 )
-def test_a_folder_of_published_data_goes_before_the_packages(
+def test_a_folder_of_published_data_replaces_the_packages_data(
     folder: str, tasks: int, solved: int
 ) -> None:
     cases = cases_of(f"tau2:{folder}:{benchmark_data('tau2/' + folder)}")
@@ -189,7 +191,7 @@ def test_a_folder_of_published_data_goes_before_the_packages(
     assert [play(case, gold(case)) for case in cases[::step]].count(True) == solved
 
 
-def test_a_database_that_is_another_is_refused(tmp_path: Path) -> None:
+def test_a_state_with_another_database_digest_is_rejected(tmp_path: Path) -> None:
     case = cases_of("tau2:airline")[0]
     state = {**case.task.initial_state, "database": "0" * 64}
     with pytest.raises(SpecError, match="database"):

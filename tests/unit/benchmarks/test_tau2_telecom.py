@@ -1,4 +1,4 @@
-"""τ²-bench's telecom, handled alone: solved by its gold and by nothing less, as the package itself judges."""
+"""Tests of τ²-bench's telecom without a user: its gold solves every task, as the package's checks confirm."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _gold(case: Case) -> tuple[Move, ...]:
     return case.gold.oracle
 
 
-def test_every_oracle_solves_its_task_and_nothing_solves_none() -> None:
+def test_the_oracle_solves_every_task_and_the_no_op_none() -> None:
     assert len(_cases()) == 114
     assert (
         sum(_success(case, play_in_memory(case.task, _gold(case))) is True for case in _cases())
@@ -49,13 +49,13 @@ def test_every_oracle_solves_its_task_and_nothing_solves_none() -> None:
     assert sum(_success(case, play_in_memory(case.task, NOTHING)) is True for case in _cases()) == 0
 
 
-def test_whoever_leaves_the_calls_out_half_way_has_not_solved_it() -> None:
+def test_half_of_the_gold_calls_does_not_solve_a_task() -> None:
     for case in _cases()[::6]:
         calls = _gold(case)[:-1]
         assert _success(case, play_in_memory(case.task, calls[: len(calls) // 2])) is False
 
 
-def test_whoever_gives_up_after_the_last_call_has_not_solved_it() -> None:
+def test_giving_up_after_the_last_call_does_not_solve_a_task() -> None:
     case = _cases()[0]
     assert (
         _success(case, play_in_memory(case.task, (*_gold(case)[:-1], {"give_up": "tired"})))
@@ -63,27 +63,27 @@ def test_whoever_gives_up_after_the_last_call_has_not_solved_it() -> None:
     )
 
 
-def test_the_package_judges_every_final_state_in_the_same_way() -> None:
+def test_the_package_and_the_scorer_agree_about_every_final_state() -> None:
     for case in _cases()[::3]:
         for moves in (_gold(case), _gold(case)[1:], NOTHING):
             state = play_in_memory(case.task, moves).final_state
             for criterion in case.gold.criteria:
                 if criterion["op"] == "assertion":
-                    name, given = str(criterion["func_name"]), criterion["arguments"]
-                    assert isinstance(given, dict)
-                    assert ASSERTIONS[name](state, given) == _asked(
-                        state, criterion["env_type"], name, given
+                    name, arguments = str(criterion["func_name"]), criterion["arguments"]
+                    assert isinstance(arguments, dict)
+                    assert ASSERTIONS[name](state, arguments) == _package_assertion(
+                        state, criterion["env_type"], name, arguments
                     )
 
 
-def _asked(state: JsonObject, side: object, name: str, given: JsonObject) -> object:
-    """Return what the package's own assertion says of a state."""
+def _package_assertion(state: JsonObject, side: object, name: str, arguments: JsonObject) -> object:
+    """Return the result of the package's own assertion about a state."""
     world = Tau2Telecom(copy_object(state))
     with calling(world._agent, world._user):
-        return getattr(world._user if side == "user" else world._agent, name)(**given)
+        return getattr(world._user if side == "user" else world._agent, name)(**arguments)
 
 
-def test_every_assertion_of_the_package_is_known() -> None:
+def test_every_assertion_of_the_package_is_supported() -> None:
     world = Tau2Telecom({})
     asserting = {
         name
@@ -95,21 +95,21 @@ def test_every_assertion_of_the_package_is_known() -> None:
     assert set(ASSERTIONS) - of_mock == asserting
 
 
-def test_two_worlds_at_once_do_not_meet() -> None:
+def test_two_worlds_do_not_share_state() -> None:
     state = _cases()[0].task.initial_state
     one, other, again = (Tau2Telecom(copy_object(state)) for _ in range(3))
     calls = [
         ToolCall("toggle_data", {}),
         ToolCall("get_customer_by_phone", {"phone_number": "555-123-2002"}),
     ]
-    said = [one.call(call) for call in calls]
+    results = [one.call(call) for call in calls]
     assert one.state != state
     assert other.state == state
-    assert [again.call(call) for call in calls] == said
+    assert [again.call(call) for call in calls] == results
     assert again.state == one.state
 
 
-def test_a_folder_of_data_goes_before_the_packages() -> None:
+def test_a_folder_replaces_the_packages_data() -> None:
     folder = benchmark_data("tau2/telecom")
     cases = load_suite(f"tau2:telecom:{folder}").cases
     assert len(cases) == 20
@@ -119,13 +119,13 @@ def test_a_folder_of_data_goes_before_the_packages() -> None:
 @pytest.mark.parametrize(
     "argument", ["", "hotel", "telecom:nowhere", "airline:nowhere", "mock:nowhere"]
 )
-def test_what_is_not_there_is_refused_in_one_line(argument: str) -> None:
-    with pytest.raises(InputError) as refusal:
+def test_a_missing_domain_or_folder_is_rejected_in_one_line(argument: str) -> None:
+    with pytest.raises(InputError) as error:
         load_suite(f"tau2:{argument}")
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(error.value)
 
 
-def test_a_task_without_a_ticket_is_none_for_who_works_alone(tmp_path: Path) -> None:
+def test_a_task_without_a_ticket_needs_a_user(tmp_path: Path) -> None:
     for name in ("db.toml", "user_db.toml", "main_policy_solo.txt", "tech_support_manual.txt"):
         (tmp_path / name).write_bytes((data_folder("telecom") / name).read_bytes())
     (tmp_path / "tasks.json").write_text(
@@ -135,7 +135,7 @@ def test_a_task_without_a_ticket_is_none_for_who_works_alone(tmp_path: Path) -> 
         load_suite(f"tau2:telecom:{tmp_path}")
 
 
-def test_a_part_of_a_criterion_that_nobody_knows_is_refused_with_its_field(tmp_path: Path) -> None:
+def test_an_unknown_part_of_a_reward_basis_is_rejected_with_its_field(tmp_path: Path) -> None:
     (tmp_path / "tasks.json").write_text(
         '[{"id": "a", "evaluation_criteria": {"reward_basis": ["MOOD"]}}]'
     )
