@@ -1,27 +1,27 @@
-"""Offline search over sealed snapshots of documents, and live pages that are recorded.
+"""Offline search over sealed snapshots of documents, and recorded live pages.
 
-Rooms, from the ground up; each imports only from those above it::
+Packages, from the lowest to the highest; each imports only from those above it in this list::
 
-    errors      what can go wrong, a closed tree
+    errors      a closed tree of errors
     analysis    text to terms: normal form, stop words, stemmer
-    format      the folder: layout, manifest, mapped arrays and strings, verification
-    captures    raw pages as WARC, bounded while they are unpacked
-    documents   one document, and the store that reads it back
+    format      the folder: layout, manifest, memory-mapped arrays and strings, verification
+    captures    raw pages as WARC, unpacked in bounded memory
+    documents   one document, and the store that reads it
     extraction  HTML to text
-    index       BM25: counts, weights, scores, the cut at k, filters
+    index       BM25: counts, weights, scores, selection of the best k, filters
     snippets    the best window of a document for a query
-    snapshot    all of the above over one sealed folder, open for search
-    comparison  what differs between two snapshots
+    snapshot    a snapshot folder, opened for search
+    comparison  differences between two snapshots
     web         live fetching behind an allow-list, recorded and replayed
-    sources     inputs: JSON lines, folders, WARC files, recordings
-    build       resumable, parallel, the same bytes twice
-    library     what agents use: search and open_page, with an allowance
-    metrics     recall, nDCG, reciprocal rank against judgements
-    questions   what to ask of a snapshot, where the answer stands, and what it is
-    pythondoc   Python's documentation as Debian packages it, with questions and judgements
-    almanac     a small library of our own writing, with questions and judgements
-    bench       costs, as ratios against other libraries
+    sources     inputs: JSON Lines, folders, WARC files, recordings
+    build       resumable, parallel and reproducible builds
+    library     the tools of agents: search and open_page
+    metrics     recall, nDCG and reciprocal rank against judgements
+    questions   questions on a snapshot, with judgements and answers
+    pythondoc   Debian's package of Python's documentation, with questions
+    almanac     a small bundled library, with questions
+    bench       measurements, as ratios to other libraries
     cli         the command group ``snapshot``
 
-Knows nothing about agents, episodes, boxes or scores of episodes, and never imports ``runner``.
+This package does not import the runner and does not depend on agents, episodes or boxes.
 """

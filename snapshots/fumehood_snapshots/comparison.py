@@ -1,4 +1,4 @@
-"""What differs between two snapshots: settings, and documents by id."""
+"""Compares two snapshots: settings, and documents by ID."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ COMPARED = tuple(each.name for each in fields(Document) if each.name != "id")
 
 @dataclass(frozen=True, slots=True)
 class ChangedDocument:
-    """A document that both have, but not alike."""
+    """A document that differs between the snapshots."""
 
     id: str
     parts: tuple[str, ...]
-    """What differs, such as ``text``."""
+    """Names of differing attributes, such as ``text``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Everything in which two snapshots differ; equal ones give an empty one."""
+    """The differences of two snapshots; empty if they are equal."""
 
     settings: dict[str, tuple[Any, Any]]
     """Dotted name → left and right."""
@@ -39,17 +39,21 @@ class Difference:
 def compare(
     left: tuple[Manifest, DocumentStore], right: tuple[Manifest, DocumentStore]
 ) -> Difference:
-    """Compare two snapshots, document by document in the order of their ids."""
+    """Compare two snapshots, document by document in the order of IDs."""
     only: tuple[list[str], list[str]] = ([], [])
     changed = []
-    for ours, theirs in _paired(left[1], right[1]):
-        if ours is None or theirs is None:
-            present = ours or theirs
+    for left_document, right_document in _paired(left[1], right[1]):
+        if left_document is None or right_document is None:
+            present = left_document or right_document
             assert present is not None
-            only[ours is None].append(present.id)
-        elif ours != theirs:
-            parts = tuple(name for name in COMPARED if getattr(ours, name) != getattr(theirs, name))
-            changed.append(ChangedDocument(ours.id, parts))
+            only[left_document is None].append(present.id)
+        elif left_document != right_document:
+            parts = tuple(
+                name
+                for name in COMPARED
+                if getattr(left_document, name) != getattr(right_document, name)
+            )
+            changed.append(ChangedDocument(left_document.id, parts))
     settings = _changed_settings(_settings(left[0]), _settings(right[0]))
     return Difference(settings, tuple(only[0]), tuple(only[1]), tuple(changed))
 
@@ -57,24 +61,26 @@ def compare(
 def _paired(
     left: DocumentStore, right: DocumentStore
 ) -> Iterator[tuple[Document | None, Document | None]]:
-    """Walk both stores, which are sorted by id, side by side."""
+    """Iterate over both stores, which are sorted by ID, in parallel."""
     here, there = 0, 0
     while here < len(left) or there < len(right):
-        ours = left[here] if here < len(left) else None
-        theirs = right[there] if there < len(right) else None
-        if theirs is None or (ours is not None and ours.id < theirs.id):
-            yield ours, None
+        left_document = left[here] if here < len(left) else None
+        right_document = right[there] if there < len(right) else None
+        if right_document is None or (
+            left_document is not None and left_document.id < right_document.id
+        ):
+            yield left_document, None
             here += 1
-        elif ours is None or theirs.id < ours.id:
-            yield None, theirs
+        elif left_document is None or right_document.id < left_document.id:
+            yield None, right_document
             there += 1
         else:
-            yield ours, theirs
+            yield left_document, right_document
             here, there = here + 1, there + 1
 
 
 def _settings(manifest: Manifest) -> dict[str, Any]:
-    """Return what decides how a snapshot answers, flat; hashes and counts follow from it."""
+    """Return the settings that determine search results, flattened."""
     whole = manifest.model_dump(
         mode="json",
         include={

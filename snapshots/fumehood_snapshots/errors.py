@@ -1,16 +1,17 @@
-"""What goes wrong with snapshots, by who must mend it.
+"""Errors of this package, by who must fix them.
 
 ::
 
     SnapshotError
-    ├── SnapshotInputError      the user: a path, an option, a file to build from
-    ├── SnapshotDamagedError    the folder is not what its manifest says
-    ├── SnapshotVersionError    the folder was made by a later release
-    ├── SnapshotBuildError      the machinery of a build: a worker died, the disk is full
-    └── Refusal                 a reply to an agent: this query or this page cannot be served
-        └── FetchFailed         … because a live fetch was refused or failed
+    ├── SnapshotInputError      the user: a path, an option, an input file
+    ├── SnapshotDamagedError    the files differ from the manifest
+    ├── SnapshotVersionError    a later release wrote the folder
+    ├── SnapshotBuildError      the build process: a worker died, the disk is full
+    └── Refusal                 an answer to an agent: this query or page cannot be served
+        └── FetchFailed         a live fetch was refused or failed
 
-Every message is one line. A refusal is something to read and react to, never a fault of the machinery.
+Every message is one line. A refusal is an answer that an agent can react to, not a failure of the
+infrastructure.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from enum import Enum
 
 
 class SnapshotError(Exception):
-    """Anything this package raises on purpose."""
+    """Base class of the errors of this package."""
 
 
 class SnapshotInputError(SnapshotError):
-    """Something the user gave cannot be used; the message says what to do."""
+    """An input of the user cannot be used; the message states the remedy."""
 
 
 class SnapshotDamagedError(SnapshotError):
-    """A snapshot's bytes are not what its manifest says; build or copy it again."""
+    """A snapshot's bytes differ from its manifest; build or copy it again."""
 
 
 class SnapshotVersionError(SnapshotError):
@@ -35,23 +36,24 @@ class SnapshotVersionError(SnapshotError):
 
 
 class SnapshotBuildError(SnapshotError):
-    """A build could not go on; what was done so far is kept and a second run resumes."""
+    """A build cannot continue; finished parts are kept, and a second run resumes."""
 
 
 class RefusalCode(Enum):
-    """Why an agent's call was refused. The value is what the agent reads."""
+    """Reason for a refusal, as the agent reads it."""
 
     INVALID_ARGUMENT = "invalid_argument"
     NOT_FOUND = "not_found"
-    """The snapshot holds no such document. Never answered from the network."""
+    """The snapshot holds no such document; the network is never asked."""
     NOT_RECORDED = "not_recorded"
-    """The recording holds no answer to this request at this occurrence."""
-    ALLOWANCE_SPENT = "allowance_spent"
+    """The recording holds no response to this occurrence of the request."""
+    BUDGET_TOO_SMALL = "budget_too_small"
+    """The remaining budget of bytes is too small for any answer."""
     FETCH_FAILED = "fetch_failed"
 
 
 class Refusal(SnapshotError):
-    """A call of an agent that cannot be served."""
+    """An agent's call cannot be served."""
 
     def __init__(self, code: RefusalCode, message: str) -> None:
         super().__init__(message)
@@ -59,7 +61,7 @@ class Refusal(SnapshotError):
 
 
 class FetchFailure(Enum):
-    """Why a live page could not be had."""
+    """Reason why a live fetch failed."""
 
     BAD_URL = "bad_url"
     HOST_NOT_ALLOWED = "host_not_allowed"
@@ -74,7 +76,7 @@ class FetchFailure(Enum):
 
 
 class FetchFailed(Refusal):
-    """A live fetch was refused by policy or failed on the way."""
+    """A live fetch was refused by the policy, or failed."""
 
     def __init__(self, failure: FetchFailure, message: str) -> None:
         super().__init__(RefusalCode.FETCH_FAILED, f"{failure.value}: {message}")

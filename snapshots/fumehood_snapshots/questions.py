@@ -1,8 +1,7 @@
-"""A set of questions on a snapshot: what to ask, where the answer stands, and what it is.
+"""A set of questions on a snapshot, with relevance judgements and answers.
 
-A folder holds ``questions.tsv``, ``qrels.txt`` and ``gold.jsonl``. A judgement of 2 says that the document
-holds the answer, 1 that it leads there. The gold is apart from the questions, because whoever serves
-questions must not hold answers.
+A folder holds ``questions.tsv``, ``qrels.txt`` and ``gold.jsonl``. A judgement of 2 means that the document contains the answer, 1 that it leads to it. The gold is separate
+from the questions, because the code that serves questions must not hold answers.
 """
 
 from __future__ import annotations
@@ -16,21 +15,21 @@ from fumehood_snapshots.metrics.judgements import read_qrels, read_questions
 
 @dataclass(frozen=True, slots=True)
 class GoldAnswer:
-    """What the answer to one question is."""
+    """The answer to one question."""
 
     answer: str
     must_contain: tuple[str, ...]
-    """An answer is right if it contains all of these, whatever their case."""
+    """A correct answer contains all of these, ignoring case."""
 
     def accepts(self, answer: str) -> bool:
-        """Return whether an answer is right."""
+        """Return whether an answer is correct."""
         folded = answer.casefold()
         return all(needed.casefold() in folded for needed in self.must_contain)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Questions that come with the program."""
+    """Questions that are part of the package."""
 
     folder: Path
 

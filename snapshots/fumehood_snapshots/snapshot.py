@@ -1,9 +1,7 @@
-"""A sealed snapshot, open for reading and searching; nothing is loaded that is not asked for."""
+"""Opens snapshots for reading and searching; loads data on demand."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,12 +31,12 @@ class Hit:
     title: str
     snippet: str
     snippet_start: int
-    """Where the snippet lies in the document, in characters from its beginning."""
+    """Offset of the snippet in the document, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A document's place in a ranking, without the document."""
+    """A document's rank, without its text."""
 
     number: int
     id: str
@@ -46,33 +44,33 @@ class Ranked:
 
 
 class Snapshot:
-    """An open snapshot. Every method may be called from several threads at once."""
+    """An open snapshot. Thread-safe."""
 
     def __init__(self, root: Path, manifest: Manifest, digest: str) -> None:
         """Map the files; use :func:`open_snapshot`, which checks them first."""
         self.root = root
         self.manifest = manifest
         self.digest = digest
-        """SHA-256 of the manifest, which names the hash of every other file."""
+        """SHA-256 of the manifest, which lists the hash of every other file."""
         self.documents = DocumentStore(root)
         self.analyzer = Analyzer(manifest.analysis)
         self._fields = FieldTable(root, manifest.fields, len(self.documents))
 
     @cached_property
     def scorer(self) -> Scorer:
-        """The mapped index."""
+        """The memory-mapped index."""
         return Scorer(self.root, len(self.documents))
 
     def rank(self, query: str, k: int, wanted: Filter | None = None) -> list[Ranked]:
         """Return the ``k`` best documents by (−score, id).
 
         Args:
-            query: any text; cut like the documents.
+            query: any text; analysed like the documents.
             k: at least 1.
-            wanted: only documents that fit this filter.
+            wanted: filter on field values.
 
         Returns:
-            Fewer than ``k`` if fewer hold a term of the query.
+            Fewer than ``k`` if fewer documents contain a query term.
 
         Raises:
             Refusal: the filter names an unknown field.
@@ -96,9 +94,9 @@ class Snapshot:
 
         Args:
             query: any text.
-            k: how many; None means what the manifest says.
-            wanted: only documents that fit this filter.
-            snippet_chars: longest snippet; None means what the manifest says.
+            k: number of results; None selects the default of the manifest.
+            wanted: filter on field values.
+            snippet_chars: maximum length of a snippet; None selects the default of the manifest.
 
         Raises:
             Refusal: the filter names an unknown field.
@@ -121,22 +119,15 @@ class Snapshot:
             )
         return hits
 
-    def search_many(
-        self, queries: Sequence[str], k: int | None = None, threads: int = 1
-    ) -> list[list[Hit]]:
-        """Return what :meth:`search` returns for each query, found by several threads."""
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(lambda query: self.search(query, k), queries))
-
     def find(self, reference: str) -> Document | None:
-        """Return the document with this id or URL, however the URL is written; None if there is none."""
+        """Return the document with this ID or URL (any spelling), or None."""
         number = self.documents.find(reference)
         if number is None:
             number = self.documents.find(canonical_url(reference))
         return None if number is None else self.documents[number]
 
     def captures(self) -> CaptureStore:
-        """Return the raw pages by record id; empty where the snapshot was built from text."""
+        """Return the raw pages by record ID; empty if the snapshot was built from text."""
         return CaptureStore(self.root / layout.CAPTURES, self.root / layout.CAPTURE_INDEX)
 
 
@@ -144,14 +135,14 @@ def open_snapshot(path: Path, *, verify: bool = False) -> Snapshot:
     """Open a snapshot.
 
     Args:
-        path: its folder.
-        verify: read every byte and compare hashes; otherwise only presence and sizes are checked, which
+        path: folder of the snapshot.
+        verify: compare the hash of every file; otherwise check presence and sizes only, which
             takes milliseconds.
 
     Raises:
-        SnapshotInputError: the folder is no snapshot.
-        SnapshotVersionError: it was made by a later release, or with a stemmer that works otherwise.
-        SnapshotDamagedError: its files are not what its manifest says.
+        SnapshotInputError: the folder is not a snapshot.
+        SnapshotVersionError: it was built by a later release, or with a different stemmer.
+        SnapshotDamagedError: its files differ from its manifest.
     """
     manifest, digest = read_manifest(path)
     (check_contents if verify else check_sizes)(path, manifest)

@@ -1,8 +1,8 @@
-"""The best window of a document for a query, in time linear in the document.
+"""Selects the best window of a document for a query in linear time.
 
-The rule is the one of the paper this package can reproduce (UniACE, arXiv 2605.27898): find every occurrence
-of a term of the query; two pointers walk over them and find the span with the most occurrences that is no
-longer than the limit; the span is then centred in a window that uses the whole limit.
+The rule is that of UniACE (arXiv 2605.27898): find every occurrence of a query term; find with two
+pointers the span with the most occurrences within the limit; centre this span in a window of the full
+limit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fumehood_snapshots.analysis.analyzer import Analyzer
 from fumehood_snapshots.analysis.spec import find_word_spans
 
 Span = tuple[int, int]
-"""Where something begins and ends, in characters."""
+"""Start and end, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +23,18 @@ class Snippet:
 
     text: str
     start: int
-    """In characters from the beginning of the document."""
+    """Characters from the beginning of the document."""
 
 
 class QueryWords(dict[str, bool]):
-    """Word → whether it is indexed under a term of one query; remembers, so it serves many documents."""
+    """Decides whether a word belongs to a term of one query; caches words across documents."""
 
     def __init__(self, terms: Iterable[str], analyzer: Analyzer) -> None:
-        """Take note of the terms.
+        """Store the terms.
 
         Args:
-            terms: of the query, as the analyzer makes them.
-            analyzer: the one that made them.
+            terms: terms of the query.
+            analyzer: the analyzer that produced the terms.
         """
         super().__init__()
         self._terms = frozenset(terms)
@@ -46,12 +46,12 @@ class QueryWords(dict[str, bool]):
 
 
 def best_snippet(text: str, query: QueryWords, limit_chars: int) -> Snippet:
-    """Return the window with the most words of the query; the beginning where there are none.
+    """Return the window with the most query words, or the beginning if there are none.
 
     Args:
         text: of the document.
-        query: the words to look for.
-        limit_chars: longest window, at least 1.
+        query: the words to find.
+        limit_chars: maximum length of the window, at least 1.
     """
     if len(text) <= limit_chars:
         return Snippet(text, 0)
@@ -61,19 +61,19 @@ def best_snippet(text: str, query: QueryWords, limit_chars: int) -> Snippet:
 
 
 def occurrences(text: str, query: QueryWords) -> list[Span]:
-    """Return where each word of the query lies, in order."""
+    """Return the span of each query word, in order."""
     return [match.span() for match in find_word_spans(text) if query[match.group()]]
 
 
 def densest_span(spans: list[Span], limit_chars: int) -> Span:
-    """Return the first span of at most ``limit_chars`` that holds the most of ``spans``.
+    """Return the first span of at most ``limit_chars`` with the most of ``spans``.
 
     Args:
-        spans: in order and not overlapping.
-        limit_chars: longest span; one occurrence that is itself longer counts as a span.
+        spans: in order, not overlapping.
+        limit_chars: maximum length; a single longer occurrence is a valid span.
 
     Returns:
-        ``(0, 0)`` when there are none.
+        ``(0, 0)`` if there are none.
     """
     best: Span = (0, 0)
     most = left = 0
@@ -86,7 +86,7 @@ def densest_span(spans: list[Span], limit_chars: int) -> Span:
 
 
 def window_around(span: Span, limit_chars: int, length: int) -> Span:
-    """Return the window of ``limit_chars`` with ``span`` in its middle, moved to lie inside the document."""
+    """Return the window of ``limit_chars`` centred on ``span`` and moved into the document."""
     middle = (span[0] + span[1]) // 2
     start = max(0, min(middle - limit_chars // 2, length - limit_chars))
     return start, min(length, start + limit_chars)

@@ -113,7 +113,7 @@ def _answer(reader: LibraryReader, call: ToolCall) -> JsonObject:
 def _library(data_source: DataSource, session: str, state: JsonObject) -> Library:
     from fumehood_snapshots.errors import SnapshotError
     from fumehood_snapshots.library.environment import open_library
-    from fumehood_snapshots.library.sealed import SealedLibrary
+    from fumehood_snapshots.library.library import SealedLibrary
     from fumehood_snapshots.library.settings import read_settings
 
     try:

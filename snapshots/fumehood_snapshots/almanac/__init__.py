@@ -1,1 +1,1 @@
-"""A small library of our own writing: a made-up island's almanac, with ten questions. For demos and tests."""
+"""A small library for demos and tests: the almanac of an invented island, with ten questions."""

@@ -1,25 +1,24 @@
-"""The almanac of Brennholm, an island that does not exist: thirty documents and ten questions."""
+"""The almanac of Brennholm, an invented island: thirty documents and ten questions."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from fumehood_snapshots.build.options import BuildOptions, Pace
+from fumehood_snapshots.build.options import BuildOptions, Pace, Progress, silent
 from fumehood_snapshots.build.pipeline import build_snapshot
-from fumehood_snapshots.build.progress import Progress, silent
 from fumehood_snapshots.format.manifest import Manifest
 from fumehood_snapshots.questions import QuestionSet
 from fumehood_snapshots.sources.jsonl import JsonLines
 
 NAME = "almanac"
-"""What the snapshot is called, and its folder unless told otherwise."""
+"""Name of the snapshot, and its default folder."""
 DOCUMENTS = Path(__file__).with_name("documents.jsonl")
 QUESTIONS = QuestionSet(Path(__file__).with_name("questions"))
 LICENCE = "Written for this project, under its own licence, Apache-2.0."
 
 
 def build_almanac(out: Path, pace: Pace | None = None, progress: Progress = silent) -> Manifest:
-    """Build the snapshot from the documents that come with the program.
+    """Build the snapshot from the bundled documents.
 
     Raises:
         SnapshotInputError: ``out`` exists.

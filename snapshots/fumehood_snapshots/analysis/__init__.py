@@ -1,1 +1,1 @@
-"""From text to the terms that are indexed and searched for."""
+"""Converts text to the terms that are indexed and searched."""

@@ -1,4 +1,4 @@
-"""The analyzer: text in, terms out, the same at build time and at query time."""
+"""Analyzer: converts text to terms, equally at build time and at query time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fumehood_snapshots.analysis.spec import AnalysisSpec, find_words, stem_func
 
 REMEMBERED_WORDS_MAX = 1_000_000
 
-# Over ASCII the pattern means: runs of letters and digits. Translating everything else to blanks and
-# splitting finds the same words four times faster than the pattern does.
+# In ASCII text the pattern matches runs of letters and digits. Translating all other characters to
+# blanks and splitting gives the same words four times faster.
 _ASCII = [chr(code) for code in range(128)]
 _ASCII_WORDS = str.maketrans({char: char if char.isalnum() else " " for char in _ASCII})
 _ASCII_LOWER_WORDS = str.maketrans(
@@ -20,7 +20,7 @@ _ASCII_LOWER_WORDS = str.maketrans(
 
 
 class Analyzer:
-    """Cuts text as an :class:`AnalysisSpec` says; remembers what became of each word."""
+    """Splits text as an :class:`AnalysisSpec` states; caches the term of each word."""
 
     def __init__(self, spec: AnalysisSpec) -> None:
         self._spec = spec
@@ -30,7 +30,7 @@ class Analyzer:
         self._terms: dict[str, str | None] = {}
 
     def words(self, text: str) -> list[str]:
-        """Return the words of ``text`` in order, normalised but neither dropped nor stemmed."""
+        """Return the words of ``text`` in order, normalised, with stop words and without stemming."""
         if text.isascii():
             return text.translate(self._ascii_words).split()
         if self._spec.normal_form != "none":
@@ -39,14 +39,14 @@ class Analyzer:
         return find_words(text.lower() if self._spec.lowercase else text)
 
     def term(self, word: str) -> str | None:
-        """Return what one word of :meth:`words` is indexed under; None for one that is not indexed."""
+        """Return the term of one word of :meth:`words`, or None if it is not indexed."""
         try:
             return self._terms[word]
         except KeyError:
             return self._learn(word)
 
     def terms(self, text: str) -> list[str]:
-        """Return the terms of ``text`` in order, repeated ones included."""
+        """Return the terms of ``text`` in order, with repetitions."""
         found = (self.term(word) for word in self.words(text))
         return [term for term in found if term is not None]
 

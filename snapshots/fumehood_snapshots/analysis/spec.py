@@ -1,8 +1,9 @@
-"""Everything that decides how text becomes terms, by value, as the manifest stores it.
+"""The complete analysis settings, by value, as the manifest stores them.
 
-A search must cut a query exactly as the build cut the documents. So the manifest holds the pattern, the
-stop words and the stemmer's name, and, because a stemmer is code and cannot be stored, what it made of a few
-words: :func:`check_stemmer` refuses a library that would stem otherwise.
+A search must split a query exactly as the build split the documents. The manifest therefore holds the
+word pattern, the stop words and the stemmer's name. A stemmer is code and cannot be stored, so the
+manifest also holds its results for some words; :func:`check_stemmer` refuses a library that gives
+other results.
 """
 
 from __future__ import annotations
@@ -12,22 +13,21 @@ from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from fumehood_snapshots.analysis.stop_words import stop_words
 from fumehood_snapshots.errors import SnapshotInputError, SnapshotVersionError
 
 WORD = r"[^\W_]+"
-"""A run of letters and digits; an underscore separates, so that ``read_text`` is found by ``read text``."""
+"""A run of letters and digits. An underscore separates words: ``read text`` finds ``read_text``."""
 
 PROBE_WORDS = (
     "abilities", "adjustment", "arguing", "crying", "dying", "effective", "exceedingly", "fairly",
     "generously", "hopping", "inning", "knightly", "news", "operational", "proceed", "relational", "running",
     "skies", "triplicate", "university", "vietnamization", "yearly",
 )  # fmt: skip
-"""Words on which Porter's stemmer, its successor and known revisions of both differ."""
+"""Words for which Porter's stemmer, its successor and their revisions give different stems."""
 
 
 class AnalysisSpec(BaseModel):
-    """How text is cut into terms; two equal ones cut every text alike."""
+    """How text is split into terms; equal specs split every text equally."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -40,14 +40,14 @@ class AnalysisSpec(BaseModel):
     stemmer: str = "none"
     """A Snowball algorithm, or ``none``."""
     stems: dict[str, str] = Field(default_factory=dict)
-    """What the stemmer made of :data:`PROBE_WORDS`."""
+    """The stems of :data:`PROBE_WORDS`."""
 
     @field_validator("word_pattern")
     @classmethod
     def _is_the_one_known_pattern(cls, pattern: str) -> str:
-        # A pattern of somebody else's making could take exponential time on a page.
+        # A foreign pattern could take exponential time on a page.
         if pattern != WORD:
-            raise ValueError(f"only {WORD} is known")
+            raise ValueError(f"must be {WORD}")
         return pattern
 
 
@@ -55,7 +55,7 @@ def analysis_spec(*, stop_word_list: str = "english", stemmer: str = "english") 
     """Return the spec for a build on this machine.
 
     Args:
-        stop_word_list: see :func:`~fumehood_snapshots.analysis.stop_words.stop_words`.
+        stop_word_list: see :func:`~fumehood_snapshots.analysis.spec.stop_words`.
         stemmer: a Snowball algorithm such as ``english`` (Porter's second) or ``porter``, or ``none``.
 
     Raises:
@@ -70,7 +70,7 @@ def analysis_spec(*, stop_word_list: str = "english", stemmer: str = "english") 
 
 
 def stem_function(name: str) -> Callable[[str], str]:
-    """Return what stems one word.
+    """Return a function that stems one word.
 
     Raises:
         SnapshotInputError: no algorithm has that name.
@@ -81,28 +81,54 @@ def stem_function(name: str) -> Callable[[str], str]:
 
     if name not in Stemmer.algorithms():
         raise SnapshotInputError(
-            f"no stemmer is called {name!r}; there are: none, {', '.join(Stemmer.algorithms())}"
+            f"unknown stemmer {name!r}; available: none, {', '.join(Stemmer.algorithms())}"
         )
-    # Words are remembered one level up; a second cache inside the library would only cost memory.
+    # The analyzer caches words; a second cache in the library would only use memory.
     stem: Callable[[str], str] = Stemmer.Stemmer(name, 0).stemWord
     return stem
 
 
 def check_stemmer(name: str, stems: Mapping[str, str]) -> None:
-    """Refuse a stemming library that disagrees with the one a snapshot was built with.
+    """Refuse a stemming library that differs from the one that built a snapshot.
 
     Raises:
-        SnapshotVersionError: it does; the message names the first word.
+        SnapshotVersionError: it differs; the message names the first word.
     """
     stem = stem_function(name)
     for word, expected in stems.items():
         if stem(word) != expected:
             raise SnapshotVersionError(
-                f"the stemmer {name!r} makes {stem(word)!r} of {word!r}, this snapshot was built with one "
-                f"that made {expected!r}; install the PyStemmer release named in its manifest"
+                f"the stemmer {name!r} gives {stem(word)!r} for {word!r}, but this snapshot was built with "
+                f"{expected!r}; install the PyStemmer release named in its manifest"
             )
 
 
 _WORD = re.compile(WORD)
 find_words = _WORD.findall
 find_word_spans = _WORD.finditer
+
+
+NAMES = ("english", "english-long", "none")
+
+
+def stop_words(name: str) -> tuple[str, ...]:
+    """Return a list of stop words, sorted.
+
+    Args:
+        name: ``english`` is Lucene's list of 33 words, ``english-long`` NLTK's list of 179, ``none`` is empty.
+
+    Raises:
+        SnapshotInputError: the name is unknown.
+    """
+    from bm25s import stopwords
+
+    lists: dict[str, tuple[str, ...]] = {
+        "english": stopwords.STOPWORDS_EN,
+        "english-long": stopwords.STOPWORDS_EN_PLUS,
+        "none": (),
+    }
+    if name not in lists:
+        raise SnapshotInputError(
+            f"unknown list of stop words {name!r}; available: {', '.join(NAMES)}"
+        )
+    return tuple(sorted(lists[name]))

@@ -1,1 +1,1 @@
-"""Building a snapshot: chunks of the inputs, in parallel and resumable, then one merge and the seal."""
+"""Builds a snapshot: chunks in parallel and resumable, then one merge."""

@@ -1,6 +1,6 @@
-"""One chunk of a build: some items, read, counted and written to a folder of its own.
+"""One chunk of a build: items that are read, counted and written to one folder.
 
-A chunk's folder appears whole or not at all, so a build that was killed goes on with the chunks it has.
+A chunk's folder appears complete or not at all, so a killed build continues with its finished chunks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fumehood_snapshots.analysis.spec import AnalysisSpec
 from fumehood_snapshots.captures.store import index_line
 from fumehood_snapshots.captures.warc import encode_capture
 from fumehood_snapshots.documents.document import Document, encode_document, filterable_fields
-from fumehood_snapshots.extraction.extracted import UnreadablePageError
+from fumehood_snapshots.extraction.pages import UnreadablePageError
 from fumehood_snapshots.format.arrays import map_array, save_array
 from fumehood_snapshots.format.hashing import UnencodableError, canonical_json
 from fumehood_snapshots.format.strings import StringTable, map_file, table_files, write_strings
@@ -44,7 +44,7 @@ ARRAYS = {
 
 @dataclass(frozen=True, slots=True)
 class ChunkJob:
-    """What a worker needs to make one chunk."""
+    """The input of a worker for one chunk."""
 
     folder: Path
     items: Sequence[Item]
@@ -58,7 +58,7 @@ def _own_counter(spec_json: str) -> TermCounter:
 
 
 def make_chunk_in_worker(job: ChunkJob) -> Path:
-    """Make a chunk in a worker process, which has one thread and so may keep its counter."""
+    """Make a chunk in a worker process; its single thread reuses the counter."""
     return make_chunk(job, _own_counter(job.analysis.model_dump_json()))
 
 
@@ -88,7 +88,7 @@ def _save_counts(folder: Path, counted: CountedChunk, record_offsets: list[int])
 
 
 class _Writer:
-    """Writes what is not counted, line by line, while the texts pass through on their way to be counted."""
+    """Writes records line by line and passes the texts on to be counted."""
 
     def __init__(self, folder: Path) -> None:
         self._records = (folder / RECORDS).open("wb")
@@ -112,7 +112,7 @@ class _Writer:
             stream.close()
 
     def texts(self, items: Sequence[Item], extractor: str) -> Iterator[str]:
-        """Yield what is to be indexed of each item that gives a document."""
+        """Yield the indexed text of each item that yields a document."""
         for item in items:
             try:
                 reading = item.read(extractor)
@@ -122,7 +122,7 @@ class _Writer:
                 continue
             except UnencodableError:
                 self._broken.write(
-                    broken_line(item.where, "its id, URL or fields are not valid Unicode")
+                    broken_line(item.where, "its ID, URL or fields are not valid Unicode")
                 )
                 continue
             if reading.capture is not None:
@@ -147,7 +147,7 @@ class _Writer:
 
 
 def indexed_text(document: Document) -> str:
-    """Return what a document is found by: its title and its text."""
+    """Return the indexed text of a document: title and text."""
     return f"{document.title}\n{document.text}"
 
 
@@ -158,7 +158,7 @@ def broken_line(where: str, reason: str) -> bytes:
 
 
 class Chunk:
-    """A finished chunk, mapped."""
+    """A finished, memory-mapped chunk."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""The documents of a snapshot from its chunks: records by id, tables of ids and URLs, fields, captures."""
+"""Merges the documents of chunks: records, tables of IDs and URLs, fields, captures."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from fumehood_snapshots.build.chunk import BROKEN, CAPTURE_INDEX, CAPTURES, Chunk
+from fumehood_snapshots.build.options import Progress
 from fumehood_snapshots.build.order import Order
-from fumehood_snapshots.build.progress import Progress
 from fumehood_snapshots.captures.store import index_line
 from fumehood_snapshots.format import layout
 from fumehood_snapshots.format.arrays import save_array
@@ -21,7 +21,7 @@ REPORTED_EVERY = 2048
 
 
 def merge_records(root: Path, chunks: Sequence[Chunk], order: Order, progress: Progress) -> None:
-    """Write the documents in the order of their ids, and the tables that find them."""
+    """Write the documents in the order of their IDs, and their lookup tables."""
     offsets = np.zeros(len(order.ids) + 1, dtype=np.int64)
     with (root / layout.RECORDS).open("wb") as stream:
         places = zip(order.chunks.tolist(), order.positions.tolist(), strict=True)
@@ -58,7 +58,7 @@ def merge_broken(root: Path, chunks: Sequence[Chunk], order: Order) -> int:
 
 
 def merge_captures(root: Path, chunks: Sequence[Chunk]) -> int:
-    """Join the captures in the order of the input; return how many there are. None leave no file."""
+    """Concatenate the captures in input order and return their number; write no file for none."""
     if not any((chunk.folder / CAPTURE_INDEX).stat().st_size for chunk in chunks):
         return 0
     warc, index = root / layout.CAPTURES, root / layout.CAPTURE_INDEX

@@ -1,7 +1,7 @@
-"""The index of a snapshot from the counts of its chunks, a range of terms at a time.
+"""Merges the counts of chunks into the index, one range of terms at a time.
 
-However the input was cut into chunks, the result is the same bytes: terms are sorted, the postings of a term
-are sorted by document, and every weight depends on counts alone.
+The result does not depend on the chunks: terms are sorted, the postings of a term are sorted by
+document, and every weight depends on counts only.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fumehood_snapshots.build.chunk import Chunk
+from fumehood_snapshots.build.options import Progress
 from fumehood_snapshots.build.order import DROPPED
-from fumehood_snapshots.build.progress import Progress
 from fumehood_snapshots.format import layout
 from fumehood_snapshots.format.arrays import ArrayWriter, save_array
 from fumehood_snapshots.format.manifest import RankingSpec
@@ -26,18 +26,18 @@ from fumehood_snapshots.index.weights import idf_values, term_weights
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """One chunk with its terms and documents numbered as in the snapshot."""
+    """One chunk with the term and document numbers of the snapshot."""
 
     chunk: Chunk
     terms: NDArray[np.int64]
-    """Per term of the chunk, its number in the snapshot; ascending."""
+    """Number in the snapshot, per term of the chunk; ascending."""
     numbers: NDArray[np.int32]
-    """Per document of the chunk, its number in the snapshot or ``DROPPED``."""
+    """Number in the snapshot or ``DROPPED``, per document of the chunk."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Statistics:
-    """What the weights need besides the counts, per shard; mostly there is one shard."""
+    """Statistics per shard for the weights; usually there is one shard."""
 
     offsets: NDArray[np.int64]
     """Shape (terms + 1,)."""
@@ -70,12 +70,12 @@ def merge_index(
     """Write the index.
 
     Args:
-        root: the folder of the snapshot to be.
+        root: folder of the new snapshot.
         chunks: all of them.
-        numbers: per chunk and position, the document's number or ``DROPPED``.
-        ranking: how to weigh.
-        postings_at_once: bound on what is sorted in memory.
-        progress: told how many terms are done.
+        numbers: document number or ``DROPPED``, per chunk and position.
+        ranking: BM25 parameters.
+        postings_at_once: maximum number of postings sorted in memory.
+        progress: receives the number of finished terms.
     """
     terms = sorted(set().union(*(chunk.terms() for chunk in chunks)))
     number_of = {term: number for number, term in enumerate(terms)}
@@ -129,7 +129,7 @@ def _statistics(
         idf=np.array(
             [idf_values(ranking, row, size) for row, size in zip(table, sizes, strict=True)]
         ),
-        # A shard without a single term has nothing to divide by, and no posting that would ask.
+        # A shard without terms has no mean length, and no posting that needs it.
         mean_lengths=np.maximum(totals, 1) / np.maximum(sizes, 1),
         lengths=lengths,
         shard_documents=shard_documents,
@@ -137,7 +137,7 @@ def _statistics(
 
 
 def _term_ranges(offsets: NDArray[np.int64], postings_at_once: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of terms of about so many postings each; a term is never split."""
+    """Yield ranges of terms with about this many postings each; never split a term."""
     first, count = 0, len(offsets) - 1
     while first < count:
         reach = int(np.searchsorted(offsets, offsets[first] + postings_at_once, side="right")) - 1
@@ -166,8 +166,8 @@ def _sorted_block(inputs: Sequence[_Input], first: int, last: int) -> _Block:
         keys = (terms << 32 | documents)[kept]
         parts.append((keys, each.chunk.frequencies[begin:end][kept]))
     keys = np.concatenate([part[0] for part in parts])
-    # Inputs that are already in the order of their ids, which is common, come as a few sorted runs, and a
-    # stable sort only merges those.
+    # Inputs in the order of their IDs, which are common, are a few sorted runs that a stable sort
+    # merges.
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     return _Block(keys >> 32, keys & 0xFFFFFFFF, np.concatenate([part[1] for part in parts])[order])

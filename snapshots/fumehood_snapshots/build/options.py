@@ -1,8 +1,8 @@
-"""What a build is told, and the profiles that say several things at once."""
+"""Options of a build, and presets of several options."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,7 +12,7 @@ from fumehood_snapshots.format.manifest import RankingSpec, SearchDefaults
 
 
 class BuildOptions(BaseModel):
-    """Everything that decides the bytes of a snapshot, apart from its inputs."""
+    """The options that determine the bytes of a snapshot, besides its inputs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -27,7 +27,7 @@ class BuildOptions(BaseModel):
 
 
 class Pace(BaseModel):
-    """How a build works; nothing here changes a byte of what it makes."""
+    """Options of the build process that do not change the result."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,12 +35,12 @@ class Pace(BaseModel):
     chunk_items: int = Field(default=4096, ge=1)
     chunk_bytes: int = Field(default=32 * 1024 * 1024, ge=1)
     merge_postings: int = Field(default=2_000_000, ge=1)
-    """So many postings are sorted in memory at a time."""
+    """Maximum number of postings sorted in memory."""
 
 
 PROFILES: dict[str, dict[str, Any]] = {
     "standard": {},
-    # Section 7.1 of the description of UniACE (arXiv 2605.27898): NLTK's stop words, Porter's stemmer,
+    # UniACE (arXiv 2605.27898), section 7.1: NLTK's stop words, Porter's stemmer,
     # BM25Okapi with its library's defaults, five hits, snippets of 20,000 characters.
     "uniace": {
         "stop_word_list": "english-long",
@@ -48,8 +48,8 @@ PROFILES: dict[str, dict[str, Any]] = {
         "ranking": RankingSpec(method="okapi", k1=1.5, b=0.75, epsilon=0.25),
         "search": SearchDefaults(k=5, snippet_chars=20_000),
     },
-    # The same with term statistics of each 20,000 documents apart, as there. Scores of different shards are
-    # then not comparable; it is here to reproduce, not to recommend.
+    # The same with separate term statistics per 20,000 documents, as in the original. Scores of
+    # different shards are not comparable; use it for reproduction only.
     "uniace-sharded": {
         "stop_word_list": "english-long",
         "stemmer": "porter",
@@ -62,17 +62,35 @@ PROFILES: dict[str, dict[str, Any]] = {
 
 
 def profile(profile_name: str, /, **changes: Any) -> BuildOptions:
-    """Return the options of a profile with some of them changed.
+    """Return the options of a preset with changes.
 
     Args:
         profile_name: one of :data:`PROFILES`.
         changes: fields of :class:`BuildOptions`.
 
     Raises:
-        SnapshotInputError: there is no such profile.
+        SnapshotInputError: the name is unknown.
     """
     if profile_name not in PROFILES:
         raise SnapshotInputError(
-            f"no profile is called {profile_name!r}; there are: {', '.join(PROFILES)}"
+            f"unknown profile {profile_name!r}; available: {', '.join(PROFILES)}"
         )
     return BuildOptions(**{**PROFILES[profile_name], **changes})
+
+
+class Progress(Protocol):
+    """Receives the progress of each stage."""
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """Report progress.
+
+        Args:
+            stage: name of the stage, such as ``"reading"``.
+            done: finished bytes, chunks or terms.
+            total: total in the same unit; None if unknown.
+        """
+        ...
+
+
+def silent(stage: str, done: int, total: int | None) -> None:
+    """Ignore progress."""

@@ -1,4 +1,4 @@
-"""The order of documents in a snapshot: by id, whatever order and chunks they came in."""
+"""Orders the documents of a snapshot by ID, independently of input order and chunks."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ ABSENT = -1
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Which documents the snapshot has and where each lies."""
+    """The documents of the snapshot and their locations."""
 
     ids: list[str]
-    """Sorted."""
+    """Document IDs, sorted."""
     chunks: NDArray[np.int32]
-    """Per document, its chunk."""
+    """Chunk, per document."""
     positions: NDArray[np.int32]
-    """Per document, its position in the chunk."""
+    """Position in the chunk, per document."""
     numbers: list[NDArray[np.int32]]
-    """Per chunk and position, the document's number; ``DROPPED`` for one that is not in the snapshot."""
+    """Document number or ``DROPPED``, per chunk and position."""
     urls: dict[str, int]
-    """URL → the lowest number of a document that has it."""
+    """URL → lowest number of its documents."""
     fields: dict[str, NDArray[np.int32]]
-    """Per field and document, the number of its value among ``field_values``, or ``ABSENT``."""
+    """Index into ``field_values`` or ``ABSENT``, per field and document."""
     field_values: dict[str, list[str]]
-    """Per field, its values, sorted."""
+    """Sorted values, per field."""
     duplicates: list[bytes]
-    """Lines for the list of broken pages, one for each document whose id came before."""
+    """Lines for the list of broken pages, one per duplicate ID."""
 
 
 @dataclass(slots=True)
 class _Heads:
-    """What is known of all documents, in the order of the input."""
+    """Attributes of all documents, in input order."""
 
     ids: list[str] = field(default_factory=list)
     urls: list[list[str]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _Heads:
 
 
 def order_documents(chunks: Sequence[Chunk]) -> Order:
-    """Read the heads of all chunks and put their documents in order; of equal ids the first stays."""
+    """Read the heads of all chunks and order their documents; keep the first of equal IDs."""
     heads, sizes = _Heads(), []
     for chunk in chunks:
         before = len(heads.ids)
@@ -89,14 +89,14 @@ def _kept_in_order(heads: _Heads) -> tuple[list[int], list[bytes]]:
     duplicates = []
     for place, identity in enumerate(heads.ids):
         if first.setdefault(identity, place) != place:
-            reason = f"its id {identity!r} is taken by {heads.where[first[identity]]}"
+            reason = f"its ID {identity!r} is already used by {heads.where[first[identity]]}"
             duplicates.append(broken_line(heads.where[place], reason))
     # Python orders strings by code point, which is the order of their UTF-8 bytes.
     return [first[identity] for identity in sorted(first)], duplicates
 
 
 def _urls(heads: _Heads, kept: list[int]) -> dict[str, int]:
-    """Return where each URL leads: a document's own, then another one's canonical form, then an alias."""
+    """Map each URL to a document: its URL first, then a canonical form, then an alias."""
     exact: dict[str, int] = {}
     canonical: dict[str, int] = {}
     aliases: dict[str, int] = {}

@@ -1,8 +1,7 @@
-"""A build from sources to a sealed snapshot: cut into chunks, chunks in parallel, one merge.
+"""Builds a snapshot from sources: chunks in parallel, then one merge.
 
-Beside the snapshot to be, ``.NAME.building`` holds the finished chunks. A build that was interrupted finds
-them again, if it is given the same inputs and options, and goes on. The snapshot itself appears whole, by one
-rename, or not at all.
+``.NAME.building`` beside the new snapshot holds the finished chunks. An interrupted build with the same
+inputs and options continues from them. The snapshot appears complete, by one rename, or not at all.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from pathlib import Path
 
 from fumehood_snapshots.analysis.spec import AnalysisSpec, analysis_spec
 from fumehood_snapshots.build.chunk import ChunkJob, make_chunk, make_chunk_in_worker
-from fumehood_snapshots.build.options import BuildOptions, Pace
-from fumehood_snapshots.build.progress import Progress, silent
+from fumehood_snapshots.build.options import BuildOptions, Pace, Progress, silent
 from fumehood_snapshots.build.seal import seal
 from fumehood_snapshots.errors import SnapshotBuildError, SnapshotInputError
 from fumehood_snapshots.extraction.main_text import main_text_extractor
@@ -46,18 +44,18 @@ def build_snapshot(
 
     Args:
         sources: read one after another.
-        out: the folder to make; must not exist.
-        options: what decides the bytes.
-        pace: workers and sizes, which do not; None means one worker.
-        progress: told of each stage.
-        extra_files: relative path in the snapshot → a file to copy there, such as recorded requests.
+        out: folder to create; must not exist.
+        options: options that determine the bytes.
+        pace: workers and sizes; None means one worker.
+        progress: receives each stage.
+        extra_files: relative path in the snapshot → file to copy, such as recorded requests.
 
     Returns:
-        The manifest of the sealed snapshot.
+        The manifest of the snapshot.
 
     Raises:
         SnapshotInputError: an input or option cannot be used, no page can be read, or ``out`` exists.
-        SnapshotBuildError: a worker died or another build is at work; what is done so far is kept.
+        SnapshotBuildError: a worker died, or another build is running; finished chunks are kept.
     """
     pace = pace or Pace()
     if out.exists():
@@ -92,7 +90,7 @@ def _nothing_readable(root: Path, broken: int) -> str:
 
 
 def _plan(inputs: Sequence[InputEntry], options: BuildOptions, pace: Pace) -> bytes:
-    """Return the text that two builds share if they would cut the same chunks."""
+    """Return a text that is equal for builds with equal chunks."""
     sizes = [pace.chunk_items, pace.chunk_bytes]
     return canonical_json(
         [[entry.model_dump() for entry in inputs], options.model_dump(mode="json"), sizes]
@@ -101,14 +99,14 @@ def _plan(inputs: Sequence[InputEntry], options: BuildOptions, pace: Pace) -> by
 
 @contextmanager
 def _workshop(out: Path, plan: bytes) -> Iterator[Path]:
-    """Hold the folder of unfinished work; it is emptied when the plan differs and removed at the end."""
+    """Lock the folder of unfinished work; empty it if the plan differs, and remove it at the end."""
     folder = out.parent / f".{out.name}.building"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise SnapshotBuildError(f"another build of {out} is at work") from error
+            raise SnapshotBuildError(f"another build of {out} is running") from error
         if not (folder / PLAN).exists() or (folder / PLAN).read_bytes() != plan:
             shutil.rmtree(folder / "chunks", ignore_errors=True)
             (folder / PLAN).write_bytes(plan)
@@ -124,7 +122,7 @@ def _jobs(
     analysis: AnalysisSpec,
     pace: Pace,
 ) -> Iterator[tuple[ChunkJob, int]]:
-    """Yield the chunks to make, each with the bytes of input it holds."""
+    """Yield the chunks, each with its number of input bytes."""
     items = (item for source in sources for item in source.items())
     for number, batch in enumerate(_batches(items, pace)):
         folder = workshop / "chunks" / f"{number:06d}"
@@ -154,26 +152,26 @@ def _make_chunks(
     total: int,
     progress: Progress,
 ) -> list[Path]:
-    """Make the chunks that are not there yet; return the folders of all, in order."""
+    """Make the missing chunks; return all folders, in order."""
     folders: list[Path] = []
-    with _Crew(workers, analysis) as crew:
+    with _Workers(workers, analysis) as workers_pool:
         done = 0
         for job, size in jobs:
             folders.append(job.folder)
             if not job.folder.exists():
-                crew.make(job)
+                workers_pool.make(job)
             done += size
             progress("reading", min(done, total), total)
     if not folders:
-        raise SnapshotInputError("the inputs hold nothing to build from")
+        raise SnapshotInputError("the inputs contain no document")
     return folders
 
 
-class _Crew:
-    """Worker processes with a bound on what waits for them; one worker is this process itself."""
+class _Workers:
+    """Worker processes with a bounded queue; a single worker is this process."""
 
     def __init__(self, workers: int, analysis: AnalysisSpec) -> None:
-        # Spawned, because forking a process that has threads can leave locks held for ever.
+        # Spawned, because forking a process with threads can leave locks held.
         context = get_context("spawn")
         self._pool = ProcessPoolExecutor(workers, mp_context=context) if workers > 1 else None
         self._in_flight_max = workers * IN_FLIGHT_PER_WORKER
@@ -181,7 +179,7 @@ class _Crew:
         self._counter = TermCounter(analysis)
 
     def make(self, job: ChunkJob) -> None:
-        """Make a chunk now or soon; waits while too many are waiting."""
+        """Queue a chunk; block while the queue is full."""
         if self._pool is None:
             make_chunk(job, self._counter)
             return
@@ -189,7 +187,7 @@ class _Crew:
             self._settle(FIRST_COMPLETED)
         self._in_flight.add(self._pool.submit(make_chunk_in_worker, job))
 
-    def __enter__(self) -> _Crew:
+    def __enter__(self) -> _Workers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

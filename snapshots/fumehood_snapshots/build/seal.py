@@ -1,4 +1,4 @@
-"""From finished chunks to a sealed snapshot: merge, hash, manifest last."""
+"""Merges finished chunks into a snapshot; writes hashes and the manifest last."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from fumehood_snapshots.build.merge_documents import (
     merge_records,
 )
 from fumehood_snapshots.build.merge_index import merge_index
-from fumehood_snapshots.build.options import BuildOptions
+from fumehood_snapshots.build.options import BuildOptions, Progress
 from fumehood_snapshots.build.order import order_documents
-from fumehood_snapshots.build.progress import Progress
 from fumehood_snapshots.extraction.main_text import extractor_release
 from fumehood_snapshots.format import layout
 from fumehood_snapshots.format.hashing import sha256_file
@@ -47,14 +46,14 @@ def seal(
     """Write a whole snapshot into the empty folder ``root``.
 
     Args:
-        root: where; created.
-        chunk_folders: of all chunks, in the order of the input.
-        inputs: what the manifest says of them.
-        extra_files: relative path in the snapshot → a file to copy there.
-        options: of the build.
-        analysis: with which the chunks were counted.
-        postings_at_once: bound on what is sorted in memory.
-        progress: told of each stage.
+        root: folder to create.
+        chunk_folders: folders of all chunks, in input order.
+        inputs: manifest entries of the inputs.
+        extra_files: relative path in the snapshot → file to copy.
+        options: options of the build.
+        analysis: analysis settings of the chunks.
+        postings_at_once: maximum number of postings sorted in memory.
+        progress: receives each stage.
     """
     for folder in ("documents", "index", "fields"):
         (root / folder).mkdir(parents=True)

@@ -1,1 +1,1 @@
-"""Raw pages as WARC: written the same each time, read in bounded memory, found by record id."""
+"""Raw pages as WARC: written reproducibly, read in bounded memory, found by record ID."""

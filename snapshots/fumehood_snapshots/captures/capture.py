@@ -1,4 +1,4 @@
-"""One raw page, as it was served or lay on disk."""
+"""One raw page, as served or as stored on disk."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capture:
-    """Bytes and where they came from."""
+    """A raw page and its origin."""
 
     uri: str
     fetched_at: str
-    """RFC 3339 in UTC; empty where nobody knows."""
+    """RFC 3339 in UTC; empty if unknown."""
     body: bytes
-    """After undoing transfer and content encodings."""
+    """Without transfer and content encodings."""
     content_type: str
     status: int | None = None
-    """Of the HTTP response; None for a file."""
+    """HTTP status; None for a file."""
     headers: Headers = ()
-    """Of the HTTP response."""
+    """HTTP headers."""
 
     @property
     def sha256(self) -> str:
@@ -36,7 +36,7 @@ class Capture:
 
     @property
     def record_id(self) -> str:
-        """The WARC-Record-ID: named by everything above, so the same capture has the same id anywhere."""
+        """The WARC-Record-ID, derived from all fields, so equal captures have equal IDs."""
         named = [
             self.uri,
             self.fetched_at,

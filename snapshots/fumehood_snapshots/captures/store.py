@@ -1,4 +1,4 @@
-"""A WARC file with an index beside it: appended to capture by capture, read back by record id."""
+"""A WARC file with an index: append captures, read them by record ID."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STORED_BYTES_MAX = 256 * 1024 * 1024
 
 
 def append_capture(warc: Path, index: Path, capture: Capture) -> None:
-    """Append a capture to a WARC file and its place to the index."""
+    """Append a capture to a WARC file and its offset to the index."""
     record = encode_capture(capture)
     with warc.open("ab") as stream:
         offset = stream.tell()
@@ -37,7 +37,7 @@ def index_line(record_id: str, uri: str, offset: int, size: int) -> bytes:
 
 
 def read_index(index: Path) -> list[dict[str, Any]]:
-    """Return the lines of an index; a torn last line, left by a killed writer, is left out.
+    """Return the lines of an index; ignore an incomplete last line of a killed writer.
 
     Raises:
         SnapshotDamagedError: another line cannot be read.
@@ -52,7 +52,7 @@ def read_index(index: Path) -> list[dict[str, Any]]:
 
 
 class CaptureStore:
-    """Captures by record id."""
+    """Captures by record ID."""
 
     def __init__(self, warc: Path, index: Path) -> None:
         """Read the index.
@@ -75,8 +75,8 @@ class CaptureStore:
         """Return a capture.
 
         Raises:
-            KeyError: there is none of that id.
-            SnapshotDamagedError: what lies at its place is another one, or none.
+            KeyError: there is no capture with that ID.
+            SnapshotDamagedError: its offset holds another capture, or none.
         """
         offset, size = self._places[record_id]
         with self._warc.open("rb") as stream:

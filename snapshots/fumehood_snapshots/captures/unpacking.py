@@ -1,7 +1,7 @@
-"""Unpacking gzip and deflate in bounded memory, whatever the packed bytes claim.
+"""Unpacks gzip and deflate in bounded memory.
 
-A few kilobytes of gzip can unpack to gigabytes. Two bounds stop that: how much may come out in all, and how
-many bytes may come out per byte that went in. Real pages stay far below both.
+A few kilobytes of gzip can unpack to gigabytes. Two bounds prevent that: a maximum size and a maximum
+expansion ratio. Real pages stay far below both.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from typing import BinaryIO
 
 PIECE_BYTES = 64 * 1024
 RATIO_MAX = 250
-"""Bytes out per byte in. Text rarely exceeds 20; the theoretical bound of deflate is 1032."""
+"""Bytes out per byte in. Text rarely exceeds 20; the limit of deflate is 1032."""
 FREE_BYTES = 4 * 1024 * 1024
-"""So much may come out at any ratio, because small inputs of blanks pack extremely well."""
+"""Output that is allowed at any ratio, because short runs of blanks compress extremely well."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 
 
 class PackingBombError(Exception):
-    """Packed bytes grow beyond any reasonable measure."""
+    """The output exceeds a bound."""
 
 
 class PackingError(Exception):
-    """Packed bytes are broken or of an unknown kind."""
+    """The packed bytes are damaged or of an unknown kind."""
 
 
 class BoundedGunzip:
@@ -37,19 +37,19 @@ class BoundedGunzip:
         self._bytes_out = 0
 
     def read(self, size: int = PIECE_BYTES) -> bytes:
-        """Return up to ``size`` bytes, none at the end.
+        """Return up to ``size`` bytes; empty at the end.
 
         Raises:
-            PackingBombError: what came out so far is out of proportion to what went in.
-            PackingError: the file is broken or ends too early.
+            PackingBombError: the output exceeds the expansion ratio.
+            PackingError: the file is damaged or truncated.
         """
         while True:
             if not self._input and not self._refill():
                 if self._bytes_in and not self._member.eof:
-                    raise PackingError("the gzip file ends in the middle")
+                    raise PackingError("the gzip file is truncated")
                 return b""
             if self._member.eof:
-                # Padding with zeros after the last member is common and harmless.
+                # Zero padding after the last member is common and harmless.
                 if not self._input.strip(b"\0"):
                     self._input = b""
                     continue
@@ -80,11 +80,11 @@ def unpack_content(content: bytes, encodings: str, bytes_max: int) -> bytes:
     Args:
         content: as received.
         encodings: the header's value: names in the order in which they were applied.
-        bytes_max: more than this is not unpacked.
+        bytes_max: maximum size of the output.
 
     Raises:
-        PackingBombError: the body would grow beyond ``bytes_max`` or out of proportion.
-        PackingError: it is broken, or of a kind other than gzip and deflate.
+        PackingBombError: the body exceeds ``bytes_max`` or the expansion ratio.
+        PackingError: it is damaged, or neither gzip nor deflate.
     """
     names = [name.strip().lower() for name in encodings.split(",") if name.strip()]
     if len(names) > 2:
@@ -98,7 +98,7 @@ def unpack_content(content: bytes, encodings: str, bytes_max: int) -> bytes:
 
 
 def _unpack_one(content: bytes, name: str, bytes_max: int) -> bytes:
-    # Some servers send a bare deflate stream without the zlib wrapper the standard asks for.
+    # Some servers omit the zlib wrapper that the standard requires.
     bare = name == "deflate" and (not content or content[0] & 0x0F != 8)
     window = (
         zlib.MAX_WBITS | 16 if name != "deflate" else -zlib.MAX_WBITS if bare else zlib.MAX_WBITS
@@ -112,7 +112,7 @@ def _unpack_one(content: bytes, name: str, bytes_max: int) -> bytes:
         raise PackingBombError(f"unpacks to more than {bytes_max} bytes")
     _refuse_bomb(len(content), len(unpacked))
     if not unpacker.eof:
-        raise PackingError(f"the {name} body ends in the middle")
+        raise PackingError(f"the {name} body is truncated")
     return unpacked
 
 

@@ -1,8 +1,7 @@
-"""Captures as WARC records, and any WARC file as captures, through ``warcio``.
+"""Converts captures to WARC records and WARC files to captures, with ``warcio``.
 
-What is written is plain WARC 1.0 without compression: the same capture gives the same bytes with every
-release of zlib, and a record can be found by its offset. What is read may be packed and may come from
-anywhere, so every read is bounded.
+Output is uncompressed WARC 1.0, so equal captures give equal bytes with every release of zlib, and a
+record is found by its offset. Input may be compressed and untrusted, so every read is bounded.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from fumehood_snapshots.captures.unpacking import (
 )
 
 UNKNOWN_DATE = "1970-01-01T00:00:00Z"
-"""Stands where WARC demands a date and nobody knows it."""
+"""Replaces an unknown date, because WARC requires one."""
 
 UNDONE_HEADERS = frozenset({"content-encoding", "transfer-encoding", "content-length"})
-"""Headers that no longer hold once a body is stored unpacked."""
+"""Headers that are invalid for an unpacked body."""
 
 LINE_BYTES_MAX = 64 * 1024
 HEADER_BYTES_MAX = 256 * 1024
@@ -34,11 +33,11 @@ _URI_SAFE = "".join(chr(code) for code in range(0x21, 0x7F))
 
 
 class WarcError(Exception):
-    """A file is not a WARC, or is broken beyond reading on."""
+    """A file is not a WARC file, or is damaged."""
 
 
 class UnreadableRecordError(Exception):
-    """One record cannot be used; reading can go on behind it."""
+    """One record cannot be used; reading continues with the next."""
 
     def __init__(self, uri: str, reason: str) -> None:
         super().__init__(reason)
@@ -46,7 +45,7 @@ class UnreadableRecordError(Exception):
 
 
 def encode_capture(capture: Capture) -> bytes:
-    """Return the WARC record of a capture: a ``response`` where there was one, else a ``resource``."""
+    """Return the WARC record of a capture: ``response`` for an HTTP response, else ``resource``."""
     from warcio.statusandheaders import StatusAndHeaders
     from warcio.warcwriter import WARCWriter
 
@@ -77,17 +76,17 @@ def encode_capture(capture: Capture) -> bytes:
 def read_captures(
     stream: BinaryIO, body_bytes_max: int
 ) -> Iterator[Capture | UnreadableRecordError]:
-    """Yield every response and resource of a WARC file, packed or not, in order.
+    """Yield every response and resource of a WARC file, compressed or not, in order.
 
     Args:
         stream: seekable, at its beginning.
         body_bytes_max: a larger body makes its record unreadable.
 
     Yields:
-        Captures, and an :class:`UnreadableRecordError` in the place of each record that is none.
+        Captures, and an :class:`UnreadableRecordError` for each unusable record.
 
     Raises:
-        WarcError: the file is no WARC, breaks off, or is a packing bomb.
+        WarcError: the file is not a WARC file, is truncated, or exceeds the expansion ratio.
     """
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
@@ -104,9 +103,7 @@ def read_captures(
     except PackingError as error:
         raise WarcError(str(error)) from error
     except (ArchiveLoadFailed, StatusAndHeadersParserException, EOFError, UnicodeError) as error:
-        raise WarcError(
-            "not a WARC file, or broken inside: a record does not begin like one"
-        ) from error
+        raise WarcError("not a WARC file, or damaged: a record has no valid beginning") from error
 
 
 def _unpacked(stream: BinaryIO) -> BinaryIO:
@@ -118,7 +115,7 @@ def _unpacked(stream: BinaryIO) -> BinaryIO:
 
 
 def _bounded_reader(stream: BinaryIO) -> Any:
-    """Return the reader that ``warcio`` would use, but one that neither unpacks nor reads endless headers."""
+    """Return warcio's reader without unpacking and with bounded headers."""
     from warcio.bufferedreaders import BufferedReader
 
     class BoundedReader(BufferedReader):  # type: ignore[misc]
@@ -130,7 +127,7 @@ def _bounded_reader(stream: BinaryIO) -> Any:
             return content
 
         def readline(self, length: int | None = None) -> bytes:
-            # The original adds a line up piece by piece, which takes quadratic time on one without an end.
+            # The original concatenates parts of a line, which takes quadratic time for an endless line.
             line: bytes = super().readline(min(length or LINE_BYTES_MAX, LINE_BYTES_MAX))
             self.header_bytes += len(line)
             if len(line) >= LINE_BYTES_MAX or self.header_bytes > HEADER_BYTES_MAX:
@@ -179,6 +176,6 @@ def _capture(record: Any, uri: str, body_bytes_max: int) -> Capture:
 def _joined_chunks(content: bytes) -> bytes:
     from warcio.bufferedreaders import ChunkedDataReader
 
-    # Crawlers often store a body already joined while the header still says chunked; the reader copes.
+    # Crawlers often store a joined body with a chunked header; the reader accepts that.
     joined: bytes = ChunkedDataReader(io.BytesIO(content)).read()
     return joined

@@ -1,1 +1,1 @@
-"""The command group ``snapshot``: one file a command, imported when it is asked for."""
+"""The command group ``snapshot``: one file per command, imported on use."""

@@ -1,4 +1,4 @@
-"""``fumehood snapshot almanac``: something small to search, which comes along."""
+"""``fumehood snapshot almanac``: builds the bundled small library."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ from fumehood_snapshots.cli.build import say_built
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path), default=NAME)
 def almanac(out: Path) -> None:
-    """Build the snapshot OUT, ./almanac unless told: thirty documents about an island that does not exist."""
+    """Build the snapshot OUT (default ./almanac): thirty documents about an invented island."""
     say_built(out, build_almanac(out))

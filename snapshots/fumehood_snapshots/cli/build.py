@@ -1,4 +1,4 @@
-"""``fumehood snapshot build``: inputs in, a sealed folder out."""
+"""``fumehood snapshot build``: builds a snapshot from inputs."""
 
 from __future__ import annotations
 
@@ -25,34 +25,32 @@ A_PATH = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("out", type=A_PATH)
-@click.option(
-    "--jsonl", type=A_PATH, multiple=True, help="A file of JSON lines; may be given several times."
-)
+@click.option("--jsonl", type=A_PATH, multiple=True, help="A JSON Lines file; may be repeated.")
 @click.option(
     "--key",
     multiple=True,
     metavar="PART=NAME",
-    help="What the lines call a part, such as id=docid.",
+    help="Key of a part in the lines, such as id=docid.",
 )
 @click.option(
     "--folder", type=A_PATH, multiple=True, help="A folder of HTML, Markdown and text files."
 )
+@click.option("--base-url", default="", help="URL of the published folder.")
+@click.option("--warc", type=A_PATH, multiple=True, help="A WARC file, compressed or not.")
 @click.option(
-    "--base-url", default="", help="The URL under which the folder's files were published."
-)
-@click.option("--warc", type=A_PATH, multiple=True, help="A WARC file, packed or not.")
-@click.option(
-    "--recording", type=A_PATH, help="What `snapshot record` or a run with data_mode record left."
+    "--recording",
+    type=A_PATH,
+    help="A recording of `snapshot record` or of a run with data_mode record.",
 )
 @click.option("--name", default="snapshot", show_default=True)
 @click.option("--profile", "profile_name", type=click.Choice(sorted(PROFILES)), default="standard")
 @click.option(
     "--extractor", type=click.Choice(sorted(EXTRACTORS)), default=DEFAULT, show_default=True
 )
-@click.option("--licence", multiple=True, help="A note on who may do what with the documents.")
-@click.option("--note", default="", help="Anything worth knowing about where they come from.")
+@click.option("--licence", multiple=True, help="A note on the licence of the documents.")
+@click.option("--note", default="", help="A note on the origin of the documents.")
 @click.option(
-    "--workers", type=click.IntRange(1, 256), help="Processes; as many as there are cores."
+    "--workers", type=click.IntRange(1, 256), help="Number of processes; default: one per core."
 )
 def build(
     out: Path,
@@ -71,8 +69,8 @@ def build(
 ) -> None:
     """Build the snapshot OUT from files.
 
-    The same inputs and options give the same bytes. Pages that cannot be read are listed in the snapshot, not
-    fatal. An interrupted build goes on where it was when it is started again.
+    Equal inputs and options give equal bytes. Unreadable pages are listed in the snapshot. Run the
+    command again to continue an interrupted build.
     """
     sources: list[Source] = [JsonLines(path, _names(key)) for path in jsonl]
     sources += [Folder(path, base_url) for path in folder]
@@ -96,7 +94,7 @@ def build(
 
 
 def say_built(out: Path, manifest: Manifest) -> None:
-    """Print what a build made."""
+    """Print the result of a build."""
     counts = manifest.counts
     documents = "1 document" if counts.documents == 1 else f"{counts.documents} documents"
     click.echo(f"{out}: {documents}, {counts.terms} terms, {counts.broken} broken")
@@ -106,5 +104,5 @@ def say_built(out: Path, manifest: Manifest) -> None:
 def _names(keys: Sequence[str]) -> dict[str, str]:
     pairs = [key.partition("=") for key in keys]
     if not all(equals and name for _, equals, name in pairs):
-        raise SnapshotInputError("--key must be like id=docid")
+        raise SnapshotInputError("--key must have the form id=docid")
     return {part: name for part, _, name in pairs}

@@ -1,4 +1,4 @@
-"""``fumehood snapshot diff``: what two snapshots do not share."""
+"""``fumehood snapshot diff``: compares two snapshots."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ SHOWN_MAX = 20
 @click.command()
 @click.argument("left", type=click.Path(path_type=Path))
 @click.argument("right", type=click.Path(path_type=Path))
-@click.option("--all", "show_all", is_flag=True, help="Every document, not the first of each kind.")
+@click.option("--all", "show_all", is_flag=True, help="List every document.")
 def diff(left: Path, right: Path, show_all: bool) -> None:
     """Compare the snapshots LEFT and RIGHT; exit status 1 if they differ."""
-    ours, theirs = open_snapshot(left), open_snapshot(right)
-    difference = compare((ours.manifest, ours.documents), (theirs.manifest, theirs.documents))
+    left_snapshot, right_snapshot = open_snapshot(left), open_snapshot(right)
+    difference = compare(
+        (left_snapshot.manifest, left_snapshot.documents),
+        (right_snapshot.manifest, right_snapshot.documents),
+    )
     for name, (before, after) in difference.settings.items():
         click.echo(f"{name}: {before!r} → {after!r}")
     changed = [f"{each.id}: {', '.join(each.parts)}" for each in difference.changed]
@@ -35,4 +38,8 @@ def diff(left: Path, right: Path, show_all: bool) -> None:
             click.echo(f"{title}  … and {len(lines) - len(shown)} more")
     if difference:
         raise click.exceptions.Exit(1)
-    click.echo("equal" if ours.digest == theirs.digest else "equal in documents and settings")
+    click.echo(
+        "equal"
+        if left_snapshot.digest == right_snapshot.digest
+        else "equal in documents and settings"
+    )

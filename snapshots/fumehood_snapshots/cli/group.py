@@ -1,4 +1,4 @@
-"""``fumehood snapshot …``: words and flags only; the work is done in the rooms below."""
+"""``fumehood snapshot …``: the command group; the work is done in other packages."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ LIBRARIES = frozenset(
         "warcio",
     }
 )
-"""Of the extra ``snapshots``."""
+"""Distributions of the extra ``snapshots``."""
 
 
 class _Commands(click.Group):
-    """Says in one line what went wrong, whichever command it was."""
+    """Reports an error of any command in one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -52,8 +52,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(COMMANDS)}"
-            raise click.UsageError(f"no command is called {cmd_name!r}; {hint}")
+            hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(COMMANDS)}"
+            raise click.UsageError(f"unknown command {cmd_name!r}; {hint}")
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         try:
             command: click.Command = getattr(import_module(module), attribute)
@@ -82,16 +82,16 @@ def _how_to_install() -> str:
     checkout = Path(__file__).parents[3]
     if (checkout / "pyproject.toml").is_file():
         return f"make -C {shlex.quote(str(checkout))} setup-dev"
-    # A bare `pip` may be another Python's, which Debian keeps from installing anything.
+    # A bare `pip` may belong to another Python.
     return f"{shlex.quote(sys.executable)} -m pip install 'fumehood[snapshots]'"
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def snapshot() -> None:
-    """Build sealed sets of documents and search them without a network.
+    """Build, search and compare offline document sets.
 
     \b
-    Try it:
+    Examples:
       fumehood snapshot python-doc docs              Python's documentation as a snapshot
       fumehood snapshot search docs "walrus operator"
       fumehood snapshot build corpus --jsonl corpus.jsonl

@@ -1,4 +1,4 @@
-"""``fumehood snapshot info``: what a snapshot is, from its manifest."""
+"""``fumehood snapshot info``: shows the manifest of a snapshot."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from fumehood_snapshots.format.manifest import read_manifest
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="The manifest without the list of files.")
 def info(path: Path, as_json: bool) -> None:
-    """Say what the snapshot PATH holds and how it was made."""
+    """Show the contents and settings of the snapshot PATH."""
     manifest, digest = read_manifest(path)
     if as_json:
-        told = manifest.model_dump(mode="json", exclude={"files"})
-        click.echo(json.dumps({"digest": f"sha256:{digest}", **told}, indent=2, ensure_ascii=False))
+        description = manifest.model_dump(mode="json", exclude={"files"})
+        click.echo(
+            json.dumps({"digest": f"sha256:{digest}", **description}, indent=2, ensure_ascii=False)
+        )
         return
     size = sum(entry.bytes for entry in manifest.files.values())
     ranking, analysis = manifest.ranking, manifest.analysis
@@ -26,7 +28,7 @@ def info(path: Path, as_json: bool) -> None:
     rows = {
         "name": manifest.name,
         "digest": f"sha256:{digest}",
-        "documents": f"{manifest.counts.documents} ({manifest.counts.broken} broken inputs left out)",
+        "documents": f"{manifest.counts.documents} ({manifest.counts.broken} broken inputs skipped)",
         "index": f"{manifest.counts.terms} terms, {manifest.counts.postings} postings",
         "raw pages": str(manifest.counts.captures),
         "size": f"{size / 1e6:.1f} MB in {len(manifest.files)} files",
@@ -35,7 +37,7 @@ def info(path: Path, as_json: bool) -> None:
         "fields": ", ".join(manifest.fields) or "none",
         "extractor": manifest.provenance.extractor,
         "inputs": "; ".join(f"{each.kind} {each.name}" for each in manifest.provenance.inputs),
-        "licences": "; ".join(manifest.licences) or "nobody said",
+        "licences": "; ".join(manifest.licences) or "unknown",
         "note": manifest.provenance.note,
     }
     for name, value in rows.items():

@@ -1,4 +1,4 @@
-"""``fumehood snapshot measure``: how good the search is, against judgements."""
+"""``fumehood snapshot measure``: measures retrieval against judgements."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ from fumehood_snapshots.snapshot import open_snapshot
 
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
-@click.option("--questions", type=click.Path(path_type=Path), help="id, tab, question; one a line.")
-@click.option("--qrels", type=click.Path(path_type=Path), help="Judgements in the format of TREC.")
-@click.option("--python-doc", is_flag=True, help="The sixty questions on Python's documentation.")
-@click.option("--json", "as_json", is_flag=True, help="Means and every question.")
+@click.option(
+    "--questions", type=click.Path(path_type=Path), help="ID, tab, question; one per line."
+)
+@click.option("--qrels", type=click.Path(path_type=Path), help="Judgements in TREC format.")
+@click.option(
+    "--python-doc", is_flag=True, help="Use the sixty questions about Python's documentation."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print means and every question.")
 def measure(
     path: Path, questions: Path | None, qrels: Path | None, python_doc: bool, as_json: bool
 ) -> None:

@@ -1,4 +1,4 @@
-"""``fumehood snapshot python-doc``: something real to search, from a package of Debian's."""
+"""``fumehood snapshot python-doc``: builds a snapshot of Debian's Python documentation."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from fumehood_snapshots.pythondoc.source import INSTALLED
 @click.argument("out", type=click.Path(path_type=Path), default=NAME)
 @click.option("--html", type=click.Path(path_type=Path), default=INSTALLED, show_default=True)
 @click.option(
-    "--workers", type=click.IntRange(1, 256), help="Processes; as many as there are cores."
+    "--workers", type=click.IntRange(1, 256), help="Number of processes; default: one per core."
 )
 def python_doc(out: Path, html: Path, workers: int | None) -> None:
-    """Build the snapshot OUT, ./python-doc unless told, from the package python3.11-doc, section by section.
+    """Build the snapshot OUT (default ./python-doc) from the package python3.11-doc, by section.
 
-    Sixty questions, judgements and answers come with the program; `snapshot measure OUT --python-doc` asks
+    Sixty questions with judgements and answers are bundled; `snapshot measure OUT --python-doc` uses
     them.
     """
     with ShownProgress() as progress:

@@ -1,4 +1,4 @@
-"""``fumehood snapshot record``: fetch pages once, to have something to seal."""
+"""``fumehood snapshot record``: fetches pages into a recording."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ SESSION = "record"
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path))
 @click.argument("urls", nargs=-1)
-@click.option("--urls-from", type=click.Path(path_type=Path), help="A file with one URL a line.")
+@click.option("--urls-from", type=click.Path(path_type=Path), help="A file with one URL per line.")
 @click.option(
-    "--allow", "hosts", multiple=True, required=True, help="A host, *.host, or host:port."
+    "--allow", "hosts", multiple=True, required=True, help="An allowed host, *.host or host:port."
 )
 @click.option(
-    "--allow-private", "private_hosts", multiple=True, help="A host that may be on this machine."
+    "--allow-private",
+    "private_hosts",
+    multiple=True,
+    help="A host that may have a private address.",
 )
 @click.option(
     "--depth", type=click.IntRange(0, 20), default=0, show_default=True, help="Links to follow."
@@ -33,7 +36,11 @@ SESSION = "record"
 @click.option(
     "--pause", type=click.FloatRange(0, 60), default=0.5, show_default=True, help="In seconds."
 )
-@click.option("--ignore-robots", is_flag=True, help="Where the sites' owners agreed.")
+@click.option(
+    "--ignore-robots",
+    is_flag=True,
+    help="Ignore robots.txt; requires the consent of the site owners.",
+)
 def record(
     out: Path,
     urls: Sequence[str],
@@ -45,14 +52,14 @@ def record(
     pause: float,
     ignore_robots: bool,
 ) -> None:
-    """Fetch URLS, and what they link to, into the recording OUT.
+    """Fetch URLS and linked pages into the recording OUT.
 
-    Only allowed hosts are asked, robots.txt is obeyed, addresses that are not public are refused. Build a
-    snapshot from the recording with `snapshot build --recording OUT`.
+    Only allowed hosts are contacted, robots.txt is obeyed, private addresses are refused. Build a snapshot
+    from the recording with `snapshot build --recording OUT`.
     """
     seeds = [*urls, *(_lines(urls_from) if urls_from else [])]
     if not seeds:
-        raise SnapshotInputError("no URL to record: name some, or a file with --urls-from")
+        raise SnapshotInputError("no URL to record; give URLs, or a file with --urls-from")
     policy = FetchPolicy(
         hosts=tuple(hosts), private_hosts=tuple(private_hosts), obey_robots=not ignore_robots
     )
@@ -73,5 +80,5 @@ def record(
 
 def _lines(path: Path) -> list[str]:
     if not path.is_file():
-        raise SnapshotInputError(f"{path}: there is no such file")
+        raise SnapshotInputError(f"{path}: no such file")
     return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""``fumehood snapshot search``: ask a snapshot what an agent would ask it."""
+"""``fumehood snapshot search``: searches a snapshot like an agent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from fumehood_snapshots.snapshot import open_snapshot
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.argument("query")
-@click.option("-k", type=click.IntRange(1, 1000), help="How many; as the manifest says.")
+@click.option(
+    "-k", type=click.IntRange(1, 1000), help="Number of results; default: from the manifest."
+)
 @click.option("--filter", "filters", multiple=True, metavar="FIELD=VALUE")
 @click.option("--snippet-chars", type=click.IntRange(1, 1_000_000), default=200, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One hit a line.")
@@ -40,13 +42,13 @@ def _wanted(filters: Sequence[str]) -> dict[str, list[str]]:
     for each in filters:
         field, equals, value = each.partition("=")
         if not equals:
-            raise SnapshotInputError("--filter must be like host=docs.example.org")
+            raise SnapshotInputError("--filter must have the form host=docs.example.org")
         wanted.setdefault(field, []).append(value)
     return wanted
 
 
 def _plain(text: str) -> str:
-    """Return a page's text as one line that cannot steer a terminal."""
+    """Return text as one line without control characters."""
     return "".join(
         character if character.isprintable() else " " for character in " ".join(text.split())
     )

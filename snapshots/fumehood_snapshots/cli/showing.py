@@ -1,4 +1,4 @@
-"""How far a build is: a bar on a terminal, a line a stage elsewhere."""
+"""Shows the progress of a build: a bar on a terminal, else one line per stage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rich.progress import (
 
 
 class ShownProgress:
-    """Shows the stages of a build on standard error. A context manager, and a ``Progress`` of a build."""
+    """Shows the stages of a build on standard error. A context manager and a ``Progress``."""
 
     def __init__(self) -> None:
         console = Console(stderr=True)
@@ -45,7 +45,7 @@ class ShownProgress:
         self._bar.stop()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """Take note of how far a stage is."""
+        """Report the progress of a stage."""
         if stage not in self._stages:
             self._stages[stage] = self._bar.add_task(stage, total=total) if self._terminal else None
             if not self._terminal:

@@ -1,4 +1,4 @@
-"""``fumehood snapshot verify``: read every byte and compare."""
+"""``fumehood snapshot verify``: compares every byte with the manifest."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def verify(path: Path) -> None:
     """Check every file of the snapshot PATH against its manifest."""
     snapshot = open_snapshot(path, verify=True)
     size = sum(entry.bytes for entry in snapshot.manifest.files.values())
-    click.echo(f"{path}: {len(snapshot.manifest.files)} files, {size} bytes, all as sealed")
+    click.echo(f"{path}: {len(snapshot.manifest.files)} files, {size} bytes, all unchanged")
     click.echo(f"digest sha256:{snapshot.digest}")

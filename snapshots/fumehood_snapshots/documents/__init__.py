@@ -1,1 +1,1 @@
-"""One document, and the store that reads documents back by number, id or URL."""
+"""Documents, and the store that reads them by number, ID or URL."""

@@ -1,4 +1,4 @@
-"""A document: what is indexed, searched, opened and cited."""
+"""A document: the unit that is indexed, searched, opened and cited."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class Document:
     """One document of a snapshot."""
 
     id: str
-    """What agents cite and judgements name; unique in a snapshot."""
+    """Used in citations and judgements; unique in a snapshot."""
     text: str
     url: str = ""
     title: str = ""
     fetched_at: str = ""
-    """RFC 3339 in UTC; empty where nobody knows."""
+    """RFC 3339 in UTC; empty if unknown."""
     raw_sha256: str
-    """Hex SHA-256 of the bytes the text was taken from."""
+    """Hex SHA-256 of the source bytes."""
     capture: str = ""
-    """The WARC-Record-ID of those bytes; empty where the text itself is all there ever was."""
+    """The WARC-Record-ID of the source bytes; empty if only the text was given."""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Names and values to filter by."""
+    """Names and values for filters."""
 
 
 NAMES = tuple(each.name for each in fields(Document))
@@ -46,7 +46,7 @@ def decode_document(line: bytes) -> Document:
     """Return the document that :func:`encode_document` wrote.
 
     Raises:
-        ValueError: the line is no such document.
+        ValueError: the line is not a document.
     """
     try:
         return Document(**parse_json(line))
@@ -55,13 +55,13 @@ def decode_document(line: bytes) -> Document:
 
 
 def filterable_fields(document: Document) -> dict[str, str]:
-    """Return the document's own fields and, where it has a URL, its host."""
+    """Return the document's fields and, if it has a URL, its host."""
     host = url_host(document.url)
     return {**({HOST_FIELD: host} if host else {}), **document.fields}
 
 
 def url_host(url: str) -> str:
-    """Return the lower-case host of ``url``; empty when it has none."""
+    """Return the lower-case host of ``url``; empty if it has none."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:

@@ -1,4 +1,4 @@
-"""Documents of a sealed snapshot, mapped: by number, by id, by URL."""
+"""Memory-mapped documents of a snapshot, by number, ID or URL."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fumehood_snapshots.format.strings import StringTable, map_file, table_files
 
 
 class DocumentStore:
-    """The documents, numbered from 0 in the order of their ids."""
+    """The documents, numbered from 0 in the order of their IDs."""
 
     def __init__(self, root: Path) -> None:
-        """Map the files; reads no document.
+        """Map the files without reading documents.
 
         Raises:
-            SnapshotDamagedError: they do not fit each other.
+            SnapshotDamagedError: they are inconsistent.
         """
         self._records = map_file(root / layout.RECORDS)
         self._offsets = map_array(root / layout.RECORD_OFFSETS, "<i8")
@@ -28,10 +28,10 @@ class DocumentStore:
         self._url_documents = map_array(root / layout.URL_DOCUMENTS, "<i4")
         if len(self._offsets) != len(self._ids) + 1 or int(self._offsets[-1]) != len(self._records):
             raise SnapshotDamagedError(
-                "the documents, their offsets and their ids do not fit each other"
+                "the documents, their offsets and their IDs are inconsistent"
             )
         if len(self._url_documents) != len(self._urls):
-            raise SnapshotDamagedError("the URLs and their documents do not fit each other")
+            raise SnapshotDamagedError("the URLs and their documents are inconsistent")
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -51,7 +51,7 @@ class DocumentStore:
             ) from error
 
     def find(self, reference: str) -> int | None:
-        """Return the number of the document with this id or, failing that, this URL; None for none."""
+        """Return the number of the document with this ID, else with this URL, else None."""
         number = self._ids.find(reference)
         if number is not None:
             return number

@@ -1,4 +1,4 @@
-"""One form for the many ways to write a URL, so that a page is found however it is asked for."""
+"""Canonical URLs, so that every spelling of a URL finds its page."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 
 def canonical_url(url: str) -> str:
-    """Return ``url`` in its canonical form; one that cannot be understood comes back as it is.
+    """Return ``url`` in its canonical form; return an invalid URL unchanged.
 
     Scheme and host in lower case, no default port, no user, no fragment, at least ``/`` as path, and
-    percent-escapes only where they are needed, in upper case (RFC 3986, section 6.2.2). The query is left in
-    its order, which may matter.
+    percent-escapes only where they are needed, in upper case (RFC 3986, section 6.2.2). The order of the query is kept.
     """
     try:
         parts = urlsplit(url.strip())
@@ -34,7 +33,7 @@ def canonical_url(url: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return ``text`` with every needed escape and no other."""
+    """Return ``text`` with the required escapes only."""
     plain = _ESCAPE.sub(_unescaped_if_unreserved, text)
     return quote(plain, safe="!$&'()*+,;=:@/?%-._~", errors="replace")
 

@@ -1,1 +1,1 @@
-"""From the raw bytes of a page to its title and text; wording is never changed, markup is dropped."""
+"""Extracts title and text from the raw bytes of a page; removes markup and keeps the wording."""

@@ -1,8 +1,8 @@
 """Extractors of a page's main text, by name.
 
 ``trafilatura`` is best on pages of the open web, ``resiliparse`` on reference documentation, where it keeps
-code as it stands and is ten times faster; the measurements are in ``docs/decisions/0022_text_extraction.md``.
-``whole-page`` takes all text that can be seen, for pages that were freed of everything else before.
+code blocks and is ten times faster (``docs/decisions/0022_text_extraction.md``). ``whole-page`` takes all
+visible text, for pages that contain nothing else.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ DEFAULT = "trafilatura"
 
 
 def main_text_extractor(name: str) -> Callable[[str], str]:
-    """Return the function that takes HTML and gives the main text.
+    """Return a function that converts HTML to its main text.
 
     Raises:
-        SnapshotInputError: there is no extractor of that name.
+        SnapshotInputError: the name is unknown.
     """
     return _known(name)[0]
 
@@ -27,7 +27,7 @@ def extractor_release(name: str) -> str:
     """Return the name of an extractor and the release of its library, as a manifest records it.
 
     Raises:
-        SnapshotInputError: there is no extractor of that name.
+        SnapshotInputError: the name is unknown.
     """
     from importlib.metadata import version
 
@@ -37,9 +37,7 @@ def extractor_release(name: str) -> str:
 
 def _known(name: str) -> tuple[Callable[[str], str], str]:
     if name not in EXTRACTORS:
-        raise SnapshotInputError(
-            f"no extractor is called {name!r}; there are: {', '.join(EXTRACTORS)}"
-        )
+        raise SnapshotInputError(f"unknown extractor {name!r}; available: {', '.join(EXTRACTORS)}")
     return EXTRACTORS[name]
 
 
@@ -71,4 +69,4 @@ EXTRACTORS: dict[str, tuple[Callable[[str], str], str]] = {
     "trafilatura": (_trafilatura, "trafilatura"),
     "whole-page": (_whole_page, "resiliparse"),
 }
-"""Name → the function and the library it stands on."""
+"""Name → function and library."""

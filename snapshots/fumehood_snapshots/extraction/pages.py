@@ -1,11 +1,11 @@
-"""Title and text of a page by its media type: HTML, Markdown, plain text (also as taken from a PDF)."""
+"""Extracts title and text by media type: HTML, Markdown, plain text."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from email.message import Message
 
-from fumehood_snapshots.extraction.extracted import Extracted, UnreadablePageError
 from fumehood_snapshots.extraction.main_text import main_text_extractor
 
 HTML_TYPES = ("text/html", "application/xhtml+xml")
@@ -14,7 +14,7 @@ TEXT_TYPES = ("text/plain", "application/json", "text/csv", "application/xml", "
 TITLE_CHARS_MAX = 300
 
 NESTING_DEPTH_MAX = 2000
-"""Four times what browsers build; of 990 pages of the open web none comes near."""
+"""Four times the limit of browsers; none of 990 pages of the open web comes near."""
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)([^<>]*)")
 _NEEDS_NO_END = frozenset({
@@ -26,7 +26,7 @@ _HEADING = re.compile(r"^#\s+(.+?)\s*#*\s*$", re.MULTILINE)
 
 
 def media_type_and_charset(content_type: str) -> tuple[str, str | None]:
-    """Split a ``Content-Type`` into its lower-case media type and its charset, where it names one."""
+    """Split a ``Content-Type`` into its lower-case media type and its charset, if it names one."""
     message = Message()
     message["content-type"] = content_type or "application/octet-stream"
     return message.get_content_type(), message.get_content_charset()
@@ -36,12 +36,12 @@ def extract_page(body: bytes, content_type: str, extractor: str) -> Extracted:
     """Return title and text of a page.
 
     Args:
-        body: the page, content encodings already undone.
-        content_type: as a server would say it.
-        extractor: which one finds the main text of HTML.
+        body: the page without content encodings.
+        content_type: in the form of the HTTP header.
+        extractor: name of the extractor for HTML.
 
     Raises:
-        UnreadablePageError: it is of another type, or holds no text.
+        UnreadablePageError: it has another type, or contains no text.
     """
     media_type, charset = media_type_and_charset(content_type)
     if media_type in HTML_TYPES:
@@ -51,14 +51,14 @@ def extract_page(body: bytes, content_type: str, extractor: str) -> Extracted:
     elif media_type in TEXT_TYPES:
         found = _from_text(_decoded(body, charset))
     else:
-        raise UnreadablePageError(f"{media_type} is not text; turn it into text first")
+        raise UnreadablePageError(f"{media_type} is not text; convert it to text first")
     if not found.text.strip():
-        raise UnreadablePageError("no text in it")
+        raise UnreadablePageError("contains no text")
     return Extracted(clean(found.title).strip()[:TITLE_CHARS_MAX], clean(found.text))
 
 
 def clean(text: str) -> str:
-    """Return ``text`` with lone surrogates replaced and line ends as newlines."""
+    """Return ``text`` with lone surrogates replaced and line ends converted to newlines."""
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode("utf-8")
     if "\r" in text or "\f" in text:
@@ -73,27 +73,27 @@ def _from_html(body: bytes, charset: str | None, extractor: str) -> Extracted:
     encoding = safe_encoding(charset) or detect_encoding(body, from_html_meta=True) or "utf-8"
     html = bytes_to_str(body, encoding, errors="replace")
     if nesting_depth(html) > NESTING_DEPTH_MAX:
-        raise UnreadablePageError(f"its elements are nested more than {NESTING_DEPTH_MAX} deep")
+        raise UnreadablePageError(
+            f"its elements are nested more than {NESTING_DEPTH_MAX} levels deep"
+        )
     try:
         tree = HTMLTree.parse(html)
         return Extracted(tree.title or "", main_text_extractor(extractor)(html))
-    except (
-        Exception
-    ) as error:  # A page must not be able to end a build by what it does to a parser.
+    except Exception as error:  # A page must not end a build by crashing a parser.
         raise UnreadablePageError(f"{extractor} cannot read it: {type(error).__name__}") from error
 
 
 def safe_encoding(charset: str | None) -> str | None:
-    """Return the text encoding a server names, as the web understands the name; None for any other codec."""
+    """Return the HTML5 text encoding for a charset; None for other codecs."""
     from resiliparse.parse.encoding import map_encoding_to_html5
 
     return map_encoding_to_html5(charset, fallback_utf8=False) if charset else None
 
 
 def nesting_depth(html: str) -> int:
-    """Return about how deep elements are nested, never less than elements that must be closed are.
+    """Return the approximate nesting depth, at least that of elements which must be closed.
 
-    Parsers take quadratic time and worse on pages that only ever open elements.
+    Parsers take at least quadratic time on pages that only open elements.
     """
     depth = deepest = 0
     for closing, name, rest in _TAG.findall(html):
@@ -119,3 +119,15 @@ def _first_line(text: str) -> str:
 
 def _decoded(body: bytes, charset: str | None) -> str:
     return body.decode(safe_encoding(charset) or "utf-8-sig", "replace").removeprefix("\ufeff")
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """Title and text of a page."""
+
+    title: str
+    text: str
+
+
+class UnreadablePageError(Exception):
+    """A page yields no document. Builds list it; live fetches report it."""

@@ -1,1 +1,1 @@
-"""The folder a snapshot is: file names, manifest, mapped arrays and strings, verification."""
+"""The snapshot folder: file names, manifest, memory-mapped arrays and strings, verification."""

@@ -1,4 +1,4 @@
-"""Numeric arrays on disk: ``.npy`` files, written in pieces and mapped back, never pickled."""
+"""Numeric arrays on disk: ``.npy`` files, written in parts, memory-mapped, never pickled."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def map_array(path: Path, dtype: str) -> NDArray[Any]:
 
     Args:
         path: an ``.npy`` file.
-        dtype: what it must hold, such as ``"<i4"``.
+        dtype: the required data type, such as ``"<i4"``.
 
     Raises:
-        SnapshotDamagedError: it is not such an array. Arrays of Python objects, which would have to be
-            unpickled, are among the refused.
+        SnapshotDamagedError: it is not such an array. Arrays of Python objects, which would need pickle, are
+            refused as well.
     """
     try:
         mapped = npy.open_memmap(path, mode="r")
@@ -32,28 +32,28 @@ def map_array(path: Path, dtype: str) -> NDArray[Any]:
         ) from error
     if mapped.ndim != 1 or mapped.dtype != np.dtype(dtype):
         raise SnapshotDamagedError(
-            f"{path.name} holds {mapped.dtype.str} in {mapped.ndim} dimensions; one of {dtype} is needed"
+            f"{path.name} has type {mapped.dtype.str} and {mapped.ndim} dimensions; expected {dtype} and 1"
         )
-    # A plain view: slicing the memmap subclass costs several microseconds each time.
+    # A plain view, because slicing the memmap subclass takes several microseconds.
     return np.asarray(mapped)
 
 
 def first_line(error: BaseException) -> str:
-    """Return what an error says, cut to one line."""
+    """Return the first line of an error message."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
 
 class ArrayWriter:
-    """Writes a one-dimensional array whose length is known before its values are."""
+    """Writes a one-dimensional array of a known length in parts."""
 
     def __init__(self, path: Path, dtype: str, length: int) -> None:
         """Create the file and write its header.
 
         Args:
-            path: where.
+            path: file to create.
             dtype: such as ``"<f4"``; the byte order is part of the format.
-            length: how many values :meth:`append` will be given in all.
+            length: number of values that :meth:`append` receives in total.
         """
         self._dtype = np.dtype(dtype)
         self._missing = length

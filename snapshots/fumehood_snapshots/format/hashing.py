@@ -1,4 +1,4 @@
-"""SHA-256 of files and the canonical JSON text that digests are taken over."""
+"""SHA-256 of files, and the canonical JSON over which digests are computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def canonical_json(value: object) -> bytes:
     """Return compact UTF-8 JSON with sorted keys.
 
     Raises:
-        UnencodableError: a string holds a lone surrogate, or the value is not JSON.
+        UnencodableError: a string contains a lone surrogate, or the value is not JSON.
     """
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
@@ -40,6 +40,6 @@ def sha256_bytes(content: bytes) -> str:
 
 
 def sha256_file(path: Path) -> str:
-    """Return the hex SHA-256 of a file, read in pieces."""
+    """Return the hex SHA-256 of a file, read in blocks."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

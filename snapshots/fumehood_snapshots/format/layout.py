@@ -1,6 +1,6 @@
-"""Where each file of a snapshot lies, and how a listed path is turned into a real one safely.
+"""Paths of the files of a snapshot, and safe resolution of listed paths.
 
-Knows nothing about what the files hold.
+Does not depend on the content of the files.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RECORDED = "recorded"
 def field_values(number: int) -> str:
     """Return the stem of the string table that holds the values of field ``number``.
 
-    Files are numbered, never named after a field: names come from documents and are not trusted.
+    Files are numbered, because field names come from documents and are untrusted.
     """
     return f"fields/{number:03d}"
 
@@ -43,10 +43,11 @@ def field_codes(number: int) -> str:
 
 
 def listed_path(root: Path, relative: str) -> Path:
-    """Return the regular file inside ``root`` that a manifest calls ``relative``.
+    """Return the regular file inside ``root`` to which a manifest's path refers.
 
     Raises:
-        SnapshotDamagedError: the path is absolute, climbs out (also through a symbolic link), or is no file.
+        SnapshotDamagedError: the path is absolute, leaves the folder (also through a symbolic link), or is not a
+            file.
     """
     pure = PurePosixPath(relative)
     if (
@@ -61,7 +62,7 @@ def listed_path(root: Path, relative: str) -> Path:
         )
     path = root / pure
     if not path.resolve().is_relative_to(root.resolve()):
-        raise SnapshotDamagedError(f"{relative!r} is a link to a place outside the snapshot")
+        raise SnapshotDamagedError(f"{relative!r} is a link that leaves the snapshot")
     if not path.is_file():
         raise SnapshotDamagedError(
             f"{relative!r} is listed in the manifest but missing from the snapshot"
@@ -70,11 +71,11 @@ def listed_path(root: Path, relative: str) -> Path:
 
 
 def snapshot_root(path: Path) -> Path:
-    """Return ``path`` if it is a snapshot's folder.
+    """Return ``path`` if it is a snapshot.
 
     Raises:
-        SnapshotInputError: there is no manifest in it.
+        SnapshotInputError: it contains no manifest.
     """
     if not (path / MANIFEST).is_file():
-        raise SnapshotInputError(f"{path} is not a snapshot: it holds no {MANIFEST}")
+        raise SnapshotInputError(f"{path} is not a snapshot: it contains no {MANIFEST}")
     return path

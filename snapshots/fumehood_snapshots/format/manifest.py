@@ -1,7 +1,7 @@
-"""The manifest: what a snapshot is, by value, and the hash of every file in it.
+"""The manifest: the settings of a snapshot, by value, and the hash of each file.
 
-The digest of a snapshot is the SHA-256 of its manifest, so one short text names every byte. Nothing in it
-depends on when or where the build ran.
+The digest of a snapshot is the SHA-256 of its manifest, so it identifies every byte. Nothing in the
+manifest depends on the time or the machine of the build.
 """
 
 from __future__ import annotations
@@ -33,61 +33,61 @@ class FileEntry(_Record):
 
 
 class Counts(_Record):
-    """How much there is of what."""
+    """Counts of the contents."""
 
     documents: int = Field(ge=0)
     terms: int = Field(ge=0)
     postings: int = Field(ge=0)
-    """Pairs of a term and a document that holds it."""
+    """Pairs of a term and a document that contains it."""
     tokens: int = Field(ge=0)
     """Occurrences of terms in all documents."""
     captures: int = Field(ge=0)
     broken: int = Field(ge=0)
-    """Inputs that gave no document; listed in ``documents/broken.jsonl``."""
+    """Inputs without a document; listed in ``documents/broken.jsonl``."""
 
 
 class RankingSpec(_Record):
     """BM25 and its parameters."""
 
     method: Literal["lucene", "okapi"] = "lucene"
-    """``okapi`` is BM25Okapi as the Python library of that name computes it."""
+    """``okapi`` is BM25Okapi as ``rank_bm25`` computes it."""
     k1: float = Field(default=1.2, ge=0, le=100)
     b: float = Field(default=0.75, ge=0, le=1)
     epsilon: float = Field(default=0.25, ge=0, le=1)
-    """Of ``okapi``: a negative IDF becomes this share of the average IDF."""
+    """For ``okapi``: replaces a negative IDF by this fraction of the average IDF."""
     shard_documents: int | None = Field(default=None, ge=1)
-    """Count term statistics over runs of so many documents instead of globally; None means globally."""
+    """Documents per shard of term statistics; None means one global shard."""
 
 
 class SearchDefaults(_Record):
-    """What a search uses when the caller does not say."""
+    """Defaults of a search."""
 
     k: int = Field(default=10, ge=1, le=1000)
     snippet_chars: int = Field(default=1200, ge=1, le=1_000_000)
 
 
 class InputEntry(_Record):
-    """One thing the snapshot was built from."""
+    """One input of the build."""
 
     kind: str
     name: str
-    """The last part of its path; the rest is nobody's business."""
+    """The last component of its path; the rest is not stored."""
     bytes: int = Field(ge=0)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
 class Provenance(_Record):
-    """Where the documents came from and what cut them."""
+    """Inputs and extraction settings."""
 
     inputs: tuple[InputEntry, ...]
     extractor: str
     software: dict[str, str]
-    """Releases that decide bytes, such as the stemmer's; never the time, the host or the user."""
+    """Releases of libraries that determine bytes, such as the stemmer; never time, host or user."""
     note: str = ""
 
 
 class Manifest(_Record):
-    """The whole of ``manifest.json``."""
+    """The content of ``manifest.json``."""
 
     format: Literal["fumehood-snapshot"] = "fumehood-snapshot"
     schema_version: Literal[1] = 1
@@ -97,16 +97,16 @@ class Manifest(_Record):
     ranking: RankingSpec
     search: SearchDefaults
     fields: tuple[str, ...]
-    """Names by which a search can filter; the position is the number in the file names."""
+    """Fields by which a search can filter; the position is the number in file names."""
     provenance: Provenance
     licences: tuple[str, ...]
-    """Notes on who may do what with the documents."""
+    """Notes on the licences of the documents."""
     files: dict[str, FileEntry]
-    """Relative path → size and hash of every file but the manifest."""
+    """Relative path → size and hash of every file except the manifest."""
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
-    """Return the one text of ``manifest``: indented UTF-8 JSON with sorted keys."""
+    """Return ``manifest`` as indented UTF-8 JSON with sorted keys."""
     text = json.dumps(
         manifest.model_dump(mode="json"), indent=2, sort_keys=True, ensure_ascii=False
     )
@@ -114,12 +114,12 @@ def manifest_bytes(manifest: Manifest) -> bytes:
 
 
 def read_manifest(root: Path) -> tuple[Manifest, str]:
-    """Return the manifest of the snapshot at ``root`` and the snapshot's digest.
+    """Return the manifest and the digest of the snapshot at ``root``.
 
     Raises:
-        SnapshotInputError: the folder is no snapshot.
+        SnapshotInputError: the folder is not a snapshot.
         SnapshotVersionError: a later release wrote it.
-        SnapshotDamagedError: it cannot be understood.
+        SnapshotDamagedError: it cannot be parsed.
     """
     path = snapshot_root(root) / MANIFEST
     if path.stat().st_size > MANIFEST_BYTES_MAX:

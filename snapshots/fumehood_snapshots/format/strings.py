@@ -1,8 +1,8 @@
-"""A sorted table of strings that is mapped, not loaded: terms, document ids, URLs, field values.
+"""Memory-mapped, sorted tables of strings: terms, document IDs, URLs, field values.
 
-Two files: ``NAME.utf8`` holds the strings one after another, ``NAME.npy`` holds where each begins and, last,
-where all end. They are sorted by their UTF-8 bytes, which is the order of their code points, so a string is
-found by bisection and opening costs nothing however long the table is.
+``NAME.utf8`` holds the concatenated strings, ``NAME.npy`` the offset of each string and the total
+length. Strings are sorted by UTF-8 bytes, which is the order of code points, so bisection finds a
+string, and opening takes constant time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OFFSETS_TYPE = "<i8"
 
 
 def table_files(stem: str) -> tuple[str, str]:
-    """Return the two relative file names of the table called ``stem``."""
+    """Return the two relative file names of a table."""
     return f"{stem}.utf8", f"{stem}.npy"
 
 
@@ -31,10 +31,10 @@ def write_strings(root: Path, stem: str, strings: Iterable[str]) -> int:
     Args:
         root: the snapshot's folder.
         stem: relative path without a suffix.
-        strings: sorted by code point, each once.
+        strings: sorted by code point, without repetitions.
 
     Returns:
-        How many there are.
+        The number of strings.
     """
     blob, offsets = (root / name for name in table_files(stem))
     blob.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def write_strings(root: Path, stem: str, strings: Iterable[str]) -> int:
 
 
 def map_file(path: Path) -> bytes | mmap.mmap:
-    """Map a file for reading; an empty one, which cannot be mapped, becomes empty bytes."""
+    """Map a file for reading; return empty bytes for an empty file, which cannot be mapped."""
     with path.open("rb") as stream:
         if path.stat().st_size == 0:
             return b""
@@ -55,20 +55,20 @@ def map_file(path: Path) -> bytes | mmap.mmap:
 
 
 class StringTable:
-    """A mapped table; equal to the sorted sequence it was written from."""
+    """A memory-mapped table; equal to the sequence from which it was written."""
 
     def __init__(self, blob: Path, offsets: Path) -> None:
         """Map both files.
 
         Raises:
-            SnapshotDamagedError: the offsets are no such array or do not fit the strings.
+            SnapshotDamagedError: the offsets are not an array or do not match the strings.
         """
         self._blob = map_file(blob)
-        # A view that gives Python's own integers: bisection takes twenty steps for every term of a query.
+        # A view that returns Python integers: bisection takes twenty steps per query term.
         self._offsets = map_array(offsets, OFFSETS_TYPE).data
         if len(self._offsets) == 0 or self._offsets[-1] != len(self._blob):
             raise SnapshotDamagedError(
-                f"{offsets.name} does not fit {blob.name}; the snapshot is damaged"
+                f"{offsets.name} does not match {blob.name}; the snapshot is damaged"
             )
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class StringTable:
         return self._bytes(number).decode("utf-8")
 
     def __iter__(self) -> Iterator[str]:
-        # All at once: a string at a time would cost a microsecond each in index arithmetic.
+        # Convert all offsets at once, which saves a microsecond per string.
         blob, ends = bytes(self._blob[:]), self._offsets.tolist()
         if blob.isascii():
             text = blob.decode("ascii")

@@ -1,4 +1,4 @@
-"""Whether every byte of a snapshot is what its manifest says."""
+"""Verifies the files of a snapshot against its manifest."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fumehood_snapshots.format.manifest import FileEntry, Manifest
 
 
 def check_sizes(root: Path, manifest: Manifest) -> None:
-    """Check that every listed file lies inside ``root`` and has its size; reads no contents.
+    """Check that every listed file is inside ``root`` and has its size; read no contents.
 
     Raises:
-        SnapshotDamagedError: naming the first file that does not.
+        SnapshotDamagedError: a file is missing or has another size; names the first.
     """
     for relative, entry in sorted(manifest.files.items()):
         _check_size(listed_path(root, relative), relative, entry)
@@ -26,15 +26,15 @@ def check_sizes(root: Path, manifest: Manifest) -> None:
 def check_contents(
     root: Path, manifest: Manifest, checked: Callable[[int], None] = lambda _: None
 ) -> None:
-    """Check every listed file by its hash, and that no file is unlisted.
+    """Check the hash of every listed file, and that no file is unlisted.
 
     Args:
         root: the snapshot's folder.
         manifest: of the snapshot.
-        checked: told the size in bytes of each file that was good.
+        checked: receives the size in bytes of each verified file.
 
     Raises:
-        SnapshotDamagedError: naming the first file that is wrong.
+        SnapshotDamagedError: a file differs; names the first.
     """
     check_sizes(root, manifest)
     _check_nothing_else(root, manifest)

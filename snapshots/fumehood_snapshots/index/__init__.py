@@ -1,1 +1,1 @@
-"""BM25: counted postings, their weights, scores for a query, the cut at k, filters."""
+"""BM25: postings, weights, scores, selection of the best k, filters."""

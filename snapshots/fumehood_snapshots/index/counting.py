@@ -1,7 +1,7 @@
-"""Counting one chunk of documents: which term occurs how often where.
+"""Counts the terms of one chunk of documents.
 
-The result is sorted by term, so that chunks can later be merged a range of terms at a time in bounded memory.
-Knows nothing of weights, nor of the numbers documents will have in the end.
+The result is sorted by term, so chunks can be merged by ranges of terms in bounded
+memory. Weights and final document numbers are computed later.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class CountedChunk:
     terms: tuple[str, ...]
     """Sorted by code point."""
     offsets: NDArray[np.int64]
-    """Shape (terms + 1,): where each term's postings begin and, last, where all end."""
+    """Shape (terms + 1,): offset of each term's postings, and the total."""
     documents: NDArray[np.int32]
-    """Per posting, the position of the document in the chunk; ascending within a term."""
+    """Position of the document in the chunk, per posting; ascending within a term."""
     frequencies: NDArray[np.int32]
-    """Per posting."""
+    """Term frequency, per posting."""
     lengths: NDArray[np.int32]
-    """Per document, how many terms it has, repeated ones included."""
+    """Number of terms per document, with repetitions."""
 
 
 class _Numbering(dict[str, int]):
-    """Word → number of its term, numbered as they come; a word that is not indexed gets ``NOT_INDEXED``."""
+    """Word → number of its term in order of appearance; ``NOT_INDEXED`` if it is not indexed."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class _Numbering(dict[str, int]):
 
 
 class TermCounter:
-    """Counts chunk after chunk and remembers words in between; not for several threads at once."""
+    """Counts chunks and caches words between them. Not thread-safe."""
 
     def __init__(self, spec: AnalysisSpec) -> None:
         self._spec = spec
@@ -85,11 +85,11 @@ def _grouped(
     Args:
         numbers: of the terms of all documents, one document after another.
         lengths: per document.
-        known: the term of each number, also of numbers that do not occur here.
+        known: the term of each number, including numbers that do not occur here.
     """
     present = np.flatnonzero(np.bincount(numbers, minlength=len(known))).tolist()
     present.sort(key=known.__getitem__)
-    # A key is a term and a document side by side; half the width sorts in half the time, and mostly fits.
+    # A key combines term and document; half the width sorts in half the time and usually suffices.
     shift = len(lengths).bit_length()
     width: type[Any] = np.uint32 if len(present).bit_length() + shift <= 32 else np.uint64
     rank = np.zeros(len(known), dtype=width)
@@ -108,7 +108,7 @@ def _grouped(
 
 
 def _offsets(terms: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Return where each of ``count`` terms begins in the ascending ``terms`` of postings."""
+    """Return the offset of each of ``count`` terms in the ascending ``terms`` of postings."""
     ends: NDArray[np.int64] = np.zeros(count + 1, dtype=np.int64)
     np.cumsum(np.bincount(terms.astype(np.int64), minlength=count), out=ends[1:])
     return ends

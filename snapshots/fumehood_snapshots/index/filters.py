@@ -1,4 +1,4 @@
-"""Which documents have a field at one of some values."""
+"""Filters documents by field values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fumehood_snapshots.format.arrays import map_array
 from fumehood_snapshots.format.strings import StringTable, table_files
 
 Filter = Mapping[str, str | Sequence[str]]
-"""Field → the value it must have, or the values of which it must have one. All fields must fit."""
+"""Field → required value, or a list of allowed values. All fields must match."""
 
 
 class FieldTable:
-    """The mapped columns of the fields of one snapshot."""
+    """The memory-mapped field columns of one snapshot."""
 
     def __init__(self, root: Path, names: Sequence[str], document_count: int) -> None:
         """Map the columns.
@@ -30,18 +30,18 @@ class FieldTable:
             document_count: length of each column.
 
         Raises:
-            SnapshotDamagedError: a column has another length.
+            SnapshotDamagedError: the length of a column differs.
         """
         self._columns = {name: _Column(root, number) for number, name in enumerate(names)}
         if any(len(column.codes) != document_count for column in self._columns.values()):
-            raise SnapshotDamagedError("the columns of the fields do not fit the documents")
+            raise SnapshotDamagedError("the field columns do not match the documents")
         self._document_count = document_count
 
     def matching(self, wanted: Filter) -> NDArray[np.bool_]:
-        """Return, per document, whether it fits.
+        """Return a Boolean per document.
 
         Raises:
-            Refusal: no document has a field of that name.
+            Refusal: no document has such a field.
         """
         mask = np.ones(self._document_count, dtype=np.bool_)
         for name, value in wanted.items():
@@ -49,7 +49,7 @@ class FieldTable:
                 known = ", ".join(self._columns) or "none"
                 raise Refusal(
                     RefusalCode.INVALID_ARGUMENT,
-                    f"no field {name!r} to filter by; there are: {known}",
+                    f"unknown filter field {name!r}; available: {known}",
                 )
             mask &= self._columns[name].has_any([value] if isinstance(value, str) else value)
         return mask

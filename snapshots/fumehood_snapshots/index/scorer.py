@@ -1,8 +1,8 @@
-"""Scores of all documents for one query, by ``bm25s`` over mapped arrays.
+"""Scores all documents for one query, with ``bm25s`` over memory-mapped arrays.
 
-The index holds, for every pair of a term and a document, the finished weight, so scoring a query is adding up
-a few runs of numbers. Each document's score is added up in the order of the query's terms sorted by code
-point, never in an order that threads or shards decide; that makes it the same number everywhere.
+The index holds the final weight of every pair of term and document, so scoring is a sum. The sum is
+taken in the order of the query's terms sorted by code point, never in an order that depends on threads
+or shards, so the result is the same on every machine.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from fumehood_snapshots.format.strings import StringTable, table_files
 
 
 class Scorer:
-    """The mapped index of one snapshot."""
+    """The memory-mapped index of one snapshot."""
 
     def __init__(self, root: Path, document_count: int) -> None:
         """Map the arrays.
 
         Raises:
-            SnapshotDamagedError: they do not fit each other.
+            SnapshotDamagedError: they are inconsistent.
         """
         self.terms = StringTable(*(root / name for name in table_files(layout.TERMS)))
         self.offsets = map_array(root / layout.POSTING_OFFSETS, "<i8")
@@ -37,7 +37,7 @@ class Scorer:
             len(self.offsets) == len(self.terms) + 1
             and int(self.offsets[-1]) == len(self.documents) == len(self.weights)
         ):
-            raise SnapshotDamagedError("the arrays of the index do not fit each other")
+            raise SnapshotDamagedError("the arrays of the index are inconsistent")
         self._document_count = document_count
         self._bm25 = _bm25_over(self.offsets, self.documents, self.weights, document_count)
 
@@ -45,7 +45,7 @@ class Scorer:
         """Return the score of every document.
 
         Args:
-            terms: of the query, repeated ones counted each time; unknown ones are ignored.
+            terms: of the query; repetitions count, unknown terms are ignored.
 
         Returns:
             Shape (documents,).
@@ -61,7 +61,7 @@ class Scorer:
             scores: NDArray[np.float32] = self._bm25.get_scores_from_ids(numbers)
         except (IndexError, ValueError) as error:
             raise SnapshotDamagedError(
-                "the index names documents that are not there: verify it"
+                "the index refers to missing documents: verify the snapshot"
             ) from error
         return scores
 
@@ -71,8 +71,8 @@ def _bm25_over(
 ) -> Any:
     from bm25s import BM25
 
-    # The formula's parameters do not matter any more: they are inside the weights. The backend is named so
-    # that a numba that happens to be installed does not change which code adds up.
+    # The weights already contain the formula's parameters. The backend is explicit, so an installed
+    # numba does not change which code computes the sum.
     bm25 = BM25(backend="numpy", csc_backend="numpy", dtype="float32", int_dtype="int64")
     bm25.nonoccurrence_array = None
     bm25.scores = {

@@ -1,7 +1,7 @@
-"""The best k of many scores, in one order on every machine: by falling score, then by rising number.
+"""Selects the best k scores in a fixed order: descending score, then ascending number.
 
-Sorting libraries leave the order of equal scores open and partial sorts even leave open *which* of the equal
-ones at the cut are kept. Here both are fixed.
+Sorting libraries do not define the order of equal scores, and partial sorts do not define which of
+the equal scores at the cut are kept. Here both are defined.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 BLOCK = 64
 SMALLEST = 1e-30
-"""Below every weight that counts can give, above zero."""
+"""Less than every possible weight, greater than zero."""
 
 
 def best(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """Return the numbers of the ``k`` best positive scores, fewer if fewer are positive.
+    """Return the numbers of the ``k`` best positive scores, or fewer.
 
     Args:
         scores: shape (documents,); only positive ones count.
@@ -29,7 +29,7 @@ def best(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
     if len(values) > k:
         cut = np.partition(values, len(values) - k)[len(values) - k]
         candidates, values = candidates[values >= cut], values[values >= cut]
-    # Candidates ascend by number, and a stable sort keeps them so among equals.
+    # Candidates ascend by number, and a stable sort keeps that order among equal scores.
     return candidates[np.argsort(-values, kind="stable")[:k]]
 
 
@@ -37,11 +37,11 @@ def _floor(scores: NDArray[np.float32], k: int) -> float:
     """Return a score that at least ``k`` documents reach, or 0.
 
     If k disjoint blocks have their maximum at or above x, then k documents are at or above x. Taking
-    block maxima is much cheaper than a partial sort, and what remains to be sorted is short.
+    block maxima is much cheaper than a partial sort, and the remaining sort is short.
     """
     blocks = len(scores) // BLOCK
     if blocks <= k:
         return 0.0
-    # Blocks are columns, not rows: rows of the table are then compared as whole vectors.
+    # Blocks are columns, so rows are compared as whole vectors.
     maxima = scores[: blocks * BLOCK].reshape(BLOCK, blocks).max(axis=0)
     return float(np.partition(maxima, blocks - k)[blocks - k])

@@ -1,11 +1,10 @@
-"""The formulas of BM25, from counts to the weight of a term in a document.
+"""BM25 formulas: convert counts to the weight of a term in a document.
 
-Logarithms are taken one by one with ``math.log`` and the rest is plain IEEE arithmetic, because vectorised
-logarithms differ between processors in the last digit. Everything is computed in 64 bits and stored in 32.
+Logarithms use ``math.log`` per value, because vectorised logarithms differ between processors in the
+last digit. All values are computed in 64 bits and stored in 32 bits.
 
 Sources: Robertson and Zaragoza, *The Probabilistic Relevance Framework* (2009), for the saturation of term
-frequency; Kamphuis et al., *Which BM25 Do You Mean?* (ECIR 2020), for the variants; ``rank_bm25`` for what
-BM25Okapi does with a negative IDF.
+frequency; Kamphuis et al., *Which BM25 Do You Mean?* (ECIR 2020), for the variants; ``rank_bm25`` for BM25Okapi's treatment of a negative IDF.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ def idf_values(spec: RankingSpec, document_frequencies: Counts, document_count: 
 
     Args:
         spec: which variant.
-        document_frequencies: per term, in how many of the shard's documents it occurs; 0 is allowed.
-        document_count: of the shard.
+        document_frequencies: documents of the shard that contain the term, per term; may be 0.
+        document_count: number of documents of the shard.
     """
     distinct, where = np.unique(document_frequencies, return_inverse=True)
     formula = _okapi_idf if spec.method == "okapi" else _lucene_idf
@@ -45,13 +44,13 @@ def term_weights(
     document_lengths: NDArray[Any],
     mean_lengths: Floats,
 ) -> Floats:
-    """Return the saturated term frequency of each posting; its IDF is still to be multiplied in.
+    """Return the saturated term frequency of each posting, without the IDF.
 
     Args:
         spec: which variant, with k1 and b.
-        term_frequencies: per posting, how often the term occurs in the document.
-        document_lengths: per posting, terms in the document.
-        mean_lengths: per posting, mean terms per document of its shard.
+        term_frequencies: occurrences of the term in the document, per posting.
+        document_lengths: terms in the document, per posting.
+        mean_lengths: mean document length of the shard, per posting.
     """
     frequencies = term_frequencies.astype(np.float64)
     damping = spec.k1 * (1 - spec.b + spec.b * document_lengths / mean_lengths)
@@ -72,6 +71,6 @@ def _lift_negative(values: Floats, document_frequencies: Counts, epsilon: float)
     present = document_frequencies > 0
     if not present.any():
         return
-    # fsum, because a plain sum would depend on how the terms are numbered.
+    # fsum, because a plain sum depends on the numbering of terms.
     mean = math.fsum(values[present].tolist()) / int(present.sum())
     values[present & (values < 0)] = epsilon * mean

@@ -1,1 +1,1 @@
-"""What agents use: ``search`` and ``open_page``, the same over a snapshot, a recording or the network."""
+"""The tools of agents, ``search`` and ``open_page``, over a snapshot, a recording or the network."""

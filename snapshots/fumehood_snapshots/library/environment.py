@@ -1,4 +1,4 @@
-"""From the settings of an environment to the library that an episode gets."""
+"""Builds the library of an episode from the settings of its data mode."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from urllib.parse import urlsplit
 from fumehood_snapshots.documents.urls import DEFAULT_PORTS
 from fumehood_snapshots.errors import SnapshotInputError
 from fumehood_snapshots.format import layout
-from fumehood_snapshots.library.library import Library
-from fumehood_snapshots.library.live import LiveLibrary
-from fumehood_snapshots.library.sealed import SealedLibrary
+from fumehood_snapshots.library.library import Library, LiveLibrary, SealedLibrary
 from fumehood_snapshots.library.settings import EnvironmentConfig, SearchConfig
 from fumehood_snapshots.snapshot import open_snapshot
 from fumehood_snapshots.web.addresses import Resolver, system_resolver
 from fumehood_snapshots.web.fetcher import Fetcher, LiveFetcher
 from fumehood_snapshots.web.policy import FetchPolicy
-from fumehood_snapshots.web.providers import SearchProvider
+from fumehood_snapshots.web.providers import SearchProvider, SearxngProvider, SiteIndexProvider
 from fumehood_snapshots.web.recording import (
     REQUESTS,
     Purpose,
@@ -25,8 +23,6 @@ from fumehood_snapshots.web.recording import (
     RecordingFetcher,
     ReplayingFetcher,
 )
-from fumehood_snapshots.web.searxng import SearxngProvider
-from fumehood_snapshots.web.site_index import SiteIndexProvider
 
 
 def open_library(
@@ -39,10 +35,10 @@ def open_library(
     """Return the library for one episode.
 
     Args:
-        config: which.
-        session: the episode's name; recordings keep the requests of different ones apart.
-        recorder: of ``record``; episodes of one process share one.
-        resolve: looks names up.
+        config: settings of the data mode.
+        session: name of the episode; recordings separate the requests of sessions.
+        recorder: recorder of ``record``; episodes of one process share it.
+        resolve: resolves names.
 
     Raises:
         SnapshotError: the snapshot or the recording cannot be used.
@@ -90,7 +86,7 @@ def _fetcher(
 
 
 def _search_policy(config: EnvironmentConfig) -> FetchPolicy:
-    """Return a policy under which nothing but the provider can be fetched."""
+    """Return a policy that allows only the provider."""
     assert config.fetch is not None
     if config.search is None:
         return config.fetch
@@ -99,7 +95,7 @@ def _search_policy(config: EnvironmentConfig) -> FetchPolicy:
     port = parts.port
     name = host if port in {None, DEFAULT_PORTS.get(parts.scheme)} else f"{host}:{port}"
     private = (host,) if config.search.private else ()
-    # An engine that one runs or rents is no site that one visits: its robots.txt speaks to others.
+    # The robots.txt of a search engine does not address its API users.
     changes = {"hosts": (name,), "private_hosts": private, "obey_robots": False}
     return config.fetch.model_copy(update=changes)
 

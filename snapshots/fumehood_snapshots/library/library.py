@@ -1,19 +1,25 @@
-"""A library: something that finds pages and opens them. Its readers do not know which kind it is."""
+"""A library searches pages and opens them; its kind is transparent to readers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Protocol
 
+from fumehood_snapshots.errors import FetchFailed, FetchFailure, Refusal, RefusalCode
+from fumehood_snapshots.extraction.pages import UnreadablePageError, clean, extract_page
 from fumehood_snapshots.index.filters import Filter
+from fumehood_snapshots.snapshot import Snapshot
+from fumehood_snapshots.sources.warc import page_id
+from fumehood_snapshots.web.fetcher import Fetcher
+from fumehood_snapshots.web.providers import SearchProvider
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """One result as an agent sees it."""
+    """One search result as the agent receives it."""
 
     id: str
-    """What to cite; also opens the page."""
+    """ID for citations and for opening the page."""
     url: str
     title: str
     snippet: str
@@ -22,7 +28,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as an agent sees it."""
+    """A page as the agent receives it."""
 
     id: str
     url: str
@@ -31,7 +37,7 @@ class Page:
 
 
 class Library(Protocol):
-    """Finds pages and opens them."""
+    """Searches pages and opens them."""
 
     def search(self, query: str, k: int, wanted: Filter) -> list[SearchResult]:
         """Return at most ``k`` results, best first.
@@ -42,9 +48,103 @@ class Library(Protocol):
         ...
 
     def open_page(self, reference: str) -> Page:
-        """Return the page with this id or URL.
+        """Return the page with this ID or URL.
 
         Raises:
-            Refusal: there is none, or it cannot be had.
+            Refusal: there is no such page, or it is unreachable.
         """
         ...
+
+
+class SealedLibrary:
+    """Searches and opens documents of one snapshot, without the network."""
+
+    def __init__(self, snapshot: Snapshot, snippet_chars: int | None = None) -> None:
+        """Store the snapshot.
+
+        Args:
+            snapshot: an open snapshot.
+            snippet_chars: maximum length of a snippet; None selects the default of the manifest.
+        """
+        self._snapshot = snapshot
+        self._snippet_chars = snippet_chars
+
+    def search(self, query: str, k: int, wanted: Filter) -> list[SearchResult]:
+        """Return at most ``k`` documents by (−score, id).
+
+        Raises:
+            Refusal: the filter names an unknown field.
+        """
+        hits = self._snapshot.search(query, k, wanted, self._snippet_chars)
+        return [SearchResult(hit.id, hit.url, hit.title, hit.snippet, hit.score) for hit in hits]
+
+    def open_page(self, reference: str) -> Page:
+        """Return the document with this ID or URL.
+
+        Raises:
+            Refusal: the snapshot has no such document.
+        """
+        document = self._snapshot.find(reference)
+        if document is None:
+            raise Refusal(RefusalCode.NOT_FOUND, "there is no page with this ID or URL")
+        return Page(document.id, document.url, document.title, document.text)
+
+
+class LiveLibrary:
+    """Fetches pages when they are opened. Thread-safe."""
+
+    def __init__(self, fetcher: Fetcher, provider: SearchProvider | None, extractor: str) -> None:
+        """Store the parts.
+
+        Args:
+            fetcher: fetches pages: live, recording or replaying.
+            provider: answers searches; None means no search.
+            extractor: extractor for HTML; a snapshot built from the recording should use the same.
+        """
+        self._fetcher = fetcher
+        self._provider = provider
+        self._extractor = extractor
+        self._urls: dict[str, str] = {}
+
+    def search(self, query: str, k: int, wanted: Filter) -> list[SearchResult]:
+        """Return at most ``k`` results of the provider.
+
+        Raises:
+            Refusal: there is no provider, it failed, or a filter was given.
+        """
+        if wanted:
+            raise Refusal(RefusalCode.INVALID_ARGUMENT, "a live search supports no filter")
+        if self._provider is None:
+            raise Refusal(
+                RefusalCode.NOT_FOUND, "this run has no search; pages can be opened by URL"
+            )
+        results = []
+        for found in self._provider.search(query, k):
+            url = clean(found.url)
+            self._urls[page_id(url)] = url
+            snippet = clean(found.snippet)
+            results.append(
+                SearchResult(page_id(url), url, clean(found.title), snippet, found.score)
+            )
+        return results
+
+    def open_page(self, reference: str) -> Page:
+        """Fetch a page and return its text.
+
+        Args:
+            reference: a URL, or the ID of an earlier result or page.
+
+        Raises:
+            Refusal: it is unreachable, does not exist, or is not text.
+        """
+        capture = self._fetcher.fetch(self._urls.get(reference, reference))
+        if capture.status is None or not 200 <= capture.status < 300:
+            raise Refusal(RefusalCode.NOT_FOUND, f"the server answered {capture.status}")
+        try:
+            found = extract_page(capture.body, capture.content_type, self._extractor)
+        except UnreadablePageError as error:
+            raise FetchFailed(
+                FetchFailure.BROKEN_RESPONSE, f"the page cannot be read: {error}"
+            ) from error
+        self._urls[page_id(capture.uri)] = capture.uri
+        return Page(page_id(capture.uri), capture.uri, found.title, found.text)

@@ -1,6 +1,6 @@
-"""Imports whatever a library may come to need, for a process that soon may not read where it lies.
+"""Imports all modules that a library may need, before a process loses access to their files.
 
-Some of these libraries look parts of themselves or of Python up at their first use.
+Some dependencies load modules or data on first use.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WARM = (
 
 
 def preload() -> None:
-    """Import everything, and take the text out of one page.
+    """Import all modules, and extract the text of one page.
 
     Raises:
         ModuleNotFoundError: the extra is not installed.

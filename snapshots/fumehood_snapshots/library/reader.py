@@ -1,20 +1,19 @@
-"""One reader of a library: arguments checked, answers cut to size, allowance kept.
+"""Answers tool calls from a library: validates arguments and truncates answers.
 
-Answers are JSON objects. Their size is that of their compact UTF-8 text, and no answer is larger than what
-was granted for it: a page is cut and says where it goes on, a list of results gets shorter snippets and, if
-that is not enough, fewer results.
+Answers are JSON objects. Their size is that of their compact UTF-8 text. An answer that exceeds its limit is
+reduced: a page is truncated and names the next offset; a list of results gets shorter snippets, then
+fewer results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
 from fumehood_snapshots.errors import Refusal, RefusalCode
 from fumehood_snapshots.format.hashing import canonical_json
 from fumehood_snapshots.index.filters import Filter
-from fumehood_snapshots.library.allowance import Allowance, AllowanceLedger
 from fumehood_snapshots.library.library import Library, Page, SearchResult
 from fumehood_snapshots.library.tools import K_MAX, QUERY_CHARS_MAX, REFERENCE_CHARS_MAX
 
@@ -22,41 +21,33 @@ ANSWER_BYTES_MAX = 32_000
 DEFAULT_K = 5
 SCORE_DIGITS = 4
 OPENED_MAX = 64
-"""References to pages that are kept to be read on."""
+"""Number of pages kept for further reading."""
 
 Answer = dict[str, Any]
 
 
 class LibraryReader:
-    """The two tools for one episode."""
+    """The two tools of one episode."""
 
     def __init__(
         self,
         library: Library,
-        allowance: Allowance | None = None,
         *,
         answer_bytes_max: int = ANSWER_BYTES_MAX,
         k: int = DEFAULT_K,
     ) -> None:
-        """Take note.
+        """Store the library.
 
         Args:
-            library: where to search.
-            allowance: for the whole episode; None means no bound.
-            answer_bytes_max: of one answer.
-            k: results of a search that does not say how many.
+            library: library to search.
+            answer_bytes_max: maximum size of one answer.
+            k: default number of results.
         """
         self._library = library
-        self._ledger = AllowanceLedger(allowance or Allowance())
         self._answer_bytes_max = answer_bytes_max
         self._k = k
         self._opened: dict[str, Page] = {}
         self._mutex = Lock()
-
-    @property
-    def spent(self) -> Allowance:
-        """Calls and bytes so far."""
-        return self._ledger.spent
 
     def search(
         self,
@@ -71,48 +62,42 @@ class LibraryReader:
         Args:
             query: 1 to 2,000 characters.
             k: 1 to 50.
-            filter: field → value; the name is the one agents use.
-            bytes_max: of this answer, where a budget leaves less than usual.
+            filter: field → value.
+            bytes_max: maximum size of this answer, if a budget leaves less.
 
         Returns:
             ``{"results": [{"id", "url", "title", "snippet", "score"}, …]}``.
 
         Raises:
-            Refusal: an argument is unfit, the allowance is spent, or the library refuses.
+            Refusal: an argument is invalid, the limit is too small, or the library refuses.
         """
         _check_text("query", query, QUERY_CHARS_MAX)
         _check_number("k", self._k if k is None else k, 1, K_MAX)
         _check_filter(filter or {})
-        return self._within_allowance(
-            lambda granted: _fitting_results(
-                self._library.search(query, self._k if k is None else k, filter or {}), granted
-            ),
-            bytes_max,
-        )
+        results = self._library.search(query, self._k if k is None else k, filter or {})
+        return _fitting_results(results, self._limit(bytes_max))
 
     def open_page(self, page: str, offset: int = 0, *, bytes_max: int | None = None) -> Answer:
-        """Answer with a page's text from a character on.
+        """Answer with a page's text from an offset.
 
         Args:
             page: an id or a URL.
             offset: in characters.
-            bytes_max: of this answer, where a budget leaves less than usual.
+            bytes_max: maximum size of this answer, if a budget leaves less.
 
         Returns:
-            ``{"id", "url", "title", "text", "offset", "length", "next_offset"}``; the last is None where the
-            page ends.
+            ``{"id", "url", "title", "text", "offset", "length", "next_offset"}``; the last is None at
+            the end of the page.
 
         Raises:
-            Refusal: an argument is unfit, the allowance is spent, or the library refuses.
+            Refusal: an argument is invalid, the limit is too small, or the library refuses.
         """
         _check_text("page", page, REFERENCE_CHARS_MAX)
         _check_number("offset", offset, 0, 2**53)
-        return self._within_allowance(
-            lambda granted: _fitting_page(self._page(page, offset), offset, granted), bytes_max
-        )
+        return _fitting_page(self._page(page, offset), offset, self._limit(bytes_max))
 
     def _page(self, reference: str, offset: int) -> Page:
-        # A page is read on from the copy that was opened, even if the live one has changed since.
+        # Further reading uses the opened copy, even if the live page has changed.
         with self._mutex:
             opened = self._opened.get(reference) if offset else None
         if opened is None:
@@ -133,27 +118,19 @@ class LibraryReader:
             while len(self._opened) > OPENED_MAX:
                 self._opened.pop(next(iter(self._opened)))
 
-    def _within_allowance(self, answer: Callable[[int], Answer], bytes_max: int | None) -> Answer:
-        most = (
-            self._answer_bytes_max if bytes_max is None else min(bytes_max, self._answer_bytes_max)
+    def _limit(self, bytes_max: int | None) -> int:
+        return min(
+            self._answer_bytes_max, bytes_max if bytes_max is not None else self._answer_bytes_max
         )
-        granted = self._ledger.reserve(most)
-        used = 0
-        try:
-            answered = answer(granted)
-            used = answer_bytes(answered)
-            return answered
-        finally:
-            self._ledger.settle(granted, used)
 
 
 def answer_bytes(answer: Answer) -> int:
-    """Return the size of an answer as the allowance counts it."""
+    """Return the size of an answer in bytes."""
     return len(canonical_json(answer))
 
 
-def _fitting_page(page: Page, offset: int, granted: int) -> Answer:
-    rest = page.text[offset : offset + granted]
+def _fitting_page(page: Page, offset: int, limit: int) -> Answer:
+    rest = page.text[offset : offset + limit]
     while True:
         end = offset + len(rest)
         answer = {
@@ -165,25 +142,23 @@ def _fitting_page(page: Page, offset: int, granted: int) -> Answer:
             "length": len(page.text),
             "next_offset": end if end < len(page.text) else None,
         }
-        excess = answer_bytes(answer) - granted
+        excess = answer_bytes(answer) - limit
         if excess <= 0 and (rest or end == len(page.text)):
             return answer
         if not rest:
-            # Not even a character fits: an answer that makes no headway would be asked for without end.
-            raise Refusal(
-                RefusalCode.ALLOWANCE_SPENT, f"{granted} bytes are too few for any answer"
-            )
+            # No character fits; an answer without progress would be requested endlessly.
+            raise Refusal(RefusalCode.BUDGET_TOO_SMALL, f"{limit} bytes are too few for any answer")
         rest = _shortened(rest, excess)
 
 
 def _shortened(text: str, excess_bytes: int) -> str:
-    """Return ``text`` without about so many bytes of its end, at least one character."""
+    """Return ``text`` shortened by about this many bytes, at least one character."""
     kept = len(canonical_json(text)) - 2 - excess_bytes
-    # A character has at least one byte in JSON, so a text of that many characters is not too short.
+    # A character has at least one byte in JSON, so this many characters suffice.
     return text[: max(0, min(len(text) - 1, kept))]
 
 
-def _fitting_results(results: list[SearchResult], granted: int) -> Answer:
+def _fitting_results(results: list[SearchResult], limit: int) -> Answer:
     rows: list[Mapping[str, Any]] = [
         {
             "id": result.id,
@@ -195,13 +170,13 @@ def _fitting_results(results: list[SearchResult], granted: int) -> Answer:
         for result in results
     ]
     answer: Answer = {"results": rows}
-    if answer_bytes(answer) > granted:
-        share = max(0, (granted - answer_bytes(_without_snippets(answer))) // max(1, len(rows)))
+    if answer_bytes(answer) > limit:
+        share = max(0, (limit - answer_bytes(_without_snippets(answer))) // max(1, len(rows)))
         answer = {"results": [{**row, "snippet": _cut(row["snippet"], share)} for row in rows]}
-    while answer["results"] and answer_bytes(answer) > granted:
+    while answer["results"] and answer_bytes(answer) > limit:
         answer["results"].pop()
-    if answer_bytes(answer) > granted or (rows and not answer["results"]):
-        raise Refusal(RefusalCode.ALLOWANCE_SPENT, f"{granted} bytes are too few for any answer")
+    if answer_bytes(answer) > limit or (rows and not answer["results"]):
+        raise Refusal(RefusalCode.BUDGET_TOO_SMALL, f"{limit} bytes are too few for any answer")
     return answer
 
 
@@ -210,7 +185,7 @@ def _without_snippets(answer: Answer) -> Answer:
 
 
 def _cut(text: str, bytes_max: int) -> str:
-    """Return the longest beginning of ``text`` that takes at most so many bytes in JSON."""
+    """Return the longest prefix of ``text`` with at most this many bytes in JSON."""
     text = text[:bytes_max]
     while (excess := len(canonical_json(text)) - 2 - bytes_max) > 0:
         text = _shortened(text, excess)

@@ -1,6 +1,6 @@
-"""``data_mode: offline | live | record | replay`` in a run's settings, and what each of them needs.
+"""Settings of the data mode of a run: ``offline``, ``live``, ``record`` or ``replay``.
 
-Imports no library but the one that checks settings, so that whoever reads a configuration need not have more.
+Imports only pydantic, so that reading a configuration needs no extra.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from fumehood_snapshots.web.policy import FetchPolicy
 
 
 class SearchConfig(BaseModel):
-    """Who answers live searches."""
+    """The provider of live searches."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     provider: Literal["searxng", "site-index"]
     url: str
-    """The endpoint of the search engine, or the site's index."""
+    """The endpoint of the search engine, or the URL of the site index."""
     private: bool = False
-    """Whether it may have an address that is not public, such as an engine on this machine."""
+    """Whether it may have a private address, such as an engine on this machine."""
 
 
 class EnvironmentConfig(BaseModel):
-    """What agents' searches and pages come from."""
+    """The source of searches and pages."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data_mode: Literal["offline", "live", "record", "replay"] = "offline"
     snapshot: Path | None = None
-    """Of ``offline``; also of ``replay``, if the snapshot was built from a recording."""
+    """For ``offline``, and for ``replay`` if the snapshot was built from a recording."""
     recording: Path | None = None
-    """Where ``record`` appends and ``replay`` reads."""
+    """Recording that ``record`` extends and ``replay`` reads."""
     fetch: FetchPolicy | None = None
-    """Of ``live`` and ``record``."""
+    """For ``live`` and ``record``."""
     search: SearchConfig | None = None
     extractor: str = DEFAULT_EXTRACTOR
     snippet_chars: int | None = Field(default=None, ge=1)
@@ -60,14 +60,14 @@ class EnvironmentConfig(BaseModel):
         return self
 
 
-def read_settings(told: Mapping[str, Any]) -> EnvironmentConfig:
-    """Return checked settings.
+def read_settings(settings: Mapping[str, Any]) -> EnvironmentConfig:
+    """Return validated settings.
 
     Raises:
-        SnapshotInputError: one is missing or does not fit; names the first.
+        SnapshotInputError: a setting is missing or invalid; names the first.
     """
     try:
-        return EnvironmentConfig.model_validate(told)
+        return EnvironmentConfig.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])

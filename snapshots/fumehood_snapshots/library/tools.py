@@ -1,4 +1,4 @@
-"""The two tools as agents see them: names, schemas, descriptions. The same in every environment."""
+"""The two tools of agents: names, schemas, descriptions. They are equal in every data mode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ K_MAX = 50
 
 SEARCH: dict[str, Any] = {
     "name": "search",
-    "description": "Find pages. Each result has an id, by which the page can be opened and cited.",
+    "description": "Search pages. Each result has an ID for opening and citing the page.",
     "parameters": {
         "type": "object",
         "properties": {
@@ -19,11 +19,11 @@ SEARCH: dict[str, Any] = {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": K_MAX,
-                "description": "How many results.",
+                "description": "Number of results.",
             },
             "filter": {
                 "type": "object",
-                "description": "Only pages whose field has this value, such as a host.",
+                "description": "Return only pages whose field has this value, such as a host.",
                 "additionalProperties": {"type": "string"},
             },
         },
@@ -34,7 +34,7 @@ SEARCH: dict[str, Any] = {
 
 OPEN_PAGE: dict[str, Any] = {
     "name": "open_page",
-    "description": "Read a page from a character on. Where it goes on, next_offset says from where.",
+    "description": "Read the text of a page from an offset. If the page continues, next_offset is the next offset.",
     "parameters": {
         "type": "object",
         "properties": {
@@ -42,12 +42,12 @@ OPEN_PAGE: dict[str, Any] = {
                 "type": "string",
                 "minLength": 1,
                 "maxLength": REFERENCE_CHARS_MAX,
-                "description": "An id from a search, or a URL.",
+                "description": "An ID from a search, or a URL.",
             },
             "offset": {
                 "type": "integer",
                 "minimum": 0,
-                "description": "In characters; 0 at first.",
+                "description": "Offset in characters, from 0.",
             },
         },
         "required": ["page"],

@@ -1,1 +1,1 @@
-"""How good retrieval is, against judgements; knows nothing about agents' answers."""
+"""Measures retrieval against relevance judgements."""

@@ -18,7 +18,7 @@ class RetrievalQuality:
     """Measures by name, such as ``R@10``, ``nDCG@10`` and ``RR``."""
 
     means: Mapping[str, float]
-    """Over all questions; one without a single hit counts as 0."""
+    """Mean over all questions; a question without hits counts as 0."""
     by_question: Mapping[str, Mapping[str, float]]
 
 
@@ -47,9 +47,9 @@ def measure_rankings(
     """Measure rankings against judgements.
 
     Args:
-        rankings: question → ids of documents, best first; of any origin.
-        judgements: may judge further questions, which are left out.
-        cuts: ranks at which recall and nDCG are taken.
+        rankings: question → document IDs, best first.
+        judgements: judgements; further questions are ignored.
+        cuts: ranks of recall and nDCG.
 
     Raises:
         SnapshotInputError: a question has no relevant document among the judgements.
@@ -64,7 +64,7 @@ def measure_rankings(
                 f"question {identity} has no relevant document among the judgements"
             )
     judged = {identity: dict(judgements[identity]) for identity in rankings}
-    # The evaluator sorts by score and breaks ties its own way, so it is given the ranks themselves.
+    # The evaluator sorts by score and breaks ties differently, so it receives the ranks.
     runs = {
         identity: {document: float(len(ranking) - rank) for rank, document in enumerate(ranking)}
         for identity, ranking in rankings.items()
@@ -85,10 +85,10 @@ def measure_rankings(
 
 
 def evidence_recall(seen: Sequence[str], relevant: Sequence[str]) -> float | None:
-    """Return the share of the relevant documents that an agent saw; None where none are relevant."""
+    """Return the share of relevant documents that an agent saw; None if none are relevant."""
     return len(set(seen) & set(relevant)) / len(set(relevant)) if relevant else None
 
 
 def citation_precision(cited: Sequence[str], relevant: Sequence[str]) -> float | None:
-    """Return the share of the cited documents that are relevant; None where nothing is cited."""
+    """Return the share of the cited documents that are relevant; None if nothing is cited."""
     return len(set(cited) & set(relevant)) / len(set(cited)) if cited else None

@@ -1,5 +1,5 @@
-"""A snapshot of Python's documentation as Debian packages it, section by section, with questions to ask it.
+"""A snapshot of Debian's package of Python's documentation, by section, with questions.
 
-The pages belong to the package ``python3.11-doc``, which must be installed; only the questions, the
-judgements and the answers here are ours.
+The pages belong to the package ``python3.11-doc``, which must be installed; the questions,
+judgements and answers belong to this project.
 """

@@ -1,19 +1,18 @@
-"""Sixty questions on Python's documentation, and the snapshot that they are asked of."""
+"""Sixty questions about Python's documentation, and their snapshot."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from fumehood_snapshots.build.options import BuildOptions, Pace
+from fumehood_snapshots.build.options import BuildOptions, Pace, Progress, silent
 from fumehood_snapshots.build.pipeline import build_snapshot
-from fumehood_snapshots.build.progress import Progress, silent
 from fumehood_snapshots.format.manifest import Manifest
 from fumehood_snapshots.pythondoc.source import INSTALLED, LICENCE, PythonDocs
 from fumehood_snapshots.questions import QuestionSet
 
 QUESTIONS = QuestionSet(Path(__file__).with_name("questions"))
 NAME = "python-doc"
-"""What the snapshot is called, and its folder unless told otherwise."""
+"""Name of the snapshot, and its default folder."""
 
 
 def build_python_docs(
@@ -22,14 +21,14 @@ def build_python_docs(
     """Build the snapshot from the installed package.
 
     Args:
-        out: the folder to make.
-        root: where the package lies.
+        out: folder to create.
+        root: folder of the package.
         pace: workers and sizes.
-        progress: told of each stage.
+        progress: receives each stage.
 
     Raises:
         SnapshotInputError: the package is not installed, or ``out`` exists.
     """
-    # Sections are cut out of their pages before, so nothing is left to be told apart from the main text.
+    # Sections are already cut out of their pages, so the whole section is main text.
     options = BuildOptions(name=NAME, extractor="whole-page", licences=(LICENCE,))
     return build_snapshot([PythonDocs(root)], out, options, pace, progress)

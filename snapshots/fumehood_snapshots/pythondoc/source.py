@@ -1,4 +1,4 @@
-"""The installed documentation as a source: one document for each section of a page."""
+"""The installed documentation as a source: one document per section."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FOLDERS = (
     "whatsnew",
 )
 SECTION_CHARS_MIN = 80
-"""Headings with next to nothing below them are no documents."""
+"""Sections with less text are skipped."""
 PERMALINK_SIGN = "¶"
 
 _PERMALINK = re.compile(r'<a class="headerlink"[^>]*>[^<]*</a>')
@@ -44,19 +44,19 @@ class PythonDocs:
     """The HTML of one installation; each section of the first two levels becomes a document."""
 
     def __init__(self, root: Path = INSTALLED) -> None:
-        """Take note of the folder.
+        """Store the folder.
 
         Raises:
             SnapshotInputError: the package is not installed.
         """
         if not (root / "library" / "json.html").is_file():
             raise SnapshotInputError(
-                f"{root} holds no Python documentation: apt-get install {PACKAGE}"
+                f"{root} contains no Python documentation; run: apt-get install {PACKAGE}"
             )
         self._root = root
 
     def entry(self) -> InputEntry:
-        """Describe the folder by the hashes of its pages."""
+        """Return the manifest entry: one hash over the pages."""
         return Folder(self._root).entry().model_copy(update={"kind": "python-doc", "name": PACKAGE})
 
     def items(self) -> Iterator[Item]:
@@ -67,7 +67,7 @@ class PythonDocs:
 
 
 def page_sections(body: bytes, relative: str) -> Iterator[PageItem]:
-    """Yield the sections of one page: those of the second level, then what is left of the first.
+    """Yield the sections of one page: second-level sections, then the rest of the first level.
 
     Args:
         body: HTML as Sphinx writes it.
@@ -81,7 +81,7 @@ def page_sections(body: bytes, relative: str) -> Iterator[PageItem]:
         return
     page = relative.removesuffix(".html")
     page_title = _heading(whole)
-    # Cut out of the text rather than out of the tree: a library's tree takes ten times as long to change.
+    # Cut from the text, because changing the parsed tree takes ten times as long.
     left = _without_permalinks(whole.html)
     for section in whole.query_selector_all("section[id]"):
         if section.parent != whole:

@@ -1,1 +1,1 @@
-"""What a snapshot can be built from; each source yields items in one order and knows nothing of a build."""
+"""Sources of documents. Each source yields items in a fixed order."""

@@ -1,4 +1,4 @@
-"""A folder of HTML, Markdown and text files (also text taken from PDFs), searched through recursively."""
+"""A folder of HTML, Markdown and text files, searched recursively."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from fumehood_snapshots.captures.capture import Capture
 from fumehood_snapshots.errors import SnapshotInputError
-from fumehood_snapshots.extraction.extracted import UnreadablePageError
+from fumehood_snapshots.extraction.pages import UnreadablePageError
 from fumehood_snapshots.format.hashing import canonical_json, sha256_file
 from fumehood_snapshots.format.manifest import InputEntry
 from fumehood_snapshots.sources.pages import PAGE_BYTES_MAX, PageItem
@@ -39,14 +39,14 @@ class FileItem:
 
     @property
     def where(self) -> str:
-        """Its path in the folder, escaped where it is not plain."""
+        """Its relative path, percent-encoded."""
         return _escaped(PurePath(self.relative))
 
     def read(self, extractor: str) -> Reading:
         """Read and extract the file.
 
         Raises:
-            UnreadablePageError: it cannot be read or holds no text.
+            UnreadablePageError: it cannot be read, or contains no text.
         """
         if self.size_bytes > PAGE_BYTES_MAX:
             raise UnreadablePageError(f"larger than {PAGE_BYTES_MAX} bytes")
@@ -66,29 +66,29 @@ class FileItem:
 
 
 class Folder:
-    """A folder of files; other types than those of :data:`MEDIA_TYPES` are left alone."""
+    """A folder of files of the :data:`MEDIA_TYPES`; other files are ignored."""
 
     def __init__(self, path: Path, base_url: str = "") -> None:
-        """Take note of the folder; reads nothing.
+        """Store the path without reading files.
 
         Args:
             path: the folder.
-            base_url: the URL under which its files were published, with the trailing slash; empty for none.
+            base_url: URL of the published folder, with a trailing slash; may be empty.
 
         Raises:
-            SnapshotInputError: there is no such folder, or the URL is none.
+            SnapshotInputError: the folder does not exist, or the URL is invalid.
         """
         if base_url and not re.match(r"https?://[^/\s]", base_url):
             raise SnapshotInputError(
-                f"{base_url!r} is no URL; say one such as https://docs.example.org/"
+                f"{base_url!r} is not a URL; use a form such as https://docs.example.org/"
             )
         if not path.is_dir():
-            raise SnapshotInputError(f"{path}: there is no such folder")
+            raise SnapshotInputError(f"{path}: no such folder")
         self._path = path
         self._base_url = base_url
 
     def entry(self) -> InputEntry:
-        """Describe the folder: one hash over the names and hashes of its files."""
+        """Return the manifest entry: one hash over the names and hashes of the files."""
         files = [
             (_escaped(path.relative_to(self._path)), sha256_file(path)) for path in self._files()
         ]
@@ -105,11 +105,11 @@ class Folder:
     def _files(self) -> list[Path]:
         root = self._path.resolve()
         found = (path for path in self._path.rglob("*") if path.suffix.lower() in MEDIA_TYPES)
-        # A link that leads out of the folder is not a part of it.
+        # A link that leaves the folder is not part of it.
         inside = (path for path in found if path.is_file() and path.resolve().is_relative_to(root))
         return sorted(inside, key=lambda path: path.relative_to(self._path).as_posix())
 
 
 def _escaped(path: PurePath) -> str:
-    """Return a relative path as a URL would say it, also where it is not valid Unicode."""
+    """Return a percent-encoded relative path, also for invalid Unicode."""
     return quote(path.as_posix(), errors="surrogateescape")

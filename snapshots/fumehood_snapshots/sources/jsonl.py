@@ -1,11 +1,11 @@
-"""JSON lines: one document a line, as text or as HTML, under the names its maker gave.
+"""JSON Lines: one document per line, as text or HTML, with configurable keys.
 
 ::
 
     {"id": "d1", "url": "https://…", "title": "…", "text": "…", "fetched_at": "…", "fields": {"lang": "en"}}
 
-Other collections call the same things otherwise (``docid``, ``_id``, ``contents``); a mapping of names says
-so. A line with ``html`` instead of ``text`` is extracted and its HTML kept.
+Other collections use other keys (``docid``, ``_id``, ``contents``); a mapping translates them. A line with
+``html`` instead of ``text`` is extracted, and its HTML is kept.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from typing import Any, BinaryIO
 from fumehood_snapshots.captures.capture import Capture
 from fumehood_snapshots.documents.document import Document
 from fumehood_snapshots.errors import SnapshotInputError
-from fumehood_snapshots.extraction.extracted import UnreadablePageError
-from fumehood_snapshots.extraction.pages import clean
+from fumehood_snapshots.extraction.pages import UnreadablePageError, clean
 from fumehood_snapshots.format.hashing import parse_json, sha256_bytes, sha256_file
 from fumehood_snapshots.format.manifest import InputEntry
 from fumehood_snapshots.sources.pages import PAGE_BYTES_MAX, PageItem, checked
@@ -46,7 +45,7 @@ class JsonLine:
         """Parse the line.
 
         Raises:
-            UnreadablePageError: it is no JSON object with an id and a text or HTML.
+            UnreadablePageError: it is not a JSON object with an ID and text or HTML.
         """
         record = self._record()
         fields = record.get(self.keys["fields"]) or {}
@@ -87,7 +86,7 @@ class JsonLine:
         value = record.get(self.keys[key])
         if value is None:
             return ""
-        # Numbers are common as ids; anything else would be a guess.
+        # Numbers are common as IDs; other types are ambiguous.
         if isinstance(value, int) and not isinstance(value, bool) and key == "id":
             return str(value)
         if not isinstance(value, str):
@@ -112,30 +111,30 @@ class JsonLine:
 
 
 class JsonLines:
-    """A file of JSON lines."""
+    """A JSON Lines file."""
 
     def __init__(self, path: Path, names: Mapping[str, str] | None = None) -> None:
-        """Take note of the file; reads nothing.
+        """Store the path without reading the file.
 
         Args:
             path: the file.
-            names: what the file calls some of :data:`KEYS`, such as ``{"id": "docid"}``.
+            names: the file's keys for some of :data:`KEYS`, such as ``{"id": "docid"}``.
 
         Raises:
-            SnapshotInputError: there is no such file, or ``names`` has an unknown key.
+            SnapshotInputError: the file does not exist, or ``names`` has an unknown key.
         """
         unknown = sorted(set(names or {}) - set(KEYS))
         if unknown:
             raise SnapshotInputError(
-                f"{unknown[0]!r} is not a part of a document; the parts are: {', '.join(KEYS)}"
+                f"{unknown[0]!r} is not a key of a document; the keys are: {', '.join(KEYS)}"
             )
         if not path.is_file():
-            raise SnapshotInputError(f"{path}: there is no such file")
+            raise SnapshotInputError(f"{path}: no such file")
         self._path = path
         self._keys = {key: (names or {}).get(key, key) for key in KEYS}
 
     def entry(self) -> InputEntry:
-        """Describe the file."""
+        """Return the manifest entry."""
         size = self._path.stat().st_size
         return InputEntry(
             kind="jsonl", name=self._path.name, bytes=size, sha256=sha256_file(self._path)
@@ -153,13 +152,13 @@ def _parsed(line: bytes) -> Any:
     try:
         return parse_json(line)
     except ValueError:
-        # Python's own parser is slower and more lenient: it lets halves of surrogate pairs pass, which real
-        # collections hold and which are then replaced.
+        # Python's parser is slower but accepts lone surrogates, which real collections contain and which
+        # are then replaced.
         return json.loads(line)
 
 
 def _bounded_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield lines; of one that is too long only so much that it can be refused."""
+    """Yield lines; truncate a line that exceeds the limit, so that it is refused."""
     while line := stream.readline(PAGE_BYTES_MAX + 1):
         yield line
         while len(line) > PAGE_BYTES_MAX and not line.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""A page with its bytes in hand, whatever it came from, and the rules every document must fit."""
+"""A raw page as an item, and the rules for every document."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from fumehood_snapshots.captures.capture import Capture
 from fumehood_snapshots.documents.document import Document
-from fumehood_snapshots.extraction.extracted import UnreadablePageError
-from fumehood_snapshots.extraction.pages import extract_page
+from fumehood_snapshots.extraction.pages import UnreadablePageError, extract_page
 from fumehood_snapshots.sources.source import Reading
 
 PAGE_BYTES_MAX = 32 * 1024 * 1024
@@ -29,7 +28,7 @@ class PageItem:
     capture: Capture
     url: str = ""
     title: str = ""
-    """Wins over the title found in the page."""
+    """Overrides the title of the page."""
     fields: Mapping[str, str] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
 
@@ -42,7 +41,7 @@ class PageItem:
         """Extract the page.
 
         Raises:
-            UnreadablePageError: it is too large, an error page, not text, or unfit in another way.
+            UnreadablePageError: it is too large, an error page, not text, or invalid.
         """
         capture = self.capture
         if len(capture.body) > PAGE_BYTES_MAX:
@@ -64,14 +63,14 @@ class PageItem:
 
 
 def checked(document: Document) -> Document:
-    """Return ``document`` if it is fit to be in a snapshot.
+    """Return ``document`` if it is valid in a snapshot.
 
     Raises:
-        UnreadablePageError: its id could not be cited or its fields are too many.
+        UnreadablePageError: its ID is invalid, or it has too many fields.
     """
     if not _FIT_FOR_ID.fullmatch(document.id) or len(document.id) > ID_CHARS_MAX:
         raise UnreadablePageError(
-            f"its id {document.id[:40]!r} must be 1 to {ID_CHARS_MAX} characters without blanks"
+            f"its ID {document.id[:40]!r} must be 1 to {ID_CHARS_MAX} characters without blanks"
         )
     if not document.text.strip():
         raise UnreadablePageError("no text in it")
@@ -79,6 +78,6 @@ def checked(document: Document) -> Document:
         raise UnreadablePageError(f"more than {FIELDS_MAX} fields")
     if document.fetched_at and not _UTC_TIME.fullmatch(document.fetched_at):
         raise UnreadablePageError(
-            f"fetched_at {document.fetched_at[:40]!r} is not like 2026-01-31T12:00:00Z"
+            f"fetched_at {document.fetched_at[:40]!r} must have the form 2026-01-31T12:00:00Z"
         )
     return document

@@ -1,4 +1,4 @@
-"""A recording as a source: every page that was fetched becomes a document, found under all its URLs."""
+"""A recording as a source: each fetched page becomes a document with all its URLs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ FILES = (REQUESTS, RESPONSES, RESPONSE_INDEX)
 
 
 class RecordingFolder:
-    """A recording; of a page that was fetched several times the first good copy counts."""
+    """A recording. The first successful copy of a page counts."""
 
     def __init__(self, folder: Path) -> None:
         """Read the list of requests.
 
         Raises:
-            SnapshotInputError: the folder is no recording.
-            SnapshotDamagedError: its list cannot be read.
+            SnapshotInputError: the folder is not a recording.
+            SnapshotDamagedError: its list of requests cannot be read.
         """
         self._folder = folder
         self._recording = Recording(folder)
 
     def entry(self) -> InputEntry:
-        """Describe the recording: one hash over its files."""
+        """Return the manifest entry: one hash over the files."""
         paths = [self._folder / name for name in FILES if (self._folder / name).exists()]
         digest = hashlib.sha256(
             canonical_json([[path.name, sha256_file(path)] for path in paths])
@@ -42,7 +42,7 @@ class RecordingFolder:
         )
 
     def items(self) -> Iterator[Item]:
-        """Yield the pages in the order in which they were first fetched, then the failures."""
+        """Yield the pages in order of their first fetch, then the failures."""
         aliases: dict[str, set[str]] = {}
         chosen: dict[str, tuple[str, bool]] = {}
         lost = []
@@ -52,7 +52,7 @@ class RecordingFolder:
             if request.capture is None:
                 lost.append(LostRecord(request.url, f"{request.failure}: {request.reason}"))
                 continue
-            # Read now for its URL and again when it is its turn: a recording may be larger than memory.
+            # The capture is read for its URL now and again later: a recording may exceed memory.
             capture = self._recording.responses.read(request.capture)
             aliases.setdefault(capture.uri, set()).add(request.url)
             good = capture.status == 200
@@ -65,6 +65,6 @@ class RecordingFolder:
         yield from lost
 
     def replay_files(self) -> list[tuple[str, Path]]:
-        """Return what a snapshot keeps of the recording, so that it can be replayed from there."""
+        """Return the files of the recording that a snapshot keeps for replay."""
         paths = [self._folder / name for name in FILES]
         return [(f"{layout.RECORDED}/{path.name}", path) for path in paths if path.exists()]

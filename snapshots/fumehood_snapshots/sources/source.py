@@ -1,7 +1,7 @@
 """A source of documents and the items it yields.
 
-Reading an item (parsing, extracting) is the expensive part and happens in worker processes. So a source only
-cuts its input into items, which are small, can be sent to another process, and say where they came from.
+Reading an item (parsing, extraction) is expensive and happens in worker processes. A source only splits
+its input into items, which are small, can be sent to another process, and state their origin.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from fumehood_snapshots.format.manifest import InputEntry
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What became of one item."""
+    """The document of one item."""
 
     document: Document
     capture: Capture | None = None
-    """The raw page, where there is more to keep than the text."""
+    """The raw page, if it differs from the text."""
     aliases: tuple[str, ...] = ()
-    """Other URLs that led to it."""
+    """Other URLs of the document."""
 
 
 class Item(Protocol):
-    """One thing that may give a document."""
+    """One potential document."""
 
     @property
     def where(self) -> str:
-        """Its place in the source, for the list of broken pages."""
+        """Its location in the source, for the list of broken pages."""
         ...
 
     @property
     def size_bytes(self) -> int:
-        """About how much memory it takes."""
+        """Its approximate size in memory, in bytes."""
         ...
 
     def read(self, extractor: str) -> Reading:
         """Return its document.
 
         Raises:
-            UnreadablePageError: it gives none.
+            UnreadablePageError: it has no document.
         """
         ...
 
@@ -52,9 +52,9 @@ class Source(Protocol):
     """One input of a build."""
 
     def entry(self) -> InputEntry:
-        """Return what the manifest says of this input, its hash included."""
+        """Return the manifest entry of this input, with its hash."""
         ...
 
     def items(self) -> Iterator[Item]:
-        """Yield the items, each time in the same order."""
+        """Yield the items in a fixed order."""
         ...

@@ -1,4 +1,4 @@
-"""A WARC file: every successful response that holds text becomes a document."""
+"""A WARC file: every successful response with text becomes a document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from fumehood_snapshots.captures.warc import UnreadableRecordError, WarcError, read_captures
 from fumehood_snapshots.documents.urls import canonical_url
 from fumehood_snapshots.errors import SnapshotInputError
-from fumehood_snapshots.extraction.extracted import UnreadablePageError
+from fumehood_snapshots.extraction.pages import UnreadablePageError
 from fumehood_snapshots.format.hashing import sha256_file
 from fumehood_snapshots.format.manifest import InputEntry
 from fumehood_snapshots.sources.pages import PAGE_BYTES_MAX, PageItem
@@ -21,14 +21,14 @@ ID_HEX_DIGITS = 12
 
 @dataclass(frozen=True, slots=True)
 class LostRecord:
-    """A record that could not be read; it stands in the list of broken pages."""
+    """An unreadable record, for the list of broken pages."""
 
     where: str
     reason: str
     size_bytes: int = 0
 
     def read(self, extractor: str) -> Reading:
-        """Say why.
+        """Raise the reason.
 
         Raises:
             UnreadablePageError: always.
@@ -37,25 +37,25 @@ class LostRecord:
 
 
 def page_id(url: str) -> str:
-    """Return the id of a page that has nothing but a URL: short, and the same in every snapshot."""
+    """Return the ID of a page that has only a URL: short, and equal in every snapshot."""
     return hashlib.sha256(canonical_url(url).encode("utf-8", "replace")).hexdigest()[:ID_HEX_DIGITS]
 
 
 class WarcFile:
-    """One WARC file, packed or not."""
+    """One WARC file, compressed or not."""
 
     def __init__(self, path: Path) -> None:
-        """Take note of the file; reads nothing.
+        """Store the path without reading the file.
 
         Raises:
-            SnapshotInputError: there is no such file.
+            SnapshotInputError: the file does not exist.
         """
         if not path.is_file():
-            raise SnapshotInputError(f"{path}: there is no such file")
+            raise SnapshotInputError(f"{path}: no such file")
         self._path = path
 
     def entry(self) -> InputEntry:
-        """Describe the file."""
+        """Return the manifest entry."""
         size = self._path.stat().st_size
         return InputEntry(
             kind="warc", name=self._path.name, bytes=size, sha256=sha256_file(self._path)
@@ -65,7 +65,7 @@ class WarcFile:
         """Yield the responses and resources in order.
 
         Raises:
-            SnapshotInputError: the file is no WARC, breaks off, or is a packing bomb.
+            SnapshotInputError: the file is not a WARC file, is truncated, or exceeds the expansion ratio.
         """
         with self._path.open("rb") as stream:
             try:

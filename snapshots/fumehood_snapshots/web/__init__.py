@@ -1,1 +1,1 @@
-"""Live pages, fetched behind an allow-list by the side that is trusted, recorded and replayed."""
+"""Live pages: fetched on the trusted side behind an allow-list, recorded and replayed."""

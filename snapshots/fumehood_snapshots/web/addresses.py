@@ -1,7 +1,7 @@
-"""From a host's name to the addresses that may be connected to, looked up once and then pinned.
+"""Resolves host names once and pins the checked addresses.
 
-Checking a name and letting somebody else look it up again is not enough: between the two the answer may
-change. So the address that was checked is the address that is connected to, for the whole session.
+A second look-up after the check could return another address. The session therefore connects only to
+the addresses that were checked.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from threading import Lock, Thread
 from fumehood_snapshots.errors import FetchFailed, FetchFailure
 
 Resolver = Callable[[str], list[str]]
-"""Name → addresses. Raises ``OSError`` when there are none."""
+"""Name → addresses. Raises ``OSError`` if there are none."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _RELAYS_6TO4 = ipaddress.ip_network("192.88.99.0/24")
-"""Deprecated by RFC 7526, and led to a private network by whoever still announces them."""
+"""6to4 relays: deprecated by RFC 7526; their traffic may reach a private network."""
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 
 
 def system_resolver(name: str) -> list[str]:
-    """Look a name up as this machine is configured to."""
+    """Resolve a name with the machine's resolver."""
     answers = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(answer[4][0]).partition("%")[0] for answer in answers))
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an address is one of the public network and carries no private one inside."""
+    """Return whether an address is public and embeds no private address."""
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped is not None:
             return is_public(address.ipv4_mapped)
@@ -45,12 +45,12 @@ def is_public(address: Address) -> bool:
 
 
 class PinnedAddresses:
-    """Remembers the first answer for each name; safe to use from several threads."""
+    """Caches the first answer for each name. Thread-safe."""
 
     def __init__(self, resolve: Resolver) -> None:
         self._resolve = resolve
         self._pinned: dict[str, Future[tuple[str, ...]]] = {}
-        """Names that were looked up, or are being; a look-up that fails is forgotten."""
+        """Finished and running look-ups; failures are removed."""
         self._lock = Lock()
 
     def of(self, host: str, *, may_be_private: bool, wait_max_s: float) -> tuple[str, ...]:
@@ -58,16 +58,16 @@ class PinnedAddresses:
 
         Args:
             host: a name or an address.
-            may_be_private: whether addresses that are not public are allowed.
-            wait_max_s: seconds for which to wait for an answer.
+            may_be_private: whether private addresses are allowed.
+            wait_max_s: maximum waiting time in seconds.
 
         Raises:
-            FetchFailed: there are none, not in time, or one of them is not public.
+            FetchFailed: there are none, the look-up takes too long, or an address is not public.
         """
         try:
             addresses = self._looked_up(host).result(wait_max_s)
         except TimeoutError:
-            raise FetchFailed(FetchFailure.TIMED_OUT, f"{host} was not looked up in time") from None
+            raise FetchFailed(FetchFailure.TIMED_OUT, f"{host} was not resolved in time") from None
         if not may_be_private and not all(
             is_public(ipaddress.ip_address(each)) for each in addresses
         ):
@@ -81,7 +81,7 @@ class PinnedAddresses:
             if host in self._pinned:
                 return self._pinned[host]
             answer = self._pinned[host] = Future()
-        # The system's look-up knows no deadline, so it has a thread that can be left behind.
+        # The system's resolver has no deadline, so it runs in a thread that can be abandoned.
         Thread(target=self._answer, args=(host, answer), name="look-up", daemon=True).start()
         return answer
 
@@ -91,7 +91,7 @@ class PinnedAddresses:
         except Exception as error:
             with self._lock:
                 del self._pinned[host]
-            # Whatever it is, it is raised where somebody waits for it.
+            # Raised in the thread that waits for the result.
             answer.set_exception(error)
 
     def _look_up(self, host: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Fetching seeds and what they link to, breadth first, to have something to seal."""
+"""Fetches seeds and linked pages, breadth first."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from fumehood_snapshots.web.fetcher import Fetcher
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """How far a crawl goes."""
+    """Limits of a crawl."""
 
     depth: int = 0
-    """Links to follow from a seed; 0 fetches the seeds alone."""
+    """Maximum distance from a seed; 0 fetches the seeds only."""
     pages_max: int = 1000
     pause_seconds: float = 0.5
-    """Between two fetches."""
+    """Delay between two fetches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visited:
-    """What came of one URL."""
+    """Result of one URL."""
 
     url: str
     capture: Capture | None
@@ -40,15 +40,15 @@ def crawl(
     limits: CrawlLimits,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Iterator[Visited]:
-    """Fetch the seeds and what they link to; each URL once.
+    """Fetch the seeds and linked pages, each URL once.
 
-    Links to hosts that the fetcher's policy refuses are passed over without a word, seeds are not.
+    Links to refused hosts are skipped silently; refused seeds are reported.
 
     Args:
-        fetcher: a live one, usually one that records.
-        seeds: where to begin, in this order.
-        limits: where to stop.
-        sleep: waits.
+        fetcher: a live fetcher, usually a recording one.
+        seeds: first URLs, in order.
+        limits: limits of the crawl.
+        sleep: function that waits, in seconds.
     """
     level = list(dict.fromkeys(map(canonical_url, seeds)))
     seen, visited = set(level), 0
@@ -81,7 +81,7 @@ def _visit(fetcher: Fetcher, url: str) -> Visited:
 
 
 def links(capture: Capture | None) -> list[str]:
-    """Return the canonical URLs that a page links to, in its order."""
+    """Return the canonical URLs that a page links to, in page order."""
     from resiliparse.parse.html import HTMLTree
 
     if capture is None or media_type_and_charset(capture.content_type)[0] not in HTML_TYPES:

@@ -1,4 +1,4 @@
-"""Fetching a page: the interface, and the live one that keeps a policy at every step."""
+"""Fetches pages: the interface, and the live fetcher that checks every step against a policy."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ URL_CHARS_MAX = 4096
 
 
 class Fetcher(Protocol):
-    """Gets pages; live, recorded, or both."""
+    """Fetches pages, live or from a recording."""
 
     def fetch(self, url: str) -> Capture:
-        """Return the page at ``url`` after redirects, whatever its HTTP status.
+        """Return the page at ``url`` after redirects, with any HTTP status.
 
         Raises:
-            FetchFailed: it cannot be had.
-            Refusal: a recording has no answer.
+            FetchFailed: the fetch fails.
+            Refusal: the recording has no response.
         """
         ...
 
 
 def utc_now() -> str:
-    """Return the time in RFC 3339, to the second, which is all that WARC 1.0 has room for."""
+    """Return the time in RFC 3339 with seconds, the precision of WARC 1.0."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class LiveFetcher:
-    """Fetches from the network within a policy. May be used from several threads at once."""
+    """Fetches from the network within a policy. Thread-safe."""
 
     def __init__(
         self,
@@ -49,13 +49,13 @@ class LiveFetcher:
         now: Callable[[], str] = utc_now,
         observe: Callable[[Capture], None] = lambda _: None,
     ) -> None:
-        """Take note; connects to nothing.
+        """Store the settings without connecting.
 
         Args:
-            policy: what is allowed.
-            resolve: looks names up.
-            now: tells the time.
-            observe: shown every response, redirects and robots.txt included.
+            policy: allowed hosts and limits.
+            resolve: resolves names.
+            now: returns the current time.
+            observe: receives every response, including redirects and robots.txt.
         """
         self._policy = policy
         self._addresses = PinnedAddresses(resolve)
@@ -64,10 +64,10 @@ class LiveFetcher:
         self._robots = RobotsRules(policy.user_agent)
 
     def fetch(self, url: str) -> Capture:
-        """Return the page at ``url`` after redirects; every step is checked as if it were the first.
+        """Return the page at ``url`` after redirects; check every step.
 
         Raises:
-            FetchFailed: policy refuses a step, or it fails.
+            FetchFailed: the policy refuses a step, or a step fails.
         """
         deadline = Deadline.after(self._policy.seconds_max)
         return self._follow(url, deadline, obey_robots=self._policy.obey_robots)
@@ -101,10 +101,10 @@ class LiveFetcher:
             self._policy.check(parts)
             url = canonical_url(url)
             parts = urlsplit(url)
-            # The canonical form is what is sent, so it is what must be allowed.
+            # The canonical form is sent, so the canonical form must be allowed.
             self._policy.check(parts)
         except ValueError as error:
-            raise FetchFailed(FetchFailure.BAD_URL, "the URL cannot be understood") from error
+            raise FetchFailed(FetchFailure.BAD_URL, "the URL is invalid") from error
         return url, parts
 
     def _check_addresses(self, parts: SplitResult, deadline: Deadline) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ class LiveFetcher:
 
 
 def header(headers: Headers, name: str) -> str:
-    """Return the first value of a header; empty when there is none."""
+    """Return the first value of a header; empty if there is none."""
     return next((value for key, value in headers if key.lower() == name), "")
 
 
@@ -136,7 +136,7 @@ def _joined(base: str, target: str) -> str:
     try:
         return urljoin(base, target)
     except ValueError as error:
-        raise FetchFailed(FetchFailure.BAD_URL, "it redirects to what is no URL") from error
+        raise FetchFailed(FetchFailure.BAD_URL, "it redirects to an invalid URL") from error
 
 
 def _unpacked(body: bytes, encodings: str, bytes_max: int) -> bytes:
@@ -145,4 +145,6 @@ def _unpacked(body: bytes, encodings: str, bytes_max: int) -> bytes:
     except PackingBombError as error:
         raise FetchFailed(FetchFailure.TOO_LARGE, f"the page {error}") from error
     except PackingError as error:
-        raise FetchFailed(FetchFailure.BROKEN_RESPONSE, "the page is packed wrongly") from error
+        raise FetchFailed(
+            FetchFailure.BROKEN_RESPONSE, "the page has an invalid content encoding"
+        ) from error

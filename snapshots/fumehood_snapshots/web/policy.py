@@ -1,4 +1,4 @@
-"""What a live fetch may do. Everything is refused that is not allowed here."""
+"""The policy of live fetching: everything that is not allowed is refused."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ class FetchPolicy(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     hosts: tuple[str, ...]
-    """Allowed hosts: ``example.org``, ``*.example.org`` for what lies below it, ``example.org:8080`` for a
-    port that is not the scheme's own, ``*`` for every public host."""
+    """Allowed hosts: ``example.org``, ``*.example.org`` for its subdomains, ``example.org:8080`` for
+    another port, ``*`` for every public host."""
     seconds_max: float = Field(default=20, gt=0, le=600)
-    """For one page from the first look-up to the last byte, redirects and robots.txt included."""
+    """For one page, from the first look-up to the last byte, including redirects and robots.txt."""
     body_bytes_max: int = Field(default=5_000_000, ge=1)
-    """Of a page, before and after unpacking."""
+    """Maximum size of a page, before and after unpacking."""
     redirects_max: int = Field(default=5, ge=0, le=20)
     obey_robots: bool = True
     user_agent: str = USER_AGENT
     private_hosts: tuple[str, ...] = ()
-    """Hosts that may have an address that is not public, such as a search engine on this machine. Must be
-    named one by one; patterns do not count."""
+    """Hosts that may have a private address, such as a search engine on this machine. Patterns are not
+    allowed."""
 
     def check(self, parts: SplitResult) -> None:
         """Refuse a URL that is not allowed.
 
         Raises:
-            FetchFailed: with the reason.
+            FetchFailed: states the reason.
         """
         if parts.scheme not in DEFAULT_PORTS:
             raise FetchFailed(FetchFailure.BAD_URL, "only http and https can be fetched")
@@ -53,7 +53,7 @@ class FetchPolicy(BaseModel):
             )
 
     def may_be_private(self, host: str) -> bool:
-        """Return whether ``host`` is named among those that may have a private address."""
+        """Return whether ``host`` may have a private address."""
         return host in (name.lower() for name in self.private_hosts)
 
 

@@ -1,13 +1,13 @@
-"""Recorded responses: kept by canonical request and occurrence, replayed exactly, never mixed with live ones.
+"""Recorded responses, keyed by canonical request and occurrence; replay never uses the network.
 
 A recording is a folder::
 
-    requests.jsonl    one line per request: what was asked, the how-manieth time, and what came of it
-    responses.warc    every response, redirects and robots.txt included
-    responses.jsonl   where each response lies in it
+    requests.jsonl    one line per request: request, occurrence and result
+    responses.warc    every response, including redirects and robots.txt
+    responses.jsonl   offset of each response
 
-Lines are only ever appended, each in one piece, so several threads and processes can record together, and a
-writer that is killed costs at most its last line.
+Lines are appended atomically, so several threads and processes can record together, and a killed writer
+loses at most its last line.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Purpose = Literal["page", "search"]
 
 
 def request_key(url: str) -> str:
-    """Return what names a request: the hash of its method and canonical URL."""
+    """Return the key of a request: the hash of its method and canonical URL."""
     return sha256_bytes(canonical_json(["GET", _encodable(canonical_url(url))]))
 
 
@@ -58,17 +58,17 @@ class RecordedRequest:
     """One line of ``requests.jsonl``."""
 
     session: str
-    """Whose request; occurrences are counted per session, so that parallel episodes do not mix."""
+    """Name of the episode; occurrences are counted per session, so parallel episodes stay separate."""
     key: str
     occurrence: int
-    """From 0."""
+    """Counted from 0."""
     url: str
-    """As asked."""
+    """The requested URL."""
     purpose: Purpose
     elapsed_ms: int
-    """How long it took then."""
+    """Duration of the recorded request."""
     capture: str | None
-    """The id of the response in the end; None when there was none."""
+    """The ID of the final response; None if there was none."""
     failure: str | None = None
     reason: str | None = None
 
@@ -78,10 +78,10 @@ class RecordedRequest:
 
 
 class Recorder:
-    """Appends to a recording; may be shared by threads, and its folder by processes."""
+    """Appends to a recording. Threads may share it; processes may share its folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the folder if it is not there."""
+        """Create the folder if it does not exist."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -93,13 +93,13 @@ class Recorder:
             append_capture(self._folder / RESPONSES, self._folder / RESPONSE_INDEX, capture)
 
     def occurrence(self, session: str, key: str) -> int:
-        """Return how many times this request was made before in this session, and count it."""
+        """Return the number of earlier occurrences of this request in this session, and count it."""
         with self._mutex:
             self._counts[session, key] += 1
             return self._counts[session, key] - 1
 
     def note(self, request: RecordedRequest) -> None:
-        """Append what came of a request."""
+        """Append the result of a request."""
         with self._alone(), (self._folder / REQUESTS).open("ab") as stream:
             stream.write(request.line())
 
@@ -111,9 +111,9 @@ class Recorder:
 
 
 class RecordingFetcher:
-    """Fetches through another fetcher and records what came of each request, failures included.
+    """Fetches through another fetcher and records each result, including failures.
 
-    The other fetcher must show its responses to :meth:`Recorder.keep`.
+    The other fetcher must pass its responses to :meth:`Recorder.keep`.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class RecordingFetcher:
         """Return the page and record it.
 
         Raises:
-            FetchFailed: it cannot be had; that is recorded too.
+            FetchFailed: the fetch failed; the failure is recorded.
         """
         key = request_key(url)
         occurrence = self._recorder.occurrence(self._session, key)
@@ -147,7 +147,7 @@ class RecordingFetcher:
             failed = error
             raise
         finally:
-            # Also when something else went wrong: a request without an outcome is told apart by having none.
+            # Also after other errors: such a request is recorded without a result.
             request = RecordedRequest(
                 session=self._session,
                 key=key,
@@ -163,28 +163,28 @@ class RecordingFetcher:
 
 
 class Recording:
-    """A finished recording, for replaying and for building from."""
+    """A finished recording, for replay and for builds."""
 
     def __init__(self, folder: Path) -> None:
         """Read the list of requests.
 
         Raises:
-            SnapshotInputError: the folder is no recording.
-            SnapshotDamagedError: a line other than a torn last one cannot be read.
+            SnapshotInputError: the folder is not a recording.
+            SnapshotDamagedError: a line other than an incomplete last line cannot be read.
         """
         if not (folder / REQUESTS).is_file():
-            raise SnapshotInputError(f"{folder} is not a recording: it holds no {REQUESTS}")
+            raise SnapshotInputError(f"{folder} is not a recording: it contains no {REQUESTS}")
         self.requests = _read_requests(folder / REQUESTS)
         self.responses = CaptureStore(folder / RESPONSES, folder / RESPONSE_INDEX)
 
 
 class ReplayingFetcher:
-    """Answers from a recording, and from nothing else."""
+    """Answers from a recording only."""
 
     def __init__(self, recording: Recording, session: str) -> None:
         self._recording = recording
         self._session = session
-        # Of a session that was recorded twice the later answers count.
+        # The later answers of a session that was recorded twice count.
         self._answers = {
             (request.session, request.key, request.occurrence): request
             for request in recording.requests
@@ -193,11 +193,11 @@ class ReplayingFetcher:
         self._mutex = Lock()
 
     def fetch(self, url: str) -> Capture:
-        """Return what was recorded for the same request at the same occurrence.
+        """Return the recorded response to the same occurrence of the same request.
 
         Raises:
-            FetchFailed: that is what was recorded.
-            Refusal: nothing was.
+            FetchFailed: the recorded result is a failure.
+            Refusal: nothing was recorded.
         """
         key = request_key(url)
         with self._mutex:
@@ -205,7 +205,7 @@ class ReplayingFetcher:
             self._counts[key] += 1
         request = self._answers.get((self._session, key, occurrence))
         if request is None or (request.capture is None and request.failure is None):
-            times = "" if occurrence == 0 else f" for the {occurrence + 1}. time"
+            times = "" if occurrence == 0 else f" for occurrence {occurrence + 1}"
             raise Refusal(RefusalCode.NOT_RECORDED, f"this page was not recorded{times}")
         if request.failure is not None:
             raise FetchFailed(FetchFailure(request.failure), request.reason or "")

@@ -1,4 +1,4 @@
-"""What a site's robots.txt allows, by RFC 9309, parsed by ``protego``."""
+"""Applies a site's robots.txt (RFC 9309), parsed by ``protego``."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from fumehood_snapshots.captures.capture import Capture
 from fumehood_snapshots.errors import FetchFailed, FetchFailure
 
 ROBOTS_BYTES_MAX = 512 * 1024
-"""Section 2.5 asks for at least 500 KiB."""
+"""RFC 9309, section 2.5: at least 500 KiB."""
 
 
 class RobotsRules:
-    """Remembers each site's rules; asks for them once."""
+    """Fetches the rules of each site once and caches them."""
 
     def __init__(self, user_agent: str) -> None:
-        """Take note of whose rules apply."""
+        """Store the user agent."""
         self._user_agent = user_agent
         self._rules: dict[str, str | None] = {}
         self._lock = Lock()
 
     def check(self, url: str, fetch: Callable[[str], Capture]) -> None:
-        """Refuse a URL that its site does not want robots to fetch.
+        """Refuse a URL that the rules of its site disallow.
 
         Args:
             url: the page.
-            fetch: gets robots.txt within the policy, without asking robots.
+            fetch: fetches robots.txt within the policy.
 
         Raises:
-            FetchFailed: its rules say so, or cannot be had (section 2.3.1.4: then nothing is allowed).
+            FetchFailed: the rules disallow it, or are unreachable (section 2.3.1.4: then nothing is
+                allowed).
         """
         from protego import Protego
 
@@ -38,13 +39,13 @@ class RobotsRules:
         with self._lock:
             known, rules = site in self._rules, self._rules.get(site)
         if not known:
-            # Outside the lock, or one slow site would hold up all others.
+            # Outside the lock, so a slow site does not block others.
             rules = _read(site, fetch)
             with self._lock:
                 rules = self._rules.setdefault(site, rules)
         if rules is None:
             raise FetchFailed(
-                FetchFailure.ROBOTS_DISALLOWED, f"the robots.txt of {site} cannot be had"
+                FetchFailure.ROBOTS_DISALLOWED, f"the robots.txt of {site} is unreachable"
             )
         if not Protego.parse(rules).can_fetch(url, self._user_agent):
             raise FetchFailed(
@@ -53,7 +54,7 @@ class RobotsRules:
 
 
 def _read(site: str, fetch: Callable[[str], Capture]) -> str | None:
-    """Return a site's rules, empty for none, or None when they cannot be had."""
+    """Return a site's rules, empty for none, or None if they are unreachable."""
     try:
         capture = fetch(f"{site}/robots.txt")
     except FetchFailed:
@@ -61,7 +62,7 @@ def _read(site: str, fetch: Callable[[str], Capture]) -> str | None:
     status = capture.status or 0
     if 200 <= status < 300:
         return capture.body[:ROBOTS_BYTES_MAX].decode("utf-8", "replace")
-    # Section 2.3.1.3: a site that has no rules allows everything; one that is out of order nothing.
+    # Section 2.3.1.3: a site without rules allows everything; an unavailable one allows nothing.
     return "" if 400 <= status < 500 else None
 
 

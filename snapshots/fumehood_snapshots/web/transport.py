@@ -1,6 +1,6 @@
-"""One HTTP exchange through ``httpcore``, over connections that go to checked addresses and keep a deadline.
+"""Sends one HTTP request with ``httpcore`` to checked addresses, within a deadline.
 
-Knows nothing of redirects, robots or recordings.
+Redirects, robots and recordings are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FAILURES: dict[type[Exception], FetchFailure] = {
     httpcore.UnsupportedProtocol: FetchFailure.BAD_URL,
     httpcore.ProxyError: FetchFailure.CONNECTION_FAILED,
 }
-"""What each error of the library below means; every one of them is listed."""
+"""Meaning of each error of ``httpcore``; the table is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +35,30 @@ class Exchanged:
     status: int
     headers: Headers
     body: bytes
-    """Content encodings not undone."""
+    """Body with its content encodings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A moment on the monotonic clock."""
+    """A point in time on the monotonic clock."""
 
     at: float
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """Return the deadline that is so many seconds away."""
+        """Return the deadline after a number of seconds."""
         return cls(time.monotonic() + seconds)
 
     @property
     def left_s(self) -> float:
-        """Seconds left, none when it has passed."""
+        """Seconds left; 0 after the deadline."""
         return max(0.0, self.at - time.monotonic())
 
     def remaining(self, at_most: float | None = None) -> float:
         """Return the seconds left.
 
         Raises:
-            httpcore.ReadTimeout: none are.
+            httpcore.ReadTimeout: the deadline has passed.
         """
         left = self.at - time.monotonic()
         if left <= 0:
@@ -72,14 +72,14 @@ def exchange(
     """Send one GET request and read the response.
 
     Args:
-        url: where to; already checked.
-        addresses: of its host, checked, in the order to try; no other is connected to.
-        user_agent: how to introduce ourselves.
-        deadline: for everything together.
-        bytes_max: of the body as received.
+        url: checked URL.
+        addresses: checked addresses of its host, in the order to try.
+        user_agent: value of the header ``User-Agent``.
+        deadline: deadline of the whole exchange.
+        bytes_max: maximum size of the received body.
 
     Raises:
-        FetchFailed: it took too long, was too large, or broke.
+        FetchFailed: it took too long, was too large, or failed.
     """
     headers = [("Accept", ACCEPT), ("Accept-Encoding", "gzip, deflate"), ("User-Agent", user_agent)]
     try:
@@ -115,16 +115,16 @@ def _failed(error: Exception, url: str) -> FetchFailed:
     failure = next(FAILURES[kind] for kind in type(error).__mro__ if kind in FAILURES)
     sentences = {
         FetchFailure.TIMED_OUT: "the server did not answer in time",
-        FetchFailure.CONNECTION_FAILED: "the connection failed or broke off",
-        FetchFailure.BROKEN_RESPONSE: "what the server sent is not a whole HTTP response",
+        FetchFailure.CONNECTION_FAILED: "the connection failed or was interrupted",
+        FetchFailure.BROKEN_RESPONSE: "the server sent an incomplete HTTP response",
         FetchFailure.BAD_URL: "the URL cannot be fetched",
     }
-    # Never the library's own words: they differ between releases, and a recording is compared.
+    # Not the library's text, which changes between releases and would change recordings.
     return FetchFailed(failure, sentences[failure])
 
 
 class _PinnedBackend(httpcore.NetworkBackend):
-    """Connects to the pinned addresses of a host instead of looking its name up."""
+    """Connects to the pinned addresses of a host without resolving its name."""
 
     def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
         self._addresses = addresses
@@ -150,7 +150,7 @@ class _PinnedBackend(httpcore.NetworkBackend):
 
 
 class _DeadlineStream(httpcore.NetworkStream):
-    """A connection on which no single wait outlasts the deadline, however slowly bytes drip."""
+    """A connection on which every wait ends at the deadline."""
 
     def __init__(self, stream: httpcore.NetworkStream, deadline: Deadline) -> None:
         self._stream = stream

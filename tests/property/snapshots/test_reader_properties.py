@@ -1,4 +1,4 @@
-"""No answer is larger than it may be, and reading on loses nothing, whatever the text."""
+"""No answer exceeds its limit, and reading in parts loses nothing."""
 
 from __future__ import annotations
 

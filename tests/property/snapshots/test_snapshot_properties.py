@@ -1,4 +1,4 @@
-"""Same query, same bytes: whatever the process, the threads and the cutting of the input."""
+"""Equal queries give equal bytes for any process, number of threads and chunks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from fumehood_snapshots.documents.urls import canonical_url
 from fumehood_snapshots.format.hashing import canonical_json
 from fumehood_snapshots.format.manifest import RankingSpec
 from fumehood_snapshots.format.strings import StringTable, table_files, write_strings
-from fumehood_snapshots.index.selection import best
+from fumehood_snapshots.index.selection import SMALLEST, best
 from fumehood_snapshots.snapshot import Snapshot, open_snapshot
 from fumehood_snapshots.snippets import densest_span
 from tests.unit.snapshots.building import build, contents
@@ -56,13 +57,10 @@ sys.stdout.buffer.write(answers(open_snapshot(Path(root)), queries, 3))
 
 
 def answers(snapshot: Snapshot, queries: list[str], threads: int) -> bytes:
-    """Return everything a search says, as bytes."""
-    return canonical_json(
-        [
-            [asdict(hit) for hit in hits]
-            for hits in snapshot.search_many(queries, k=7, threads=threads)
-        ]
-    )
+    """Return all search results as bytes."""
+    with ThreadPoolExecutor(threads) as pool:
+        results = list(pool.map(lambda query: snapshot.search(query, 7), queries))
+    return canonical_json([[asdict(hit) for hit in hits] for hits in results])
 
 
 def _records(corpus: dict[str, str]) -> list[dict[str, str]]:
@@ -127,7 +125,10 @@ def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
 def test_the_best_are_those_of_a_full_sort(scores: list[float], k: int) -> None:
     array = np.array(scores, dtype=np.float32)
     order = sorted(range(len(scores)), key=lambda number: (-array[number], number))
-    assert best(array, k).tolist() == [number for number in order if array[number] > 1e-30][:k]
+    assert (
+        best(array, k).tolist()
+        == [number for number in order if array[number] >= np.float32(SMALLEST)][:k]
+    )
 
 
 @given(strings=st.sets(st.text(max_size=8), max_size=60), absent=st.text(max_size=8))

@@ -57,12 +57,12 @@ class Site:
 
     def policy(self, **changes: object) -> FetchPolicy:
         """Return a policy that allows this server, which takes saying so twice."""
-        told = {
+        settings = {
             "hosts": (f"127.0.0.1:{self.port}",),
             "private_hosts": ("127.0.0.1",),
             "seconds_max": 5.0,
         }
-        return FetchPolicy.model_validate({**told, **changes})
+        return FetchPolicy.model_validate({**settings, **changes})
 
     def answer(self, connection: socket.socket) -> None:
         """Read a request and answer it."""
@@ -93,7 +93,7 @@ def serving(routes: Mapping[str, Route] | None = None) -> Iterator[Site]:
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
-            # The client may have had enough, which is what some tests are about.
+            # Some tests close the connection early.
             with suppress(OSError):
                 site.answer(self.request)
 
@@ -114,7 +114,7 @@ def article(topic: str, *links: str) -> str:
     return (
         f"<html><head><title>About {topic}</title></head><body><article><h1>{topic}</h1>"
         f"<p>This page says at length what is known about {topic}, and a little more than that.</p>"
-        f"<p>Nobody has ever written a better page about {topic} than this one. {anchors}</p>"
+        f"<p>There is no better page about {topic} than this one. {anchors}</p>"
         "</article></body></html>"
     )
 

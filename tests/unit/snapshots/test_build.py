@@ -1,4 +1,4 @@
-"""A build gives the same bytes whatever its pace, resumes where it was stopped, and lists what is broken."""
+"""A build gives the same bytes at every pace, resumes where it was stopped, and lists what is broken."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_snapshot_has_the_same_bytes_at_any_pace(tmp_path: Path, pace: Pace) -
     assert contents(tmp_path / "a" / "snapshot") == contents(tmp_path / "b" / "snapshot")
 
 
-def test_documents_are_in_the_order_of_their_ids_whatever_order_they_came_in(
+def test_documents_are_in_the_order_of_their_ids_for_any_input_order(
     tmp_path: Path,
 ) -> None:
     forward = built(tmp_path / "a" / "snapshot", _many(40))
@@ -72,7 +72,7 @@ def test_broken_lines_are_listed_with_their_reason_and_the_rest_is_built(tmp_pat
         json.dumps(ANIMALS[0]),
         "{not json",
         "[]",
-        '{"text": "nobody can cite me"}',
+        '{"text": "a line without an ID"}',
         '{"id": "two words", "text": "x"}',
         '{"id": "empty", "text": "  "}',
         '{"id": "cat", "text": "a second cat"}',
@@ -95,7 +95,7 @@ def test_broken_lines_are_listed_with_their_reason_and_the_rest_is_built(tmp_pat
         for entry in map(json.loads, listed)
     }
     assert reasons.keys() == {"2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"}
-    assert "taken by input.jsonl:1" in reasons["7"]
+    assert "used by input.jsonl:1" in reasons["7"]
     assert "not JSON" in reasons["2"]
 
 
@@ -113,7 +113,7 @@ def test_an_existing_folder_is_never_overwritten(tmp_path: Path) -> None:
 
 
 def test_inputs_without_a_single_item_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(SnapshotInputError, match="nothing to build from"):
+    with pytest.raises(SnapshotInputError, match="contain no document"):
         build(tmp_path / "snapshot", [])
 
 

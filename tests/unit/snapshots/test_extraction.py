@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from fumehood_snapshots.extraction.extracted import UnreadablePageError
 from fumehood_snapshots.extraction.main_text import EXTRACTORS, extractor_release
-from fumehood_snapshots.extraction.pages import extract_page, nesting_depth
+from fumehood_snapshots.extraction.pages import UnreadablePageError, extract_page, nesting_depth
 
 ARTICLE = """<html><head><title>Owls &amp; mice</title><style>p {}</style></head><body>
 <nav><a href="/">Home</a> <a href="/about">About us</a></nav>
-<article><h1>Owls</h1><p>An owl is a bird of the night, and it hunts mice where nobody expects it.</p>
+<article><h1>Owls</h1><p>An owl is a bird of the night, and it hunts mice in the dark.</p>
 <p>It sees well in the dark. <script>track()</script>It hears even better than it sees, they say.</p>
 </article>
-<footer>Copyright, cookies and other things nobody reads</footer></body></html>"""
+<footer>Copyright, cookies and other notices</footer></body></html>"""
 
 
 @pytest.mark.parametrize("extractor", sorted(EXTRACTORS.keys() - {"whole-page"}))
 def test_the_main_text_is_kept_and_the_rest_dropped(extractor: str) -> None:
     found = extract_page(ARTICLE.encode(), "text/html", extractor)
     assert found.title == "Owls & mice"
-    assert "hunts mice where nobody expects it" in found.text
+    assert "hunts mice in the dark" in found.text
     assert "hears even better" in found.text
     for dropped in ("track()", "About us", "cookies", "<p>"):
         assert dropped not in found.text
@@ -74,8 +73,8 @@ def test_plain_texts_are_kept_as_they_are(content_type: str, body: bytes, title:
         ("image/png", b"\x89PNG", "image/png is not text"),
         ("", b"anything", "application/octet-stream is not text"),
         ("application/pdf", b"%PDF-1.7", "application/pdf is not text"),
-        ("text/html", b"<html></html>", "no text in it"),
-        ("text/plain", b" \n", "no text in it"),
+        ("text/html", b"<html></html>", "contains no text"),
+        ("text/plain", b" \n", "contains no text"),
         ("text/html", b"<div>" * 5000 + b"deep", "nested more than"),
     ],
 )

@@ -143,11 +143,11 @@ def test_ways_to_write_this_machine_are_refused(site: Site, host: str) -> None:
 
 
 def test_only_a_host_that_is_named_may_be_private(site: Site) -> None:
-    told = {
+    settings = {
         "hosts": (f"a.example:{site.port}", f"b.example:{site.port}"),
         "private_hosts": ("a.example", "*"),
     }
-    fetcher = LiveFetcher(FetchPolicy.model_validate(told), resolve=lambda name: ["127.0.0.1"])
+    fetcher = LiveFetcher(FetchPolicy.model_validate(settings), resolve=lambda name: ["127.0.0.1"])
     assert fetcher.fetch(f"http://a.example:{site.port}/owls").status == 200
     assert (
         failure_of(fetcher, f"http://b.example:{site.port}/owls") is FetchFailure.ADDRESS_NOT_PUBLIC
@@ -156,16 +156,16 @@ def test_only_a_host_that_is_named_may_be_private(site: Site) -> None:
 
 def test_an_address_is_looked_up_once_and_then_pinned(site: Site) -> None:
     answers = iter([["127.0.0.1"], ["169.254.169.254"]])
-    told = {"hosts": (f"a.example:{site.port}",), "private_hosts": ("a.example",)}
-    fetcher = LiveFetcher(FetchPolicy.model_validate(told), resolve=lambda name: next(answers))
+    settings = {"hosts": (f"a.example:{site.port}",), "private_hosts": ("a.example",)}
+    fetcher = LiveFetcher(FetchPolicy.model_validate(settings), resolve=lambda name: next(answers))
     for _ in range(3):
         assert fetcher.fetch(f"http://a.example:{site.port}/owls").body == OWLS.encode()
 
 
 def test_the_next_address_is_tried_when_one_refuses(site: Site) -> None:
-    told = {"hosts": (f"a.example:{site.port}",), "private_hosts": ("a.example",)}
+    settings = {"hosts": (f"a.example:{site.port}",), "private_hosts": ("a.example",)}
     fetcher = LiveFetcher(
-        FetchPolicy.model_validate(told), resolve=lambda name: ["127.0.0.2", "127.0.0.1"]
+        FetchPolicy.model_validate(settings), resolve=lambda name: ["127.0.0.2", "127.0.0.1"]
     )
     assert fetcher.fetch(f"http://a.example:{site.port}/owls").status == 200
 

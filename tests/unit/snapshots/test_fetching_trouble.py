@@ -1,4 +1,4 @@
-"""Whatever a server does, a live fetch ends in time, with a page or a failure that says why."""
+"""A live fetch ends in time for every behaviour of a server, with a page or a failure that says why."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_server_that_misbehaves_gives_a_failure_in_time(
     assert time.monotonic() - started < 4
 
 
-def test_a_name_that_is_looked_up_for_long_ends_in_time_and_holds_nobody_up(site: Site) -> None:
+def test_a_name_that_is_looked_up_for_long_ends_in_time_and_blocks_no_other(site: Site) -> None:
     answered = threading.Event()
 
     def resolve(name: str) -> list[str]:
@@ -132,7 +132,7 @@ def test_more_than_was_promised_is_left_unread(site: Site) -> None:
     assert LiveFetcher(site.policy()).fetch(f"{site.url}/short").body == b"twelve bytes"
 
 
-def test_a_port_where_nobody_listens_is_a_failed_connection(site: Site) -> None:
+def test_a_closed_port_is_a_failed_connection(site: Site) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -141,7 +141,7 @@ def test_a_port_where_nobody_listens_is_a_failed_connection(site: Site) -> None:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
-def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
+def test_a_certificate_of_an_unknown_authority_is_refused(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,

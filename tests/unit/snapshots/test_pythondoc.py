@@ -18,7 +18,7 @@ PAGE = """<html><body><div class="sphinxsidebar"><section id="no"><h2>Contents</
 <div class="body"><section id="module-owl"><h1><code>owl</code> — Night flightLINK</h1>
 <p>The module for everything that flies at night, and for nothing that flies by day, as it should be.</p>
 <section id="feeding"><h2>FeedingLINK</h2><p>Owls eat mice. Owls do not eat hay,
-whatever anybody says, and they do not ask for it either.</p><pre>owl.feed(
+by nature, and they do not ask for it either.</p><pre>owl.feed(
     "mouse")</pre><section id="deep"><h3>Deeper</h3><p>Three mice a night.</p></section></section>
 <section id="stub"><h2>Stub</h2></section></section></div></body></html>""".replace(
     "LINK", '<a class="headerlink" href="#x">¶</a>'

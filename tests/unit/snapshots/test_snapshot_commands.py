@@ -42,8 +42,8 @@ def test_build_makes_a_snapshot_that_verifies_and_answers(tmp_path: Path) -> Non
     assert "1 broken" in built.output
     digest = built.output.split("digest ")[1].strip()
     assert digest in _run("verify", out).output
-    told = json.loads(_run("info", out, "--json").output)
-    assert (told["digest"], told["licences"]) == (digest, ["CC0"])
+    arguments = json.loads(_run("info", out, "--json").output)
+    assert (arguments["digest"], arguments["licences"]) == (digest, ["CC0"])
     assert "CC0" in _run("info", out).output
     hit = json.loads(_run("search", out, "owls", "--json").output)
     assert hit["id"] == "x"
@@ -63,11 +63,11 @@ def test_a_url_that_is_none_is_refused(tmp_path: Path) -> None:
     said = _run(
         "build", tmp_path / "out", "--folder", tmp_path, "--base-url", "notaurl", status=1
     ).output
-    assert "'notaurl' is no URL" in said
+    assert "'notaurl' is not a URL" in said
 
 
 def test_a_command_that_is_misspelt_is_answered_with_the_nearest() -> None:
-    assert "no command is called 'bild'; did you mean build?" in _run("bild", status=2).output
+    assert "unknown command 'bild'; did you mean build?" in _run("bild", status=2).output
 
 
 def test_build_reads_folders_and_archives_too(tmp_path: Path) -> None:
@@ -142,9 +142,16 @@ def test_record_and_build_work_together(tmp_path: Path) -> None:
 def test_measure_prints_means_and_questions(tmp_path: Path, animals: Path) -> None:
     (tmp_path / "q.tsv").write_text("q1\tmice\n", encoding="utf-8")
     (tmp_path / "qrels").write_text("q1 0 owl 1\n", encoding="utf-8")
-    told = ("measure", animals, "--questions", tmp_path / "q.tsv", "--qrels", tmp_path / "qrels")
-    assert "R@5        1.0000" in _run(*told).output
-    assert json.loads(_run(*told, "--json").output)["by_question"]["q1"]["R@5"] == 1.0
+    arguments = (
+        "measure",
+        animals,
+        "--questions",
+        tmp_path / "q.tsv",
+        "--qrels",
+        tmp_path / "qrels",
+    )
+    assert "R@5        1.0000" in _run(*arguments).output
+    assert json.loads(_run(*arguments, "--json").output)["by_question"]["q1"]["R@5"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -152,16 +159,16 @@ def test_measure_prints_means_and_questions(tmp_path: Path, animals: Path) -> No
     [
         (("verify", "{tmp}"), "is not a snapshot"),
         (("info", "{tmp}/absent"), "is not a snapshot"),
-        (("build", "{tmp}/out"), "nothing to build from"),
-        (("build", "{tmp}/out", "--jsonl", "{tmp}/absent"), "there is no such file"),
+        (("build", "{tmp}/out"), "nothing to build"),
+        (("build", "{tmp}/out", "--jsonl", "{tmp}/absent"), "no such file"),
         (("build", "{tmp}/animals", "--jsonl", "{tmp}/input.jsonl"), "exists"),
         (
             ("build", "{tmp}/out", "--jsonl", "{tmp}/input.jsonl", "--key", "id"),
-            "--key must be like",
+            "--key must have the form",
         ),
         (("record", "{tmp}/r", "--allow", "x"), "no URL to record"),
-        (("search", "{tmp}/animals", "x", "--filter", "host"), "--filter must be like"),
-        (("search", "{tmp}/animals", "x", "--filter", "a=b"), "no field 'a'"),
+        (("search", "{tmp}/animals", "x", "--filter", "host"), "--filter must have the form"),
+        (("search", "{tmp}/animals", "x", "--filter", "a=b"), "unknown filter field 'a'"),
         (("measure", "{tmp}/animals"), "give --questions"),
         (("python-doc", "{tmp}/out", "--html", "{tmp}"), "apt-get install"),
     ],

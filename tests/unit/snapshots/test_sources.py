@@ -55,7 +55,7 @@ def test_a_file_that_cannot_be_read_as_text_is_listed(tmp_path: Path) -> None:
     assert [document.id for document in snapshot.documents] == ["bad%FF.txt", "good.txt"]
     assert json.loads((snapshot.root / "documents" / "broken.jsonl").read_bytes()) == {
         "where": "empty.html",
-        "reason": "no text in it",
+        "reason": "contains no text",
     }
 
 

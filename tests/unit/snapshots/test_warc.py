@@ -1,4 +1,4 @@
-"""WARC files of any maker are read in bounded memory; ours have the same bytes each time."""
+"""Foreign WARC files are read in bounded memory; written files have reproducible bytes."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_chunked_bodies_are_joined() -> None:
     ("body", "encoding", "reason"),
     [
         (b"not gzip", "gzip", "broken gzip"),
-        (gzip.compress(b"x" * 1000)[:-12], "gzip", "ends in the middle"),
+        (gzip.compress(b"x" * 1000)[:-12], "gzip", "is truncated"),
         (b"x", "br", "content encoding 'br'"),
         (b"x", "gzip, gzip, gzip", "more than two"),
         (gzip.compress(bytes(64 * MIB)), "gzip", "unpacks to more than"),
@@ -134,7 +134,7 @@ def test_one_bad_record_does_not_stop_the_reading(body: bytes, encoding: str, re
         (gzip.compress(b"WARC/1.0\r\n" + b"X: y\r\n" * MIB), "headers do not end"),
         (_foreign(bytes(64 * MIB)), "packing bomb"),
         (gzip.compress(gzip.compress(b"WARC/1.0\r\n")), "not a WARC file"),
-        (_foreign(b"x" * 1000)[:-20], "ends in the middle"),
+        (_foreign(b"x" * 1000)[:-20], "is truncated"),
         (b"\x1f\x8bnonsense", "not gzip"),
         (b"hello there\r\n", "not a WARC file"),
         (b"PK\x03\x04" + bytes(100), "not a WARC file"),
@@ -234,7 +234,7 @@ def test_a_snapshot_of_a_warc_keeps_good_pages_and_lists_the_others(tmp_path: Pa
     broken = (tmp_path / "snapshot" / "documents" / "broken.jsonl").read_text(encoding="utf-8")
     assert "the server answered 404" in broken
     assert "image/png is not text" in broken
-    assert "is taken by" in broken
+    assert "is already used by" in broken
 
 
 def test_a_bomb_stops_a_build_with_one_clear_error(tmp_path: Path) -> None:

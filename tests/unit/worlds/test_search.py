@@ -59,7 +59,7 @@ def test_an_answer_is_cut_to_what_the_budget_leaves_and_then_the_work_ends(owls:
     while seat.end is None:
         reply = seat.call("search", {"query": "mice"})
         assert isinstance(reply.result, Failure)
-        if reply.result.code == "allowance_spent":
+        if reply.result.code == "budget_too_small":
             # Something is left, too little for any answer: the agent is told, and may stop or go on.
             assert 0 < reply.remaining[BudgetKind.ANSWER_BYTES] < 100
             break

@@ -1,4 +1,4 @@
-"""The rooms of the package import in one direction, the one its front page tells."""
+"""Packages import only from those listed above them in the package docstring."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import grimp
 import fumehood_snapshots
 
 
-def test_each_room_imports_only_from_those_above_it() -> None:
-    rooms = re.findall(r"^    (\w+)  +\S", fumehood_snapshots.__doc__ or "", re.MULTILINE)
+def test_each_package_imports_only_from_those_above_it() -> None:
+    packages = re.findall(r"^    (\w+)  +\S", fumehood_snapshots.__doc__ or "", re.MULTILINE)
     graph = grimp.build_graph("fumehood_snapshots", cache_dir=None)
-    order = {name: place for place, name in enumerate(rooms)}
-    assert {module.split(".")[1] for module in graph.modules if "." in module} == set(rooms)
+    order = {name: place for place, name in enumerate(packages)}
+    assert {module.split(".")[1] for module in graph.modules if "." in module} == set(packages)
     wrong = [
         f"{importer} imports {imported}"
         for importer in graph.modules
