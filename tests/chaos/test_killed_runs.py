@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fumehood.records.only_one import only_one
+from fumehood.records.run_folder import one_writer
 from tests.chaos.arena import arena
 from tests.chaos.kills import survive_kills
 
@@ -26,7 +26,7 @@ def test_two_commands_never_write_one_run() -> None:
         run = corner.root / "run"
         words = (str(corner.suite("s", 8)), "-a", "noop", "--engine", "process", "--out", str(run))
         corner.finish("run", *words)
-        with only_one(run):
+        with one_writer(run):
             said = corner.finish("resume", str(run), status=2)
         assert "another command is writing" in said
         corner.finish("resume", str(run))

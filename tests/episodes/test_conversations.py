@@ -165,7 +165,7 @@ def test_a_user_that_crashes_is_an_infrastructure_failure(suite: Path, agents: P
     out = agents / "run"
     fumehood(*words, "--i-trust-this-agent", "--out", str(out), status=3)
     (row,) = [json.loads(line) for line in (out / "episodes.jsonl").read_text().splitlines()]
-    assert (row["end"]["outcome"], row["end"]["kind"]) == ("infra", "player")
+    assert (row["end"]["outcome"], row["end"]["kind"]) == ("infra", "counterpart")
     assert "seat user" in row["end"]["detail"]
 
 

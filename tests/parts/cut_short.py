@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fumehood.orchestrator.setup import planned_of
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.signer import Signing
+from fumehood.records.seals import Signing
 from fumehood.records.signing_key import user_key
 
 

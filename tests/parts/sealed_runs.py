@@ -12,10 +12,9 @@ from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
 from fumehood.core.trace import Chain, Record
-from fumehood.records.episode_name import EpisodeName
-from fumehood.records.row import EpisodeRow
+from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.signer import Signing
+from fumehood.records.seals import Signing
 from fumehood.records.signing_key import SigningKey
 from tests.parts.tasks import crud_task
 

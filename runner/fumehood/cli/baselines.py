@@ -9,7 +9,7 @@ from contextlib import suppress
 from fumehood.benchmarks.baselines import Baseline, play_noop, play_oracle
 from fumehood.benchmarks.proof import Judge
 from fumehood.core.task import Suite
-from fumehood.records.baseline_cache import keep_baseline, kept_baseline
+from fumehood.records.caches import keep_baseline, kept_baseline
 from fumehood.scorers.registry import score_evidence
 
 LONG_S = 1.0

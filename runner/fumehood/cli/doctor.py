@@ -17,7 +17,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import EngineOptions, Isolation
 from fumehood.engines.registry import ENGINES
-from fumehood.records.containment_cache import last_probe, system_name, told_shortly
+from fumehood.records.caches import last_probe, probe_summary, system_name
 from fumehood.redteam.table import ATTACKS
 from fumehood.version import __version__
 
@@ -63,7 +63,7 @@ class _Finding:
             yield f"so it does not stop: {', '.join(self.not_stopped())}"
         if self.ready and not self.isolation.startswith(Isolation.NONE.value):
             never = f"never; fumehood doctor --probe {self.engine}"
-            yield f"attacked: {told_shortly(self.last_probe) or never}"
+            yield f"attacked: {probe_summary(self.last_probe) or never}"
 
 
 @click.command()

@@ -15,7 +15,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.engines.engine import Engine, EngineOptions
 from fumehood.engines.registry import choose_engine
-from fumehood.records.containment_cache import keep_probe, system_name
+from fumehood.records.caches import keep_probe, system_name
 from fumehood.redteam.attack import Attack, Result, Verdict
 from fumehood.redteam.page import attack_table, replace_table
 from fumehood.redteam.probe import Probe

@@ -16,8 +16,7 @@ from fumehood.orchestrator.models import bounded
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.setup import config_of, planned_of
-from fumehood.records.episode_name import EpisodeName
-from fumehood.records.row import EpisodeRow
+from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.safe_text import safe
 from fumehood.vectors.recorded_episode import Divergence, Replayed, replay_episode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.signer import SEAL
+from fumehood.records.seals import SEAL
 from fumehood.records.verify import verify
 from fumehood.report.safe_text import safe
 

@@ -133,12 +133,12 @@ def _check_seats(config: RunConfig, suite: Suite) -> None:
     known = {seat.name for case in suite.cases for seat in case.task.seats[1:]}
     for name in config.seats:
         if name not in known:
-            seats = (
-                f"its other seats are {', '.join(sorted(known))}"
+            hint = (
+                f"counterparts have the seats {', '.join(sorted(known))}"
                 if known
                 else "its tasks have only the seat of the tested agent"
             )
-            raise InputError(f"seats: {suite.name} has no other seat {name!r}; {seats}")
+            raise InputError(f"seats: {suite.name} has no seat {name!r}; {hint}")
 
 
 def _resolve(text: str, model: str | None) -> NamedAgent:

@@ -15,7 +15,7 @@ from fumehood.orchestrator.agents import ORACLE, NamedAgent, Participants, is_bu
 from fumehood.orchestrator.config import BoxLimits
 from fumehood.orchestrator.episode_runner import BoxPlan, InlinePlan
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.records.episode_name import file_name
+from fumehood.records.row import file_name
 from fumehood.wire.ports import InlineAgent
 
 CALLS_INSIDE = "/agent-data/calls.json"

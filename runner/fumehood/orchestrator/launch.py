@@ -33,13 +33,11 @@ from fumehood.orchestrator.run import Run, RunLimits, missing
 from fumehood.orchestrator.second_sockets import http_offer
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.setup import RunSetup, config_of
-from fumehood.records.containment_cache import last_probe
-from fumehood.records.episode_name import EpisodeName
+from fumehood.records.caches import last_probe
 from fumehood.records.frozen_suite import freeze_suite
-from fumehood.records.only_one import only_one as one_writer
-from fumehood.records.row import EpisodeRow
-from fumehood.records.run_folder import RunFolder
-from fumehood.records.signer import Signing
+from fumehood.records.row import EpisodeName, EpisodeRow
+from fumehood.records.run_folder import RunFolder, one_writer
+from fumehood.records.seals import Signing
 from fumehood.records.verify import verify
 from fumehood.version import __version__
 

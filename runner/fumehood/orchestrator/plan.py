@@ -9,7 +9,7 @@ from hashlib import sha256
 from fumehood.core.episode_spec import DataSource, EpisodeSpec, SeatSpec
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.task import Case, Suite, Task
-from fumehood.records.episode_name import EpisodeName
+from fumehood.records.row import EpisodeName
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from fumehood.orchestrator.judging import JudgeSource, judge_source
 from fumehood.orchestrator.models import check_scaffolds, gateway_settings
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.signer import Signing
+from fumehood.records.seals import Signing
 from fumehood.records.signing_key import user_key
 
 

@@ -1,1 +1,1 @@
-"""Runs on disk: the folder, its rows, its traces. Knows how to keep them, not how they came about."""
+"""Reads, writes, signs and verifies run folders, and keeps results in the user's state folder."""

@@ -1,11 +1,11 @@
-"""What models were asked and answered in a run, kept so that it can be played again without them.
+"""Recorded model exchanges of a run, for replaying the run without models.
 
 ::
 
-    episodes/AGENT-TASK-TRIAL.jsonl   one exchange a line, in order, with digests in place of bodies
-    bodies/SHA256                     requests and answers; equal ones once
+    episodes/AGENT-TASK-TRIAL.jsonl   one exchange per line, with digests instead of bodies
+    bodies/SHA256                     requests and responses; equal bodies are stored once
 
-A cassette belongs to the plan of its run: an episode finds its exchanges by its name.
+A cassette belongs to the plan of its run: exchanges are found by the name of their episode.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from pathlib import Path
 
 from fumehood.core.errors import InputError
 from fumehood.core.trace import ModelExchange
-from fumehood.records.episode_name import file_name
-from fumehood.records.whole_file import write_whole
+from fumehood.records.files import write_whole
+from fumehood.records.row import file_name
 
 _BODIES = ("request", "response")
 
@@ -31,14 +31,14 @@ class Cassette:
         self._path = path
 
     def write(self, episode_id: str, exchanges: Sequence[ModelExchange]) -> None:
-        """Keep an episode's exchanges; those of an earlier attempt are forgotten."""
+        """Keep an episode's exchanges; replaces those of an earlier attempt."""
         for folder in ("episodes", "bodies"):
             (self._path / folder).mkdir(parents=True, exist_ok=True)
         lines = [json.dumps(self._to_json(exchange)) + "\n" for exchange in exchanges]
         write_whole(self._file(episode_id), "".join(lines))
 
     def read(self, episode_id: str) -> tuple[ModelExchange, ...]:
-        """Return an episode's exchanges; none where it was not recorded.
+        """Return an episode's exchanges; none if it was not recorded.
 
         Raises:
             InputError: a body is missing or was changed.
@@ -57,8 +57,8 @@ class Cassette:
         return fields | {name: self._keep(fields[name]) for name in _BODIES}
 
     def _from_json(self, fields: dict[str, object]) -> ModelExchange:
-        bodies = {name: self._find(str(fields[name])) for name in _BODIES}
-        return ModelExchange(**{**fields, **bodies})  # type: ignore[arg-type]  # Written from just these fields.
+        bodies = {name: self._read_body(str(fields[name])) for name in _BODIES}
+        return ModelExchange(**{**fields, **bodies})  # type: ignore[arg-type]
 
     def _keep(self, body: bytes) -> str:
         digest = sha256(body).hexdigest()
@@ -69,12 +69,14 @@ class Cassette:
             partial.replace(path)
         return digest
 
-    def _find(self, digest: str) -> bytes:
+    def _read_body(self, digest: str) -> bytes:
         path = self._path / "bodies" / digest
         try:
             body = path.read_bytes()
         except OSError:
-            raise InputError(f"{path}: the cassette lacks this body") from None
+            raise InputError(f"{path}: missing from the cassette") from None
         if sha256(body).hexdigest() != digest:
-            raise InputError(f"{path}: is not what its name says; the cassette was changed")
+            raise InputError(
+                f"{path}: its content does not match its name: the cassette was changed"
+            )
         return body

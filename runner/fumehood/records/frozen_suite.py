@@ -1,4 +1,4 @@
-"""A suite as a run folder keeps it: tasks with their gold, one a line, whatever benchmark they came from."""
+"""The stored form of a suite: one line per task with its gold, equal for all benchmarks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fumehood.core.task import Case, Suite, Task
 def freeze_suite(suite: Suite) -> str:
     """Return the suite as JSON lines.
 
-    Keys keep their order: a plan's renames are made in it, and an agent reads a world's answers in it.
+    Keys keep their order: faults rename arguments in it, and agents read results in it.
     """
     return "".join(ordered_json(_case_to_json(case)) + "\n" for case in suite.cases)
 
@@ -28,7 +28,7 @@ def thaw_suite(name: str, lines: Iterable[str]) -> Suite:
     """Return the suite that :func:`freeze_suite` wrote.
 
     Raises:
-        InputError: the lines were tampered with.
+        InputError: a line is not a stored task.
     """
     try:
         return Suite(name, tuple(_case_from_json(json.loads(line)) for line in lines))
@@ -65,15 +65,15 @@ def _case_to_json(case: Case) -> JsonObject:
 
 def _seat_to_json(seat: SeatSpec) -> JsonObject:
     limits: JsonObject = {kind.value: seat.budget[kind] for kind in BudgetKind}
-    told: JsonObject = {"name": seat.name, "instruction": seat.instruction, "budget": limits}
+    value: JsonObject = {"name": seat.name, "instruction": seat.instruction, "budget": limits}
     if seat.tools is not None:
-        told["tools"] = list(seat.tools)
+        value["tools"] = list(seat.tools)
     if not seat.further_turns:
-        return told
+        return value
     turns: list[Json] = [
         {"instruction": turn.instruction, "tools": list(turn.tools)} for turn in seat.further_turns
     ]
-    return {**told, "further_turns": turns}
+    return {**value, "further_turns": turns}
 
 
 def _case_from_json(value: Mapping[str, Any]) -> Case:

@@ -1,50 +1,109 @@
-"""One line about one episode: what tables and resumption need, without the trace."""
+"""The row of an episode: what tables and resuming need, without the trace."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Infra, Outcome, outcome_from_json, outcome_name, outcome_to_json
 from fumehood.core.score import Score
-from fumehood.records.episode_name import EpisodeName
+
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+
+
+def file_name(name: str) -> str:
+    """Return ``name`` if it is a safe file name, or else a readable substitute.
+
+    The substitute ends in a digest of the name, so two names never share a file.
+    """
+    if _SAFE.fullmatch(name) and not name.endswith("."):
+        return name
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:60] or "x"
+    digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{readable}~{digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeName:
+    """One attempt: agent × task × trial. Equal in every run of the same plan, on any machine."""
+
+    agent: str
+    """The agent's label in this run."""
+    task: str
+    trial: int
+    """From 0."""
+
+    def __str__(self) -> str:
+        """Return a readable form; not unique if agents or tasks have slashes in their names."""
+        return f"{self.agent}/{self.task}/{self.trial}"
+
+    @property
+    def identifier(self) -> str:
+        """A text that is unique in the run."""
+        return f"{file_name(self.agent)}/{file_name(self.task)}/{self.trial}"
+
+    @property
+    def trace_path(self) -> str:
+        """Path of the trace, within the run folder."""
+        return f"traces/{self._stem}.jsonl"
+
+    @property
+    def output_path(self) -> str:
+        """Path of the output of the boxes, within the run folder, without the stream's suffix."""
+        return f"output/{self._stem}"
+
+    @property
+    def cassette_path(self) -> str:
+        """Path of the episode's model exchanges, within the run folder."""
+        return f"cassette/episodes/{file_name(self.identifier)}.jsonl"
+
+    @property
+    def judge_path(self) -> str:
+        """Path of the judge's exchanges about the episode, within the run folder."""
+        return f"judge/episodes/{file_name(self.identifier)}.jsonl"
+
+    @property
+    def _stem(self) -> str:
+        return f"{file_name(self.agent)}/{file_name(self.task)}.{self.trial}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeRow:
-    """An episode that is done."""
+    """A finished episode."""
 
     name: EpisodeName
     seed: int
     outcome: Outcome
     score: Score
     trace: str
-    """Where the trace lies within the run folder; empty where none was sealed."""
+    """Path of the trace within the run folder; empty if there is no sealed trace."""
     trace_digest: str
-    """Of the sealed trace; empty where there is none."""
+    """Of the sealed trace; empty if there is none."""
     attempts: int
-    """How often it was tried, failures of our side included."""
+    """Number of attempts, failures of the infrastructure included."""
     wall_ms: int
     """Of the last attempt, the start of its box included."""
     stdout_bytes: int
-    """What the box printed in all, kept or not."""
+    """Bytes that the boxes printed, kept or not."""
     stderr_bytes: int
     refusals: int
-    """Messages that the wall did not let through."""
+    """Messages that the service refused."""
     data_mode: str | None = None
-    """Where searches and pages came from; None where the task's world does not look outside."""
+    """Source of searches and pages; None if the task's world needs none."""
 
     @property
     def is_infra(self) -> bool:
-        """True when our side failed, so that the episode counts nowhere."""
+        """True if the infrastructure failed; the episode is not scored."""
         return isinstance(self.outcome, Infra)
 
     def to_json(self) -> JsonObject:
         """Return the row as one JSON object."""
-        around = {} if self.data_mode is None else {"data_mode": self.data_mode}
+        data_mode = {} if self.data_mode is None else {"data_mode": self.data_mode}
         return {
-            **around,
+            **data_mode,
             "episode": str(self.name),
             "agent": self.name.agent,
             "task": self.name.task,
@@ -69,18 +128,21 @@ class EpisodeRow:
         """Return the row that :meth:`to_json` wrote.
 
         Raises:
-            KeyError, TypeError, ValueError: it is not a row.
+            KeyError, TypeError, ValueError: the value is not a row.
         """
         success, checks, metrics = value["success"], value["checks"], value["metrics"]
         if not isinstance(checks, dict) or not isinstance(metrics, dict):
-            raise TypeError("checks and metrics are objects")
+            raise TypeError("checks and metrics must be objects")
+        end = value["end"]
+        if not isinstance(end, dict):
+            raise TypeError("end must be an object")
         return cls(
             name=EpisodeName(str(value["agent"]), str(value["task"]), _integer(value["trial"])),
             seed=_integer(value["seed"]),
-            outcome=_outcome(value["end"]),
+            outcome=outcome_from_json(end),
             score=Score(
                 None if success is None else bool(success),
-                {name: bool(verdict) for name, verdict in checks.items()},
+                {name: bool(passed) for name, passed in checks.items()},
                 metrics,
             ),
             trace=str(value["trace"]),
@@ -96,9 +158,3 @@ class EpisodeRow:
 
 def _integer(value: Json) -> int:
     return int(value)  # type: ignore[arg-type]
-
-
-def _outcome(value: Json) -> Outcome:
-    if not isinstance(value, dict):
-        raise TypeError("end is an object")
-    return outcome_from_json(value)

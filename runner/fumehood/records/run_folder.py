@@ -1,17 +1,18 @@
-"""A run on disk.
+"""The folder of a run.
 
 ::
 
-    run.json         what was run: frozen configuration, versions, digests; written once, first
-    seal.json        what was to be run and what came of it, signed; written first and last
-    suite.jsonl      the tasks with their gold, as they were
-    episodes.jsonl   one row an episode, sealed; a row is written before its episode counts as done
-    traces/          one trace an episode, sealed; written before its row
-    output/          what each box printed, capped
+    run.json         frozen configuration, versions, digests; written once, last of the plan
+    seal.json        signed plan and, at the end, signed rows; written first and last
+    suite.jsonl      the tasks with their gold
+    episodes.jsonl   one sealed row per episode; written before its episode counts as finished
+    traces/          one sealed trace per episode; written before its row
+    output/          capped output of the boxes
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -24,16 +25,30 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.task import Suite
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
-from fumehood.records.episode_name import EpisodeName
+from fumehood.records.files import append_whole, read_plain, write_or_remove, write_whole
 from fumehood.records.frozen_suite import freeze_suite, thaw_suite
-from fumehood.records.plain_file import read_plain
-from fumehood.records.row import EpisodeRow
-from fumehood.records.signer import ROWS, UNREADABLE, Sealing, Signing, digest_bytes, row_lines
+from fumehood.records.row import EpisodeName, EpisodeRow
+from fumehood.records.seals import ROWS, UNREADABLE, Sealing, Signing, digest_bytes, row_lines
 from fumehood.records.signing_key import KEY_VARIABLE
-from fumehood.records.trace_line import record_from_json, record_line
-from fumehood.records.whole_file import append_whole, write_or_remove, write_whole
 
 FORMAT = "fumehood.run/1"
+
+
+@contextmanager
+def one_writer(folder: Path) -> Iterator[None]:
+    """Lock a run folder against other commands; the kernel unlocks it when this process ends.
+
+    Raises:
+        InputError: another command holds the lock.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise InputError(f"another command is writing {folder}; wait until it has ended") from None
+    finally:
+        os.close(descriptor)
 
 
 class RunFolder:
@@ -43,27 +58,26 @@ class RunFolder:
         self.path = path
         self._lock = Lock()
         self._sealing: Sealing | None = None
-        self._folders: set[Path] = set()
-        """Made already."""
+        self._created: set[Path] = set()
 
     @classmethod
     def create(
         cls, path: Path, manifest: JsonObject, suite: Suite, signing: Signing | None = None
     ) -> RunFolder:
-        """Make a new run folder.
+        """Create a run folder.
 
         Args:
-            path: must not exist, be empty, or hold what was left of this very step when it was killed.
-            manifest: what is run.
-            suite: its tasks.
-            signing: who signs it; None leaves it unsigned.
+            path: must not exist, be empty, or hold the remains of an interrupted creation.
+            manifest: content of ``run.json``.
+            suite: the tasks.
+            signing: key and plan; None leaves the run unsigned.
 
         Raises:
-            InputError: something is there already, or it cannot be written.
+            InputError: the path is not empty or cannot be written.
         """
-        if path.exists() and not _is_unborn(path):
+        if path.exists() and not _is_partial(path):
             raise InputError(
-                f"{path} is not empty: choose another --out, or go on with: fumehood resume {path}"
+                f"{path} is not empty: choose another --out, or run fumehood resume {path}"
             )
         folder = cls(path)
         frozen = freeze_suite(suite)
@@ -77,7 +91,7 @@ class RunFolder:
             if signing is not None:
                 folder._sealing = Sealing(path, signing, str(manifest.get("run", "")))
                 folder._sealing.seal_plan([digest_bytes(text.encode()) for text in (about, frozen)])
-            # Last, because its presence says that the folder is whole.
+            # run.json comes last, because its presence marks the folder as complete.
             write_whole(path / "run.json", about)
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from None
@@ -88,18 +102,18 @@ class RunFolder:
         """Open an existing run folder.
 
         Raises:
-            InputError: it is none.
+            InputError: the path is not a run folder.
         """
         folder = cls(path)
         if folder.manifest().get("format") != FORMAT:
-            raise InputError(f"{path / 'run.json'} is not of the format {FORMAT}")
+            raise InputError(f"{path / 'run.json'} does not have the format {FORMAT}")
         return folder
 
     def sign_with(self, signing: Signing) -> None:
-        """Go on signing, where the folder is a signed one.
+        """Sign new rows, if the run is signed.
 
         Raises:
-            InputError: somebody else signed it, or what is to be run was changed since.
+            InputError: another key signed the run, or its plan was changed.
         """
         manifest = self.manifest()
         key = manifest.get("signing_key")
@@ -107,32 +121,32 @@ class RunFolder:
             return
         if key != signing.key.public:
             raise InputError(
-                f"{self.path} is signed with another key, {key}; name that key's file with {KEY_VARIABLE}"
+                f"{self.path} is signed with another key, {key}: set {KEY_VARIABLE} to its file"
             )
         self._sealing = Sealing(self.path, signing, str(manifest.get("run", "")))
         self._sealing.require_plan()
 
     def reopen(self) -> None:
-        """Make a run that was sealed as a whole one that is not over, before anything of it changes."""
+        """Mark a finished signed run as unfinished, before it is changed."""
         if self._sealing is not None:
             with self._writing():
                 self._sealing.reopen()
 
     def seal(self) -> None:
-        """Seal the run, where it is a signed one and every episode has its row."""
+        """Seal the run if it is signed and every episode has its row."""
         if self._sealing is None:
             return
-        names = {}
+        digests = {}
         for line in row_lines(self.path):
-            names[EpisodeRow.from_json(json.loads(line)).name] = digest_bytes(line)
+            digests[EpisodeRow.from_json(json.loads(line)).name] = digest_bytes(line)
         with self._writing():
-            self._sealing.seal_run(names)
+            self._sealing.seal_run(digests)
 
     def manifest(self) -> JsonObject:
-        """Return what was run.
+        """Return the content of ``run.json``.
 
         Raises:
-            InputError: there is no readable run.json.
+            InputError: it cannot be read.
         """
         try:
             manifest = json.loads(read_plain(self.path / "run.json"))
@@ -141,7 +155,7 @@ class RunFolder:
                 f"{self.path} is not a run folder: it has no readable run.json"
             ) from None
         if not isinstance(manifest, dict):
-            raise InputError(f"{self.path / 'run.json'} does not hold an object")
+            raise InputError(f"{self.path / 'run.json'}: must be an object")
         return manifest
 
     @cached_property
@@ -150,7 +164,7 @@ class RunFolder:
         return None if isolation is None else str(isolation)
 
     def suite(self) -> Suite:
-        """Return the tasks as they were run.
+        """Return the tasks of the run.
 
         Raises:
             InputError: they cannot be read.
@@ -162,15 +176,15 @@ class RunFolder:
         return thaw_suite(str(self.manifest().get("suite", "")), lines)
 
     def rows(self) -> list[EpisodeRow]:
-        """Return one row an episode, in the order in which episodes were first done.
+        """Return one row per episode, in the order in which episodes first finished.
 
-        A later row replaces an earlier one of the same episode, which was a failure of ours. The last line
-        may be torn, then it is left out.
+        A later row replaces an earlier one of the same episode, which failed as infra. A torn last
+        line is ignored.
 
         Raises:
             InputError: a row before the last cannot be read.
         """
-        path = self.path / "episodes.jsonl"
+        path = self.path / ROWS
         lines = row_lines(self.path)
         rows: dict[EpisodeName, EpisodeRow] = {}
         for number, line in enumerate(lines, 1):
@@ -184,7 +198,7 @@ class RunFolder:
         return list(rows.values())
 
     def finished_rows(self) -> list[EpisodeRow]:
-        """Return the rows whose traces are there as they were sealed."""
+        """Return the rows without a trace, and those whose trace is as sealed."""
         return [row for row in self.rows() if not row.trace or self._has_whole_trace(row)]
 
     def _has_whole_trace(self, row: EpisodeRow) -> bool:
@@ -194,26 +208,26 @@ class RunFolder:
             return False
 
     def drop_torn_row(self) -> None:
-        """Cut off what a crash left of a row that was being written."""
-        path = self.path / "episodes.jsonl"
+        """Remove the last line of the rows if a crash has torn it."""
+        path = self.path / ROWS
         if path.exists():
             content = path.read_bytes()
             if content and not content.endswith(b"\n"):
                 write_whole(path, content[: content.rfind(b"\n") + 1].decode())
 
     def append_row(self, row: EpisodeRow) -> None:
-        """Write one row down for good; see :meth:`append_rows`."""
+        """Append one row; see :meth:`append_rows`."""
         self.append_rows([row])
 
     def append_rows(self, rows: Sequence[EpisodeRow]) -> None:
-        """Write rows down for good, all of them at the cost of one.
+        """Append rows and flush them to the disk once.
 
         Raises:
-            InfraError: they cannot be written; nothing of them is.
+            InfraError: they cannot be written; none of them is.
         """
         with self._lock, self._writing():
             for name in (row.name for row in rows if not row.trace):
-                # What an attempt before left would be the trace of no episode.
+                # A trace of an earlier attempt would belong to no row.
                 (self.path / name.trace_path).unlink(missing_ok=True)
             if self._sealing is None:
                 lines = [(canonical_json(row.to_json()) + "\n").encode("ascii") for row in rows]
@@ -221,83 +235,111 @@ class RunFolder:
                 lines = self._sealing.row_lines(rows)
             append_whole(self.path / ROWS, b"".join(lines))
             if self._sealing is not None:
-                self._sealing.go_on_after(lines[-1])
+                self._sealing.continue_after(lines[-1])
 
     def write_trace(self, name: EpisodeName, records: Sequence[Record]) -> str:
-        """Write a sealed trace and return where, relative to the folder.
+        """Write a sealed trace and return its path within the folder.
 
-        The first line also says how the agent was isolated, beside what is hashed: an engine may not show in
-        a digest, and has to show in a trace. The file is not forced to the disk, which would cost more than
-        the episode: after a power cut it may be torn, and :meth:`finished_rows` leaves it out.
+        The first line also states the isolation of the agent, outside the hashed fields, because
+        the digest must not depend on the engine. The file is not flushed to the disk, which would
+        cost more than the episode: a power cut may tear it, and :meth:`finished_rows` then leaves
+        its episode out.
+
+        Args:
+            name: of the episode.
+            records: the sealed trace.
 
         Raises:
-            InfraError: it cannot be written; nothing of it is.
+            InfraError: the trace cannot be written; no part of it is.
         """
-        lines = [record_line(record) for record in records]
+        lines = [_record_line(record) for record in records]
         if lines:
-            lines[0] = record_line(records[0], self._isolation)
-        where = name.trace_path
-        path = self.path / where
+            lines[0] = _record_line(records[0], self._isolation)
+        path = self.path / name.trace_path
         with self._writing():
-            self._make_folder(path.parent)
+            self._create(path.parent)
             write_or_remove(path, "".join(lines))
-        return where
+        return name.trace_path
 
     def read_trace(self, row: EpisodeRow) -> list[Record]:
         """Return the trace of an episode.
 
         Raises:
-            InputError: it is missing or not a trace.
+            InputError: it is missing or is not a trace.
         """
         path = self.path / row.trace
         try:
-            return [
-                record_from_json(line) for line in read_plain(path).decode("ascii").splitlines()
-            ]
+            return [_read_record(line) for line in read_plain(path).decode("ascii").splitlines()]
         except UNREADABLE:
             raise InputError(f"{path} is not a readable trace") from None
 
     def write_output(self, name: EpisodeName, stdout: bytes, stderr: bytes) -> None:
-        """Write down what a box printed, if anything; what an attempt before printed goes.
+        """Write the output of the boxes, and remove that of an earlier attempt.
+
+        Args:
+            name: of the episode.
+            stdout: standard output, capped.
+            stderr: standard error, capped.
 
         Raises:
-            InfraError: it cannot be written.
+            InfraError: the output cannot be written.
         """
         with self._writing():
             for stream, content in (("stdout", stdout), ("stderr", stderr)):
                 path = f"{self.path}/{name.output_path}.{stream}"
                 if content:
-                    self._make_folder(Path(path).parent)
+                    self._create(Path(path).parent)
                     Path(path).write_bytes(content)
                 elif os.path.lexists(path):
                     os.unlink(path)
 
     def outputs(self, name: EpisodeName) -> Iterator[Path]:
-        """Yield the files that hold what the episode's box printed."""
+        """Yield the files with the output of an episode's boxes."""
         for stream in ("stdout", "stderr"):
             path = self.path / f"{name.output_path}.{stream}"
             if path.exists():
                 yield path
 
-    def _make_folder(self, path: Path) -> None:
-        if path not in self._folders:
+    def _create(self, path: Path) -> None:
+        if path not in self._created:
             path.mkdir(parents=True, exist_ok=True)
-            self._folders.add(path)
+            self._created.add(path)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Say in our own words that there is no room, or no right to write."""
+        """Turn a full disk or missing permissions into an ``InfraError``."""
         try:
             yield
         except OSError as error:
             raise InfraError(f"{self.path} cannot be written: {error.strerror}") from error
 
 
-def _is_unborn(path: Path) -> bool:
-    """Tell whether nothing is in a folder but what is made before ``run.json``, which comes last."""
+def _is_partial(path: Path) -> bool:
+    """Return whether a folder holds only files that are created before ``run.json``."""
     if not path.is_dir():
         return False
-    made_before = {"traces", "output", "suite.jsonl", "seal.json"}
+    before = {"traces", "output", "suite.jsonl", "seal.json"}
     names = {entry.name.removesuffix(".partial") for entry in path.iterdir()}
-    whole = (path / "run.json").exists()
-    return not whole and names <= made_before | {"run.json"} and not any(path.glob("*/*"))
+    complete = (path / "run.json").exists()
+    return not complete and names <= before | {"run.json"} and not any(path.glob("*/*"))
+
+
+def _record_line(record: Record, isolation: str | None = None) -> str:
+    """Return the line of a record, as one JSON object.
+
+    Args:
+        record: of a verified chain, so its event is ASCII on one line.
+        isolation: added to the object if given.
+    """
+    extra = "" if isolation is None else f'"isolation":{canonical_json(isolation)},'
+    return (
+        f'{{"duration_us":{record.duration_us},"event":{record.event_json},"hash":"{record.hash}",'
+        f'{extra}"wall_ms":{record.wall_ms}}}\n'
+    )
+
+
+def _read_record(line: str) -> Record:
+    value = json.loads(line)
+    return Record(
+        canonical_json(value["event"]), value["hash"], value["wall_ms"], value["duration_us"]
+    )

@@ -1,4 +1,4 @@
-"""The key that signs runs: one a user, made at the first run, kept outside every box and every run folder."""
+"""The Ed25519 key that signs runs: one per user, outside every box and every run folder."""
 
 from __future__ import annotations
 
@@ -20,25 +20,31 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject, canonical_json
 
 KEY_VARIABLE = "FUMEHOOD_SIGNING_KEY"
-"""Names the file of the key, where it is not the usual one."""
+"""Environment variable with the path of the key file."""
 _OTHERS = 0o077
 
 
 class SigningKey:
-    """An Ed25519 key."""
+    """An Ed25519 key pair."""
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
         self._private = private
         self.public = private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw).hex()
-        """The public half, 64 hex digits."""
+        """Public key, 64 hex digits."""
 
     def sign(self, statement: JsonObject) -> str:
-        """Return the signature of a statement's canonical JSON, in hex."""
+        """Return the signature of a statement's canonical JSON in hex."""
         return self._private.sign(canonical_json(statement).encode("ascii")).hex()
 
 
 def is_signed_by(public: str, statement: JsonObject, signature: object) -> bool:
-    """Tell whether ``signature`` was made of ``statement`` by the key whose public half is ``public``."""
+    """Return whether a signature is valid.
+
+    Args:
+        public: public key, 64 hex digits.
+        statement: signed content.
+        signature: in hex; may be any value of an untrusted file.
+    """
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
         key.verify(bytes.fromhex(str(signature)), canonical_json(statement).encode("ascii"))
@@ -48,7 +54,7 @@ def is_signed_by(public: str, statement: JsonObject, signature: object) -> bool:
 
 
 def key_path() -> Path:
-    """Return where this user's key lies, or will."""
+    """Return the path of this user's key, which may not exist yet."""
     named = os.environ.get(KEY_VARIABLE)
     if named:
         return Path(named)
@@ -57,23 +63,22 @@ def key_path() -> Path:
 
 
 def user_key() -> SigningKey:
-    """Return this user's key; the first time it is made.
+    """Return this user's key; the first call creates it.
 
     Raises:
-        InputError: it cannot be made, cannot be read, or can be read by others.
+        InputError: the key cannot be created or read, or other users can read it.
     """
     path = key_path()
     try:
         if not path.exists():
-            _make(path)
+            _create(path)
         if path.stat().st_mode & _OTHERS:
-            raise InputError(
-                f"others may read the signing key {path}; take their rights away: chmod 600"
-            )
+            raise InputError(f"other users can read the signing key: run chmod 600 {path}")
         return read_key(path)
     except OSError as error:
         raise InputError(
-            f"the signing key {path} cannot be used: {error.strerror}; name another place with {KEY_VARIABLE}"
+            f"the signing key {path} cannot be used: {error.strerror}; "
+            f"set {KEY_VARIABLE} to another path"
         ) from None
 
 
@@ -81,7 +86,7 @@ def read_key(path: Path) -> SigningKey:
     """Return the key in a file.
 
     Raises:
-        InputError: it is no Ed25519 key.
+        InputError: the file holds no Ed25519 key.
         OSError: the file cannot be read.
     """
     try:
@@ -90,12 +95,12 @@ def read_key(path: Path) -> SigningKey:
         private = None
     if not isinstance(private, Ed25519PrivateKey):
         raise InputError(
-            f"{path} does not hold an Ed25519 key; remove it, and the next run makes one"
+            f"{path} does not hold an Ed25519 key: remove it, and the next run creates one"
         )
     return SigningKey(private)
 
 
-def _make(path: Path) -> None:
+def _create(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     private = Ed25519PrivateKey.generate()
     text = private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -105,7 +110,7 @@ def _make(path: Path) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        # A link, not a renaming: of two runs that start at once, the second takes the first one's key.
+        # A link fails if the file exists: of two runs that start at once, both use the first key.
         os.link(unfinished, path)
     except FileExistsError:
         pass

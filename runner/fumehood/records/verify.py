@@ -1,50 +1,60 @@
-"""Is a run folder what it was when it was sealed? Names everything that is not, and changes nothing.
+"""Compares a run folder with its seals and names every difference; changes nothing.
 
-Without the key that the reader expects, a whole folder may have been written anew and signed by somebody
-else; with it, nothing may.
+Without the public key that the reader expects, another user may have written and signed the whole
+folder again. With it, every change is found.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.trace import BrokenTrace, CutTrace, Record, verify_chain
-from fumehood.records.episode_name import EpisodeName
-from fumehood.records.plain_file import digest_file
-from fumehood.records.row import EpisodeRow
+from fumehood.records.files import digest_file
+from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.signatures import RunSeal, SealedFile, row_is_signed, sealed_files
-from fumehood.records.signer import (
+from fumehood.records.seals import (
     FIRST,
     PLAN_FILES,
+    ROWS,
     SEAL,
     UNREADABLE,
+    RunSeal,
+    SealedFile,
     digest_bytes,
     own_files,
     read_seal,
+    row_is_signed,
     row_lines,
+    sealed_files,
 )
-from fumehood.records.signer import ROWS as ROWS_FILE
-from fumehood.records.unsigned_files import strays
+
+EPISODE_FOLDERS = ("traces", "output", "cassette", "judge")
+"""Folders in which every file belongs to an episode."""
+SINGLE_FILES = ("run.json", "seal.json", "suite.jsonl", "episodes.jsonl")
+DERIVED_FOLDERS = ("report",)
+"""Folders that later commands make from a run; never sealed."""
+BODY_FOLDERS = ("cassette/bodies", "judge/bodies")
+"""Folders whose files are named after the digest of their content."""
+_LINK = "a symbolic link, which runs never create"
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One thing that is not as it was sealed."""
+    """One difference between a run folder and its seals."""
 
     where: str
-    """A file of the run folder, with a line's number where it has lines, or an episode."""
+    """A file of the run folder, with a line number if it has lines, or an episode."""
     what: str
     is_of_crash: bool = False
-    """True where a crash or a power cut may leave this in a run that is not over, which can go on."""
+    """True if a crash or a power cut can cause this in an unfinished run, which can be resumed."""
     episode: EpisodeName | None = None
-    """Whose trace or output it is."""
+    """Episode of the damaged trace or output."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
@@ -52,20 +62,18 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found."""
+    """The result of comparing a run folder with its seals."""
 
     key: str
-    """Who signed, 64 hex digits; empty where that cannot be told."""
+    """Public key of the signer, 64 hex digits; empty if the seal cannot be read."""
     planned: int
     episodes: int
-    """With a row that is as it was sealed."""
+    """Number of episodes whose row is as sealed."""
     damage: tuple[Damage, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """A row as it was sealed."""
-
+class _SealedRow:
     row: EpisodeRow
     digest: str
     files: tuple[SealedFile, ...]
@@ -77,31 +85,31 @@ def verify(path: Path, key: str | None = None, *, with_files: bool = True) -> Ve
 
     Args:
         path: of the run folder.
-        key: public half of the key that must have signed it, 64 hex digits; None for whichever did.
-        with_files: also read traces, output and whatever else lies there.
+        key: expected public key of the signer, 64 hex digits; None accepts any key.
+        with_files: whether to read traces, output and all other files too.
 
     Raises:
-        InputError: it is no run folder, or was never signed.
+        InputError: the path is not a run folder, or the run was never signed.
     """
     if not (path / SEAL).exists() and "signing_key" not in RunFolder.open(path).manifest():
-        raise InputError(f"{path} was never signed, so nothing can be said about it")
+        raise InputError(f"{path} was never signed, so it cannot be verified")
     try:
         seal = read_seal(path)
     except InputError:
-        return Verification("", 0, 0, (Damage(SEAL, "missing, or not what was signed"),))
+        return Verification("", 0, 0, (Damage(SEAL, "missing or changed"),))
     if key is not None and key != seal.key:
         return Verification(
             seal.key, len(seal.episodes), 0, (Damage(SEAL, f"signed with {seal.key}"),)
         )
     damage = list(_plan_damage(path, seal))
-    lines: dict[EpisodeName, _Line] = {}
-    damage.extend(_row_damage(path, seal, lines))
-    damage.extend(_set_damage(path, seal, lines))
+    rows: dict[EpisodeName, _SealedRow] = {}
+    damage.extend(_row_damage(path, seal, rows))
+    damage.extend(_set_damage(path, seal, rows))
     if with_files:
-        for line in lines.values():
-            damage.extend(_file_damage(path, seal, line))
-        damage.extend(_stray_files(path, seal, lines))
-    return Verification(seal.key, len(seal.episodes), len(lines), tuple(damage))
+        for row in rows.values():
+            damage.extend(_file_damage(path, seal, row))
+        damage.extend(_unsealed_files(path, seal, rows))
+    return Verification(seal.key, len(seal.episodes), len(rows), tuple(damage))
 
 
 def _plan_damage(path: Path, seal: RunSeal) -> Iterator[Damage]:
@@ -111,29 +119,29 @@ def _plan_damage(path: Path, seal: RunSeal) -> Iterator[Damage]:
             yield Damage(name, "missing or edited")
 
 
-def _row_damage(path: Path, seal: RunSeal, lines: dict[EpisodeName, _Line]) -> Iterator[Damage]:
-    """Yield what is wrong with rows; fill ``lines`` with the last sound one of each episode."""
+def _row_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, _SealedRow]) -> Iterator[Damage]:
+    """Yield the damage of rows; fill ``rows`` with the last valid one of each episode."""
     before = FIRST
     try:
-        found = row_lines(path)
+        lines = row_lines(path)
     except InputError as error:
-        yield Damage(ROWS_FILE, str(error))
+        yield Damage(ROWS, str(error))
         return
-    for number, raw in enumerate(found, 1):
-        where = f"{ROWS_FILE}:{number}"
-        before, after = digest_bytes(raw), before
-        if not raw.endswith(b"\n"):
+    for number, line in enumerate(lines, 1):
+        where = f"{ROWS}:{number}"
+        before, after = digest_bytes(line), before
+        if not line.endswith(b"\n"):
             yield Damage(where, "a torn row", is_of_crash=not seal.is_final)
             continue
         try:
-            value = json.loads(raw)
-            line = _read_line(raw, value)
-            exact = f"{canonical_json(value)}\n".encode("ascii") == raw
+            value = json.loads(line)
+            row = _read_row(line, value)
+            exact = f"{canonical_json(value)}\n".encode("ascii") == line
             signed = exact and row_is_signed(value, seal.run, seal.key)
         except UNREADABLE:
             yield Damage(where, "not a sealed row")
             continue
-        name = line.row.name
+        name = row.row.name
         if not signed:
             yield Damage(where, f"the row of {name} was edited")
             continue
@@ -141,93 +149,136 @@ def _row_damage(path: Path, seal: RunSeal, lines: dict[EpisodeName, _Line]) -> I
             yield Damage(
                 where, f"the row of {name} does not follow the one before it: cut or reordered"
             )
-        lines[name] = line
+        rows[name] = row
 
 
-def _read_line(raw: bytes, value: JsonObject) -> _Line:
+def _read_row(line: bytes, value: JsonObject) -> _SealedRow:
     seal = value["seal"]
     if not isinstance(seal, dict):
-        raise TypeError("a seal is an object")
-    row = EpisodeRow.from_json(value)
-    return _Line(
-        row, digest_bytes(raw), tuple(sealed_files(seal["files"])), int(str(seal["records"]))
+        raise TypeError("seal must be an object")
+    return _SealedRow(
+        EpisodeRow.from_json(value),
+        digest_bytes(line),
+        tuple(sealed_files(seal["files"])),
+        int(str(seal["records"])),
     )
 
 
-def _set_damage(path: Path, seal: RunSeal, lines: dict[EpisodeName, _Line]) -> Iterator[Damage]:
-    planned = {one.name for one in seal.episodes}
-    for one in seal.episodes:
-        if one.name not in lines:
-            what = "missing" if seal.is_final else "missing: the run is not over"
-            yield Damage(str(one.name), what, is_of_crash=not seal.is_final)
-        elif one.row not in ("", lines[one.name].digest):
-            yield Damage(str(one.name), "its row is not the one that was sealed with the run")
-    for name in lines:
+def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, _SealedRow]) -> Iterator[Damage]:
+    """Yield missing and unplanned episodes, and differences from the seal of the run."""
+    planned = {episode.name for episode in seal.episodes}
+    for episode in seal.episodes:
+        if episode.name not in rows:
+            what = "missing" if seal.is_final else "missing: the run is not finished"
+            yield Damage(str(episode.name), what, is_of_crash=not seal.is_final)
+        elif episode.row not in ("", rows[episode.name].digest):
+            yield Damage(str(episode.name), "its row is not the one that was sealed with the run")
+    for name in rows:
         if name not in planned:
             yield Damage(str(name), "not an episode of this run")
-    complete = all(one.name in lines for one in seal.episodes)
+    complete = all(episode.name in rows for episode in seal.episodes)
     if not seal.is_final and complete:
-        what = "the run was never sealed as a whole; fumehood resume does it"
+        what = "the finished run was not sealed; run fumehood resume to seal it"
         yield Damage(SEAL, what, is_of_crash=True)
     sealed = {file.path: file.sha256 for file in seal.files}
-    if seal.is_final and digest_file(path / ROWS_FILE) != sealed.get(ROWS_FILE):
-        yield Damage(ROWS_FILE, "not the file that was sealed with the run")
+    if seal.is_final and digest_file(path / ROWS) != sealed.get(ROWS):
+        yield Damage(ROWS, "not the file that was sealed with the run")
 
 
-def _file_damage(path: Path, seal: RunSeal, line: _Line) -> Iterator[Damage]:
-    row, open_run = line.row, not seal.is_final
+def _file_damage(path: Path, seal: RunSeal, sealed: _SealedRow) -> Iterator[Damage]:
+    row, is_open = sealed.row, not seal.is_final
     own = own_files(row.name)
     if row.trace not in ("", row.name.trace_path):
-        yield Damage(str(row.name), f"its row names the trace {row.trace}, which is not its own")
+        yield Damage(str(row.name), f"its row names the trace of another episode: {row.trace}")
         return
-    for file in line.files:
+    for file in sealed.files:
         if file.path not in own:
-            yield Damage(str(row.name), f"its seal names {file.path}, which is not its own")
+            yield Damage(str(row.name), f"its seal names a file of another episode: {file.path}")
             continue
-        found = digest_file(path / file.path)
-        if found == file.sha256:
+        digest = digest_file(path / file.path)
+        if digest == file.sha256:
             continue
-        what, is_torn = _what_happened(path, line, file, found)
-        # Of what failed on our side nothing counts, and the next attempt may have been cut short.
-        is_of_crash = open_run and (is_torn or row.is_infra)
+        what, is_torn = _describe_change(path, sealed, file, digest)
+        # An infra row is not scored, and the attempt after it may have been interrupted.
+        is_of_crash = is_open and (is_torn or row.is_infra)
         yield Damage(file.path, what, is_of_crash=is_of_crash, episode=row.name)
 
 
-def _what_happened(path: Path, line: _Line, file: SealedFile, found: str) -> tuple[str, bool]:
-    """Say what happened to a file, and whether a power cut does that."""
-    if not found:
-        return (
-            ("not a plain file", False) if os.path.lexists(path / file.path) else ("missing", True)
-        )
-    if file.path != line.row.trace:
-        return "edited", True
-    return _trace_damage(path, line)
+def _describe_change(
+    path: Path, sealed: _SealedRow, file: SealedFile, digest: str
+) -> tuple[str, bool]:
+    """Return a description of the change of a file, and whether a power cut can cause it."""
+    if not digest:
+        exists = os.path.lexists(path / file.path)
+        return ("not a regular file", False) if exists else ("missing", True)
+    return _trace_change(path, sealed) if file.path == sealed.row.trace else ("edited", True)
 
 
-def _trace_damage(path: Path, line: _Line) -> tuple[str, bool]:
+def _trace_change(path: Path, sealed: _SealedRow) -> tuple[str, bool]:
     try:
-        records: list[Record] = RunFolder(path).read_trace(line.row)
-        digest = verify_chain(records)
+        records: list[Record] = RunFolder(path).read_trace(sealed.row)
+        trace_digest = verify_chain(records)
     except CutTrace as error:
         return str(error), True
     except BrokenTrace as error:
         return str(error), False
     except InputError:
         return "cannot be read", True
-    if digest != line.row.trace_digest:
-        return f"another trace, of {len(records)} records where {line.records} were sealed", False
-    return "edited beside what its hashes cover", False
+    if trace_digest != sealed.row.trace_digest:
+        counts = f"it has {len(records)} records, the sealed one has {sealed.records}"
+        return f"another trace: {counts}", False
+    return "edited outside the hashed fields", False
 
 
-def _stray_files(path: Path, seal: RunSeal, lines: dict[EpisodeName, _Line]) -> Iterator[Damage]:
-    sealed = {file.path for line in lines.values() for file in line.files}
-    # What an attempt left that a crash cut short is no damage: the next attempt writes it anew.
-    done = {name for name, line in lines.items() if not line.row.is_infra}
+def _unsealed_files(
+    path: Path, seal: RunSeal, rows: dict[EpisodeName, _SealedRow]
+) -> Iterator[Damage]:
+    sealed = {file.path for row in rows.values() for file in row.files}
+    # An interrupted attempt may leave files, which the next attempt replaces.
+    done = {name for name, row in rows.items() if not row.row.is_infra}
     unfinished = (
-        [] if seal.is_final else [one.name for one in seal.episodes if one.name not in done]
+        []
+        if seal.is_final
+        else [episode.name for episode in seal.episodes if episode.name not in done]
     )
     expected = {
-        each for name in unfinished for own in own_files(name) for each in (own, f"{own}.partial")
+        file for name in unfinished for own in own_files(name) for file in (own, f"{own}.partial")
     }
-    for where, what in strays(path, sealed | expected):
+    for where, what in unknown_files(path, sealed | expected):
         yield Damage(where, what, is_of_crash=True)
+
+
+def unknown_files(path: Path, known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the files that are not part of a run, each with a description; follows no link.
+
+    Args:
+        path: of the run folder.
+        known: files below ``EPISODE_FOLDERS`` that are part of the run, relative to the folder.
+    """
+    for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+        expected = EPISODE_FOLDERS + DERIVED_FOLDERS if entry.is_dir() else SINGLE_FILES
+        if entry.is_symlink():
+            yield entry.name, _LINK
+        elif entry.name not in expected:
+            yield entry.name, "not part of a run"
+    for folder in EPISODE_FOLDERS:
+        if not (path / folder).is_symlink():
+            yield from _unknown_below(path, folder, known)
+
+
+def _unknown_below(path: Path, folder: str, known: Collection[str]) -> Iterator[tuple[str, str]]:
+    for parent, folders, files in os.walk(path / folder):
+        folders.sort()
+        within = Path(parent).relative_to(path)
+        for name in folders:
+            if os.path.islink(f"{parent}/{name}"):
+                yield (within / name).as_posix(), _LINK
+        for name in sorted(files):
+            where = (within / name).as_posix()
+            if os.path.islink(f"{parent}/{name}"):
+                yield where, _LINK
+            elif within.as_posix() in BODY_FOLDERS:
+                if not name.endswith(".partial") and digest_file(path / where) != name:
+                    yield where, "its content does not match its name"
+            elif where not in known:
+                yield where, "belongs to no episode"

@@ -15,8 +15,7 @@ from fumehood.core.gold import Gold
 from fumehood.core.task import Case, Suite, Task
 from fumehood.orchestrator.episode_runner import Attempt
 from fumehood.orchestrator.scoring import score_attempt
-from fumehood.records.episode_name import EpisodeName
-from fumehood.records.row import EpisodeRow
+from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 
 _COMMAND_TIMEOUT_S = 120

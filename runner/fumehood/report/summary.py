@@ -11,8 +11,7 @@ from statistics import fmean
 
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import AgentCrashed, TimedOut, outcome_name
-from fumehood.records.episode_name import EpisodeName
-from fumehood.records.row import EpisodeRow
+from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.results import Results, by_domain, by_family, count
 from fumehood.report.statistics.metrics import means

@@ -19,7 +19,7 @@ from fumehood.engines.registry import choose_engine
 from fumehood.orchestrator.episode_runner import BoxPlan, attempt_episode
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
-from fumehood.records.episode_name import file_name
+from fumehood.records.row import file_name
 from fumehood.vectors.observed import observed
 from fumehood.vectors.record import Vector
 

@@ -21,8 +21,7 @@ from fumehood.core.outcome import (
 )
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite, Task
-from fumehood.records.episode_name import EpisodeName
-from fumehood.records.row import EpisodeRow
+from fumehood.records.row import EpisodeName, EpisodeRow
 from tests.property.packages.values import COUNTS, FLAT_OBJECTS, OBJECTS, TEXT, VALUES, WIRE_TEXT
 
 BUDGETS = st.dictionaries(st.sampled_from(BudgetKind), COUNTS).map(

@@ -12,9 +12,8 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Outcome, outcome_from_json, outcome_name, outcome_to_json
 from fumehood.core.task import Suite
-from fumehood.records.episode_name import EpisodeName, file_name
 from fumehood.records.frozen_suite import freeze_suite, thaw_suite
-from fumehood.records.row import EpisodeRow
+from fumehood.records.row import EpisodeName, EpisodeRow, file_name
 from tests.property.packages.episodes import NAMES, OUTCOMES, ROWS, SUITES
 from tests.property.packages.values import TEXT, bounded
 

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from fumehood.core.outcome import Finished, Infra, InfraKind
 from fumehood.core.score import UNGRADED, Score
-from fumehood.records.episode_name import EpisodeName
-from fumehood.records.row import EpisodeRow
+from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.report.results import Result, TaskFacts
 
 FAMILIES = ("timeout", "rate_limit", "schema_drift", "authz", "adversarial_error")

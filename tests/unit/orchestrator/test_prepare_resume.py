@@ -14,7 +14,7 @@ from fumehood.core.score import UNGRADED
 from fumehood.orchestrator.launch import SPOILED, prepare_resume
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.signer import Signing
+from fumehood.records.seals import Signing
 from fumehood.records.verify import verify
 from tests.parts.sealed_runs import KEY, NAMES, OTHER_KEY, finished_run, new_run, play
 

@@ -12,8 +12,7 @@ import pytest
 
 from fumehood.core.json_values import canonical_json
 from fumehood.records.cassette import Cassette
-from fumehood.records.signatures import SealedFile, seal_row
-from fumehood.records.signer import FIRST
+from fumehood.records.seals import FIRST, SealedFile, seal_row
 from fumehood.records.verify import verify
 from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play
 
@@ -27,19 +26,19 @@ def found(run: Path) -> list[str]:
 def link_trace(run: Path) -> str:
     (run / TRACE).rename(run.parent / "elsewhere")
     (run / TRACE).symlink_to(run.parent / "elsewhere")
-    return f"{TRACE}: not a plain file"
+    return f"{TRACE}: not a regular file"
 
 
 def link_trace_to_itself(run: Path) -> str:
     (run / TRACE).unlink()
     (run / TRACE).symlink_to("t2.0.jsonl")
-    return f"{TRACE}: a link, which no run makes"
+    return f"{TRACE}: a symbolic link, which runs never create"
 
 
 def make_the_trace_a_pipe(run: Path) -> str:
     (run / TRACE).unlink()
     os.mkfifo(run / TRACE)
-    return f"{TRACE}: not a plain file"
+    return f"{TRACE}: not a regular file"
 
 
 def make_the_traces_a_file(run: Path) -> str:
@@ -50,7 +49,7 @@ def make_the_traces_a_file(run: Path) -> str:
 
 def link_more_traces(run: Path) -> str:
     (run / "traces/more").symlink_to("/dev")
-    return "traces/more: a link, which no run makes"
+    return "traces/more: a symbolic link, which runs never create"
 
 
 def make_the_rows_a_folder(run: Path) -> str:
@@ -73,7 +72,7 @@ def count_too_far(run: Path) -> str:
 
 def nest_the_seal_too_deep(run: Path) -> str:
     (run / "seal.json").write_text("[" * 200_000)
-    return "seal.json: missing, or not what was signed"
+    return "seal.json: missing or changed"
 
 
 def nest_the_trace_too_deep(run: Path) -> str:
@@ -94,7 +93,7 @@ def add_a_folder(run: Path) -> str:
 def link_the_rows(run: Path) -> str:
     (run / "episodes.jsonl").rename(run.parent / "rows")
     (run / "episodes.jsonl").symlink_to(run.parent / "rows")
-    return "episodes.jsonl: a link, which no run makes"
+    return "episodes.jsonl: a symbolic link, which runs never create"
 
 
 def add_a_cassette(run: Path) -> str:
@@ -106,7 +105,7 @@ def add_a_cassette(run: Path) -> str:
 def add_a_body(run: Path) -> str:
     (run / "cassette/bodies").mkdir(parents=True)
     (run / "cassette/bodies" / ("0" * 64)).write_text("never said")
-    return f"cassette/bodies/{'0' * 64}: not what its name says"
+    return f"cassette/bodies/{'0' * 64}: its content does not match its name"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +146,7 @@ def test_a_row_that_seals_what_is_not_its_own_is_named_and_nothing_of_it_is_read
         value, KEY, run="r1", after=FIRST, records=1, files=[SealedFile(path, "0" * 64)]
     )
     (folder.path / "episodes.jsonl").write_text(canonical_json(signed) + "\n")
-    assert f"agent/t2/0: its seal names {path}, which is not its own" in found(folder.path)
+    assert f"agent/t2/0: its seal names a file of another episode: {path}" in found(folder.path)
 
 
 def test_what_models_said_is_sealed_with_the_row(tmp_path: Path) -> None:
@@ -176,7 +175,7 @@ def test_what_a_judge_said_is_sealed_with_the_row(tmp_path: Path) -> None:
     assert found(folder.path) == [
         f"{NAMES[0].judge_path}: edited",
         f"{NAMES[1].judge_path}: missing",
-        "judge/bodies/answer: not what its name says",
+        "judge/bodies/answer: its content does not match its name",
     ]
 
 

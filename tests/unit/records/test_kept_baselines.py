@@ -10,7 +10,7 @@ import pytest
 from fumehood.benchmarks.registry import load_suite
 from fumehood.cli import baselines
 from fumehood.core.task import Suite
-from fumehood.records.baseline_cache import keep_baseline, kept_baseline
+from fumehood.records.caches import keep_baseline, kept_baseline
 
 CASES = load_suite("sample").cases
 

@@ -11,7 +11,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.engines.process import ProcessEngine
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import Progress, start_run
-from fumehood.records.containment_cache import keep_probe, last_probe, system_name, told_shortly
+from fumehood.records.caches import keep_probe, last_probe, probe_summary, system_name
 
 FOUND: JsonObject = {
     "made": "2026-01-02T03:04:05+00:00",
@@ -58,8 +58,8 @@ def test_it_lies_in_the_users_state_folder(state: Path) -> None:
 
 
 def test_in_one_line_it_counts_what_there_was() -> None:
-    assert told_shortly(FOUND) == "2 stopped, 1 not stopped (2026-01-02, fumehood 0.1.0)"
-    assert told_shortly(None) == ""
+    assert probe_summary(FOUND) == "2 stopped, 1 not stopped (2026-01-02, fumehood 0.1.0)"
+    assert probe_summary(None) == ""
 
 
 def test_a_run_copies_the_last_one_of_its_own_engine(tmp_path: Path) -> None:

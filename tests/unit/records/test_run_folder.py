@@ -19,8 +19,7 @@ from fumehood.core.task import Case, Suite
 from fumehood.core.trace import BrokenTrace, Chain, Record, verify_chain
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.run import missing
-from fumehood.records.episode_name import EpisodeName
-from fumehood.records.row import EpisodeRow
+from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from tests.parts.specs import fault_plan
 from tests.parts.tasks import crud_task
@@ -98,7 +97,7 @@ def test_a_suite_is_read_as_it_was_with_the_order_of_its_keys(folder: RunFolder)
 
 
 def test_a_new_run_does_not_go_where_something_is(folder: RunFolder, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=f"go on with: fumehood resume {folder.path}"):
+    with pytest.raises(InputError, match=f"run fumehood resume {folder.path}"):
         RunFolder.create(folder.path, {}, SUITE)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is not empty"):

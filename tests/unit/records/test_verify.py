@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from fumehood.cli.verify import verify as command
 from fumehood.core.errors import InputError
 from fumehood.records.run_folder import RunFolder
-from fumehood.records.signer import Signing
+from fumehood.records.seals import Signing
 from fumehood.records.signing_key import KEY_VARIABLE
 from fumehood.records.verify import verify
 from tests.parts.sealed_runs import KEY, NAMES, OTHER_KEY, SUITE, finished_run, new_run, play
@@ -65,12 +65,12 @@ def edit_event(run: Path) -> str:
 
 def edit_time(run: Path) -> str:
     (run / TRACE).write_text((run / TRACE).read_text().replace('"wall_ms":1001', '"wall_ms":1002'))
-    return f"{TRACE}: edited beside what its hashes cover"
+    return f"{TRACE}: edited outside the hashed fields"
 
 
 def take_the_trace_of_another(run: Path) -> str:
     shutil.copy(run / "traces/agent/t1.0.jsonl", run / TRACE)
-    return f"{TRACE}: another trace, of 4 records where 4 were sealed"
+    return f"{TRACE}: another trace: it has 4 records, the sealed one has 4"
 
 
 def remove_trace(run: Path) -> str:
@@ -171,12 +171,12 @@ def edit_seal(run: Path) -> str:
     (run / "seal.json").write_text(
         (run / "seal.json").read_text().replace('"task":"t2"', '"task":"t7"')
     )
-    return "seal.json: missing, or not what was signed"
+    return "seal.json: missing or changed"
 
 
 def remove_seal(run: Path) -> str:
     (run / "seal.json").unlink()
-    return "seal.json: missing, or not what was signed"
+    return "seal.json: missing or changed"
 
 
 def drop_an_episode_with_all_that_is_its_own(run: Path) -> str:
@@ -237,7 +237,7 @@ def test_a_run_that_is_not_over_says_what_is_missing(tmp_path: Path) -> None:
     folder.write_trace(NAMES[1], [])
     (folder.path / "traces/agent/t3.0.jsonl.partial").write_text("{")
     folder.seal()
-    assert found(folder.path) == [f"{name}: missing: the run is not over" for name in NAMES[1:]]
+    assert found(folder.path) == [f"{name}: missing: the run is not finished" for name in NAMES[1:]]
 
 
 def test_a_run_that_is_resumed_goes_on_with_its_seals(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fumehood.core.json_values import JsonObject
-from fumehood.records.containment_cache import told_shortly
+from fumehood.records.caches import probe_summary
 from fumehood.report.data_table import DataTable, texts
 from fumehood.report.findings import Findings
 from fumehood.report.runs import Run
@@ -97,7 +97,7 @@ def _probe_cells(manifest: JsonObject) -> tuple[str, str, str]:
     probe = _probe(manifest)
     if probe is None:
         return (f"never; fumehood doctor --probe {_engine(manifest)}", "", "")
-    counts = told_shortly(probe).partition(" (")[0]
+    counts = probe_summary(probe).partition(" (")[0]
     made_with = f"fumehood {probe.get('fumehood')}, {probe.get('detail')}, {probe.get('system')}"
     return (counts, str(probe.get("made", "")), made_with)
 

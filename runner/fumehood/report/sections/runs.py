@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.records.episode_name import EpisodeName
+from fumehood.records.row import EpisodeName
 from fumehood.report.data_table import DataTable, Row, integers, texts
 from fumehood.report.findings import Findings
 from fumehood.report.runs import Run, agents_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
-from fumehood.records.episode_name import EpisodeName
+from fumehood.records.row import EpisodeName
 from fumehood.report.data_table import DataTable
 from fumehood.report.pictures import Picture
 from fumehood.report.safe_text import safe

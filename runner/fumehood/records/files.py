@@ -1,0 +1,91 @@
+"""Atomic writes, and safe reads from folders that other users may have written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from hashlib import file_digest
+from io import BufferedReader
+from pathlib import Path
+
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def open_plain(path: Path) -> BufferedReader:
+    """Open a regular file for reading.
+
+    A link could leave the folder, and a pipe or device may never end, so both are rejected.
+
+    Raises:
+        OSError: the file does not exist, or is a link, a folder, a pipe or a device.
+    """
+    descriptor = os.open(path, _FLAGS)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def read_plain(path: Path) -> bytes:
+    """Return the content of a regular file; raises like :func:`open_plain`."""
+    with open_plain(path) as file:
+        return file.read()
+
+
+def digest_file(path: Path) -> str:
+    """Return the SHA-256 of a regular file in hex; empty if it cannot be read."""
+    try:
+        with open_plain(path) as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Replace a file atomically; after a crash it has the old or the new content."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def force_to_disk(path: Path) -> None:
+    """Flush a file to the disk if it exists."""
+    with suppress(FileNotFoundError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def write_or_remove(path: Path, content: str) -> None:
+    """Write an ASCII file, or remove it if the disk is full. A power cut may truncate it."""
+    try:
+        with path.open("w", encoding="ascii") as file:
+            file.write(content)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+
+
+def append_whole(path: Path, lines: bytes) -> None:
+    """Append all lines and flush them to the disk; if that fails, append nothing."""
+    with path.open("ab", buffering=0) as file:
+        before = file.tell()
+        try:
+            written = file.write(lines)
+            if written != len(lines):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+        except OSError:
+            file.truncate(before)
+            raise

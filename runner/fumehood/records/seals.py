@@ -1,0 +1,331 @@
+"""Seals: signatures over rows and over whole runs.
+
+The seal of a row covers the row, the files of its episode, and the row before it. The seal of a run
+covers the plan in order and, when every episode has its row, all rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import Json, JsonObject, canonical_json
+from fumehood.records.files import digest_file, force_to_disk, read_plain, write_whole
+from fumehood.records.row import EpisodeName, EpisodeRow
+from fumehood.records.signing_key import SigningKey, is_signed_by
+
+ROW_FORMAT = "fumehood.row/1"
+RUN_FORMAT = "fumehood.seal/1"
+SEAL = "seal.json"
+PLAN_FILES = ("run.json", "suite.jsonl")
+"""Files that are written once, before any episode runs."""
+ROWS = "episodes.jsonl"
+UNREADABLE = (
+    OSError,
+    AttributeError,
+    KeyError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    RecursionError,
+)
+"""Exceptions of parsing untrusted JSON, whose nesting and numbers are not limited."""
+FIRST = "0" * 64
+"""Digest of the line before the first row."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedFile:
+    """A file of the run folder and its digest when it was sealed."""
+
+    path: str
+    """Relative to the folder."""
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class SealedEpisode:
+    """A planned episode."""
+
+    name: EpisodeName
+    row: str
+    """SHA-256 of its line in ``episodes.jsonl``; empty until the run is finished."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSeal:
+    """The seal of a run."""
+
+    run: str
+    key: str
+    """Public key of the signer, 64 hex digits."""
+    files: tuple[SealedFile, ...]
+    episodes: tuple[SealedEpisode, ...]
+    """In the order of the plan."""
+
+    @property
+    def is_final(self) -> bool:
+        """True if every episode has its row."""
+        return all(episode.row for episode in self.episodes)
+
+    def statement(self) -> JsonObject:
+        """Return the signed content."""
+        return {
+            "format": RUN_FORMAT,
+            "run": self.run,
+            "key": self.key,
+            "files": [asdict(file) for file in self.files],
+            "episodes": [{**asdict(item.name), "row": item.row} for item in self.episodes],
+        }
+
+    def signed(self, key: SigningKey) -> JsonObject:
+        """Return the seal with its signature."""
+        return {**self.statement(), "signature": key.sign(self.statement())}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RunSeal:
+        """Return the seal that :meth:`signed` wrote, without checking its signature.
+
+        Raises:
+            KeyError, TypeError, ValueError: the value is not a seal.
+        """
+        return cls(
+            run=str(value["run"]),
+            key=str(value["key"]),
+            files=tuple(sealed_files(value["files"])),
+            episodes=tuple(
+                SealedEpisode(
+                    EpisodeName(str(item["agent"]), str(item["task"]), int(item["trial"])),
+                    str(item["row"]),
+                )
+                for item in value["episodes"]
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """The key that signs a run, and the plan that it signs."""
+
+    key: SigningKey
+    episodes: tuple[EpisodeName, ...]
+    """In the order of the plan."""
+
+
+class Sealing:
+    """Seals rows and the run. The caller allows one call at a time."""
+
+    def __init__(self, path: Path, signing: Signing, run: str) -> None:
+        self._path = path
+        self._signing = signing
+        self._run = run
+        self._after: str | None = None
+
+    def row_lines(self, rows: Sequence[EpisodeRow]) -> list[bytes]:
+        """Return the lines of rows with their seals, to be appended next."""
+        if self._after is None:
+            before = row_lines(self._path)
+            self._after = digest_bytes(before[-1]) if before else FIRST
+        lines: list[bytes] = []
+        for row in rows:
+            lines.append(self._row_line(row, digest_bytes(lines[-1]) if lines else self._after))
+        return lines
+
+    def continue_after(self, line: bytes) -> None:
+        """Chain the next row to ``line``, which has been written."""
+        self._after = digest_bytes(line)
+
+    def seal_plan(self, plan_digests: Sequence[str]) -> None:
+        """Seal the plan, before any episode runs.
+
+        Args:
+            plan_digests: SHA-256 of each of ``PLAN_FILES``.
+        """
+        files = (SealedFile(*item) for item in zip(PLAN_FILES, plan_digests, strict=True))
+        self._write(files=tuple(files), episodes=self._episodes({}))
+
+    def require_plan(self) -> None:
+        """Check that the plan is unchanged.
+
+        Raises:
+            InputError: the plan was changed.
+        """
+        seal = read_seal(self._path)
+        sealed = {file.path: file.sha256 for file in seal.files}
+        for name in PLAN_FILES:
+            if sealed.get(name) != digest_file(self._path / name):
+                raise InputError(
+                    f"{self._path / name} was changed; see: fumehood verify {self._path}"
+                )
+
+    def seal_run(self, row_digests: Mapping[EpisodeName, str]) -> None:
+        """Seal the run if every episode has its row; otherwise do nothing.
+
+        Args:
+            row_digests: SHA-256 of the line of each episode that has a row.
+        """
+        if not all(row_digests.get(name) for name in self._signing.episodes):
+            return
+        # After a power cut, a sealed run must not look as if its traces had been changed.
+        for name in self._signing.episodes:
+            force_to_disk(self._path / name.trace_path)
+        rows = SealedFile(ROWS, digest_file(self._path / ROWS))
+        self._write(files=(*self._plan_files(), rows), episodes=self._episodes(row_digests))
+
+    def reopen(self) -> None:
+        """Replace the seal of a finished run by one of an unfinished run."""
+        if read_seal(self._path).is_final:
+            self._write(files=self._plan_files(), episodes=self._episodes({}))
+
+    def _row_line(self, row: EpisodeRow, after: str) -> bytes:
+        records, files = _contents(self._path, row)
+        sealed = seal_row(
+            row.to_json(),
+            self._signing.key,
+            run=self._run,
+            after=after,
+            records=records,
+            files=files,
+        )
+        return (canonical_json(sealed) + "\n").encode("ascii")
+
+    def _plan_files(self) -> tuple[SealedFile, ...]:
+        return tuple(file for file in read_seal(self._path).files if file.path in PLAN_FILES)
+
+    def _episodes(self, row_digests: Mapping[EpisodeName, str]) -> tuple[SealedEpisode, ...]:
+        return tuple(
+            SealedEpisode(name, row_digests.get(name, "")) for name in self._signing.episodes
+        )
+
+    def _write(self, *, files: tuple[SealedFile, ...], episodes: tuple[SealedEpisode, ...]) -> None:
+        key = self._signing.key
+        seal = RunSeal(run=self._run, key=key.public, files=files, episodes=episodes)
+        write_whole(self._path / SEAL, canonical_json(seal.signed(key)) + "\n")
+
+
+def seal_row(
+    row: JsonObject,
+    key: SigningKey,
+    *,
+    run: str,
+    after: str,
+    records: int,
+    files: Sequence[SealedFile],
+) -> JsonObject:
+    """Return a row with its seal.
+
+    Args:
+        row: without a seal.
+        key: signs.
+        run: ID of the run.
+        after: SHA-256 of the line before it, in hex; ``FIRST`` for the first row.
+        records: number of records of the trace, its seal included; 0 if there is no trace.
+        files: of the episode.
+    """
+    seal: JsonObject = {
+        "after": after,
+        "records": records,
+        "files": [asdict(file) for file in files],
+    }
+    signature = key.sign(_row_statement({**row, "seal": seal}, run))
+    return {**row, "seal": {**seal, "signature": signature}}
+
+
+def row_is_signed(row: JsonObject, run: str, public: str) -> bool:
+    """Return whether a row has a valid seal.
+
+    Args:
+        row: with its seal.
+        run: ID of the run.
+        public: public key of the signer, 64 hex digits.
+    """
+    seal = row.get("seal")
+    if not isinstance(seal, dict):
+        return False
+    unsigned = {name: value for name, value in seal.items() if name != "signature"}
+    statement = _row_statement({**row, "seal": unsigned}, run)
+    return is_signed_by(public, statement, seal.get("signature"))
+
+
+def sealed_files(value: Json) -> list[SealedFile]:
+    """Return the files that a seal names.
+
+    Raises:
+        KeyError, TypeError: the value is not a list of files.
+    """
+    if not isinstance(value, list):
+        raise TypeError("files must be a list")
+    return [
+        SealedFile(str(file["path"]), str(file["sha256"]))
+        for file in value
+        if isinstance(file, dict)
+    ]
+
+
+def read_seal(path: Path) -> RunSeal:
+    """Return the seal of a run folder; its signature has been checked.
+
+    Raises:
+        InputError: the seal is missing or invalid.
+    """
+    try:
+        text = read_plain(path / SEAL).decode("ascii")
+        value = json.loads(text)
+        seal = RunSeal.from_json(value)
+    except UNREADABLE:
+        raise InputError(f"{path / SEAL} is missing or cannot be read") from None
+    # Compare bytes: another encoding of the same content is another file.
+    statement = seal.statement()
+    exact = f"{canonical_json({**statement, 'signature': value.get('signature')})}\n"
+    if text != exact or not is_signed_by(seal.key, statement, value["signature"]):
+        raise InputError(f"{path / SEAL} was changed: its signature does not match")
+    return seal
+
+
+def row_lines(path: Path) -> list[bytes]:
+    """Return the lines of a run's rows; the last may be torn.
+
+    Raises:
+        InputError: ``episodes.jsonl`` is not a readable file.
+    """
+    try:
+        return read_plain(path / ROWS).splitlines(keepends=True)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"{path / ROWS} cannot be read: {error.strerror}") from None
+
+
+def digest_bytes(content: bytes) -> str:
+    """Return the SHA-256 in hex."""
+    return sha256(content).hexdigest()
+
+
+def own_files(name: EpisodeName) -> tuple[str, ...]:
+    """Return the possible files of an episode, relative to the folder; the trace is the first."""
+    output = (f"{name.output_path}.{stream}" for stream in ("stdout", "stderr"))
+    return name.trace_path, *output, name.cassette_path, name.judge_path
+
+
+def _row_statement(row: JsonObject, run: str) -> JsonObject:
+    return {"format": ROW_FORMAT, "run": run, "row": row}
+
+
+def _contents(path: Path, row: EpisodeRow) -> tuple[int, list[SealedFile]]:
+    """Return the number of records of a row's trace, and the files of its episode."""
+    records, files = 0, list[SealedFile]()
+    if row.trace:
+        trace = (path / row.trace).read_bytes()
+        records = trace.count(b"\n")
+        files.append(SealedFile(row.trace, digest_bytes(trace)))
+    stdout, stderr, *exchanges = own_files(row.name)[1:]
+    streams = ((stdout, row.stdout_bytes > 0), (stderr, row.stderr_bytes > 0))
+    printed = [name for name, has_output in streams if has_output]
+    digests = ((name, digest_file(path / name)) for name in (*printed, *exchanges))
+    files.extend(SealedFile(name, digest) for name, digest in digests if digest)
+    return records, files
