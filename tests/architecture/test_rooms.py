@@ -34,7 +34,6 @@ LIBRARIES = {
     "fumehood.service": set(),
     "fumehood.testing": set(),
     "fumehood.third_party": set(),
-    "fumehood.vectors": {"pydantic"},
     "fumehood.version": set(),
     "fumehood.wire": {"google", "grpc", "mcp", "mcp_types", "starlette", "uvicorn"},
     "fumehood.worlds": set(),

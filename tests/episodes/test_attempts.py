@@ -74,8 +74,10 @@ def planned(*, wall_ms: int = 20_000, **change: Any) -> PlannedEpisode:
 def attempted(
     episode: PlannedEpisode, code: str, engine: ProcessEngine, pool: ServicePool
 ) -> Attempt:
-    plan = BoxPlan(image=Image("", "", (sys.executable, "-c", code)), limits=Limits())
-    return attempt_episode(episode.to_spec(1000), engine, plan, pool)
+    plan = BoxPlan(
+        engine=engine, image=Image("", "", (sys.executable, "-c", code)), limits=Limits()
+    )
+    return attempt_episode(episode.to_spec(1000), plan, pool)
 
 
 def outcome_of(episode: PlannedEpisode, attempt: Attempt) -> Outcome:
@@ -170,9 +172,9 @@ def test_a_service_that_ends_is_our_failure_and_takes_the_box_with_it(
 def test_a_box_that_cannot_be_started_leaves_no_episode_open(
     engine: ProcessEngine, pool: ServicePool
 ) -> None:
-    plan = BoxPlan(image=Image("", "", ("no_such_command",)), limits=Limits())
+    plan = BoxPlan(engine=engine, image=Image("", "", ("no_such_command",)), limits=Limits())
     with pytest.raises(InputError, match="no_such_command"):
-        attempt_episode(planned().to_spec(1000), engine, plan, pool)
+        attempt_episode(planned().to_spec(1000), plan, pool)
     assert nothing_is_open(pool)
 
 

@@ -99,7 +99,6 @@ BAD_INPUT = {
     ("resume", "/nonexistent"): "is not a run folder",
     ("score", "/nonexistent"): "is not a run folder",
     ("show", "/nonexistent"): "is not a run folder",
-    ("vectors", "/nonexistent"): "does not exist",
     ("frobnicate",): "frobnicate",
 }
 

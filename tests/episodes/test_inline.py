@@ -20,7 +20,6 @@ from fumehood.orchestrator.episode_runner import (
     BoxPlan,
     InlinePlan,
     attempt_episode,
-    attempt_inline,
 )
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.scoring import score_attempt
@@ -55,7 +54,7 @@ def outcome_of(episode: PlannedEpisode, attempt: Attempt) -> Outcome:
 
 def played(pool: ServicePool, inline: InlinePlan, **change: Any) -> Outcome:
     episode = planned(**change)
-    return outcome_of(episode, attempt_inline(episode.to_spec(1000), inline, pool))
+    return outcome_of(episode, attempt_episode(episode.to_spec(1000), inline, pool))
 
 
 @pytest.mark.parametrize("agent", ["heuristic", "policy_aware", "instruction_parser"])
@@ -63,11 +62,13 @@ def test_a_sample_task_has_the_same_trace_inline_and_in_a_process(
     agent: str, pool: ServicePool, inline_pool: ServicePool
 ) -> None:
     engine = ProcessEngine()
-    boxed = BoxPlan(image=engine.prepare(AgentSource(AgentKind.BUILTIN, agent)), limits=Limits())
+    boxed = BoxPlan(
+        engine=engine, image=engine.prepare(AgentSource(AgentKind.BUILTIN, agent)), limits=Limits()
+    )
     for case in load_suite("sample").cases[::20]:
         spec = PlannedEpisode(agent, case, 0, case.task.seed).to_spec(60_000)
-        in_process = attempt_episode(spec, engine, boxed, pool)
-        inline = attempt_inline(spec, plan(agent, seat=spec.seats[0].name), inline_pool)
+        in_process = attempt_episode(spec, boxed, pool)
+        inline = attempt_episode(spec, plan(agent, seat=spec.seats[0].name), inline_pool)
         assert [record.hash for record in inline.records] == [
             record.hash for record in in_process.records
         ]
@@ -87,7 +88,7 @@ def test_one_worker_plays_many_episodes(inline_pool: ServicePool) -> None:
 
 def test_an_agent_that_raises_ends_its_own_episode_alone(inline_pool: ServicePool) -> None:
     episode = planned()
-    attempt = attempt_inline(
+    attempt = attempt_episode(
         episode.to_spec(1000), plan("oracle", '[{"unknown": "move"}]'), inline_pool
     )
     assert outcome_of(episode, attempt) == AgentCrashed("exit status 2")
@@ -122,8 +123,10 @@ def test_an_episode_that_cannot_be_played_inline_names_the_reason(
 
 def test_an_inline_service_opens_no_episode_for_a_box(inline_pool: ServicePool) -> None:
     engine = ProcessEngine()
-    boxed = BoxPlan(image=engine.prepare(AgentSource(AgentKind.BUILTIN, "noop")), limits=Limits())
-    attempt = attempt_episode(planned().to_spec(1000), engine, boxed, inline_pool)
+    boxed = BoxPlan(
+        engine=engine, image=engine.prepare(AgentSource(AgentKind.BUILTIN, "noop")), limits=Limits()
+    )
+    attempt = attempt_episode(planned().to_spec(1000), boxed, inline_pool)
     assert attempt.infra == Infra(
         InfraKind.TASK, "service: plays built-in agents inline and opens no episode for a box"
     )
@@ -131,7 +134,7 @@ def test_an_inline_service_opens_no_episode_for_a_box(inline_pool: ServicePool) 
 
 
 def test_a_service_for_boxes_plays_no_agent_inline(pool: ServicePool) -> None:
-    attempt = attempt_inline(planned().to_spec(1000), plan("oracle", SUBMIT), pool)
+    attempt = attempt_episode(planned().to_spec(1000), plan("oracle", SUBMIT), pool)
     assert attempt.infra == Infra(
         InfraKind.TASK, "service: opens episodes for boxes and plays no agent inline"
     )

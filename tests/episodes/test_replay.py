@@ -17,8 +17,8 @@ from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.json_values import canonical_json
 from fumehood.core.ledger import Budget
 from fumehood.core.trace import Chain
+from fumehood.orchestrator.replay import Replayed, replay_episode
 from fumehood.orchestrator.service_pool import ServicePool
-from fumehood.vectors.recorded_episode import Replayed, replay_episode
 from fumehood_agent.session import Session
 from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.listening import listening
@@ -31,7 +31,7 @@ TOOLMISUSE_AGENTS = ("-a", "schema_repair", "-a", "instruction_parser")
 @pytest.fixture(scope="module")
 def native_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("native") / "run"
-    fumehood("run", "sample", *NATIVE_AGENTS, "--engine", "process", "--out", str(out))
+    fumehood("run", "sample", *NATIVE_AGENTS, "--engine", "inline", "--out", str(out))
     return out
 
 
@@ -43,7 +43,7 @@ def toolmisuse_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     suite = f"toolmisuse:{folder / 'tasks'}:test_public"
     out = folder / "run"
     fumehood(
-        "run", suite, *TOOLMISUSE_AGENTS, "--seed", "3", "--engine", "process", "--out", str(out)
+        "run", suite, *TOOLMISUSE_AGENTS, "--seed", "3", "--engine", "inline", "--out", str(out)
     )
     return out
 

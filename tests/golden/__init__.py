@@ -1,4 +1,4 @@
-"""Where recorded data lives: the full files beside the project, small samples of them inside it."""
+"""Paths of recorded data: the full files beside the checkout, small samples inside it."""
 
 from __future__ import annotations
 
@@ -7,28 +7,29 @@ from pathlib import Path
 
 import pytest
 
-_INSIDE_THE_PROJECT = Path(__file__).resolve().parent
+_SAMPLES = Path(__file__).resolve().parent
 
 FOLDER_VARIABLE = "FUMEHOOD_GOLDEN"
-_BESIDE_THE_PROJECT = _INSIDE_THE_PROJECT.parent.parent.parent / "shared" / "golden"
+_SHARED = _SAMPLES.parent.parent.parent / "shared"
 
 
 def golden_file(name: str) -> Path:
     """Return a full file of recorded data, such as ``"toolmisusebench/agents.jsonl"``.
 
-    Skips the calling test where the file is absent, and fails it when ``CI`` is set: there, nothing may go
-    unproven for want of data.
+    Skips the calling test where the folder with the data is absent. Fails it where the folder exists but
+    lacks the file, and where ``CI`` is set.
     """
-    folder = Path(os.environ.get(FOLDER_VARIABLE) or _BESIDE_THE_PROJECT)
+    given = os.environ.get(FOLDER_VARIABLE)
+    folder = Path(given) if given else _SHARED / "golden"
     path = folder / name
     if path.exists():
         return path
     reason = f"no recorded data at {path}; set {FOLDER_VARIABLE} to the folder that holds {name}"
-    if os.environ.get("CI"):
+    if given or _SHARED.is_dir() or os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)
 
 
 def golden_sample(name: str) -> Path:
-    """Return a sample that is part of the project, such as ``"toolmisusebench/agents.sample.jsonl"``."""
-    return _INSIDE_THE_PROJECT / name
+    """Return a sample inside the checkout, such as ``"toolmisusebench/agents.sample.jsonl"``."""
+    return _SAMPLES / name

@@ -75,9 +75,10 @@ class Check:
             wall_ms: for each scene, milliseconds.
             arguments: for the agent.
         """
-        self._engine = engine
         labels = owner_labels("check")
-        self._plan = BoxPlan(image=image, limits=Limits(), arguments=arguments, labels=labels)
+        self._plan = BoxPlan(
+            engine=engine, image=image, limits=Limits(), arguments=arguments, labels=labels
+        )
         self._pool = pool
         self._wall_ms = wall_ms
 
@@ -145,7 +146,7 @@ class Check:
             InputError: its box cannot be started.
             InfraError: something failed on our side.
         """
-        attempt = attempt_episode(spec, self._engine, self._plan, self._pool)
+        attempt = attempt_episode(spec, self._plan, self._pool)
         if attempt.infra is not None:
             raise InfraError(f"{attempt.infra.what.value}: {attempt.infra.detail}")
         return attempt

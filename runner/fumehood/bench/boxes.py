@@ -34,12 +34,12 @@ def episodes_in_boxes(engine: Engine, case: Case) -> Iterator[Figure]:
         case: any task; the agent submits at once, so that boxes are what is measured.
     """
     image = engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
-    plan = BoxPlan(image=image, limits=Limits(), labels=owner_labels("bench"))
+    plan = BoxPlan(engine=engine, image=image, limits=Limits(), labels=owner_labels("bench"))
     with ServicePool(1) as pool, ThreadPoolExecutor(CONCURRENCY) as threads:
 
         def episode(number: int) -> None:
             spec = PlannedEpisode(f"bench{number}", case, number, 0).to_spec(60_000)
-            attempt_episode(spec, engine, plan, pool)
+            attempt_episode(spec, plan, pool)
 
         list(threads.map(episode, range(CONCURRENCY)))
         mine = EPISODES / timed(lambda: list(threads.map(episode, range(EPISODES))))

@@ -34,7 +34,6 @@ COMMANDS = {
     "show": "fumehood.cli.show:show",
     "snapshot": "fumehood_snapshots.cli.group:snapshot",
     "suite": "fumehood.cli.suite:suite",
-    "vectors": "fumehood.cli.vectors:vectors",
     "verify": "fumehood.cli.verify:verify",
 }
 """Name → ``"module:command"``, imported when it is asked for, so that --help is quick."""

@@ -14,12 +14,12 @@ from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.models import bounded
 from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.orchestrator.replay import Divergence, Replayed, replay_episode
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.setup import config_of, planned_of
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.safe_text import safe
-from fumehood.vectors.recorded_episode import Divergence, Replayed, replay_episode
 
 DIFFERS = 1
 
@@ -149,7 +149,7 @@ def _report(
                 "episode": str(row.name),
                 "call": divergence.call,
                 "tool": divergence.tool,
-                "difference": divergence.what,
+                "difference": divergence.difference,
             }
             for row, divergence in differences
         ],

@@ -67,10 +67,15 @@ class BoxPlans:
             )
         plan = self._box(tested, planned, task.seats[0].name)
         others = {seat: self._box(agent, planned, seat) for seat, agent in counterparts.items()}
-        return replace(plan, others=others)
+        return replace(plan, counterparts=others)
 
     def _box(self, agent: NamedAgent, planned: PlannedEpisode, seat: str) -> BoxPlan:
-        plan = BoxPlan(image=self._images[agent.source], limits=self._limits, labels=self._labels)
+        plan = BoxPlan(
+            engine=self._engine,
+            image=self._images[agent.source],
+            limits=self._limits,
+            labels=self._labels,
+        )
         if is_scaffold(agent):
             return replace(plan, arguments=("--model", str(agent.model)))
         if _replays(agent):

@@ -1,13 +1,18 @@
-"""One attempt at one episode, from opening to closing: a service, a box, a trace."""
+"""Runs one episode, from its opening to its sealed trace.
+
+The plan states how the agents are reached: in boxes, inline inside the service, or by workers of this
+process that use the seats' sockets, such as a replay.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fumehood.core.encryption import VEILED
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.ledger import BudgetKind
@@ -23,11 +28,13 @@ from fumehood.engines.engine import (
     Limits,
     Mount,
 )
+from fumehood.orchestrator.models import ModelRun
 from fumehood.orchestrator.seat_boxes import SeatBoxes
+from fumehood.orchestrator.seat_sessions import SeatSessions, SeatWorker
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.trace_receiver import TraceReceiver
-from fumehood.wire.control_client import ControlClient
-from fumehood.wire.ports import EpisodeMessage, InlineAgent, Opened, SpecRejected
+from fumehood.wire.control_client import ControlClient, OpenSeats
+from fumehood.wire.ports import InlineAgent
 
 JOIN_TIMEOUT_S = 30.0
 """From closing an episode until its sealed trace must have arrived."""
@@ -35,183 +42,193 @@ JOIN_TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxPlan:
-    """How the agent's box is started."""
+    """Boxes for the seats of an episode: one for the tested agent, one for each counterpart."""
 
+    engine: Engine
     image: Image
     limits: Limits
     arguments: tuple[str, ...] = ()
     mounts: tuple[Mount, ...] = ()
     labels: dict[str, str] = field(default_factory=dict)
-    others: Mapping[str, BoxPlan] = field(default_factory=dict)
-    """By seat, the boxes of those who are not the agent: a simulated user, say."""
+    counterparts: Mapping[str, BoxPlan] = field(default_factory=dict)
+    """Boxes of the seats that are not the tested agent's, such as a simulated user's, by seat."""
 
-    def at(self, seat: str) -> BoxPlan:
-        """Return the plan for the box at a seat."""
-        return self.others.get(seat, self)
-
-    def box(self, socket_dir: Path, *further: str) -> BoxSpec:
-        """Return the box to start.
+    def box(self, seat: str, socket_dir: Path) -> BoxSpec:
+        """Return the box to start for a seat.
 
         Args:
-            socket_dir: folder of its seat's sockets on this host.
-            further: arguments after those of the plan.
+            seat: its name.
+            socket_dir: folder of the seat's sockets on this host.
         """
+        plan = self.counterparts.get(seat, self)
         return BoxSpec(
-            image=self.image,
+            image=plan.image,
             socket_dir=socket_dir,
-            arguments=(*self.arguments, *further),
-            mounts=self.mounts,
-            limits=self.limits,
-            labels=self.labels,
+            arguments=plan.arguments,
+            mounts=plan.mounts,
+            limits=plan.limits,
+            labels=plan.labels,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class InlinePlan:
-    """The built-in agents that play an episode inside the service."""
+    """Built-in agents that play inside the service."""
 
     agents: tuple[InlineAgent, ...]
     """One per seat."""
 
 
 @dataclass(frozen=True, slots=True)
+class SessionPlan:
+    """Workers in threads of this process, such as a replay."""
+
+    workers: Mapping[str, SeatWorker]
+    """By seat."""
+
+
+EpisodePlan = BoxPlan | InlinePlan | SessionPlan
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of it."""
+    """The result of one attempt at an episode."""
 
     records: tuple[Record, ...]
     """The trace, as far as it arrived."""
     exit: Exit | None
-    """How the agent's process ended, of several that which broke off; None when it had to be stopped."""
+    """How the agent's process ended; with several seats, that of the seat that broke off. None when it
+    had to be stopped."""
     output: BoxOutput | None
-    """What the boxes printed; None when there was none."""
+    """What the agents printed; None when nothing ran."""
     infra: Infra | None
-    """What failed on our side; None when nothing did."""
+    """What failed in the infrastructure; None when nothing did."""
     wall_ms: int
-    """From opening to closing, the start of the box included."""
+    """From opening to closing, including the start of boxes."""
     exchanges: tuple[ModelExchange, ...] = ()
-    """What models were asked and answered, where that is recorded."""
+    """Model requests and responses, where they are recorded."""
+
+
+class EpisodeRunner:
+    """Attempts the episodes of a run. Safe to use from several threads."""
+
+    def __init__(self, pool: ServicePool, models: ModelRun | None = None) -> None:
+        """Attempt nothing yet.
+
+        Args:
+            pool: lends services.
+            models: the run's models; None for a run without models.
+        """
+        self._pool = pool
+        self._models = models
+
+    def attempt(self, spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+        """Attempt one episode. An infrastructure failure is part of the result.
+
+        Raises:
+            InputError: no box can be started from the agent that the user named.
+        """
+        if self._models is None:
+            return attempt_episode(spec, plan, self._pool)
+        # The model budgets are part of the trace, which does not depend on the engine.
+        spec = self._models.bounded(spec)
+        recorded = self._models.recorded(spec.episode_id)
+        attempt = attempt_episode(spec, plan, self._pool, recorded)
+        # A cassette would store encrypted questions in plain text.
+        if spec.profile != VEILED:
+            self._models.keep(spec.episode_id, attempt.exchanges)
+        return attempt
 
 
 def attempt_episode(
     spec: EpisodeSpec,
-    engine: Engine,
-    box_plan: BoxPlan,
+    plan: EpisodePlan,
     pool: ServicePool,
     recorded: Sequence[ModelExchange] = (),
 ) -> Attempt:
-    """Open the episode, run a box for each of its seats, close all of them.
+    """Open the episode, let its agents work, close it and return the trace.
 
-    A failure of ours is part of the returned attempt.
+    An infrastructure failure is part of the result.
 
     Args:
         spec: the episode.
-        engine: makes the boxes.
-        box_plan: what they are like.
+        plan: how its agents are reached. An inline plan needs a pool of inline services.
         pool: lends the service.
-        recorded: what models answered before, where they are replayed.
+        recorded: earlier model responses, in a replay of models.
 
     Raises:
-        InputError: no box can be started from what the user named.
+        InputError: no box can be started from the agent that the user named.
+        Exception: a worker of a session plan raised it.
     """
     started = time.monotonic()
     try:
         with pool.lease() as client:
-            messages = client.open_episode(spec, recorded)
-            return _attempt(spec, engine, box_plan, client, messages, started)
+            if isinstance(plan, InlinePlan):
+                return _attempt_inline(spec, plan, client, started)
+            seats = client.open_seats(spec, recorded)
+            return _attempt_over_sockets(spec, plan, client, seats, started)
     except SpecError as error:
-        return failed(Infra(InfraKind.TASK, str(error)), started)
+        return _failed(Infra(InfraKind.TASK, str(error)), started)
     except InfraError as error:
-        return failed(Infra(InfraKind.SERVICE, str(error)), started)
+        return _failed(Infra(InfraKind.SERVICE, str(error)), started)
 
 
-def attempt_inline(spec: EpisodeSpec, plan: InlinePlan, pool: ServicePool) -> Attempt:
-    """Play one episode inside a service of a pool that was started for this.
-
-    A failure of ours is part of the returned attempt.
-    """
-    started = time.monotonic()
-    try:
-        with pool.lease() as client:
-            timeout_s = wall_ms_of(spec) / 1000 + JOIN_TIMEOUT_S
-            played = client.play_inline(spec, plan.agents, timeout_s)
-    except SpecError as error:
-        return failed(Infra(InfraKind.TASK, str(error)), started)
-    except InfraError as error:
-        return failed(Infra(InfraKind.SERVICE, str(error)), started)
+def _attempt_inline(
+    spec: EpisodeSpec, plan: InlinePlan, client: ControlClient, started: float
+) -> Attempt:
+    played = client.play_inline(spec, plan.agents, wall_ms_of(spec) / 1000 + JOIN_TIMEOUT_S)
     if played.rejected is not None:
-        reason = f"{played.rejected.field}: {played.rejected.reason}"
-        return failed(Infra(InfraKind.TASK, reason), started)
-    error_text = played.agent_error.encode()
+        raise SpecError(played.rejected.field, played.rejected.reason)
+    error = played.agent_error.encode()
     return Attempt(
         played.records,
         Exit(played.exit_status, ExitReason.EXITED),
-        BoxOutput(b"", error_text, 0, len(error_text)),
+        BoxOutput(b"", error, 0, len(error)),
         None,
         _ms_since(started),
     )
 
 
-def _attempt(
+def _attempt_over_sockets(
     spec: EpisodeSpec,
-    engine: Engine,
-    box_plan: BoxPlan,
+    plan: BoxPlan | SessionPlan,
     client: ControlClient,
-    messages: Iterator[EpisodeMessage],
+    seats: OpenSeats,
     started: float,
 ) -> Attempt:
-    match next(messages, None):
-        case Opened(sockets):
-            socket_dir = {seat.name: Path(seat.directory) for seat in sockets}
-        case SpecRejected(where, reason):
-            return failed(Infra(InfraKind.TASK, f"{where}: {reason}"), started)
-        case other:
-            return failed(Infra(InfraKind.SERVICE, f"the service opened with {other!r}"), started)
-    watcher = TraceReceiver(messages, tuple(socket_dir), in_turn=spec.conversation is not None)
-    watcher.start()
-    boxes = SeatBoxes(
-        engine, {name: box_plan.at(name).box(socket_dir[name]) for name in socket_dir}, watcher
-    )
+    dirs = seats.directories
+    receiver = TraceReceiver(seats.messages, tuple(dirs), in_turn=spec.conversation is not None)
+    receiver.start()
+    agents: SeatBoxes | SeatSessions
+    if isinstance(plan, BoxPlan):
+        boxes = {seat: plan.box(seat, folder) for seat, folder in dirs.items()}
+        agents = SeatBoxes(plan.engine, boxes, receiver, frozenset(plan.counterparts))
+    else:
+        agents = SeatSessions(plan.workers, dirs)
     try:
-        boxes.play(wall_ms_of(spec))
+        agents.play(wall_ms_of(spec))
     finally:
-        # When the service is gone, the watcher knows.
+        # The receiver reports a service that is gone.
         with suppress(InfraError):
-            client.close_episode(spec.episode_id, timed_out=boxes.timed_out)
-    watcher.join(JOIN_TIMEOUT_S)
-    boxes.leave()
+            client.close_episode(spec.episode_id, timed_out=agents.timed_out)
+    receiver.join(JOIN_TIMEOUT_S)
+    agents.leave()
     return Attempt(
-        tuple(watcher.records),
-        boxes.exit,
-        boxes.output,
-        watcher.infra or boxes.infra or _lost_player(boxes, box_plan),
+        tuple(receiver.records),
+        agents.exit,
+        agents.output,
+        receiver.infra or agents.infra,
         _ms_since(started),
-        tuple(watcher.exchanges),
-    )
-
-
-def _lost_player(boxes: SeatBoxes, plan: BoxPlan) -> Infra | None:
-    """Return what is ours to answer for: that somebody left whom the agent had to talk to."""
-    name = boxes.broke_off
-    if name is None or name not in plan.others or boxes.exit is None:
-        return None
-    return Infra(
-        InfraKind.COUNTERPART,
-        f"seat {name}: {boxes.exit.reason.value}, exit status {boxes.exit.code}",
+        tuple(receiver.exchanges),
     )
 
 
 def wall_ms_of(spec: EpisodeSpec) -> int:
-    """Return for how long an episode may go on, milliseconds: of several seats, one works at a time."""
+    """Return the wall time of an episode, milliseconds: the sum of its seats, which act in turn."""
     return sum(seat.budget[BudgetKind.WALL_MS] or 0 for seat in spec.seats)
 
 
-def failed(infra: Infra, started: float) -> Attempt:
-    """Return an attempt of which nothing came.
-
-    Args:
-        infra: what failed on our side.
-        started: when the attempt began, seconds of the monotonic clock.
-    """
+def _failed(infra: Infra, started: float) -> Attempt:
     return Attempt((), None, None, infra, _ms_since(started))
 
 

@@ -25,7 +25,7 @@ from fumehood.orchestrator.agents import is_scaffold
 from fumehood.orchestrator.box_plans import BoxPlans
 from fumehood.orchestrator.config import RunConfig
 from fumehood.orchestrator.data_source import create_recording_folder
-from fumehood.orchestrator.episode_attempts import Attempts
+from fumehood.orchestrator.episode_runner import EpisodeRunner
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.models import ModelRun
 from fumehood.orchestrator.plan import PlannedEpisode
@@ -260,9 +260,9 @@ def _execute(
             setup.participants, ready.images, engine, config.limits, calls_folder, labels
         )
         limits = RunLimits(concurrency=config.concurrency, wall_ms=round(config.wall_time_s * 1000))
-        attempts = Attempts(engine, pool, models)
+        runner = EpisodeRunner(pool, models)
         judge = RunJudge(setup.judge, folder.path)
-        Run(folder, attempts, boxes.plan, limits, judge).execute(to_run, progress.on_row)
+        Run(folder, runner, boxes.plan, limits, judge).execute(to_run, progress.on_row)
     folder.seal()
 
 

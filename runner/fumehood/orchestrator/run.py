@@ -11,8 +11,7 @@ from fumehood.core.encryption import VEILED
 from fumehood.core.errors import InfraError
 from fumehood.core.outcome import Infra, InfraKind, outcome_name
 from fumehood.engines.engine import BoxOutput
-from fumehood.orchestrator.episode_attempts import Attempts
-from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, InlinePlan
+from fumehood.orchestrator.episode_runner import Attempt, EpisodePlan, EpisodeRunner
 from fumehood.orchestrator.executor import EpisodeExecutor
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode
@@ -20,8 +19,8 @@ from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 
-BoxPlanner = Callable[[PlannedEpisode], BoxPlan | InlinePlan]
-"""Plans the boxes, or the inline agents, of an episode."""
+EpisodePlanner = Callable[[PlannedEpisode], EpisodePlan]
+"""Plans how the agents of an episode are reached."""
 
 RETRIED = frozenset(
     {InfraKind.ENGINE, InfraKind.SERVICE, InfraKind.COUNTERPART, InfraKind.ORCHESTRATOR}
@@ -52,14 +51,14 @@ class Run:
     def __init__(
         self,
         folder: RunFolder,
-        attempts: Attempts,
-        box_planner: BoxPlanner,
+        runner: EpisodeRunner,
+        planner: EpisodePlanner,
         limits: RunLimits,
         judge: RunJudge,
     ) -> None:
         self._folder = folder
-        self._attempts = attempts
-        self._box_planner = box_planner
+        self._runner = runner
+        self._planner = planner
         self._limits = limits
         self._judge = judge
 
@@ -100,7 +99,7 @@ class Run:
     def _episode(self, planned: PlannedEpisode) -> EpisodeRow:
         spec = planned.to_spec(self._limits.wall_ms)
         for number in range(1, self._limits.infra_attempts + 1):
-            attempt = self._attempts.attempt(spec, self._box_planner(planned))
+            attempt = self._runner.attempt(spec, self._planner(planned))
             ask = self._judge.ask_for(spec.episode_id, planned.case.task.profile)
             scored = score_attempt(planned.case, attempt.records, attempt.exit, attempt.infra, ask)
             if not _may_pass(scored) or number == self._limits.infra_attempts:

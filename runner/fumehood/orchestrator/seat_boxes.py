@@ -1,4 +1,4 @@
-"""The boxes of one episode: one a seat, started when the seat is called."""
+"""The boxes of one episode: one per seat, started when the seat can act."""
 
 from __future__ import annotations
 
@@ -12,70 +12,86 @@ from fumehood.orchestrator.trace_receiver import TraceReceiver
 
 
 class SeatBoxes:
-    """Starts boxes and waits for their end; knows nothing of what is said in them."""
+    """Starts boxes and waits for their end. Knows nothing about messages. For one thread."""
 
     def __init__(
-        self, engine: Engine, boxes: Mapping[str, BoxSpec], watcher: TraceReceiver
+        self,
+        engine: Engine,
+        boxes: Mapping[str, BoxSpec],
+        receiver: TraceReceiver,
+        counterparts: frozenset[str] = frozenset(),
     ) -> None:
         """Start nothing yet.
 
         Args:
             engine: makes boxes.
             boxes: by seat, in the order of the seats.
-            watcher: says when a box is to start and ends it.
+            receiver: reports when a box is to start, and ends boxes.
+            counterparts: seats that are not the tested agent's; the project answers for their boxes.
         """
-        self.infra: Infra | None = None
-        """What failed on our side; None when nothing did."""
         self.timed_out = False
-        """Whether a box had to be stopped because its time was over."""
+        """Whether a box was stopped because its wall time was over."""
         self.broke_off: str | None = None
-        """The seat whose box ended before its work had; None where none did, or all were stopped."""
+        """The seat whose box ended before its work had ended; None when there was none."""
+        self._infra: Infra | None = None
         self._engine = engine
         self._boxes = boxes
-        self._watcher = watcher
+        self._receiver = receiver
+        self._counterparts = counterparts
         self._exits: dict[str, Exit | None] = {}
         self._outputs: dict[str, BoxOutput] = {}
-        self._refused: InputError | None = None
+        self._input_error: InputError | None = None
         self._threads: list[Thread] = []
 
     def play(self, wall_ms: int) -> None:
-        """Run the boxes; return when the episode is over, though boxes of several may still have to go.
+        """Run the boxes. Return when the episode is over; with several seats, boxes may still run.
 
         Args:
             wall_ms: wall time of each box, milliseconds.
 
         Raises:
-            InputError: no box can be started from what the user named.
+            InputError: no box can be started from the agent that the user named.
         """
         if len(self._boxes) == 1:
-            self._sit(next(iter(self._boxes)), wall_ms)
-            self._complain()
+            self._run_seat(next(iter(self._boxes)), wall_ms)
+            self._raise_input_error()
             return
-        for name in self._watcher.called():
-            thread = Thread(target=self._sit_among_others, args=(name, wall_ms), daemon=True)
+        for seat in self._receiver.callable_seats():
+            thread = Thread(target=self._run_one_of_several, args=(seat, wall_ms), daemon=True)
             self._threads.append(thread)
             thread.start()
-        if self._watcher.all_work_ended:
-            # An answer may be on its way still; who does not leave with it is made to.
+        if self._receiver.all_work_ended:
+            # An agent may still be reading its last answer; the receiver ends boxes that stay.
             self._join()
 
     def leave(self) -> None:
         """Wait until every box is gone; the episode must have been closed.
 
         Raises:
-            InputError: no box could be started from what the user named.
+            InputError: no box could be started from the agent that the user named.
         """
         self._join()
-        self._complain()
+        self._raise_input_error()
+
+    @property
+    def infra(self) -> Infra | None:
+        """What failed in the infrastructure, a counterpart that broke off included; None if nothing did."""
+        if self._infra is not None or self.broke_off not in self._counterparts:
+            return self._infra
+        ended = self.exit
+        if ended is None:
+            return None
+        detail = f"seat {self.broke_off}: {ended.reason.value}, exit status {ended.code}"
+        return Infra(InfraKind.COUNTERPART, detail)
 
     @property
     def exit(self) -> Exit | None:
-        """How the box ended that broke off, else that of the first seat; None when it had to be stopped."""
+        """How the box that broke off ended, else that of the first seat; None when it was stopped."""
         return self._exits.get(self.broke_off or next(iter(self._boxes)))
 
     @property
     def output(self) -> BoxOutput | None:
-        """What the boxes printed, seat by seat, last the one that broke off; None when there was no box."""
+        """What the boxes printed, by seat, with the one that broke off last; None without a box."""
         names = sorted(self._boxes, key=lambda name: name == self.broke_off)
         outputs = [(name, self._outputs[name]) for name in names if name in self._outputs]
         if len(self._boxes) == 1 or not outputs:
@@ -87,34 +103,34 @@ class SeatBoxes:
             sum(output.stderr_bytes for _, output in outputs),
         )
 
-    def _sit_among_others(self, name: str, wall_ms: int) -> None:
-        self._sit(name, wall_ms)
-        if self._watcher.breaks_off(name) and self.broke_off is None:
-            self.broke_off = name
+    def _run_one_of_several(self, seat: str, wall_ms: int) -> None:
+        self._run_seat(seat, wall_ms)
+        if self._receiver.broke_off(seat) and self.broke_off is None:
+            self.broke_off = seat
 
-    def _sit(self, name: str, wall_ms: int) -> None:
+    def _run_seat(self, seat: str, wall_ms: int) -> None:
         try:
-            self._exits[name] = self._run(name, wall_ms)
-            self.timed_out = self.timed_out or self._exits[name] is None
+            self._exits[seat] = self._run_box(seat, wall_ms)
+            self.timed_out = self.timed_out or self._exits[seat] is None
         except InfraError as error:
-            self.infra = Infra(InfraKind.ENGINE, str(error))
+            self._infra = Infra(InfraKind.ENGINE, str(error))
         except InputError as error:
-            self._refused = error
+            self._input_error = error
 
-    def _run(self, name: str, wall_ms: int) -> Exit | None:
-        """Start a box and wait for its end, at most its time; whatever happens, the box is removed."""
-        box = self._engine.start(self._boxes[name])
+    def _run_box(self, seat: str, wall_ms: int) -> Exit | None:
+        """Start a box and wait for its end, at most its wall time; the box is removed in any case."""
+        box = self._engine.start(self._boxes[seat])
         try:
-            self._watcher.watch_over(name, box)
+            self._receiver.watch_over(seat, box)
             return self._wait(box, wall_ms)
         finally:
-            self._outputs[name] = box.close()
+            self._outputs[seat] = box.close()
 
     def _wait(self, box: Box, wall_ms: int) -> Exit | None:
-        """Wait for the end of a box, for as long as it has, and then for as long as it was kept waiting."""
+        """Wait for the end of a box, for its wall time and the time granted to its seat."""
         ended, given_ms = box.wait(wall_ms), 0
-        while ended is None and self._watcher.granted_ms > given_ms:
-            more_ms = self._watcher.granted_ms - given_ms
+        while ended is None and self._receiver.granted_ms > given_ms:
+            more_ms = self._receiver.granted_ms - given_ms
             given_ms += more_ms
             ended = box.wait(more_ms)
         return ended
@@ -123,10 +139,10 @@ class SeatBoxes:
         for thread in self._threads:
             thread.join()
 
-    def _complain(self) -> None:
-        if self._refused is not None:
-            raise self._refused
+    def _raise_input_error(self) -> None:
+        if self._input_error is not None:
+            raise self._input_error
 
 
-def _titled(name: str, text: bytes) -> bytes:
-    return b"--- seat %s ---\n%s\n" % (name.encode(), text.rstrip(b"\n")) if text else b""
+def _titled(seat: str, text: bytes) -> bytes:
+    return b"--- seat %s ---\n%s\n" % (seat.encode(), text.rstrip(b"\n")) if text else b""

@@ -1,4 +1,4 @@
-"""Reads what a service streams of one episode, and ends boxes whose work is over."""
+"""Receives the trace that a service streams, and ends boxes whose work has ended."""
 
 from __future__ import annotations
 
@@ -22,70 +22,81 @@ from fumehood.wire.ports import (
 )
 
 GRACE_S = 2.0
-"""So long may a box go on after its seat's work has ended."""
+"""How long a box may run after its seat's work has ended."""
 FLUSH_S = 2.0
-"""So long may word of an ended seat be on its way when its box is gone already."""
+"""How long the end of a seat's work may take to arrive after its box has ended."""
 
 
 class TraceReceiver:
-    """Reads in a thread of its own."""
+    """Reads the stream of one episode in a thread."""
 
     def __init__(
-        self, messages: Iterator[EpisodeMessage], seats: tuple[str, ...], *, in_turn: bool
+        self,
+        messages: Iterator[EpisodeMessage],
+        seats: tuple[str, ...],
+        *,
+        in_turn: bool,
+        grace_s: float = GRACE_S,
+        flush_s: float = FLUSH_S,
     ) -> None:
         """Read nothing yet.
 
         Args:
-            messages: of the episode, after the first.
+            messages: of the episode, after ``Opened``.
             seats: their names.
-            in_turn: whether seats are called one by one, rather than all at once.
+            in_turn: whether seats act one after another. Otherwise all boxes start at once.
+            grace_s: how long a box may run after its seat's work has ended, seconds.
+            flush_s: how long the end of a seat's work may take to arrive, seconds.
         """
         self.records: list[Record] = []
         self.exchanges: list[ModelExchange] = []
         self.granted_ms = 0
-        """Wall time that our side has used up so far."""
+        """Wall time given back so far, because the project's own side kept a seat waiting."""
         self.infra: Infra | None = None
+        """What failed in the infrastructure; None when nothing did."""
         self._messages = messages
+        self._grace_s = grace_s
+        self._flush_s = flush_s
         self._ended = {name: Event() for name in seats}
         self._boxes: dict[str, Box] = {}
-        self._must_go: set[str] = set()
+        self._stopped: set[str] = set()
         self._lock = Lock()
         self._timers: list[Timer] = []
-        self._called: SimpleQueue[str | None] = SimpleQueue()
+        self._callable: SimpleQueue[str | None] = SimpleQueue()
         if not in_turn:
             for name in seats:
-                self._called.put(name)
+                self._callable.put(name)
         self._thread = Thread(target=self._read, daemon=True)
 
     def start(self) -> None:
         """Begin to read."""
         self._thread.start()
 
-    def called(self) -> Iterator[str]:
-        """Yield each seat when its box is to start, until the episode is over or a box has broken off."""
-        while (name := self._called.get()) is not None:
+    def callable_seats(self) -> Iterator[str]:
+        """Yield each seat when its box is to start, until the episode is over or a box broke off."""
+        while (name := self._callable.get()) is not None:
             yield name
 
     @property
     def all_work_ended(self) -> bool:
-        """Whether every seat's work has come to its end."""
+        """Whether the work of every seat has ended."""
         return all(ended.is_set() for ended in self._ended.values())
 
     def watch_over(self, seat: str, box: Box) -> None:
-        """Stop this box when its seat's work has ended or our side has failed."""
+        """Stop this box when its seat's work has ended or the infrastructure has failed."""
         with self._lock:
             self._boxes[seat] = box
-            gone = seat in self._must_go
-        # What ends a box may have happened while it was starting.
-        if gone:
+            stopped = seat in self._stopped
+        # The reason to stop may have arrived while the box was starting.
+        if stopped:
             box.kill()
 
-    def breaks_off(self, seat: str) -> bool:
-        """Tell whether the work of a seat whose box is gone had not ended; then the episode is over."""
-        broken = not self._ended[seat].wait(FLUSH_S) and seat not in self._must_go
-        if broken:
-            self._called.put(None)
-        return broken
+    def broke_off(self, seat: str) -> bool:
+        """Return whether a box ended before its seat's work; then the episode is over."""
+        broke_off = not self._ended[seat].wait(self._flush_s) and seat not in self._stopped
+        if broke_off:
+            self._callable.put(None)
+        return broke_off
 
     def join(self, timeout_s: float) -> None:
         """Wait for the end of the stream."""
@@ -93,31 +104,30 @@ class TraceReceiver:
         for timer in self._timers:
             timer.cancel()
         if self._thread.is_alive():
-            self.infra = Infra(
-                InfraKind.SERVICE, f"the trace was not sealed within {timeout_s:.0f} s"
-            )
-            self._end_boxes()
+            reason = f"the trace was not sealed within {timeout_s:.0f} s"
+            self.infra = Infra(InfraKind.SERVICE, reason)
+            self._stop_boxes()
 
     def _read(self) -> None:
         try:
             for message in self._messages:
-                self._take(message)
+                self._receive(message)
         except InfraError as error:
             self.infra = Infra(InfraKind.SERVICE, str(error))
-        # However the episode ended, its agents have nobody to talk to any more.
-        self._end_boxes()
+        # No agent can reach its seat any more.
+        self._stop_boxes()
 
-    def _take(self, message: EpisodeMessage) -> None:
+    def _receive(self, message: EpisodeMessage) -> None:
         match message:
             case Records(records):
                 self.records.extend(records)
             case SeatCalled(name):
-                self._called.put(name)
+                self._callable.put(name)
             case SeatWorkEnded(name):
                 self._end_seat(name)
-            case SpecRejected(where, reason):
-                kind = InfraKind.MODELS if where == MODELS_FIELD else InfraKind.TASK
-                self.infra = Infra(kind, f"{where}: {reason}")
+            case SpecRejected(field, reason):
+                kind = InfraKind.MODELS if field == MODELS_FIELD else InfraKind.TASK
+                self.infra = Infra(kind, f"{field}: {reason}")
             case ModelExchange():
                 self.exchanges.append(message)
             case TimeGranted(_, granted_ms):
@@ -127,21 +137,21 @@ class TraceReceiver:
 
     def _end_seat(self, name: str) -> None:
         self._ended[name].set()
-        timer = Timer(GRACE_S, self._end_box, (name,))
+        timer = Timer(self._grace_s, self._stop_box, (name,))
         timer.daemon = True
         self._timers.append(timer)
         timer.start()
         if self.all_work_ended:
-            self._called.put(None)
+            self._callable.put(None)
 
-    def _end_boxes(self) -> None:
+    def _stop_boxes(self) -> None:
         for name in self._ended:
-            self._end_box(name)
-        self._called.put(None)
+            self._stop_box(name)
+        self._callable.put(None)
 
-    def _end_box(self, name: str) -> None:
+    def _stop_box(self, name: str) -> None:
         with self._lock:
-            self._must_go.add(name)
+            self._stopped.add(name)
             box = self._boxes.get(name)
         if box is not None:
             box.kill()

@@ -134,9 +134,7 @@ class Probe:
             pass  # By an attack of another probe, before this one began.
         before = self._resources()
         try:
-            attempt = attempt_episode(
-                self._spec(attack), self._engine, self._box(image, attack), self._pool
-            )
+            attempt = attempt_episode(self._spec(attack), self._box(image, attack), self._pool)
         except InputError as error:
             return Verdict(attack, Result.NOT_APPLICABLE, str(error), 0, 0)
         time.sleep(SETTLE_S)
@@ -245,7 +243,13 @@ class Probe:
             if self._engine.isolation.is_none:
                 arguments = (*arguments, "unboxed=yes")
         labels = owner_labels(self._baits.secrets["run"])
-        return BoxPlan(image=image, limits=_limits(attack), arguments=arguments, labels=labels)
+        return BoxPlan(
+            engine=self._engine,
+            image=image,
+            limits=_limits(attack),
+            arguments=arguments,
+            labels=labels,
+        )
 
 
 def _limits(attack: Attack) -> Limits:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from threading import Timer
 
 import grpc
 
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.core.errors import InfraError
+from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.trace import ModelExchange
 from fumehood.wire.control_server import SPEC_BYTES
 from fumehood.wire.convert import (
@@ -18,7 +20,14 @@ from fumehood.wire.convert import (
     spec_to_pb,
 )
 from fumehood.wire.exchanges import exchange_to_pb
-from fumehood.wire.ports import EpisodeMessage, InlineAgent, PlayedInline, ServiceHealth
+from fumehood.wire.ports import (
+    EpisodeMessage,
+    InlineAgent,
+    Opened,
+    PlayedInline,
+    ServiceHealth,
+    SpecRejected,
+)
 from fumehood_agent._proto.v1 import control_pb2, control_pb2_grpc
 
 CALL_TIMEOUT_S = 30.0
@@ -27,6 +36,16 @@ CALL_TIMEOUT_S = 30.0
 _GONE = (grpc.RpcError, ValueError)
 """What a call to a service raises that is gone. ValueError where another call found it dead before, so that
 its connection was closed on this side."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSeats:
+    """An episode whose seats can be reached."""
+
+    directories: Mapping[str, Path]
+    """Folder of each seat's sockets, by seat, in the order of the specification."""
+    messages: Generator[EpisodeMessage, None, None]
+    """What happens in the episode until it is closed."""
 
 
 class ControlClient:
@@ -87,6 +106,22 @@ class ControlClient:
         finally:
             patience.cancel()
             stream.cancel()  # type: ignore[no-untyped-call]  # its stub lacks a type
+
+    def open_seats(self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()) -> OpenSeats:
+        """Open an episode and return its sockets, as :meth:`open_episode` does.
+
+        Raises:
+            SpecError: the specification cannot be hosted.
+            InfraError: the service is gone.
+        """
+        messages = self.open_episode(spec, exchanges)
+        match next(messages, None):
+            case Opened(seats):
+                return OpenSeats({seat.name: Path(seat.directory) for seat in seats}, messages)
+            case SpecRejected(field, reason):
+                raise SpecError(field, reason)
+            case other:
+                raise InfraError(f"the service opened the episode with {other!r}")
 
     def close_episode(self, episode_id: str, *, timed_out: bool) -> bool:
         """Close an episode; False when no such episode was open.

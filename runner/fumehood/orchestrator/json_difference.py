@@ -1,4 +1,4 @@
-"""Names the first place where two JSON values differ."""
+"""Finds the first difference between two JSON values."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from fumehood.core.json_values import canonical_json
 
 
 def first_difference(expected: Any, actual: Any, path: str = "") -> str | None:
-    """Return where and how ``actual`` first differs from ``expected``, or None where it does not.
+    """Return the path of the first difference and both values; None where the values are equal.
 
     Numbers are compared as written: 1, 1.0 and true differ. The order of keys does not matter.
+
+    Args:
+        expected: any JSON value.
+        actual: any JSON value.
+        path: of both values in an enclosing value.
     """
     if isinstance(expected, dict) and isinstance(actual, dict):
         return _difference_in_object(expected, actual, path)
@@ -35,8 +40,8 @@ def _difference_in_object(
 
 
 def _difference_in_list(expected: list[Any], actual: list[Any], path: str) -> str | None:
-    for index, (one, other) in enumerate(zip(expected, actual, strict=False)):
-        inner = first_difference(one, other, f"{path}[{index}]")
+    for index, (left, right) in enumerate(zip(expected, actual, strict=False)):
+        inner = first_difference(left, right, f"{path}[{index}]")
         if inner is not None:
             return inner
     if len(expected) == len(actual):

@@ -1,4 +1,4 @@
-"""The first difference is named by where it is."""
+"""The first difference between two JSON values is named by its path."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from fumehood.vectors.compare import first_difference
+from fumehood.orchestrator.json_difference import first_difference
 from tests.property.packages.values import VALUES, bounded, same
 
 
 @pytest.mark.parametrize(
-    ("expected", "actual", "said"),
+    ("expected", "actual", "text"),
     [
         (1, 1.0, ": 1.0, expected 1"),
         (True, 1, ": 1, expected true"),
@@ -25,14 +25,14 @@ from tests.property.packages.values import VALUES, bounded, same
         ("x" * 500, "", f': "", expected "{"x" * 116}...'),
     ],
 )
-def test_it_says_where_and_how(expected: Any, actual: Any, said: str) -> None:
-    assert first_difference(expected, actual) == said
+def test_the_first_difference_states_path_and_values(expected: Any, actual: Any, text: str) -> None:
+    assert first_difference(expected, actual) == text
 
 
 @bounded
 @given(VALUES, VALUES)
-def test_there_is_one_exactly_when_the_values_are_not_the_same(one: Any, other: Any) -> None:
-    assert (first_difference(one, other) is None) == same(one, other)
+def test_there_is_a_difference_exactly_where_values_differ(left: Any, right: Any) -> None:
+    assert (first_difference(left, right) is None) == same(left, right)
 
 
 @bounded

@@ -1,4 +1,4 @@
-"""One recorded episode, or one input on which the recorded system failed."""
+"""Recorded episodes of ToolMisuseBench's reference implementation, and inputs on which it failed."""
 
 from __future__ import annotations
 
@@ -15,23 +15,20 @@ from fumehood.benchmarks.toolmisuse.task import case_of
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.task import Case
 
-Move = Mapping[str, Any]
-"""A call as recorded: ``tool_name`` and ``args``."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vector:
-    """What to play, and what was seen when it was played."""
+class RecordedEpisode:
+    """What to play, and what the reference implementation did."""
 
-    vector_id: str
+    name: str
     task: Mapping[str, Any]
-    """The task record as it stood in a file."""
-    moves: Sequence[Move]
-    """The calls on offer; those an agent made, where ``agent`` is set."""
+    """The task record as it was in a file."""
+    moves: Sequence[Mapping[str, Any]]
+    """The calls to make, each with ``tool_name`` and ``args``; with ``agent``, those that it made."""
     agent: str | None
-    """Built-in agent that made the calls by itself."""
+    """Built-in agent that made the calls; None for a list of calls."""
     expect: Mapping[str, Any] | None
-    """What was seen; None for an input on which the recorded system failed."""
+    """What happened; None for an input on which the reference failed."""
 
     def case(self) -> Case:
         """Return the task and its gold.
@@ -46,8 +43,8 @@ class Vector:
             raise SpecError(".".join(str(step) for step in first["loc"]), first["msg"]) from None
 
 
-def read_vectors(path: Path) -> Iterator[Vector]:
-    """Yield the vectors of one file of JSON lines.
+def read_recorded(path: Path) -> Iterator[RecordedEpisode]:
+    """Yield the recorded episodes of one file of JSON lines.
 
     Raises:
         InputError: the file or a line of it cannot be read.
@@ -59,19 +56,19 @@ def read_vectors(path: Path) -> Iterator[Vector]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                yield _vector(json.loads(line))
+                yield _from_json(json.loads(line))
             except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise InputError(f"{path}:{number} is not a vector: {error!r}") from None
+                raise InputError(f"{path}:{number} is no recorded episode: {error!r}") from None
 
 
-def _vector(record: Mapping[str, Any]) -> Vector:
+def _from_json(record: Mapping[str, Any]) -> RecordedEpisode:
     expect = record.get("expect")
-    # Two recorded inputs hold numbers that overflow when they are parsed, so they stand as text.
+    # Two recorded inputs hold numbers that overflow when they are parsed, so they are stored as text.
     task = record["task"] if "task" in record else json.loads(record["task_text"])
-    given = record.get("actions", (expect or {}).get("actions"))
-    moves = json.loads(record["actions_text"]) if given is None else given
+    actions = record.get("actions", (expect or {}).get("actions"))
+    moves = json.loads(record["actions_text"]) if actions is None else actions
     if not isinstance(moves, list) or not all(isinstance(move, dict) for move in moves):
         raise TypeError("actions are a list of objects")
-    return Vector(
-        vector_id=record["id"], task=task, moves=moves, agent=record.get("agent"), expect=expect
+    return RecordedEpisode(
+        name=record["id"], task=task, moves=moves, agent=record.get("agent"), expect=expect
     )

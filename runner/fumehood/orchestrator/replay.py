@@ -1,0 +1,159 @@
+"""Replays a recorded episode: makes its calls again through a service, without the agent.
+
+Messages that the service refused are ignored on both sides: they changed nothing, and their text was not
+recorded. Requests to models are ignored too, and so is the end of a model budget. Arguments are sent as
+the trace has them, with their keys in order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fumehood.core.episode_spec import DataMode, EpisodeSpec
+from fumehood.core.errors import InfraError
+from fumehood.core.outcome import InfraKind
+from fumehood.core.trace import BrokenTrace, Record, verify_chain
+from fumehood.orchestrator.episode_runner import SessionPlan, attempt_episode
+from fumehood.orchestrator.json_difference import first_difference
+from fumehood.orchestrator.service_pool import ServicePool
+from fumehood_agent.errors import Ended, Refused
+from fumehood_agent.session import Session
+
+Event = Mapping[str, Any]
+
+_NOT_REPLAYED = frozenset({"refused", "sealed", "model_call"})
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """The first difference between a recording and its replay."""
+
+    call: int | None
+    """Number of the call whose result or state differs; None where no call differs."""
+    tool: str
+    """Tool of that call; empty without one."""
+    difference: str
+
+    def __str__(self) -> str:
+        where = "" if self.call is None else f"call {self.call} ({self.tool}): "
+        return f"{where}{self.difference}"
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The result of a replay."""
+
+    divergence: Divergence | None
+    is_identical: bool
+    """True where the new trace has the digest of the recorded one."""
+
+
+def replay_episode(
+    spec: EpisodeSpec, recorded: Sequence[Record], pool: ServicePool, digest: str | None = None
+) -> Replayed:
+    """Make the recorded calls again and compare.
+
+    Args:
+        spec: the episode as it was opened.
+        recorded: its whole trace.
+        pool: lends the service.
+        digest: digest that the recorded trace must have; None accepts any.
+
+    Raises:
+        InfraError: the service is gone, which proves nothing about the recording.
+    """
+    try:
+        recorded_digest = verify_chain(recorded)
+    except BrokenTrace as error:
+        return _diverged(f"the recorded trace is broken: {error}")
+    expected = _events(recorded)
+    workers = {
+        seat.name: partial(_repeat_all, [event for event in expected if _is_of(event, seat.name)])
+        for seat in spec.seats
+    }
+    attempt = attempt_episode(spec, SessionPlan(workers), pool)
+    if attempt.infra is not None:
+        if attempt.infra.what is not InfraKind.TASK:
+            raise InfraError(attempt.infra.detail)
+        return _diverged(f"cannot be played: {attempt.infra.detail}")
+    try:
+        new_digest = verify_chain(attempt.records)
+    except BrokenTrace as error:
+        return _diverged(f"cannot be played: {error}")
+    divergence = _first_divergence(_comparable(expected), _comparable(_events(attempt.records)))
+    if divergence is None and digest not in (None, recorded_digest):
+        return _diverged("the recorded trace is another than its row names")
+    return Replayed(divergence, divergence is None and new_digest == recorded_digest)
+
+
+def _diverged(difference: str) -> Replayed:
+    return Replayed(Divergence(None, "", difference), False)
+
+
+def _is_of(event: Event, seat: str) -> bool:
+    return bool(event.get("seat") == seat)
+
+
+def _repeat_all(events: Iterable[Event], session: Session) -> bool:
+    """Repeat what a seat did; return whether its wall time was over."""
+    return any(_repeat(event, session) for event in events)
+
+
+def _repeat(event: Event, session: Session) -> bool:
+    """Repeat what caused an event; return whether that was the end of the wall time."""
+    # After a divergence the work may have ended early; the comparison finds where it began.
+    with suppress(Ended, Refused):
+        match event:
+            case {"kind": "call", "tool": str(tool), "arguments": dict(arguments)}:
+                session.call(tool, arguments)
+            case {"kind": "turn_ended", "answer": str(answer)}:
+                session.submit(answer)
+            case {"kind": "seat_ended", "end": {"outcome": "finished", "answer": str(answer)}}:
+                session.submit(answer)
+            case {"kind": "seat_ended", "end": {"outcome": "gave_up", "reason": str(reason)}}:
+                session.give_up(reason)
+            case {"kind": "seat_ended", "end": {"outcome": "timed_out"}}:
+                return True
+    return False
+
+
+def _events(records: Iterable[Record]) -> list[Event]:
+    return [json.loads(record.event_json) for record in records]
+
+
+def _comparable(events: Iterable[Event]) -> list[Event]:
+    return [_as_replayed(event) for event in events if not _is_ignored(event)]
+
+
+def _is_ignored(event: Event) -> bool:
+    match event:
+        case {"kind": "seat_ended", "end": {"outcome": "out_of_budget", "kind": str(kind)}}:
+            # A replay asks no model, so no model budget can run out.
+            return kind.startswith("model_")
+    return event.get("kind") in _NOT_REPLAYED
+
+
+def _as_replayed(event: Event) -> Event:
+    """Return an event as it is when pages come from the recording and not from the network."""
+    if event.get("kind") == "opened" and event.get("data_mode") == DataMode.RECORD.value:
+        return {**event, "data_mode": DataMode.REPLAY.value}
+    return event
+
+
+def _first_divergence(expected: Sequence[Event], actual: Sequence[Event]) -> Divergence | None:
+    """Return the first difference; calls come first, because they show what another world changes."""
+    pairs = list(zip(expected, actual, strict=False))
+    for event, replayed in sorted(pairs, key=lambda pair: pair[0].get("kind") != "call"):
+        difference = first_difference(event, replayed)
+        if difference is not None and event.get("kind") == "call":
+            return Divergence(int(event["number"]), str(event["tool"]), difference)
+        if difference is not None:
+            return Divergence(None, "", f"{event.get('kind')}: {difference}")
+    if len(expected) != len(actual):
+        return Divergence(None, "", f"{len(actual)} events, expected {len(expected)}")
+    return None

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fumehood.orchestrator.service_pool import ServicePool
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[ServicePool]:
+    """Two sandbox services."""
+    with ServicePool(2) as services:
+        yield services
