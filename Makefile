@@ -124,8 +124,7 @@ fuzz: setup-dev ## fuzz every parser for ten minutes
 .PHONY: schemas
 schemas: setup ## rewrite the published JSON Schemas
 	@.venv/bin/fumehood schema run >docs/run_config.schema.json
-	@.venv/bin/fumehood schema task >docs/task.schema.json
-	@.venv/bin/fumehood schema faults >docs/faults.schema.json
+	@.venv/bin/python scripts/fault-table
 
 .PHONY: versions
 versions: setup-dev ## pin the installed versions in constraints.txt

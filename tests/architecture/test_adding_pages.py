@@ -20,11 +20,11 @@ from fumehood.core.outcome import Finished
 from fumehood.core.registry import Registry
 from fumehood.core.score import UNGRADED
 from fumehood.core.task import Case
-from fumehood.core.tools import Failure, Layer, ToolCall, Toolset, Value
+from fumehood.core.tools import Failure, ToolCall, Toolset, Value
 from fumehood.engines.engine import Engine, Isolation
 from fumehood.engines.registry import ENGINES
 from fumehood.harness_modes.registry import PROFILES, Profile
-from fumehood.layers.faults.family import BoundFault, Trigger
+from fumehood.layers.faults.family import BoundFault, FaultFamily, Trigger
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.scorers.registry import SCORERS, Scorer
@@ -40,7 +40,7 @@ POINTS: dict[str, tuple[type, str]] = {
     "agent": (Agent, "agent_sdk/python/fumehood_agent/builtin/__init__.py"),
     "benchmark": (Benchmark, "runner/fumehood/benchmarks/registry.py"),
     "engine": (Engine, "runner/fumehood/engines/registry.py"),
-    "fault_family": (Layer, "runner/fumehood/layers/faults/registry.py"),
+    "fault_family": (FaultFamily, "runner/fumehood/layers/faults/registry.py"),
     "turn_policy": (TurnPolicy, "runner/fumehood/turn_policies/registry.py"),
     "profile": (Profile, "runner/fumehood/harness_modes/registry.py"),
     "scorer": (Scorer, "runner/fumehood/scorers/registry.py"),
@@ -66,7 +66,7 @@ def _example(point: str) -> Any:
     """Return what the page's example defines, found by the line that the page adds to the table."""
     (code,) = re.findall(r"```python\n(.*?)```", _page(point), re.DOTALL)
     names: dict[str, Any] = {"__name__": f"example_{point}"}
-    exec(compile(code, f"{point}.md", "exec"), names)
+    exec(compile(code, f"{point}.md", "exec", dont_inherit=True), names)
     return names[_line(point)[2]]
 
 
@@ -155,9 +155,9 @@ def test_the_fault_adds_a_field_to_whatever_is_answered() -> None:
         {"now": "true", "extra": True},
         {"now": "true"},
     ]
-    assert [len(result.story) for result in shown] == [0, 1, 0]
+    assert [len(result.fired_faults) for result in shown] == [0, 1, 0]
     wrong = FaultRule(0, "extra_field", {}, "soft", {"field": 1})
-    with pytest.raises(SpecError, match="must be a text"):
+    with pytest.raises(SpecError, match="must be text"):
         _example("fault_family")(BoundFault(wrong, Trigger.of(wrong), KeyedRandom(1)))
 
 

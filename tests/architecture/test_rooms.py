@@ -18,7 +18,7 @@ LIBRARIES = {
     "fumehood.__main__": set(),
     "fumehood.agent_check": set(),
     "fumehood.bench": {"docker", "grpc", "rich"},
-    "fumehood.benchmarks": {"pydantic", "pymysql", "yaml"},
+    "fumehood.benchmarks": {"pydantic", "pydantic_core", "pymysql", "yaml"},
     "fumehood.cli": {"click", "rich", "structlog"},
     "fumehood.core": set(),
     "fumehood.engines": {"docker", "requests", "tenacity", "urllib3"},

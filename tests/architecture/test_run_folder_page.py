@@ -26,7 +26,7 @@ OWN_WORDS |= {
     "checks",
     "metrics",
     "outcomes",
-    "delivered",
+    "arguments_after",
     "details",
     "by_fault",
     "by_domain",

@@ -16,18 +16,23 @@ from fumehood.core.tools import Layer, Toolset
 from fumehood.engines.engine import Engine
 from fumehood.engines.registry import ENGINES
 from fumehood.harness_modes.registry import PROFILES, Profile
-from fumehood.layers.faults.registry import FAMILIES
+from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
 from fumehood.scorers.registry import SCORERS, Scorer
 from fumehood.worlds.registry import WORLDS
 from fumehood_agent.adapter import Agent
 from fumehood_agent.builtin import BUILTIN
 from tests.architecture.project import modules
 
+FAULTS = {
+    f"{name} {path}": path
+    for registry in (FAMILIES, TOOLMISUSE_FAMILIES)
+    for name, path in registry.table.items()
+}
 TABLES = [
     pytest.param("fumehood_agent.builtin", Agent, BUILTIN, id="agents"),
     pytest.param("fumehood.benchmarks", Benchmark, BENCHMARKS.table, id="benchmarks"),
     pytest.param("fumehood.engines", Engine, ENGINES.table, id="engines"),
-    pytest.param("fumehood.layers.faults", Layer, FAMILIES.table, id="faults"),
+    pytest.param("fumehood.layers.faults", Layer, FAULTS, id="faults"),
     pytest.param("fumehood.harness_modes", Profile, PROFILES.table, id="profiles"),
     pytest.param("fumehood.scorers", Scorer, SCORERS.table, id="scorers"),
     pytest.param("fumehood.worlds", Toolset, WORLDS.table, id="worlds"),
@@ -55,7 +60,12 @@ def _keepers(package: str, protocol: type) -> Iterator[str]:
     for name in modules(package):
         module = import_module(name)
         for attribute, value in vars(module).items():
-            ours = inspect.isclass(value) and value.__module__ == name and value is not protocol
+            ours = (
+                inspect.isclass(value)
+                and not inspect.isabstract(value)
+                and value.__module__ == name
+                and value is not protocol
+            )
             if ours and all(hasattr(value, method) for method in _methods(protocol)):
                 yield f"{name}:{attribute}"
 

@@ -71,7 +71,7 @@ def client(container: DockerContainer, sockets: Path) -> Iterator[ControlClient]
 
 def test_an_episode_is_played_in_it(client: ControlClient) -> None:
     spec = episode_spec(
-        {"fault_type": "timeout", "trigger": {"on_nth_call": 1}}, episode_id="in-a-container"
+        {"family": "timeout", "trigger": {"on_nth_call": 1}}, episode_id="in-a-container"
     )
     messages = client.open_episode(spec)
     opened = next(messages)

@@ -24,7 +24,7 @@ from tests.parts.folders import short_folder
 from tests.parts.specs import episode_spec
 
 EVERY_FAULT = [
-    {"fault_type": name}
+    {"family": name}
     for name in ("adversarial_error", "authz", "rate_limit", "schema_drift", "timeout")
 ]
 

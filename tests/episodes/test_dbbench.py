@@ -13,7 +13,7 @@ from tests.parts.commands import fumehood_json
 
 SUITE = f"dbbench:{SAMPLES / 'dbbench.jsonl'}"
 TIMEOUT = (
-    "format: fumehood.faults/1\nfaults: [{fault_type: timeout, trigger: {on_tool: execute_sql}}]\n"
+    "format: fumehood.faults/1\nfaults: [{family: timeout, trigger: {on_tool: execute_sql}}]\n"
 )
 
 

@@ -140,7 +140,7 @@ def fault_plan(data: bytes) -> None:
         faults = json.loads(data)
         if not isinstance(faults, list) or not all(isinstance(one, dict) for one in faults):
             return
-        planned = [{**one, "fault_type": str(one.get("fault_type", "timeout"))} for one in faults]
+        planned = [{**one, "family": str(one.get("family", "timeout"))} for one in faults]
         well_formed = [one for one in planned if _is_rule(one)]
         for profile in PROFILES:
             with suppress(SpecError):
@@ -202,14 +202,14 @@ TARGETS: Mapping[str, Target] = {
 
 _FAULTS = (
     {
-        "fault_type": "adversarial_error",
+        "family": "adversarial_error",
         "trigger": {"prob": 0.5},
         "payload": {"map": {"timeout": "x"}},
     },
-    {"fault_type": "rate_limit", "trigger": {"on_nth_call": 3}},
-    {"fault_type": "timeout", "trigger": {"prob": 0.3}},
+    {"family": "rate_limit", "trigger": {"on_nth_call": 3}},
+    {"family": "timeout", "trigger": {"prob": 0.3}},
     {
-        "fault_type": "schema_drift",
+        "family": "schema_drift",
         "payload": {"rename_args": {"id": "identifier", "path": "place"}},
     },
 )

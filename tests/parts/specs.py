@@ -14,11 +14,11 @@ ACCOUNTS: dict[str, Any] = {"accounts": {"ax1": {"id": "ax1", "tier": "basic"}}}
 
 
 def fault_plan(*faults: Mapping[str, Any]) -> FaultPlan:
-    """Return a plan of rules as a task record has them; only ``fault_type`` is needed."""
+    """Return a plan of rules as a task record has them; only ``family`` is needed."""
     return tuple(
         FaultRule(
             index,
-            fault["fault_type"],
+            fault["family"],
             fault.get("trigger", {}),
             fault.get("severity", "soft"),
             fault.get("payload", {}),

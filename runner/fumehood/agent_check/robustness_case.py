@@ -48,7 +48,7 @@ class Condition(Scene):
             case Met.CALL:
                 return any(exchange.output is not None for exchange in evidence.exchanges)
             case Met.FAULT:
-                return any(evidence.deliveries)
+                return any(evidence.fire_counts)
             case Met.BUDGET_END:
                 return isinstance(evidence.ends.get(ONLY_SEAT), OutOfBudget)
             case Met.EVERY_TURN:

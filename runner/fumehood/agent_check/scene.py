@@ -44,7 +44,7 @@ class Scene:
         )
         faults = (
             FaultRule(
-                index, rule["fault_type"], rule.get("trigger", {}), payload=rule.get("payload", {})
+                index, rule["family"], rule.get("trigger", {}), payload=rule.get("payload", {})
             )
             for index, rule in enumerate(self.fault_plan)
         )

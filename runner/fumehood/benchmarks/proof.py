@@ -57,8 +57,8 @@ def prove_solvable(case: Case, judge: Judge) -> Evidence:
         raise Unproven(
             case.task.task_id, f"its oracle does not solve it: {failed or 'it has no criteria'}"
         )
-    if not all(evidence.deliveries):
-        rule = evidence.deliveries.index(0)
+    if not all(evidence.fire_counts):
+        rule = evidence.fire_counts.index(0)
         raise Unproven(case.task.task_id, f"fault_plan[{rule}] never meets its oracle")
     return evidence
 

@@ -142,7 +142,7 @@ def _is_native(folder: Path) -> bool:
 
 
 def _native_row(record: native.TaskRecord) -> Row:
-    faults = tuple(fault.fault_type for fault in record.fault_plan)
+    faults = tuple(fault.family for fault in record.fault_plan)
     return Row(
         record.task_id, record.world, record.instruction, digest_json(record.initial_state), faults
     )

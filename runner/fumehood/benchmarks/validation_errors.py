@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
+
+from fumehood.core.errors import nearest
 
 Location = tuple[int | str, ...]
 
@@ -39,12 +40,6 @@ def misfits_of(error: ValidationError, model: type[BaseModel]) -> tuple[FieldErr
     schema = model.model_json_schema()
     found = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
     return tuple(_misfit(each, schema) for each in found)
-
-
-def nearest(word: str, known: Sequence[str]) -> str:
-    """Return a hint for a word that is not among the known ones: the nearest, or all of them."""
-    near = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
 
 
 def _misfit(found: Mapping[str, Any], schema: Mapping[str, Any]) -> FieldError:
@@ -109,7 +104,8 @@ class _Place:
                 continue
             if "properties" in here:
                 known = list(here["properties"])
-            if isinstance(step, int) or here.get("type") == "object":
+            # A custom validator has no schema here and reports exact locations.
+            if isinstance(step, int) or here.get("type") == "object" or not here:
                 kept.append(step)
             here = _inner(here, step)
         return cls(tuple(kept), known)

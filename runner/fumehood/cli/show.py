@@ -100,8 +100,8 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
     match event["kind"]:
         case "call":
             yield f"  {event['number']:>3} {event['tool']} {_short(event['arguments'])}"
-            if "delivered" in event:
-                yield f"      delivered {_short(event['delivered'])}"
+            if "arguments_after" in event:
+                yield f"      delivered {_short(event['arguments_after'])}"
             for fault in event["faults"]:
                 yield f"      fault {fault['rule']}: {fault['family']}"
             failure = event.get("failure")
@@ -121,8 +121,8 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
         case "seat_ended":
             yield f"      {_short(event['end'])}"
         case "closed":
-            for rule, count in enumerate(event["deliveries"]):
-                yield f"      fault {rule}: {'delivered ' + str(count) + '×' if count else 'not reached'}"
+            for rule, count in enumerate(event["fire_counts"]):
+                yield f"      fault {rule}: {'fired ' + str(count) + '×' if count else 'not reached'}"
 
 
 def _mark(success: bool | None) -> str:

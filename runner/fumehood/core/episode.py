@@ -187,17 +187,17 @@ class Seat:
 
 
 class FireCounts:
-    """A recorder that counts fault deliveries and passes everything on."""
+    """A recorder that counts fault fire_counts and passes everything on."""
 
     def __init__(self, recorder: Recorder, rules: int) -> None:
         self._recorder = recorder
-        self.deliveries = [0] * rules
+        self.fire_counts = [0] * rules
 
     def record(self, event: Event, duration_ns: int = 0) -> None:
         """Count what struck a call, then pass the event on."""
         if isinstance(event, CallMade):
-            for strike in event.result.story:
-                self.deliveries[strike.rule] += 1
+            for fired in event.result.fired_faults:
+                self.fire_counts[fired.rule] += 1
         self._recorder.record(event, duration_ns)
 
 
@@ -230,4 +230,4 @@ class Episode:
     def close(self) -> None:
         """Write down how the world stands and which planned faults it met. Call once, last."""
         # Not copied: nobody calls a tool of this world any more.
-        self._recorder.record(EpisodeClosed(self.world.state, tuple(self._recorder.deliveries)))
+        self._recorder.record(EpisodeClosed(self.world.state, tuple(self._recorder.fire_counts)))

@@ -12,8 +12,10 @@ What a world says to an agent is never one of these: it is a returned ``Failure`
 
 from __future__ import annotations
 
+import difflib
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -40,6 +42,12 @@ class InfraError(FumehoodError):
 
 
 _CHECKOUT = Path(__file__).parents[3]
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Return a hint for an unknown word: the most similar known word, or all of them."""
+    matches = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {matches[0]!r}?" if matches else f"there are: {', '.join(known)}"
 
 
 def how_to_install(extra: str, checkout: Path = _CHECKOUT) -> str:

@@ -31,12 +31,12 @@ class Exchange:
     seat: str
     tool_name: str
     sent: Mapping[str, Json]
-    delivered: Mapping[str, Json]
+    arguments_after: Mapping[str, Json]
     """The arguments after the faults; the same as ``sent`` where none altered them."""
     output: JsonObject | None
     failure: ShownFailure | None
     """Set exactly when ``output`` is not."""
-    strikes: tuple[int, ...]
+    fired_rules: tuple[int, ...]
     """Positions in the plan of the faults that touched this call, in the order in which they did."""
     state_digest: str
     turn: int = 1
@@ -52,10 +52,10 @@ class Exchange:
         return self.failure is None or self.failure.kind is FailureKind.WORLD
 
     def to_transcript(self) -> JsonObject:
-        """Return the entry as ToolMisuseBench writes it: arguments as delivered (spec part 7)."""
+        """Return the entry as ToolMisuseBench writes it: arguments as arguments_after (spec part 7)."""
         return {
             "tool_name": self.tool_name,
-            "args": dict(self.delivered),
+            "args": dict(self.arguments_after),
             "output": self.output,
             "error": None if self.failure is None else self.failure.to_json(),
         }
@@ -81,8 +81,8 @@ class Evidence:
     ends: Mapping[str, SeatEnd]
     """By seat; a seat that did not end is missing."""
     final_state: JsonObject
-    deliveries: tuple[int, ...]
-    """How often each planned fault was delivered, in the order of the plan."""
+    fire_counts: tuple[int, ...]
+    """How often each planned fault was arguments_after, in the order of the plan."""
     turn_answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By seat, what was answered to each message but the last; a seat with one message is missing."""
     said: tuple[Said, ...] = ()
@@ -113,8 +113,8 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
                 ends[seat] = _seat_end(end)
                 if isinstance(ended := ends[seat], Finished) and ended.answer:
                     said.append(Said(seat, ended.answer, len(exchanges)))
-            case {"kind": "closed", "final_state": dict(state), "deliveries": list(deliveries)}:
-                counts = tuple(count for count in deliveries if isinstance(count, int))
+            case {"kind": "closed", "final_state": dict(state), "fire_counts": list(fire_counts)}:
+                counts = tuple(count for count in fire_counts if isinstance(count, int))
                 return Evidence(
                     tuple(exchanges), tuple(refusals), ends, state, counts, answers, tuple(said)
                 )
@@ -130,16 +130,16 @@ def _exchange(event: JsonObject, turn: int) -> Exchange:
             "state": str(state),
             "faults": list(faults),
         }:
-            delivered, output = event.get("delivered", sent), event.get("output")
-            strikes = tuple(strike["rule"] for strike in faults if isinstance(strike, dict))
+            arguments_after, output = event.get("arguments_after", sent), event.get("output")
+            fired_rules = tuple(fired["rule"] for fired in faults if isinstance(fired, dict))
             return Exchange(
                 seat,
                 tool,
                 sent,
-                delivered if isinstance(delivered, dict) else sent,
+                arguments_after if isinstance(arguments_after, dict) else sent,
                 output if isinstance(output, dict) else None,
                 _failure(event.get("failure")),
-                tuple(rule for rule in strikes if isinstance(rule, int)),
+                tuple(rule for rule in fired_rules if isinstance(rule, int)),
                 state,
                 turn,
                 _units(event.get("charged")),

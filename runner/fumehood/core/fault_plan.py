@@ -22,18 +22,22 @@ class FaultRule:
     severity: str = "soft"
     payload: Mapping[str, Json] = field(default_factory=dict)
 
-    def event(
-        self, *, delivered: Mapping[str, Json] | None = None, code_before: str | None = None
+    def location(self, *path: str) -> str:
+        """Return the location of a value of this rule in its task record."""
+        return ".".join((f"fault_plan[{self.index}]", *path))
+
+    def fired(
+        self, *, arguments_after: Mapping[str, Json] | None = None, code_before: str | None = None
     ) -> FiredFault:
         """Return the record of one delivery of this fault."""
         return FiredFault(
-            self.index, self.family, self.severity, self.payload, delivered, code_before
+            self.index, self.family, self.severity, self.payload, arguments_after, code_before
         )
 
     def to_json(self) -> JsonObject:
         """Return the rule as a JSON object; its position is its place in the plan's list."""
         return {
-            "fault_type": self.family,
+            "family": self.family,
             "trigger": dict(self.trigger),
             "severity": self.severity,
             "payload": dict(self.payload),
@@ -52,7 +56,7 @@ class RandomSource(Protocol):
         Args:
             rule: position of the asking fault in its plan.
             call: the numbered call it is about.
-            purpose: what is decided, such as ``"strike"``; a rule asks once per call and purpose.
+            purpose: what is decided, such as ``"fire"``; a rule asks once per call and purpose.
         """
         ...
 

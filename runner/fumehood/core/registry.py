@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Generic, TypeVar, cast
 
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InputError, nearest
 
 T = TypeVar("T")
 
@@ -41,6 +40,10 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         yield from self.table
 
+    def names(self) -> list[str]:
+        """Return the names of all entries, built in and installed, sorted."""
+        return sorted({*self.table, *self._from_entry_points()})
+
     def load(self, name: str) -> T:
         """Import and return the entry called ``name``.
 
@@ -62,10 +65,7 @@ class Registry(Generic[T]):
     def _import(self, name: str) -> T:
         path = self.table.get(name) or self._from_entry_points().get(name)
         if path is None:
-            known = sorted({*self.table, *self._from_entry_points()})
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known)}"
-            raise InputError(f"no {self.kind} is called {name!r}; {hint}")
+            raise InputError(f"no {self.kind} is called {name!r}; {nearest(name, self.names())}")
         module, _, attribute = path.partition(":")
         return cast(T, getattr(import_module(module), attribute))
 

@@ -4,7 +4,7 @@ A :class:`Toolset` lists tools and answers calls. A simulator is one, a door is 
 service is one. A :class:`Layer` stands around calls on their way in and results on their way out.
 
 A call moves inward and is never changed in place: a layer that alters it forwards another call. A result
-moves outward and carries its *story*, the faults that touched it. The story is for the trace; what of it
+moves outward and carries its *fired_faults*, the faults that touched it. The fired_faults is for the trace; what of it
 an agent may see is the decision of one layer of the profile and of nobody else.
 """
 
@@ -66,13 +66,13 @@ class FiredFault:
     family: str
     severity: str
     payload: Mapping[str, Json]
-    delivered: Mapping[str, Json] | None = None
+    arguments_after: Mapping[str, Json] | None = None
     """The arguments that this fault passed on, where it altered the call."""
     code_before: str | None = None
     """The failure code that this fault replaced, where it rewrote one."""
 
 
-Story = tuple[FiredFault, ...]
+FiredFaults = tuple[FiredFault, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Value:
     """The tool's answer."""
 
     output: JsonObject
-    story: Story = ()
+    fired_faults: FiredFaults = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Failure:
     code: str
     message: str
     details: Mapping[str, Json] = field(default_factory=dict)
-    story: Story = ()
+    fired_faults: FiredFaults = ()
 
 
 ToolResult = Value | Failure
@@ -134,14 +134,14 @@ class World(Toolset, Protocol):
         ...
 
 
-def delivered_arguments(call: ToolCall, story: Story) -> Mapping[str, Json]:
+def arguments_after_faults(call: ToolCall, fired_faults: FiredFaults) -> Mapping[str, Json]:
     """Return the arguments that got past the faults: what was sent, unless a fault altered it.
 
     Args:
         call: the call as the agent sent it.
-        story: of its result; of two faults that altered the call, the inner one stands later.
+        fired_faults: of its result; of two faults that altered the call, the inner one stands later.
     """
-    altered = [event.delivered for event in story if event.delivered is not None]
+    altered = [event.arguments_after for event in fired_faults if event.arguments_after is not None]
     return altered[-1] if altered else call.arguments
 
 

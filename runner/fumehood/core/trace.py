@@ -17,7 +17,7 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.json_values import Json, JsonObject, canonical_json, digest_json
 from fumehood.core.ledger import Amounts, units_by_name
 from fumehood.core.outcome import CallRefused, SeatEnd, outcome_to_json
-from fumehood.core.tools import FiredFault, ToolCall, ToolResult, Value, delivered_arguments
+from fumehood.core.tools import FiredFault, ToolCall, ToolResult, Value, arguments_after_faults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +107,7 @@ class CallMade:
     """Units that the seat has left after the call, of the bounded kinds that calls are charged to."""
 
     def to_json(self) -> JsonObject:
-        """Return the event; ``delivered`` is there when a fault altered the arguments."""
+        """Return the event; ``arguments_after`` is there when a fault altered the arguments."""
         call, result = self.call, self.result
         event: JsonObject = {
             "kind": "call",
@@ -116,13 +116,13 @@ class CallMade:
             "tool": call.tool_name,
             "arguments": dict(call.arguments),
             "state": self.state_digest,
-            "faults": [_strike_json(strike) for strike in result.story],
+            "faults": [_fired_json(fired) for fired in result.fired_faults],
             "charged": {**units_by_name(self.charged)},
             "remaining": {**units_by_name(self.remaining)},
         }
-        delivered = delivered_arguments(call, result.story)
-        if delivered is not call.arguments:
-            event["delivered"] = dict(delivered)
+        arguments_after = arguments_after_faults(call, result.fired_faults)
+        if arguments_after is not call.arguments:
+            event["arguments_after"] = dict(arguments_after)
         if isinstance(result, Value):
             event["output"] = result.output
         else:
@@ -152,15 +152,15 @@ class EpisodeClosed:
     """The world is gone; this is how it stood, and which planned faults it met."""
 
     final_state: Mapping[str, Json]
-    deliveries: tuple[int, ...]
-    """How often each planned fault was delivered, in the order of the plan; 0 means not reached."""
+    fire_counts: tuple[int, ...]
+    """How often each planned fault was arguments_after, in the order of the plan; 0 means not reached."""
 
     def to_json(self) -> JsonObject:
         """Return the event."""
         return {
             "kind": "closed",
             "final_state": dict(self.final_state),
-            "deliveries": list(self.deliveries),
+            "fire_counts": list(self.fire_counts),
         }
 
 
@@ -189,9 +189,9 @@ class Recorder(Protocol):
         ...
 
 
-def _strike_json(strike: FiredFault) -> JsonObject:
-    event: JsonObject = {"rule": strike.rule, "family": strike.family}
-    return event if strike.code_before is None else {**event, "code_before": strike.code_before}
+def _fired_json(fired: FiredFault) -> JsonObject:
+    event: JsonObject = {"rule": fired.rule, "family": fired.family}
+    return event if fired.code_before is None else {**event, "code_before": fired.code_before}
 
 
 _CONTROL = re.compile(r"[\x00-\x1f]")

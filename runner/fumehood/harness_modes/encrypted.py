@@ -80,18 +80,21 @@ class _VeilingRecorder:
         )
 
     def _result(self, result: ToolResult) -> ToolResult:
-        story = tuple(self._strike(strike) for strike in result.story)
+        fired_faults = tuple(self._fired(fired) for fired in result.fired_faults)
         if isinstance(result, Failure):
             message = self._text(result.message)
             return replace(
-                result, message=message, details=self._values(result.details), story=story
+                result,
+                message=message,
+                details=self._values(result.details),
+                fired_faults=fired_faults,
             )
-        return replace(result, story=story)
+        return replace(result, fired_faults=fired_faults)
 
-    def _strike(self, strike: FiredFault) -> FiredFault:
-        if strike.delivered is None:
-            return strike
-        return replace(strike, delivered=self._values(strike.delivered))
+    def _fired(self, fired: FiredFault) -> FiredFault:
+        if fired.arguments_after is None:
+            return fired
+        return replace(fired, arguments_after=self._values(fired.arguments_after))
 
     def _end(self, end: SeatEnd) -> SeatEnd:
         match end:

@@ -15,20 +15,11 @@ from fumehood.core.tools import Layer, LayeredToolset, Toolset
 from fumehood.core.trace import Recorder
 from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.fault_visibility import HideFaults
-from fumehood.layers.faults.registry import arm
+from fumehood.layers.faults.registry import FAMILIES, fault_layers
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import RestrictTools, ValidateArguments
 from fumehood.turn_policies.registry import converse
 from fumehood.worlds.registry import ChecksItself, open_world, toolset_of
-
-FAMILIES_OUTERMOST_FIRST = {
-    "adversarial_error": "adversarial_error",
-    "authz": "access_gate",
-    "rate_limit": "rate_limit",
-    "timeout": "timeout",
-    "schema_drift": "interface_drift",
-}
-"""Drift changes the interface, so it stands where the interface is: right before the schema check."""
 
 
 class Native:
@@ -38,7 +29,7 @@ class Native:
         """Build the world and one door a seat."""
         counted = FireCounts(recorder, len(spec.fault_plan))
         world = open_world(spec)
-        faults = arm(spec.fault_plan, KeyedRandom(spec.seed), FAMILIES_OUTERMOST_FIRST)
+        faults = fault_layers(spec.fault_plan, KeyedRandom(spec.seed), FAMILIES)
         numbers = count(1)
         conversation = converse(spec, world)
 

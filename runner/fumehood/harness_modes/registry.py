@@ -10,7 +10,7 @@ from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.registry import Registry
 from fumehood.core.trace import Recorder
-from fumehood.layers.faults.registry import FAMILIES
+from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
 from fumehood.worlds.registry import WORLDS, preload
 
 
@@ -43,5 +43,5 @@ def load_libraries(worlds: Iterable[str]) -> None:
 
 def load_all() -> None:
     """Import every profile, and every world and fault family that one may ask for later."""
-    for registry in (PROFILES, WORLDS, FAMILIES):
+    for registry in (PROFILES, WORLDS, FAMILIES, TOOLMISUSE_FAMILIES):
         registry.load_all()

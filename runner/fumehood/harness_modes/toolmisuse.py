@@ -13,12 +13,12 @@ from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultPlan, FaultRule
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Ledger
-from fumehood.core.tools import Layer, LayeredToolset, ToolCall, ToolResult, delivered_arguments
+from fumehood.core.tools import Layer, LayeredToolset, ToolCall, ToolResult, arguments_after_faults
 from fumehood.core.trace import Recorder
 from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.fault_visibility import RevealFaults
-from fumehood.layers.faults.family import field_name, to_integer
-from fumehood.layers.faults.registry import arm
+from fumehood.layers.faults.family import to_integer
+from fumehood.layers.faults.registry import TOOLMISUSE_FAMILIES, fault_layers
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_loosely import ValidateLoosely
 from fumehood.worlds.registry import open_world
@@ -54,18 +54,7 @@ class SequentialRandom:
 def _base(rule: FaultRule, seed: int) -> int:
     chance = rule.trigger.get("prob")
     own = chance.get("seed") if isinstance(chance, dict) else None
-    return seed if own is None else to_integer(own, field_name(rule, "trigger", "prob", "seed"))
-
-
-FAMILIES_OUTERMOST_FIRST = {
-    "schema_drift": "schema_drift",
-    "adversarial_error": "adversarial_error",
-    "authz": "authz",
-    "rate_limit": "rate_limit",
-    "timeout": "timeout",
-}
-"""Whatever the order of the plan (spec part 4.1): drift alters the call for all the others, and rewriting
-sees what the three failing families answer."""
+    return seed if own is None else to_integer(own, rule.location("trigger", "prob", "seed"))
 
 
 class ToolMisuse:
@@ -78,7 +67,7 @@ class ToolMisuse:
         if spec.conversation is not None:
             raise SpecError("conversation", "is not of this profile")
         random_source = SequentialRandom(spec.seed, spec.fault_plan)
-        faults = arm(spec.fault_plan, random_source, FAMILIES_OUTERMOST_FIRST)
+        faults = fault_layers(spec.fault_plan, random_source, TOOLMISUSE_FAMILIES)
         numbers = count(1)
 
         def seat(given: SeatSpec) -> Seat:
@@ -109,5 +98,5 @@ class ToolMisuse:
 
 def _arguments_after_faults(call: ToolCall, result: ToolResult) -> JsonObject | None:
     """Return the arguments after the faults: the reference's transcript shows them."""
-    arguments = delivered_arguments(call, result.story)
+    arguments = arguments_after_faults(call, result.fired_faults)
     return None if arguments is call.arguments else dict(arguments)

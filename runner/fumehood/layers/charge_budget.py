@@ -6,7 +6,15 @@ from dataclasses import replace
 
 from fumehood.core.json_values import json_bytes
 from fumehood.core.ledger import BudgetKind, Exhausted, Ledger, Reservation
-from fumehood.core.tools import Failure, FailureKind, Forward, Story, ToolCall, ToolResult, Value
+from fumehood.core.tools import (
+    Failure,
+    FailureKind,
+    FiredFaults,
+    Forward,
+    ToolCall,
+    ToolResult,
+    Value,
+)
 
 _ONE_CALL = {BudgetKind.STEPS: 1, BudgetKind.CALLS: 1}
 _ONE_STEP = {BudgetKind.STEPS: 1}
@@ -49,7 +57,7 @@ class ChargeBudget:
     def _charge_failure(self, failure: Failure) -> Failure:
         granted = self._ledger.reserve(_ONE_RETRY)
         if isinstance(granted, Exhausted):
-            return _retries_exhausted(granted.limit, failure.code, failure.story)
+            return _retries_exhausted(granted.limit, failure.code, failure.fired_faults)
         self._ledger.settle(granted)
         return failure
 
@@ -58,11 +66,11 @@ def _not_admitted() -> Failure:
     return Failure(FailureKind.OUT_OF_BUDGET, "budget_exceeded", "Episode budget exceeded.")
 
 
-def _retries_exhausted(max_retries: int, code: str, story: Story) -> Failure:
+def _retries_exhausted(max_retries: int, code: str, fired_faults: FiredFaults) -> Failure:
     return Failure(
         FailureKind.OUT_OF_BUDGET,
         "retry_exceeded",
         "Retry budget exceeded.",
         {"max_retries": max_retries, "original_error_code": code},
-        story,
+        fired_faults,
     )

@@ -5,7 +5,7 @@ The rules become part of the suite before the run is planned, so the run folder 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -14,10 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fumehood.benchmarks.in_memory import Notebook, open_task
 from fumehood.benchmarks.native.faults import FaultRecord
-from fumehood.benchmarks.validation_errors import misfits_of, nearest
-from fumehood.core.errors import InputError, SpecError
-from fumehood.core.fault_plan import FaultRule
-from fumehood.core.json_values import JsonObject
+from fumehood.benchmarks.validation_errors import misfits_of
+from fumehood.core.errors import InputError, SpecError, nearest
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.config import parse_yaml
 
@@ -67,7 +65,7 @@ def with_faults(suite: Suite, file: str | None) -> Suite:
     return changed
 
 
-def _read(path: Path) -> list[Mapping[str, Any]]:
+def _read(path: Path) -> list[FaultRecord]:
     settings = parse_yaml(path)
     if not isinstance(settings, dict):
         raise InputError(f"{path}: must contain 'format: fumehood.faults/1' and a list 'faults'")
@@ -75,25 +73,13 @@ def _read(path: Path) -> list[Mapping[str, Any]]:
         file = FaultFile.model_validate(settings)
     except ValidationError as error:
         raise InputError(f"{path}: {misfits_of(error, FaultFile)[0]}") from None
-    return [fault.model_dump(exclude_unset=True) for fault in file.faults]
+    return file.faults
 
 
-def _with_rules(case: Case, rules: Sequence[Mapping[str, Any]]) -> Case:
+def _with_rules(case: Case, faults: Sequence[FaultRecord]) -> Case:
     own = case.task.fault_plan
-    added = tuple(
-        FaultRule(
-            len(own) + at,
-            rule["fault_type"],
-            _without_none(rule, "trigger"),
-            payload=_without_none(rule, "payload"),
-        )
-        for at, rule in enumerate(rules)
-    )
+    added = (fault.rule(len(own) + at) for at, fault in enumerate(faults))
     return replace(case, task=replace(case.task, fault_plan=(*own, *added)))
-
-
-def _without_none(rule: Mapping[str, Any], part: str) -> JsonObject:
-    return {key: value for key, value in rule.get(part, {}).items() if value is not None}
 
 
 def _tools_of(suite: Suite) -> set[str]:
@@ -106,9 +92,9 @@ def _tools_of(suite: Suite) -> set[str]:
     }
 
 
-def _check_tools(rules: Sequence[Mapping[str, Any]], tools: set[str]) -> None:
-    for index, rule in enumerate(rules):
-        name = _without_none(rule, "trigger").get("on_tool")
+def _check_tools(faults: Sequence[FaultRecord], tools: set[str]) -> None:
+    for index, fault in enumerate(faults):
+        name = fault.trigger.on_tool
         if isinstance(name, str) and name not in tools:
             hint = nearest(name, sorted(tools))
             raise SpecError(

@@ -84,7 +84,7 @@ def _case_from_json(value: Mapping[str, Any]) -> Case:
         profile=value["profile"],
         initial_state=value["initial_state"],
         fault_plan=tuple(
-            FaultRule(index, rule["fault_type"], rule["trigger"], rule["severity"], rule["payload"])
+            FaultRule(index, rule["family"], rule["trigger"], rule["severity"], rule["payload"])
             for index, rule in enumerate(value["fault_plan"])
         ),
         seed=int(value["seed"]),

@@ -100,7 +100,7 @@ def task_metrics(task: Task, evidence: Evidence, success: bool) -> JsonObject:
     families = [rule.family for rule in task.fault_plan]
     invalid_calls = sum(_is_invalid(call) for call in calls)
     budget_exceeded = any(_is(call, FailureKind.OUT_OF_BUDGET) for call in calls)
-    fault_seen = any(call.strikes for call in calls)
+    fault_seen = any(call.fired_rules for call in calls)
     fault_types: list[Json] = [*families]
     return {
         "steps": len(calls),
@@ -117,7 +117,7 @@ def task_metrics(task: Task, evidence: Evidence, success: bool) -> JsonObject:
         "fault_types": fault_types,
         "primary_fault": fault_types[0] if fault_types else "clean",
         "faults_planned": len(fault_types),
-        "faults_delivered": sum(count > 0 for count in evidence.deliveries),
+        "faults_fired": sum(count > 0 for count in evidence.fire_counts),
     }
 
 
@@ -132,7 +132,7 @@ def _is_invalid(call: Exchange) -> bool:
     # code in its details is genuine.
     return (
         _is(call, FailureKind.OUT_OF_BUDGET)
-        and not call.strikes
+        and not call.fired_rules
         and call.failure is not None
         and call.failure.details.get("original_error_code") in INVALID_CALL_CODES
     )
@@ -142,13 +142,13 @@ def _was_denied(call: Exchange, families: Sequence[str]) -> bool:
     """Return whether the authz family answered: the last fired fault that does not rewrite responses."""
     if not (_is(call, FailureKind.FAULT) or _is(call, FailureKind.OUT_OF_BUDGET)):
         return False
-    met = [families[rule] for rule in call.strikes if families[rule] != REWRITING_FAMILY]
+    met = [families[rule] for rule in call.fired_rules if families[rule] != REWRITING_FAMILY]
     return bool(met) and met[-1] == DENYING_FAMILY
 
 
 def _time_to_recovery(calls: Sequence[Exchange]) -> int | None:
     """Return the distance in calls from the first faulted failure to the next success of that tool."""
-    first = next((at for at, call in enumerate(calls) if call.failure and call.strikes), None)
+    first = next((at for at, call in enumerate(calls) if call.failure and call.fired_rules), None)
     if first is None:
         return None
     later = enumerate(calls[first + 1 :], start=1)

@@ -166,7 +166,7 @@ def _is_of(call: Exchange, pattern: Criterion) -> bool:
     """
     arguments = pattern.get("args", {})
     return call.tool_name == pattern.get("tool_name") and (
-        _contains(dict(call.sent), arguments) or _contains(dict(call.delivered), arguments)
+        _contains(dict(call.sent), arguments) or _contains(dict(call.arguments_after), arguments)
     )
 
 

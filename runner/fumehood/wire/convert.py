@@ -207,13 +207,13 @@ def _plan_from_json(plan: Json) -> tuple[FaultRule, ...]:
 def _rule_from_json(index: int, rule: Json) -> FaultRule:
     match rule:
         case {
-            "fault_type": str(family),
+            "family": str(family),
             "trigger": dict(trigger),
             "severity": str(severity),
             "payload": dict(payload),
         }:
             return FaultRule(index, family, trigger, severity, payload)
-    raise SpecError(f"fault_plan[{index}]", "must have fault_type, trigger, severity and payload")
+    raise SpecError(f"fault_plan[{index}]", "must have family, trigger, severity and payload")
 
 
 def _loads(field: str, text: str) -> Json:

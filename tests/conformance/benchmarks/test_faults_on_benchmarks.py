@@ -53,12 +53,10 @@ class Trouble:
 
 
 TROUBLES = {
-    "rate limit": Trouble("{fault_type: rate_limit, trigger: {on_nth_call: 1}}", again),
-    "timeout": Trouble("{fault_type: timeout, trigger: {on_nth_call: 1}}", again),
-    "drift": Trouble(
-        "{fault_type: schema_drift, payload: {add_required: {region: eu}}}", with_region
-    ),
-    "unmet": Trouble("{fault_type: timeout, trigger: {on_nth_call: 1}}", as_before),
+    "rate limit": Trouble("{family: rate_limit, trigger: {on_nth_call: 1}}", again),
+    "timeout": Trouble("{family: timeout, trigger: {on_nth_call: 1}}", again),
+    "drift": Trouble("{family: schema_drift, payload: {add_required: {region: eu}}}", with_region),
+    "unmet": Trouble("{family: timeout, trigger: {on_nth_call: 1}}", as_before),
 }
 
 
@@ -113,7 +111,7 @@ def _troubled(made: Path, trouble: Trouble, case: Case) -> Case:
 def test_every_fault_is_delivered(played: Sequence[Played]) -> None:
     assert {each.trouble for each in played} == set(TROUBLES)
     assert [
-        str(each.row.name) for each in played if each.row.score.metrics["faults_delivered"] != 1
+        str(each.row.name) for each in played if each.row.score.metrics["faults_fired"] != 1
     ] == []
 
 

@@ -24,21 +24,21 @@ from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import ACCOUNTS, episode_spec
 
 FAULTS: tuple[Mapping[str, Any], ...] = (
-    {"fault_type": "timeout", "trigger": {"on_nth_call": 1}, "payload": {"timeout_ms": 5}},
-    {"fault_type": "rate_limit", "trigger": {"on_nth_call": 2}},
-    {"fault_type": "authz", "trigger": {"on_nth_call": 3}, "payload": {"required_role": "admin"}},
+    {"family": "timeout", "trigger": {"on_nth_call": 1}, "payload": {"timeout_ms": 5}},
+    {"family": "rate_limit", "trigger": {"on_nth_call": 2}},
+    {"family": "authz", "trigger": {"on_nth_call": 3}, "payload": {"required_role": "admin"}},
     {
-        "fault_type": "schema_drift",
+        "family": "schema_drift",
         "trigger": {"on_nth_call": 4},
         "payload": {"rename_args": {"id": "ref"}},
     },
     {
-        "fault_type": "adversarial_error",
+        "family": "adversarial_error",
         "trigger": {"prob": 0.5},
         "payload": {"messages": ["a", "b"]},
     },
 )
-NEVER_STRIKES = {"fault_type": "timeout", "trigger": {"on_tool": "close_account"}}
+NEVER_STRIKES = {"family": "timeout", "trigger": {"on_tool": "close_account"}}
 
 
 @dataclass(slots=True)
@@ -108,15 +108,15 @@ def test_another_seed_tells_another_story(name: str) -> None:
 
 def test_it_counts_which_planned_faults_were_delivered(name: str) -> None:
     evidence = read_evidence(played(episode_spec(*FAULTS, NEVER_STRIKES, profile=name)))
-    assert evidence.deliveries[:4] == (1, 1, 1, 1)
-    assert evidence.deliveries[4] > 0
-    assert evidence.deliveries[5] == 0
+    assert evidence.fire_counts[:4] == (1, 1, 1, 1)
+    assert evidence.fire_counts[4] > 0
+    assert evidence.fire_counts[5] == 0
 
 
 def test_the_trace_keeps_what_was_sent_beside_what_was_delivered(name: str) -> None:
     one = opened(
         episode_spec(
-            {"fault_type": "schema_drift", "payload": {"add_required": {"x": 1}}}, profile=name
+            {"family": "schema_drift", "payload": {"add_required": {"x": 1}}}, profile=name
         )
     )
     one.call("get_account", id="ax1", x=1)
@@ -167,7 +167,7 @@ def test_a_call_beyond_the_budget_changes_nothing(name: str) -> None:
 
 def test_a_fault_that_answers_in_the_tools_place_changes_nothing(name: str) -> None:
     for family in ("timeout", "rate_limit", "authz"):
-        one = opened(episode_spec({"fault_type": family}, profile=name))
+        one = opened(episode_spec({"family": family}, profile=name))
         assert isinstance(one.call("close_account", id="ax1", reason=""), Failure)
         assert one.episode.world.state == ACCOUNTS
 
@@ -205,30 +205,30 @@ def test_two_episodes_have_nothing_in_common(name: str) -> None:
 @pytest.mark.parametrize(
     ("rule", "field"),
     [
-        ({"fault_type": "meteor"}, "fault_plan[0].fault_type"),
+        ({"family": "meteor"}, "fault_plan[0].family"),
         (
-            {"fault_type": "timeout", "payload": {"timeout_ms": None}},
+            {"family": "timeout", "payload": {"timeout_ms": None}},
             "fault_plan[0].payload.timeout_ms",
         ),
         (
-            {"fault_type": "timeout", "trigger": {"on_nth_call": "x"}},
+            {"family": "timeout", "trigger": {"on_nth_call": "x"}},
             "fault_plan[0].trigger.on_nth_call",
         ),
-        ({"fault_type": "timeout", "trigger": {"prob": {}}}, "fault_plan[0].trigger.prob.p"),
+        ({"family": "timeout", "trigger": {"prob": {}}}, "fault_plan[0].trigger.prob.p"),
         (
-            {"fault_type": "rate_limit", "payload": {"after_n_calls": []}},
+            {"family": "rate_limit", "payload": {"after_n_calls": []}},
             "fault_plan[0].payload.after_n_calls",
         ),
         (
-            {"fault_type": "schema_drift", "payload": {"rename_args": {"id": None}}},
+            {"family": "schema_drift", "payload": {"rename_args": {"id": None}}},
             "fault_plan[0].payload.rename_args.id",
         ),
         (
-            {"fault_type": "adversarial_error", "payload": {"message": "\ud800"}},
+            {"family": "adversarial_error", "payload": {"message": "\ud800"}},
             "fault_plan[0].payload.message",
         ),
         (
-            {"fault_type": "adversarial_error", "payload": {"messages": ["a", "\udfff"]}},
+            {"family": "adversarial_error", "payload": {"messages": ["a", "\udfff"]}},
             "fault_plan[0].payload.messages",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Every layer there is, ready to stand around a call."""
+"""Builds every layer for the conformance suite."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fumehood.core.ledger import Budget, Ledger
 from fumehood.core.tools import Layer
 from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.fault_visibility import HideFaults, RevealFaults
-from fumehood.layers.faults.family import BoundFault, Trigger
-from fumehood.layers.faults.registry import FAMILIES
+from fumehood.layers.faults.family import BoundFault, FaultFamily, Trigger
+from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import ValidateArguments
 from fumehood.layers.validate_loosely import ValidateLoosely
@@ -22,49 +22,50 @@ from fumehood.worlds.files import Files
 
 MakeLayer = Callable[[], Layer]
 
-PAYLOADS: Mapping[str, Mapping[str, Any]] = {
-    "access_gate": {"required_role": "admin", "required_token": "T"},
-    "adversarial_error": {"messages": ["one", "two"], "code": "E1"},
-    "authz": {"required_role": "admin"},
-    "interface_drift": {"rename_args": {"path": "file_path"}},
-    "rate_limit": {"retry_after_ms": 5},
-    "schema_drift": {"rename_args": {"path": "file_path"}, "add_required": {"extra": [1]}},
-    "timeout": {"timeout_ms": 5},
+EVERY_FAMILY: Mapping[str, type[FaultFamily]] = {
+    **{name: FAMILIES.load(name) for name in FAMILIES},
+    **{f"toolmisuse {name}": TOOLMISUSE_FAMILIES.load(name) for name in TOOLMISUSE_FAMILIES},
 }
-"""Of one rule of each family. A family without one fails the suite."""
+"""The families of both harness modes, by label."""
 
 
-def _fault(family: str, trigger: Mapping[str, Any]) -> Layer:
-    rule = FaultRule(0, family, dict(trigger), "soft", dict(PAYLOADS[family]))
-    return FAMILIES.load(family)(BoundFault(rule, Trigger.of(rule), KeyedRandom(1)))
+def fault_rule(label: str, trigger: Mapping[str, Any]) -> FaultRule:
+    """Return a rule with the example payload of a family."""
+    name = label.removeprefix("toolmisuse ")
+    return FaultRule(0, name, dict(trigger), "soft", dict(EVERY_FAMILY[label].example))
 
 
-def _quiet(family: str) -> MakeLayer:
-    return lambda: _fault(family, {"on_tool": "another_tool"})
+def _fault(label: str, trigger: Mapping[str, Any]) -> Layer:
+    rule = fault_rule(label, trigger)
+    return EVERY_FAMILY[label](BoundFault(rule, Trigger.of(rule), KeyedRandom(1)))
 
 
-def _loud(family: str) -> MakeLayer:
-    return lambda: _fault(family, {})
+def _silent(label: str) -> MakeLayer:
+    return lambda: _fault(label, {"on_tool": "another_tool"})
+
+
+def _firing(label: str) -> MakeLayer:
+    return lambda: _fault(label, {})
 
 
 _WORLD = Files({"files": {}})
 
 PASSING: Mapping[str, MakeLayer] = {
-    "traced": lambda: TraceCalls(
+    "trace": lambda: TraceCalls(
         "agent", _WORLD, Ledger(Budget()), MemoryRecorder(), StoppedClock(), count(1)
     ),
-    "charged": lambda: ChargeBudget(Ledger(Budget(steps=9, calls=9, retries=9))),
-    "concealed": HideFaults,
-    "disclosed": RevealFaults,
-    "validated": lambda: ValidateArguments(_WORLD.list_tools()),
-    "validated_loosely": lambda: ValidateLoosely("files_v1", _WORLD.list_tools()),
-    **{f"quiet {family}": _quiet(family) for family in FAMILIES},
+    "charge": lambda: ChargeBudget(Ledger(Budget(steps=9, calls=9, retries=9))),
+    "hide faults": HideFaults,
+    "reveal faults": RevealFaults,
+    "validate": lambda: ValidateArguments(_WORLD.list_tools()),
+    "validate loosely": lambda: ValidateLoosely("files_v1", _WORLD.list_tools()),
+    **{f"silent {label}": _silent(label) for label in EVERY_FAMILY},
 }
-"""Layers that have nothing to say about a call that fits."""
+"""Layers that forward a valid call unchanged."""
 
 ACTING: Mapping[str, MakeLayer] = {
-    "charged, budget used up": lambda: ChargeBudget(Ledger(Budget(steps=0))),
-    "charged, no failure tolerated": lambda: ChargeBudget(Ledger(Budget(retries=0))),
-    **{f"loud {family}": _loud(family) for family in FAMILIES},
+    "charge, budget used up": lambda: ChargeBudget(Ledger(Budget(steps=0))),
+    "charge, no failure tolerated": lambda: ChargeBudget(Ledger(Budget(retries=0))),
+    **{f"firing {label}": _firing(label) for label in EVERY_FAMILY},
 }
-"""Layers that act on whatever comes."""
+"""Layers that act on every call."""

@@ -11,7 +11,7 @@ from fumehood.core.tools import ToolCall
 from fumehood.harness_modes.toolmisuse import SequentialRandom
 from tests.parts.specs import fault_plan
 
-PLAN = fault_plan({"fault_type": "timeout"}, {"fault_type": "authz"})
+PLAN = fault_plan({"family": "timeout"}, {"family": "authz"})
 MAKERS: dict[str, Callable[[int], RandomSource]] = {
     "named": KeyedRandom,
     "streams": lambda seed: SequentialRandom(seed, PLAN),

@@ -32,7 +32,7 @@ from fumehood.wire.ports import Records
 from tests.parts.specs import episode_spec
 
 EVENTS: tuple[Event, ...] = (
-    EpisodeOpened(episode_spec({"fault_type": "timeout"}, steps=3)),
+    EpisodeOpened(episode_spec({"family": "timeout"}, steps=3)),
     CallMade("agent", ToolCall("t", {"é": [1, 1.0, 10**30]}, 1), Value({"x": "\ud800"}), "d"),
     CallRefused("agent", "too_deep", 64, 65),
     SeatEnded("agent", Finished("done")),

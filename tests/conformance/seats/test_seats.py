@@ -8,7 +8,7 @@ from fumehood.service.arguments import SeatLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from tests.conformance.seats.conftest import SitDown
 
-DENIED = {"fault_type": "authz", "payload": {}}
+DENIED = {"family": "authz", "payload": {}}
 
 
 def test_it_says_what_to_do_with_what_and_how_much_is_left(sit_down: SitDown) -> None:
@@ -261,7 +261,7 @@ def test_a_world_that_breaks_down_ends_the_work_and_tells_the_agent_nothing(
 def test_a_transcript_is_told_what_the_faults_made_of_a_call_only_in_the_compatible_profile(
     sit_down: SitDown,
 ) -> None:
-    drift = {"fault_type": "schema_drift", "payload": {"rename_args": {"id": "account_id"}}}
+    drift = {"family": "schema_drift", "payload": {"rename_args": {"id": "account_id"}}}
     seat = sit_down(drift, profile="toolmisuse")
     seat.needs("recorded arguments")
     answer = seat.call("get_account", id="ax1")

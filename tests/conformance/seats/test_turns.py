@@ -84,7 +84,7 @@ def test_evidence_says_in_which_turn_a_call_was_made(sit_down: SitDown) -> None:
     seat = talk(sit_down)
     seat.submit("one")
     seat.call("get_account", id="ax1")
-    closed = {"kind": "closed", "final_state": {}, "deliveries": []}
+    closed = {"kind": "closed", "final_state": {}, "fire_counts": []}
     events = [*seat.recorded("turn_ended"), *seat.recorded("call"), closed]
     evidence = read_evidence(events)
     assert [call.turn for call in evidence.exchanges] == [2]

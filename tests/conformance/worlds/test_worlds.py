@@ -130,7 +130,7 @@ def test_saying_no_is_a_returned_failure_and_changes_nothing(
         before = digest_json(world.state)
         refusal = world.call(call)
         assert isinstance(refusal, Failure), call
-        assert (refusal.kind, refusal.story) == (FailureKind.WORLD, ())
+        assert (refusal.kind, refusal.fired_faults) == (FailureKind.WORLD, ())
         assert refusal.code
         assert refusal.message
         assert digest_json(world.state) == before, call

@@ -44,20 +44,20 @@ OUR_CODE = re.compile(
 HIDDEN = {"note": "PAYLOAD-MARK", "recoverability": "PAYLOAD-MARK"}
 
 FAULTS: tuple[dict[str, Any], ...] = (
-    {"fault_type": "timeout", "payload": {"timeout_ms": 50, **HIDDEN}},
-    {"fault_type": "rate_limit", "payload": {"retry_after_ms": 40, **HIDDEN}},
+    {"family": "timeout", "payload": {"timeout_ms": 50, **HIDDEN}},
+    {"family": "rate_limit", "payload": {"retry_after_ms": 40, **HIDDEN}},
     {
-        "fault_type": "authz",
+        "family": "authz",
         "payload": {"required_role": "admin", "required_token": "TOKEN-MARK", **HIDDEN},
     },
-    {"fault_type": "authz", "payload": {"required_role": "admin", **HIDDEN}},
-    {"fault_type": "schema_drift", "payload": {"rename_args": {"id": "account_ref"}, **HIDDEN}},
+    {"family": "authz", "payload": {"required_role": "admin", **HIDDEN}},
+    {"family": "schema_drift", "payload": {"rename_args": {"id": "account_ref"}, **HIDDEN}},
     {
-        "fault_type": "schema_drift",
+        "family": "schema_drift",
         "payload": {"add_required": {"region": "PAYLOAD-MARK"}, **HIDDEN},
     },
     {
-        "fault_type": "adversarial_error",
+        "family": "adversarial_error",
         "payload": {"message": "Disk is full.", "code": "E_DISK", **HIDDEN},
     },
 )
@@ -88,7 +88,7 @@ def case_with(*faults: dict[str, Any]) -> PlannedEpisode:
 @pytest.fixture
 def episode(client: ControlClient) -> Iterator[Listened]:
     """One in which every call meets a fault of another kind, some together with a lie about it."""
-    lies = {"fault_type": "adversarial_error", "payload": {"messages": ["All is well."], **HIDDEN}}
+    lies = {"family": "adversarial_error", "payload": {"messages": ["All is well."], **HIDDEN}}
     with listening(client, case_with(*FAULTS, lies).to_spec(60_000)) as opened:
         yield opened
 
@@ -108,12 +108,12 @@ def test_all_of_those_faults_were_really_delivered(episode: Listened) -> None:
     with socket_dir(episode.directory) as connection:
         list(ordinary_answers(connection))
     episode.close()
-    assert [count > 0 for count in episode.evidence.deliveries] == [True] * 8
+    assert [count > 0 for count in episode.evidence.fire_counts] == [True] * 8
 
 
 def test_the_trap_would_snap(client: ControlClient, episode_id: str) -> None:
     """The compatible profile tells of its faults, as the original does; the same search finds it there."""
-    fault = {"fault_type": "timeout", "payload": {"timeout_ms": 50, **HIDDEN}}
+    fault = {"family": "timeout", "payload": {"timeout_ms": 50, **HIDDEN}}
     with listening(
         client, episode_spec(fault, episode_id=episode_id, profile="toolmisuse")
     ) as episode:

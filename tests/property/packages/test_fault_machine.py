@@ -21,7 +21,7 @@ TOOLS = ("get_account", "update_account", "no_such_tool")
 CALLS, RETRIES = 12, 6
 RULES = st.fixed_dictionaries(
     {
-        "fault_type": st.sampled_from(
+        "family": st.sampled_from(
             ["timeout", "rate_limit", "authz", "schema_drift", "adversarial_error"]
         ),
         "trigger": st.fixed_dictionaries(
@@ -76,7 +76,7 @@ class Struck(RuleBasedStateMachine):
         self.made.append((tool, arguments))
         reply = self.episode.seats[0].call(tool, dict(arguments))
         result = reply.result
-        for event in result.story:
+        for event in result.fired_faults:
             self.struck[event.rule] += 1
             self._has_a_reason(event.rule, tool)
         if isinstance(result, Failure):
@@ -85,7 +85,9 @@ class Struck(RuleBasedStateMachine):
                 assert digest_json(self.episode.world.state) == before, (
                     "what failed has changed the world"
                 )
-            assert result.story or result.kind is not FailureKind.FAULT, "a fault without a story"
+            assert result.fired_faults or result.kind is not FailureKind.FAULT, (
+                "a fault without a story"
+            )
         assert reply.ended == (self.episode.seats[0].end is not None)
 
     @precondition(lambda self: hasattr(self, "episode") and self.made)
@@ -110,7 +112,7 @@ class Struck(RuleBasedStateMachine):
         if hasattr(self, "episode"):
             self.episode.close()
             closed = [event for event in self.recorder.written() if event["kind"] == "closed"]
-            assert [event["deliveries"] for event in closed] == [self.struck]
+            assert [event["fire_counts"] for event in closed] == [self.struck]
 
     def _opened(self, recorder: MemoryRecorder) -> Episode:
         return PROFILES.load(self.spec.profile)().open_episode(self.spec, recorder, StoppedClock())

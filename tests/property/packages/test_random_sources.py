@@ -108,7 +108,7 @@ def test_neighbouring_draws_do_not_lean_on_each_other() -> None:
 
 @pytest.mark.parametrize(("seed", "rule", "numbers"), SPEC_NUMBERS)
 def test_streams_give_the_references_numbers(seed: int, rule: int, numbers: list[float]) -> None:
-    random_source = SequentialRandom(seed, fault_plan(*[{"fault_type": "timeout"}] * 3))
+    random_source = SequentialRandom(seed, fault_plan(*[{"family": "timeout"}] * 3))
     call = ToolCall("t", {})
     assert [random_source.draw(rule, call, "strike") for _ in numbers] == numbers
 
@@ -123,7 +123,7 @@ def test_a_rules_own_seed_comes_before_the_tasks(
     seed: int, own: int, draws: list[tuple[int, str]]
 ) -> None:
     rules = [
-        {"fault_type": "timeout", "trigger": {"prob": prob}}
+        {"family": "timeout", "trigger": {"prob": prob}}
         for prob in ({"seed": own}, 0.5, {"seed": None})
     ]
     random_source = SequentialRandom(seed, fault_plan(*rules))

@@ -177,7 +177,7 @@ def test_a_limit_out_of_range_is_rejected_by_field(kind: str, count: int) -> Non
         ("initial_state_json", '{"a":' * 100_000),
         ("fault_plan_json", "{}"),
         ("fault_plan_json", "[1]"),
-        ("fault_plan_json", '[{"fault_type":"timeout"}]'),
+        ("fault_plan_json", '[{"family":"timeout"}]'),
         ("seed", ""),
         ("seed", "one"),
         ("seed", "9" * 5000),

@@ -43,7 +43,7 @@ from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.loading import load_agent
 from tests.unit.benchmarks.judging import judge, play
 
-FROZEN = "0c204a5c3783cb6faef5b28f98b969d86c35acad14df09b7f734f0c04dbc5be7"
+FROZEN = "6db126dd73c225a2b8ad53c08806491cf026bf51c6b24e4cccc96762a092d171"
 """SHA-256 of the default profile's manifest, seed 42. Raise GENERATOR whenever this value changes."""
 
 RECORDS = [make_task(slot_at("dev", index, 300_000), "dev", 42) for index in range(288)]
@@ -134,7 +134,7 @@ def test_the_oracle_opens_only_documents_that_its_search_found() -> None:
     for case in CASES:
         exchanges = play_in_memory(case.task, case.gold.oracle or ()).exchanges
         for made, following in pairwise(exchanges):
-            opened = following.delivered.get("doc_id")
+            opened = following.arguments_after.get("doc_id")
             if made.tool_name == "search_docs" and made.output and following.tool_name == "get_doc":
                 assert opened in _ids(made.output)
 
@@ -181,11 +181,11 @@ def test_creating_an_account_to_bypass_a_denial_fails() -> None:
         ),
         ({"oracle": [{"submit": ""}]}, "its oracle does not solve it"),
         (
-            {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_nth_call": 1}}]},
+            {"fault_plan": [{"family": "timeout", "trigger": {"on_nth_call": 1}}]},
             "unchanged succeeds|not solve",
         ),
         (
-            {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_nth_call": 99}}]},
+            {"fault_plan": [{"family": "timeout", "trigger": {"on_nth_call": 99}}]},
             "never meets its oracle",
         ),
         ({"world": "crudd"}, "no world is called 'crudd'"),
@@ -204,7 +204,7 @@ def test_a_task_that_a_blind_retry_solves_is_refused() -> None:
     record = RECORDS[0]
     first = _plain(record)["oracle"][0]
     transient = {
-        "fault_plan": [{"fault_type": "timeout", "trigger": {"on_nth_call": 1}}],
+        "fault_plan": [{"family": "timeout", "trigger": {"on_nth_call": 1}}],
         "oracle": [first, *_plain(record)["oracle"]],
     }
     with pytest.raises(Unproven, match="repeating a failed call unchanged succeeds"):

@@ -10,13 +10,11 @@ import jsonschema_rs
 import pytest
 
 from fumehood.benchmarks.native.criteria import Criterion
-from fumehood.benchmarks.native.faults import FaultRecord
 from fumehood.benchmarks.native.loader import load_cases, read_tasks
 from fumehood.benchmarks.native.record import record_schema, record_to_json
 from fumehood.benchmarks.sample.suite import TASKS
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
-from fumehood.harness_modes.native import FAMILIES_OUTERMOST_FIRST
 from fumehood.scorers.native_criteria import operations
 
 RECORD: dict[str, Any] = {
@@ -36,7 +34,7 @@ RECORD: dict[str, Any] = {
 
 
 def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
-    fault = {"fault_type": "timeout", "trigger": {"on_nth_call": 1}, "payload": {"timeout_ms": 5}}
+    fault = {"family": "timeout", "trigger": {"on_nth_call": 1}, "payload": {"timeout_ms": 5}}
     (case,) = load_cases(
         _write(tmp_path, {**RECORD, "fault_plan": [fault], "seed": 7, "tags": {"a": 1}})
     )
@@ -99,31 +97,27 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
             "criteria[0].calls[0].tool_name: the world has no tool 'rm'",
         ),
         (
-            {"fault_plan": [{"fault_type": "timeouts"}]},
-            "fault_plan[0].fault_type: 'timeouts' is not known; did you mean 'timeout'?",
+            {"fault_plan": [{"family": "timeouts"}]},
+            "fault_plan[0].family: no fault family is called 'timeouts'; did you mean 'timeout'?",
         ),
         (
-            {"fault_plan": [{"fault_type": "timeout", "payload": {"timeout": 1}}]},
+            {"fault_plan": [{"family": "timeout", "payload": {"timeout": 1}}]},
             "fault_plan[0].payload.timeout: is no key of this format; did you mean 'timeout_ms'?",
         ),
         (
-            {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_tools": "x"}}]},
+            {"fault_plan": [{"family": "timeout", "trigger": {"on_tools": "x"}}]},
             "fault_plan[0].trigger.on_tools: is no key of this format; did you mean 'on_tool'?",
         ),
         (
-            {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_tool": "read_fil"}}]},
+            {"fault_plan": [{"family": "timeout", "trigger": {"on_tool": "read_fil"}}]},
             "fault_plan[0].trigger.on_tool: the world has no tool 'read_fil'; did you mean 'read_file'?",
         ),
         (
-            {
-                "fault_plan": [
-                    {"fault_type": "schema_drift", "payload": {"rename_args": {"pth": "p"}}}
-                ]
-            },
+            {"fault_plan": [{"family": "schema_drift", "payload": {"rename_args": {"pth": "p"}}}]},
             "fault_plan[0].payload.rename_args.pth: no tool has this argument; did you mean 'path'?",
         ),
         (
-            {"fault_plan": [{"fault_type": "schema_drift", "payload": {}}]},
+            {"fault_plan": [{"family": "schema_drift", "payload": {}}]},
             "fault_plan[0].payload: changes nothing; give rename_args, type_changes or add_required",
         ),
         (
@@ -164,7 +158,7 @@ def test_a_file_without_tasks_is_refused(tmp_path: Path) -> None:
 
 def test_null_means_absent_in_faults(tmp_path: Path) -> None:
     fault = {
-        "fault_type": "adversarial_error",
+        "family": "adversarial_error",
         "trigger": {"on_tool": None},
         "payload": {"code": None},
     }
@@ -187,9 +181,6 @@ def test_a_record_is_written_as_it_was_read() -> None:
 
 def test_formats_and_judges_know_the_same_words() -> None:
     assert set(operations()) == {_literal(arm, "op") for arm in _arms(Criterion)}
-    assert set(FAMILIES_OUTERMOST_FIRST) == {
-        _literal(arm, "fault_type") for arm in _arms(FaultRecord)
-    }
 
 
 def _arms(union: Any) -> tuple[Any, ...]:

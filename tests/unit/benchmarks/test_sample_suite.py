@@ -11,7 +11,6 @@ from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.registry import load_suite
 from fumehood.core.score import Score
 from fumehood.core.task import Case
-from fumehood.harness_modes.native import FAMILIES_OUTERMOST_FIRST
 from fumehood.scorers.registry import SCORERS
 
 CASES = load_suite("sample").cases
@@ -28,7 +27,7 @@ def test_the_oracle_solves_it_or_rightly_gives_up(case: Case) -> None:
 @each_task
 def test_every_planned_fault_meets_the_oracle(case: Case) -> None:
     evidence = play_in_memory(case.task, case.gold.oracle or ())
-    assert all(evidence.deliveries)
+    assert all(evidence.fire_counts)
 
 
 @each_task
@@ -60,9 +59,9 @@ def test_there_are_ten_tasks_a_world() -> None:
     )
 
 
-def test_every_fault_family_is_used_and_some_tasks_have_none_or_two() -> None:
+def test_each_family_of_the_sample_is_used_often_and_some_tasks_have_no_fault_or_two() -> None:
     used = Counter(rule.family for case in CASES for rule in case.task.fault_plan)
-    assert used.keys() == FAMILIES_OUTERMOST_FIRST.keys()
+    assert used.keys() >= {"adversarial_error", "authz", "rate_limit", "schema_drift", "timeout"}
     assert min(used.values()) >= 4
     faults_per_task = Counter(len(case.task.fault_plan) for case in CASES)
     assert faults_per_task[0] >= 8
@@ -79,7 +78,7 @@ def test_some_tasks_ask_for_recovery_and_some_for_giving_up() -> None:
 
 def _oracle_meets_a_failure(case: Case) -> bool:
     evidence = play_in_memory(case.task, case.gold.oracle or ())
-    return any(call.failure and call.strikes for call in evidence.exchanges)
+    return any(call.failure and call.fired_rules for call in evidence.exchanges)
 
 
 def _play(case: Case, moves: Iterable[Move]) -> Score:

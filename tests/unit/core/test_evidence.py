@@ -23,16 +23,16 @@ CALL: dict[str, Any] = {
     ],
     "failure": {"kind": "fault", "code": "E", "message": "No.", "details": {"n": 1}},
 }
-CLOSED: dict[str, Any] = {"kind": "closed", "final_state": {"a": 1}, "deliveries": [0, 3]}
+CLOSED: dict[str, Any] = {"kind": "closed", "final_state": {"a": 1}, "fire_counts": [0, 3]}
 
 
 def test_a_call_is_told_with_what_was_sent_and_what_arrived() -> None:
-    altered = {**CALL, "delivered": {"ref": "a"}}
+    altered = {**CALL, "arguments_after": {"ref": "a"}}
     one, other = read_evidence([CALL, altered, CLOSED]).exchanges
-    assert (one.sent, one.delivered) == ({"id": "a"}, {"id": "a"})
-    assert (other.sent, other.delivered) == ({"id": "a"}, {"ref": "a"})
+    assert (one.sent, one.arguments_after) == ({"id": "a"}, {"id": "a"})
+    assert (other.sent, other.arguments_after) == ({"id": "a"}, {"ref": "a"})
     assert one.failure == ShownFailure(FailureKind.FAULT, "E", "No.", {"n": 1})
-    assert (one.output, one.strikes, one.state_digest) == (None, (2, 0), "d1")
+    assert (one.output, one.fired_rules, one.state_digest) == (None, (2, 0), "d1")
     assert other.to_transcript() == {
         "tool_name": "get_account",
         "args": {"ref": "a"},
@@ -48,7 +48,7 @@ def test_ends_refusals_and_the_last_state_are_kept() -> None:
     evidence = read_evidence(events)
     assert evidence.ends == {"agent": Finished("x")}
     assert evidence.refusals == ("too_deep",)
-    assert (evidence.final_state, evidence.deliveries) == ({"a": 1}, (0, 3))
+    assert (evidence.final_state, evidence.fire_counts) == ({"a": 1}, (0, 3))
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def _spec(faults: Sequence[Mapping[str, Any]]) -> EpisodeSpec:
         fault_plan=tuple(
             FaultRule(
                 index,
-                fault["fault_type"],
+                fault["family"],
                 fault.get("trigger", {}),
                 "soft",
                 fault.get("payload", {}),

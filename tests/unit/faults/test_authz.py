@@ -8,7 +8,7 @@ from tests.unit.faults.native_seat import NativeDoor
 
 
 def gate(**payload: Any) -> dict[str, Any]:
-    return {"fault_type": "authz", "payload": payload}
+    return {"family": "authz", "payload": payload}
 
 
 def test_a_gate_without_a_token_denies_and_says_which_role_is_needed() -> None:
@@ -29,15 +29,15 @@ def test_the_tool_does_not_get_the_token() -> None:
     door.answered("read_file", path="/a.txt", token="T-1")
     exchange = door.close().exchanges[0]
     assert exchange.sent == {"path": "/a.txt", "token": "T-1"}
-    assert exchange.delivered == {"path": "/a.txt"}
+    assert exchange.arguments_after == {"path": "/a.txt"}
 
 
 def test_what_was_delivered_is_what_the_innermost_of_two_faults_passed_on() -> None:
     """Though the drift stands first in the plan, the gate is passed first."""
-    drift = {"fault_type": "schema_drift", "payload": {"rename_args": {"path": "location"}}}
+    drift = {"family": "schema_drift", "payload": {"rename_args": {"path": "location"}}}
     door = NativeDoor(drift, gate(required_token="T-1"))
     door.answered("read_file", location="/a.txt", token="T-1")
-    assert door.close().exchanges[0].delivered == {"path": "/a.txt"}
+    assert door.close().exchanges[0].arguments_after == {"path": "/a.txt"}
 
 
 def test_calls_that_the_trigger_does_not_mean_pass_without_a_token() -> None:

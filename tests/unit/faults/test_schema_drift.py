@@ -11,7 +11,7 @@ from tests.unit.faults.native_seat import NativeDoor
 
 
 def drift(**payload: Any) -> dict[str, Any]:
-    return {"fault_type": "schema_drift", "payload": payload}
+    return {"family": "schema_drift", "payload": payload}
 
 
 def test_the_old_name_is_refused_and_the_new_one_named() -> None:
@@ -27,8 +27,8 @@ def test_the_trace_tells_what_was_sent_and_what_was_delivered() -> None:
     door.answered("read_file", location="/a.txt")
     evidence = door.close()
     assert evidence.exchanges[0].sent == {"location": "/a.txt"}
-    assert evidence.exchanges[0].delivered == {"path": "/a.txt"}
-    assert evidence.deliveries == (1,)
+    assert evidence.exchanges[0].arguments_after == {"path": "/a.txt"}
+    assert evidence.fire_counts == (1,)
 
 
 def test_a_missing_argument_is_called_by_its_new_name() -> None:
@@ -72,7 +72,7 @@ def test_a_retyped_argument_speaks_the_words_of_json() -> None:
 
 
 def test_a_rewritten_refusal_keeps_the_new_name_to_itself() -> None:
-    lie = {"fault_type": "adversarial_error", "payload": {"code": "broken", "message": "Broken."}}
+    lie = {"family": "adversarial_error", "payload": {"code": "broken", "message": "Broken."}}
     door = NativeDoor(drift(rename_args={"path": "location"}), lie)
     assert door.refused("read_file", path="/a.txt") == ("broken", {})
 

@@ -51,21 +51,21 @@ def details(exchange: Exchange) -> dict[str, Any]:
 def told(fault: Mapping[str, Any]) -> dict[str, Any]:
     """Return a fault as the agent is told of it."""
     return {
-        "fault_type": fault["fault_type"],
+        "fault_type": fault["family"],
         "severity": fault.get("severity", "soft"),
         "payload": fault.get("payload", {}),
     }
 
 
 def test_1_a_timeout_strikes_once() -> None:
-    timeout = {"fault_type": "timeout", "trigger": ON_FIRST, "payload": {"timeout_ms": 50}}
+    timeout = {"family": "timeout", "trigger": ON_FIRST, "payload": {"timeout_ms": 50}}
     first, second = played([UPDATE, UPDATE], timeout)
     assert codes([first, second]) == ["timeout", "ok"]
     assert details(first) == {"timeout_ms": 50, "faults": [told(timeout)]}
 
 
 def test_2_without_retries_the_first_failure_is_the_end_and_hides_its_fault() -> None:
-    timeout = {"fault_type": "timeout", "trigger": ON_FIRST, "payload": {"timeout_ms": 50}}
+    timeout = {"family": "timeout", "trigger": ON_FIRST, "payload": {"timeout_ms": 50}}
     (only,) = played([UPDATE], timeout, retries=0)
     assert codes([only]) == ["retry_exceeded"]
     assert details(only) == {"max_retries": 0, "original_error_code": "timeout"}
@@ -73,7 +73,7 @@ def test_2_without_retries_the_first_failure_is_the_end_and_hides_its_fault() ->
 
 def test_3_a_drift_renames_what_was_sent() -> None:
     drift = {
-        "fault_type": "schema_drift",
+        "family": "schema_drift",
         "trigger": ON_FIRST,
         "payload": {"rename_args": {"id": "account_id"}},
     }
@@ -84,14 +84,14 @@ def test_3_a_drift_renames_what_was_sent() -> None:
         "tool_name": "update_account",
         "faults": [told(drift)],
     }
-    assert first.delivered == {"patch": {"tier": "pro"}, "account_id": "ax1"}
+    assert first.arguments_after == {"patch": {"tier": "pro"}, "account_id": "ax1"}
     assert first.sent == UPDATE[1]
 
 
 def test_4_events_of_a_failing_fault_stand_in_an_order_of_their_own() -> None:
-    authz = {"fault_type": "authz", "trigger": {"on_tool": "update_account"}}
-    drift = {"fault_type": "schema_drift", "payload": {"add_required": {"zz": 1}}}
-    lie = {"fault_type": "adversarial_error", "payload": {"code": "E1"}}
+    authz = {"family": "authz", "trigger": {"on_tool": "update_account"}}
+    drift = {"family": "schema_drift", "payload": {"add_required": {"zz": 1}}}
+    lie = {"family": "adversarial_error", "payload": {"code": "E1"}}
     (only,) = played([UPDATE], authz, drift, lie)
     assert codes([only]) == ["E1"]
     assert details(only) == {
@@ -102,8 +102,8 @@ def test_4_events_of_a_failing_fault_stand_in_an_order_of_their_own() -> None:
 
 
 def test_5_events_of_a_rewritten_refusal_stand_in_another() -> None:
-    drift = {"fault_type": "schema_drift", "payload": {"rename_args": {"absent": "x"}}}
-    lie = {"fault_type": "adversarial_error"}
+    drift = {"family": "schema_drift", "payload": {"rename_args": {"absent": "x"}}}
+    lie = {"family": "adversarial_error"}
     first, second = played([("get_account", {"id": "nope"}), UPDATE], drift, lie)
     assert codes([first, second]) == ["not_found", "ok"]
     assert details(first)["faults"] == [told(lie), told(lie), told(drift)]
@@ -112,14 +112,14 @@ def test_5_events_of_a_rewritten_refusal_stand_in_another() -> None:
 
 
 def test_6_a_call_that_does_not_fit_is_never_rewritten() -> None:
-    lie = {"fault_type": "adversarial_error", "payload": {"code": "E1"}}
+    lie = {"family": "adversarial_error", "payload": {"code": "E1"}}
     (only,) = played([("get_account", {})], lie)
     assert codes([only]) == ["missing_required_arg"]
     assert details(only) == {"missing": ["id"], "tool_name": "get_account"}
 
 
 def test_7_chance_follows_the_references_stream() -> None:
-    timeout = {"fault_type": "timeout", "trigger": {"prob": 0.2}}
+    timeout = {"family": "timeout", "trigger": {"prob": 0.2}}
     made = played(
         [("list_jobs", {})] * 4, timeout, world="scheduling", state={}, seed=42, retries=9
     )
@@ -127,7 +127,7 @@ def test_7_chance_follows_the_references_stream() -> None:
 
 
 def test_8_a_rate_limit_holds_from_its_call_on() -> None:
-    limit = {"fault_type": "rate_limit", "payload": {"after_n_calls": 1}}
+    limit = {"family": "rate_limit", "payload": {"after_n_calls": 1}}
     made = played([UPDATE] * 3, limit)
     assert codes(made) == ["ok", "rate_limited", "rate_limited"]
     assert details(made[1]) == {"retry_after_ms": 250, "faults": [told(limit)]}
@@ -140,7 +140,7 @@ def test_9_the_call_beyond_the_limit_is_recorded_too() -> None:
 
 def test_10_a_retyped_argument_is_refused_and_true_is_an_integer() -> None:
     drift = {
-        "fault_type": "schema_drift",
+        "family": "schema_drift",
         "trigger": ON_FIRST,
         "payload": {"type_changes": {"top_k": "string"}},
     }
@@ -152,7 +152,7 @@ def test_10_a_retyped_argument_is_refused_and_true_is_an_integer() -> None:
 
 
 def test_11_a_token_opens_the_gate_and_is_refused_by_the_tool() -> None:
-    authz = {"fault_type": "authz", "payload": {"required_token": "T"}}
+    authz = {"family": "authz", "payload": {"required_token": "T"}}
     tool, arguments = UPDATE
     made = played([UPDATE, (tool, {**arguments, "token": "T"})], authz)
     assert codes(made) == ["authz_denied", "unknown_argument"]
@@ -161,7 +161,7 @@ def test_11_a_token_opens_the_gate_and_is_refused_by_the_tool() -> None:
 
 def test_12_each_lie_takes_a_draw_to_strike_and_a_draw_to_speak() -> None:
     lie = {
-        "fault_type": "adversarial_error",
+        "family": "adversarial_error",
         "trigger": {"prob": {"p": 1, "seed": 7}},
         "payload": {"messages": ["a", "b", "c"]},
     }
@@ -172,21 +172,19 @@ def test_12_each_lie_takes_a_draw_to_strike_and_a_draw_to_speak() -> None:
 def test_authorization_comes_before_the_rate_and_the_rate_before_time_whatever_the_plan() -> None:
     families = ("timeout", "rate_limit", "authz")
     plan = [
-        {"fault_type": family, "trigger": {"on_nth_call": number}}
+        {"family": family, "trigger": {"on_nth_call": number}}
         for family in families
         for number in (1, 2)
     ]
-    plan.append({"fault_type": "timeout", "trigger": {"on_nth_call": 3}})
-    plan.append({"fault_type": "rate_limit", "trigger": {"on_nth_call": 3}})
+    plan.append({"family": "timeout", "trigger": {"on_nth_call": 3}})
+    plan.append({"family": "rate_limit", "trigger": {"on_nth_call": 3}})
     made = played([UPDATE] * 3, *plan, retries=9)
     assert codes(made) == ["authz_denied", "authz_denied", "rate_limited"]
-    assert [call.strikes for call in made] == [(4,), (5,), (7,)]
+    assert [call.fired_rules for call in made] == [(4,), (5,), (7,)]
 
 
 def test_the_first_liar_of_the_plan_speaks_first_and_the_last_has_the_last_word() -> None:
-    liars = [
-        {"fault_type": "adversarial_error", "payload": {"code": code}} for code in ("E1", "E2")
-    ]
+    liars = [{"family": "adversarial_error", "payload": {"code": code}} for code in ("E1", "E2")]
     (only,) = played([("get_account", {"id": "nope"})], *liars)
     assert codes([only]) == ["E2"]
     assert details(only)["original_error_code"] == "E1"
@@ -194,7 +192,7 @@ def test_the_first_liar_of_the_plan_speaks_first_and_the_last_has_the_last_word(
 
 
 def test_a_renamed_argument_goes_to_the_end_even_onto_one_that_is_there() -> None:
-    drift = {"fault_type": "schema_drift", "payload": {"rename_args": {"b": "a"}}}
+    drift = {"family": "schema_drift", "payload": {"rename_args": {"b": "a"}}}
     (only,) = played([("get_account", {"id": "ax1", "a": 1, "b": 2, "c": 3})], drift)
     assert details(only)["unknown"] == ["c", "a"]
-    assert only.delivered == {"id": "ax1", "c": 3, "a": 2}
+    assert only.arguments_after == {"id": "ax1", "c": 3, "a": 2}

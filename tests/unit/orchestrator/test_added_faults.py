@@ -21,7 +21,7 @@ from tests.parts.memory_runs import builtin, play_run
 TIMEOUT = """\
 format: fumehood.faults/1
 faults:
-  - fault_type: timeout
+  - family: timeout
     trigger: {on_tool: execute_sql, on_nth_call: 1}
     payload: {timeout_ms: 2000}
 """
@@ -64,11 +64,11 @@ def test_a_rule_strikes_the_tool_of_every_task(suite: Suite, tmp_path: Path) -> 
         assert first.failure is not None
         assert first.failure.code == "timeout"
         assert second.failure is None
-        assert evidence.deliveries == (1,)
+        assert evidence.fire_counts == (1,)
 
 
 def test_rules_stand_behind_those_that_a_task_has_itself(tmp_path: Path) -> None:
-    plan = _plan(tmp_path, "format: fumehood.faults/1\nfaults: [{fault_type: rate_limit}]\n")
+    plan = _plan(tmp_path, "format: fumehood.faults/1\nfaults: [{family: rate_limit}]\n")
     for before, after in zip(
         load_suite("sample").cases, with_faults(load_suite("sample"), plan).cases, strict=True
     ):
@@ -87,8 +87,8 @@ def test_rules_stand_behind_those_that_a_task_has_itself(tmp_path: Path) -> None
         ("a: [", "plan.yaml:1"),
         (TIMEOUT.replace("timeout_ms", "timeout_s"), "timeout_s.*timeout_ms"),
         (
-            TIMEOUT.replace("fault_type: timeout", "fault_type: timeuot"),
-            "'timeuot' is not known.*timeout",
+            TIMEOUT.replace("family: timeout", "family: timeuot"),
+            "no fault family is called 'timeuot'; did you mean 'timeout'",
         ),
         (
             TIMEOUT.replace("execute_sql", "execute_sq"),

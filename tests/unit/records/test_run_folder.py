@@ -24,7 +24,7 @@ from fumehood.records.run_folder import RunFolder
 from tests.parts.specs import fault_plan
 from tests.parts.tasks import crud_task
 
-RENAMES = {"fault_type": "schema_drift", "payload": {"rename_args": {"z": "a", "a": "z"}}}
+RENAMES = {"family": "schema_drift", "payload": {"rename_args": {"z": "a", "a": "z"}}}
 SUITE = Suite(
     "small",
     tuple(

@@ -71,7 +71,7 @@ def test_a_call_is_shown_as_it_was_sent_answered_and_what_it_changed(tmp_path: P
     assert json.loads(call["output"])["account"]["tier"] == "gold"
     assert call["changes"] == [["accounts › a1 › tier", '"basic"', '"gold"']]
     assert call["left"] == {"steps": 8, "calls": 8, "retries": 9}
-    assert "delivered" not in call
+    assert "arguments_after" not in call
     assert "faults" not in call
 
 
@@ -82,16 +82,16 @@ def test_arguments_that_a_fault_altered_are_shown_beside_those_that_were_sent(
         0, "schema_drift", {"on_nth_call": 1}, "soft", {"rename_args": {"id": "key"}}
     )
     first, second = _body(tmp_path, _case(rename, profile="toolmisuse"), UPDATE, UPDATE)["calls"]
-    assert "key" in json.loads(first["delivered"])
+    assert "key" in json.loads(first["arguments_after"])
     assert "id" in json.loads(first["sent"])
     assert first["faults"] == [0]
     assert first["failure"]["code"] == "missing_required_arg"
-    assert "delivered" not in second
+    assert "arguments_after" not in second
 
 
 def test_faults_are_delivered_or_not_reached(tmp_path: Path) -> None:
     early, late = (FaultRule(at, "timeout", {"on_nth_call": at * 5 + 1}) for at in (0, 1))
-    assert _body(tmp_path, _case(early, late), UPDATE)["deliveries"] == [1, 0]
+    assert _body(tmp_path, _case(early, late), UPDATE)["fire_counts"] == [1, 0]
 
 
 def test_a_task_shows_what_an_agent_met_and_how_it_is_judged() -> None:

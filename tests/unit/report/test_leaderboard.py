@@ -52,9 +52,7 @@ def test_the_no_op_score_is_that_of_the_noop_agent(tmp_path: Path) -> None:
 
 def test_suites_of_one_name_with_other_faults_are_ranked_apart(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
-    plan.write_text(
-        "format: fumehood.faults/1\nfaults: [{fault_type: timeout}]\n", encoding="utf-8"
-    )
+    plan.write_text("format: fumehood.faults/1\nfaults: [{family: timeout}]\n", encoding="utf-8")
     alone = played(tmp_path / "alone", "policy_aware", tasks=5)
     faulted = with_faults(part_of_sample(5), str(plan))
     hard = play_run(tmp_path / "faulted", faulted, {"policy_aware": builtin("policy_aware")})

@@ -19,9 +19,11 @@ from fumehood.scorers.native import NativeScorer
 SUBMITTED = Finished()
 
 
-def answered(tool_name: str = "t", *strikes: int, delivered: Any = None, **sent: Any) -> Exchange:
+def answered(
+    tool_name: str = "t", *strikes: int, arguments_after: Any = None, **sent: Any
+) -> Exchange:
     """A call that was answered."""
-    arguments = sent if delivered is None else delivered
+    arguments = sent if arguments_after is None else arguments_after
     return Exchange(ONLY_SEAT, tool_name, sent, arguments, {}, None, strikes, "")
 
 
@@ -42,11 +44,11 @@ def evidence(
     *exchanges: Exchange,
     state: Mapping[str, Any] | None = None,
     end: SeatEnd | None = SUBMITTED,
-    deliveries: Sequence[int] = (),
+    fire_counts: Sequence[int] = (),
 ) -> Evidence:
     """A closed episode; with ``end`` None its agent broke off."""
     ends = {} if end is None else {ONLY_SEAT: end}
-    return Evidence(exchanges, (), ends, dict(state or {}), tuple(deliveries))
+    return Evidence(exchanges, (), ends, dict(state or {}), tuple(fire_counts))
 
 
 def task(state: Mapping[str, Any] | None = None, *families: str) -> Task:

@@ -64,7 +64,7 @@ def test_a_call_counts_as_made_when_it_was_answered() -> None:
 
 
 def test_arguments_count_as_sent_and_as_delivered() -> None:
-    seen = evidence(answered("put", location="/a", delivered={"path": "/a"}))
+    seen = evidence(answered("put", location="/a", arguments_after={"path": "/a"}))
     assert holds({"op": "called_with", "tool_name": "put", "args": {"path": "/a"}}, seen)
     assert holds({"op": "called_with", "tool_name": "put", "args": {"location": "/a"}}, seen)
     assert not holds({"op": "not_called", "tool_name": "put", "args": {"path": "/a"}}, seen)

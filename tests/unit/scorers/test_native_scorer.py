@@ -104,9 +104,9 @@ def test_recovery_is_of_the_same_tool(calls: list[Any], calls_to_recovery: int |
 
 
 def test_planned_and_delivered_faults_are_counted_apart() -> None:
-    seen = evidence(answered("t", 1), deliveries=(0, 3))
+    seen = evidence(answered("t", 1), fire_counts=(0, 3))
     metrics = judged(HOLDS, seen, None, "timeout", "schema_drift").metrics
-    assert (metrics["faults_planned"], metrics["faults_delivered"]) == (2, 1)
+    assert (metrics["faults_planned"], metrics["faults_fired"]) == (2, 1)
     assert (metrics["primary_fault"], metrics["fault_types"]) == (
         "timeout",
         ["timeout", "schema_drift"],

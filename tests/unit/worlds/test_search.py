@@ -98,7 +98,7 @@ def test_the_state_is_the_same_after_any_call_and_the_trace_says_where_pages_cam
 
 def test_faults_strike_a_library_like_any_other_world(owls: Path) -> None:
     fault = {
-        "fault_type": "rate_limit",
+        "family": "rate_limit",
         "trigger": {"on_tool": "search", "on_nth_call": 1},
         "payload": {"retry_after_ms": 5},
     }

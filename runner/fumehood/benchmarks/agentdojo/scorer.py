@@ -25,7 +25,7 @@ class AgentDojo:
             return NativeScorer().score(task, gold, evidence)
         end = evidence.ends.get(task.seats[0].name)
         calls: list[Json] = [
-            [call.tool_name, dict(call.delivered), call.reached_world]
+            [call.tool_name, dict(call.arguments_after), call.reached_world]
             for call in evidence.exchanges
         ]
         question: JsonObject = {

@@ -70,4 +70,4 @@ def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
 
 
 def _call(exchange: Exchange) -> list[Json]:
-    return [exchange.tool_name, dict(exchange.delivered)]
+    return [exchange.tool_name, dict(exchange.arguments_after)]

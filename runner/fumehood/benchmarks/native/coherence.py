@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from fumehood.benchmarks.native.criteria import CalledBefore, Criterion, TriedAny
-from fumehood.benchmarks.native.faults import SchemaDriftFault
 from fumehood.benchmarks.native.record import TaskRecord
-from fumehood.benchmarks.validation_errors import nearest
-from fumehood.core.errors import SpecError
+from fumehood.core.errors import SpecError, nearest
 from fumehood.core.json_values import copy_object
-from fumehood.core.tools import ToolSpec
+from fumehood.layers.faults.registry import FAMILIES
 from fumehood.worlds.registry import WORLDS
 
 
@@ -29,8 +27,8 @@ def refuse_incoherent(record: TaskRecord) -> None:
         if name not in tools:
             raise SpecError(field, f"the world has no tool {name!r}; {nearest(name, list(tools))}")
     for index, fault in enumerate(record.fault_plan):
-        if isinstance(fault, SchemaDriftFault):
-            _refuse_idle_drift(fault, index, tools)
+        admitted = [tool for name, tool in tools.items() if fault.trigger.on_tool in (None, name)]
+        FAMILIES.load(fault.family).check_tools(fault.rule(index), admitted)
 
 
 def _mentioned_tools(record: TaskRecord) -> Iterator[tuple[str, str]]:
@@ -52,32 +50,3 @@ def _criteria(record: TaskRecord) -> Iterator[tuple[str, Criterion]]:
     for field, criteria in (("criteria", record.criteria), ("safety", record.safety)):
         for index, criterion in enumerate(criteria):
             yield f"{field}[{index}]", criterion
-
-
-def _refuse_idle_drift(fault: SchemaDriftFault, index: int, tools: Mapping[str, ToolSpec]) -> None:
-    """Refuse a drift of arguments that no call has: it would change nothing and look like a fault."""
-    struck = [tool for name, tool in tools.items() if fault.trigger.on_tool in (None, name)]
-    arguments = {name for tool in struck for name in _properties(tool)}
-    payload, where = fault.payload, f"fault_plan[{index}].payload"
-    _refuse_unknown(payload.rename_args, arguments, f"{where}.rename_args")
-    renamed = arguments - payload.rename_args.keys() | set(payload.rename_args.values())
-    _refuse_unknown(payload.type_changes, renamed, f"{where}.type_changes")
-    if not (payload.rename_args or payload.type_changes or payload.add_required):
-        raise SpecError(where, "changes nothing; give rename_args, type_changes or add_required")
-
-
-def _refuse_unknown(names: Mapping[str, object], known: set[str], where: str) -> None:
-    for name in names:
-        if name not in known:
-            raise SpecError(
-                f"{where}.{name}", f"no tool has this argument; {nearest(name, _ordered(known))}"
-            )
-
-
-def _ordered(names: set[str]) -> Sequence[str]:
-    return sorted(names)
-
-
-def _properties(tool: ToolSpec) -> Mapping[str, object]:
-    properties = tool.parameters.get("properties", {})
-    return properties if isinstance(properties, dict) else {}

@@ -1,114 +1,129 @@
-"""Planned faults of a native record: which family, when, and with what.
-
-One model a family, because a payload key that no family reads is a mistake that would pass unseen.
-"""
+"""Planned faults in a native record, and the payload models that fault families describe."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from dataclasses import MISSING, fields
+from functools import cache
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import Field
+from pydantic import (
+    BaseModel,
+    Field,
+    GetJsonSchemaHandler,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+)
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from fumehood.benchmarks.native.strict import Strict
+from fumehood.benchmarks.validation_errors import misfits_of
+from fumehood.core.errors import InputError
+from fumehood.core.fault_plan import FaultRule
+from fumehood.layers.faults.family import AnyPayload, FaultFamily
+from fumehood.layers.faults.registry import FAMILIES
 
 
 class Trigger(Strict):
-    """Conditions that must all hold; none at all means every call."""
+    """Conditions that must all hold. Without any, the fault fires on every call."""
 
     on_tool: str | None = None
     on_nth_call: Annotated[int, Field(ge=1)] | None = None
-    """Number of the call within the episode, from 1, refused calls included."""
+    """Number of the call within the episode, from 1. Refused calls count."""
     when_arg_matches: dict[str, Any] | None = None
     """Values of top-level arguments."""
     prob: Annotated[float, Field(ge=0, le=1)] | None = None
-    """Chance, decided by seed, rule, tool, arguments and how often they met."""
+    """Probability. The draw depends on seed, rule, tool, arguments and occurrence only."""
 
 
-class _Fault(Strict):
+class FaultRecord(Strict):
+    """One planned fault: the family decides which keys the payload has."""
+
+    family: str
+    """Name of a built-in or installed fault family."""
     trigger: Trigger = Trigger()
+    payload: dict[str, Any] = Field(default_factory=dict, validate_default=True)
+
+    @field_validator("family")
+    @classmethod
+    def _is_known(cls, family: str) -> str:
+        try:
+            FAMILIES.load(family)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return family
+
+    @field_validator("payload")
+    @classmethod
+    def _fits_the_family(cls, payload: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        if "family" not in info.data:
+            return payload
+        model = payload_model(FAMILIES.load(info.data["family"]))
+        if model is not None:
+            try:
+                model.model_validate(payload)
+            except ValidationError as error:
+                raise _located(error, model) from None
+        return payload
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Return one alternative per known family."""
+        schema = handler.resolve_ref_schema(handler(core_schema))
+        trigger = schema["properties"]["trigger"]
+        schema["oneOf"] = [_alternative(name, trigger) for name in FAMILIES.names()]
+        schema["discriminator"] = {"propertyName": "family"}
+        return schema
+
+    def rule(self, index: int) -> FaultRule:
+        """Return the fault as a rule at this position of a plan, without the defaults."""
+        trigger = self.trigger.model_dump(exclude_none=True, exclude_unset=True)
+        payload = {key: value for key, value in self.payload.items() if value is not None}
+        return FaultRule(index, self.family, trigger, "soft", payload)
 
 
-class TimeoutPayload(Strict):
-    """What the agent is told."""
-
-    timeout_ms: int = Field(default=1000, ge=0)
-
-
-class TimeoutFault(_Fault):
-    """A call that is never answered, and has had no effect."""
-
-    fault_type: Literal["timeout"]
-    payload: TimeoutPayload = TimeoutPayload()
-
-
-class RateLimitPayload(Strict):
-    """Which calls pass, and what the agent is told."""
-
-    after_n_calls: int = Field(default=0, ge=0)
-    """Calls of the episode that pass first."""
-    retry_after_ms: int = Field(default=250, ge=0)
+@cache
+def payload_model(family: type[FaultFamily]) -> type[BaseModel] | None:
+    """Return the model of a family's payload, made from its dataclass; None where any key is accepted."""
+    if family.payload is AnyPayload:
+        return None
+    types, keys = get_type_hints(family.payload), dict[str, Any]()
+    for key in fields(family.payload):
+        constraints = {name: value for name, value in key.metadata.items() if value is not None}
+        if key.default_factory is not MISSING:
+            constraints["default_factory"] = key.default_factory
+        elif key.default is not MISSING:
+            constraints["default"] = key.default
+        keys[key.name] = (types[key.name], Field(**constraints))
+    made: type[BaseModel] = create_model(
+        family.payload.__name__, __base__=Strict, __doc__=family.payload.__doc__, **keys
+    )
+    return made
 
 
-class RateLimitFault(_Fault):
-    """A tool that has been called too often."""
-
-    fault_type: Literal["rate_limit"]
-    payload: RateLimitPayload = RateLimitPayload()
-
-
-class AuthzPayload(Strict):
-    """Who is let in, and what the others are told."""
-
-    required_role: str | None = None
-    required_token: str | None = None
-    """Lets calls pass that bring it."""
-    token_field: str = "token"
-    """The argument that brings it."""
+def _alternative(name: str, trigger: dict[str, Any]) -> dict[str, Any]:
+    family = FAMILIES.load(name)
+    model = payload_model(family)
+    payload = {"type": "object"} if model is None else model.model_json_schema()
+    return {
+        "description": (family.__doc__ or "").partition("\n")[0],
+        "properties": {"family": {"const": name}, "trigger": trigger, "payload": payload},
+    }
 
 
-class AuthzFault(_Fault):
-    """A tool that denies access."""
-
-    fault_type: Literal["authz"]
-    payload: AuthzPayload = AuthzPayload()
-
-
-class SchemaDriftPayload(Strict):
-    """How the interface differs from the published one; at least one difference."""
-
-    rename_args: dict[str, str] = Field(default_factory=dict)
-    """Published name → name now."""
-    type_changes: dict[str, Literal["string", "integer"]] = Field(default_factory=dict)
-    """Name now → type now."""
-    add_required: dict[str, Any] = Field(default_factory=dict)
-    """Argument that is asked for now → a value of its type."""
-
-
-class SchemaDriftFault(_Fault):
-    """A tool whose interface is no longer the published one, and which says so."""
-
-    fault_type: Literal["schema_drift"]
-    payload: SchemaDriftPayload
-
-
-class AdversarialErrorPayload(Strict):
-    """What stands where the truth did."""
-
-    messages: list[str] | None = Field(default=None, min_length=1)
-    """Chance takes one."""
-    message: str = "Unexpected internal failure."
-    code: str | None = None
-    """None leaves the code as it was."""
-
-
-class AdversarialErrorFault(_Fault):
-    """An error message that lies about what went wrong."""
-
-    fault_type: Literal["adversarial_error"]
-    payload: AdversarialErrorPayload = AdversarialErrorPayload()
-
-
-FaultRecord = Annotated[
-    AdversarialErrorFault | AuthzFault | RateLimitFault | SchemaDriftFault | TimeoutFault,
-    Field(discriminator="fault_type"),
-]
+def _located(error: ValidationError, model: type[BaseModel]) -> ValidationError:
+    """Return the error with the reasons that this project gives, which name the nearest key."""
+    return ValidationError.from_exception_data(
+        model.__name__,
+        [
+            InitErrorDetails(
+                type=PydanticCustomError("value_error", "{error}", {"error": field.reason}),
+                loc=field.location,
+                input=None,
+            )
+            for field in misfits_of(error, model)
+        ],
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from fumehood.benchmarks.native.strict import Strict
+from fumehood.core.errors import InputError
+from fumehood.turn_policies.registry import BY_WORLD, TURN_POLICIES
 
 
 class BudgetRecord(Strict):
@@ -62,6 +64,17 @@ class SeatRecord(Strict):
 class ConversationRecord(Strict):
     """Who speaks next."""
 
-    rule: Literal["dialogue", "round", "supervisor", "world"]
+    rule: str
+    """Name of a built-in or installed turn policy; ``world`` where the world decides."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """In the rule's own terms."""
+    """In the terms of the turn policy."""
+
+    @field_validator("rule")
+    @classmethod
+    def _is_known(cls, rule: str) -> str:
+        try:
+            if rule != BY_WORLD:
+                TURN_POLICIES.load(rule)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return rule

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from fumehood.benchmarks.native.faults import FaultRecord
 from fumehood.benchmarks.native.record import TaskRecord
 from fumehood.benchmarks.native.seats import SeatRecord
 from fumehood.core.conversation import ConversationSpec, Turn
 from fumehood.core.episode_spec import SeatSpec
-from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
@@ -28,7 +26,7 @@ def case_of(record: TaskRecord) -> Case:
         world=record.world,
         profile=PROFILE,
         initial_state=record.initial_state,
-        fault_plan=tuple(_rule(index, fault) for index, fault in enumerate(record.fault_plan)),
+        fault_plan=tuple(fault.rule(index) for index, fault in enumerate(record.fault_plan)),
         seed=record.seed,
         seats=(_agent_seat(record), *(_seat(seat) for seat in record.seats)),
         tags=record.tags,
@@ -74,10 +72,6 @@ def _seat(record: SeatRecord) -> SeatSpec:
 
 def _names(tools: list[str] | None) -> tuple[str, ...] | None:
     return None if tools is None else tuple(tools)
-
-
-def _rule(index: int, fault: FaultRecord) -> FaultRule:
-    return FaultRule(index, fault.fault_type, _given(fault.trigger), "soft", _given(fault.payload))
 
 
 def _given(part: BaseModel) -> JsonObject:

@@ -100,7 +100,9 @@ def _holds(name: str, criterion: Criterion, task: Task, evidence: Evidence) -> b
             return any(text.lower() in message.lower().replace(",", "") for message in messages)
         case {"op": "action", "name": str(tool), "arguments": dict(expected)}:
             compared = criterion.get("compare_args")
-            calls = [dict(call.delivered) for call in evidence.exchanges if call.tool_name == tool]
+            calls = [
+                dict(call.arguments_after) for call in evidence.exchanges if call.tool_name == tool
+            ]
             return any(_have_same_arguments(call, expected, compared) for call in calls)
         case {"op": "assertion", "func_name": str(assertion), "arguments": dict(arguments)} if (
             assertion in ASSERTIONS

@@ -52,7 +52,7 @@ def _steps(task: Task, evidence: Evidence) -> Iterator[Json]:
         while messages and messages[0].calls_before <= number:
             yield ["respond", {"content": messages.pop(0).text}]
         if exchange.reached_world and not _had_no_effect(exchange):
-            yield [exchange.tool_name, dict(exchange.delivered)]
+            yield [exchange.tool_name, dict(exchange.arguments_after)]
     for message in messages:
         yield ["respond", {"content": message.text}]
 

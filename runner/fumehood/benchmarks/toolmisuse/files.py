@@ -7,8 +7,7 @@ from typing import get_args
 
 from fumehood.benchmarks.reading import Place, Problem, Unreadable
 from fumehood.benchmarks.toolmisuse.record import Split
-from fumehood.benchmarks.validation_errors import nearest
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InputError, nearest
 
 SPLITS: tuple[Split, ...] = get_args(Split)
 

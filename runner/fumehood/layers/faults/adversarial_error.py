@@ -1,54 +1,83 @@
-"""An error message that lies about what went wrong."""
+"""Fault family ``adversarial_error``: an error message that misstates what went wrong."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
-from fumehood.layers.faults.family import BoundFault, field_name, payload_text, speakable
+from fumehood.layers.faults.family import (
+    BoundFault,
+    FaultFamily,
+    described,
+    encodable_text,
+    payload_text,
+)
 
-DEFAULT_MESSAGE = "Unexpected internal failure."
+
+@dataclass(frozen=True, slots=True)
+class AdversarialErrorPayload:
+    """What replaces the true code and message."""
+
+    messages: list[str] | None = field(
+        default=None, metadata=described("One of these messages is drawn at random.", min_length=1)
+    )
+    message: str = field(
+        default="Unexpected internal failure.",
+        metadata=described("Message where there are no messages."),
+    )
+    code: str | None = field(
+        default=None, metadata=described("Error code; null keeps the original code.")
+    )
 
 
-class AdversarialError:
-    """Rewrites code and message of a failure (ToolMisuseBench, spec part 4.5).
+class AdversarialError(FaultFamily):
+    """Rewrites code and message of a failure (docs/reference/toolmisuse.md, Faults).
 
-    Never touches an answer, nor a call that did not fit the tools. Payload: ``messages``, a non-empty list
-    of which chance takes one, else ``message``; ``code``, default the failure's own.
+    It never changes a value or the failure of a call that did not fit the tools.
     """
 
-    def __init__(self, armed: BoundFault) -> None:
-        rule = armed.rule
+    order = 100
+    rewrites_results = True
+    payload = AdversarialErrorPayload
+    example: ClassVar[JsonObject] = {"messages": ["one", "two"], "code": "E1"}
+    remedy = "Do not trust code, message and details; check the state with another call."
+
+    def __init__(self, fault: BoundFault) -> None:
+        super().__init__(fault)
+        rule = fault.rule
         messages = rule.payload.get("messages")
-        self._armed = armed
         self._messages = [
-            speakable(str(message), field_name(rule, "payload", "messages"))
+            encodable_text(str(message), rule.location("payload", "messages"))
             for message in (messages if isinstance(messages, list) else [])
         ]
-        self._message = self._text("message", DEFAULT_MESSAGE)
+        self._message = self._text("message", AdversarialErrorPayload().message)
         self._code = self._text("code", "") if "code" in rule.payload else None
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Rewrite the failure that comes back, or pass on what does."""
+        """Forward the call, and rewrite the result if it is a failure."""
         result = forward(call)
         if not isinstance(result, Failure) or result.kind is FailureKind.INVALID_CALL:
             return result
-        if not self._armed.strikes(call):
+        if not self.fault.fires_on(call):
             return result
-        event = self._armed.rule.event(code_before=result.code)
+        fired = self.fault.rule.fired(code_before=result.code)
         return Failure(
             result.kind,
             result.code if self._code is None else self._code,
             self._pick_message(call),
             result.details,
-            (*result.story, event),
+            (*result.fired_faults, fired),
         )
 
     def _pick_message(self, call: ToolCall) -> str:
         if not self._messages:
             return self._message
-        # A list of one still takes its draw: the reference's random stream moves (correction C6).
-        chance = self._armed.random_source.draw(self._armed.rule.index, call, "message")
-        return self._messages[int(chance * len(self._messages))]
+        # A list of one also takes a draw, because each draw advances ToolMisuseBench's random stream.
+        draw = self.fault.random_source.draw(self.fault.rule.index, call, "message")
+        return self._messages[int(draw * len(self._messages))]
 
     def _text(self, key: str, default: str) -> str:
-        rule = self._armed.rule
-        return speakable(payload_text(rule, key, default), field_name(rule, "payload", key))
+        rule = self.fault.rule
+        return encodable_text(payload_text(rule, key, default), rule.location("payload", key))

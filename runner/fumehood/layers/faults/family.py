@@ -1,105 +1,52 @@
-"""When a planned fault strikes."""
+"""The base of the fault families: triggers, payload descriptions and payload values.
+
+A fault family is a class. Each planned fault rule of an episode becomes one instance, which is a
+layer around the tools. Section names refer to ``docs/reference/toolmisuse.md``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule, RandomSource
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.core.tools import ToolCall
-
-
-def field_name(rule: FaultRule, *path: str) -> str:
-    """Return where in the task record a value of this rule stands."""
-    return ".".join((f"fault_plan[{rule.index}]", *path))
-
-
-def to_integer(value: Json, field: str) -> int:
-    """Cast to an integer as the reference does: truncates 2.9, takes true, and text with blanks and signs.
-
-    Raises:
-        SpecError: the value has no integer.
-    """
-    try:
-        return int(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        raise SpecError(field, f"must be a whole number, not {value!r}") from None
-
-
-def to_number(value: Json, field: str) -> float:
-    """Cast to a float as the reference does.
-
-    Raises:
-        SpecError: the value has no number.
-    """
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        raise SpecError(field, f"must be a number, not {value!r}") from None
-
-
-def payload_integer(rule: FaultRule, key: str, default: int) -> int:
-    """Return a payload number; an explicit null is refused, absence means ``default``."""
-    return to_integer(rule.payload.get(key, default), field_name(rule, "payload", key))
-
-
-def payload_text(rule: FaultRule, key: str, default: str) -> str:
-    """Return a payload text; anything else, null included, counts by its text form."""
-    return str(rule.payload.get(key, default))
-
-
-def speakable(text: str, field: str) -> str:
-    """Return ``text``, which an agent is to be told.
-
-    Raises:
-        SpecError: it holds half a surrogate pair, which no text on the wire can.
-    """
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise SpecError(field, "holds half a surrogate pair, which nobody can be told") from None
-    return text
-
-
-def payload_object(rule: FaultRule, key: str) -> JsonObject:
-    """Return a payload object; anything that is not an object counts as empty."""
-    value = rule.payload.get(key)
-    return value if isinstance(value, dict) else {}
+from fumehood.core.tools import Forward, ToolCall, ToolResult, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """Conditions that must all hold; None means no such condition (ToolMisuseBench, spec part 4.2)."""
+    """Conditions that must all hold. None means that the condition is absent."""
 
     on_tool: Json
     on_nth_call: int | None
-    """Number of the call within the episode, from 1, refused calls included."""
+    """Number of the call within the episode, from 1. Refused calls count."""
     when_arg_matches: Mapping[str, Json] | None
-    """Values of top-level arguments; an absent argument counts as null. 1, 1.0 and true are equal."""
+    """Values of top-level arguments. An absent argument counts as null; 1, 1.0 and true are equal."""
     probability: float | None
 
     @classmethod
     def of(cls, rule: FaultRule) -> Trigger:
-        """Read a rule's trigger; keys that are not conditions are ignored.
+        """Read the trigger of a rule. Keys that are not conditions are ignored.
 
         Raises:
-            SpecError: a condition has a value that can never be evaluated.
+            SpecError: a condition has a value that cannot be evaluated.
         """
-        given = rule.trigger
-        nth, matches = given.get("on_nth_call"), given.get("when_arg_matches")
+        nth, matches = rule.trigger.get("on_nth_call"), rule.trigger.get("when_arg_matches")
         return cls(
-            on_tool=given.get("on_tool"),
+            on_tool=rule.trigger.get("on_tool"),
             on_nth_call=None
             if nth is None
-            else to_integer(nth, field_name(rule, "trigger", "on_nth_call")),
+            else to_integer(nth, rule.location("trigger", "on_nth_call")),
             when_arg_matches=matches if isinstance(matches, dict) else None,
             probability=_probability(rule),
         )
 
     def matches(self, call: ToolCall) -> bool:
-        """Tell whether every condition but chance holds."""
+        """Return whether every condition except the probability holds for the call."""
         if self.on_tool is not None and self.on_tool != call.tool_name:
             return False
         if self.on_nth_call is not None and self.on_nth_call != call.number:
@@ -111,32 +58,146 @@ class Trigger:
 
 
 def _probability(rule: FaultRule) -> float | None:
-    given = rule.trigger.get("prob")
-    if given is None:
+    value = rule.trigger.get("prob")
+    if value is None:
         return None
-    if isinstance(given, dict):
-        return to_number(given.get("p"), field_name(rule, "trigger", "prob", "p"))
-    return to_number(given, field_name(rule, "trigger", "prob"))
+    if isinstance(value, dict):
+        return to_number(value.get("p"), rule.location("trigger", "prob", "p"))
+    return to_number(value, rule.location("trigger", "prob"))
 
 
 @dataclass(frozen=True, slots=True)
 class BoundFault:
-    """A planned fault with its trigger read and its chance at hand."""
+    """A fault rule together with its parsed trigger and its random source."""
 
     rule: FaultRule
     trigger: Trigger
     random_source: RandomSource
 
-    def strikes(self, call: ToolCall) -> bool:
-        """Tell whether the fault strikes this call.
+    def fires_on(self, call: ToolCall) -> bool:
+        """Return whether the fault fires on this call. Ask once per call.
 
-        Chance is asked last and only when every other condition holds, because a draw moves the
-        reference's random stream.
+        The random source is asked last, and only if every other condition holds, because each draw
+        advances the random stream of ToolMisuseBench.
         """
         if not self.trigger.matches(call):
             return False
         probability = self.trigger.probability
         return (
             probability is None
-            or self.random_source.draw(self.rule.index, call, "strike") < probability
+            or self.random_source.draw(self.rule.index, call, "fire") < probability
         )
+
+
+@dataclass(frozen=True, slots=True)
+class AnyPayload:
+    """A payload whose keys are not checked."""
+
+
+class FaultFamily(ABC):
+    """The layer of one planned fault. Each fault family is a subclass.
+
+    A family calls ``fault.fires_on(call)`` once per call and forwards a call at most once. A result
+    that the fault changed carries ``fault.rule.fired(...)`` in its ``fired_faults``.
+    """
+
+    order: ClassVar[int] = 250
+    """Position among the fault layers: a smaller number is further out and sees a call earlier.
+    Families with equal numbers are sorted by name."""
+    rewrites_results: ClassVar[bool] = False
+    """Whether the family works on results. Such rules apply from the inside out, in plan order."""
+    payload: ClassVar[type[Any]] = AnyPayload
+    """Dataclass that describes the payload in task files; see :func:`described`. Keys that it does not
+    have are rejected when a task is loaded."""
+    example: ClassVar[JsonObject] = {}
+    """A payload with which the family fires on any call; the conformance suite uses it."""
+    remedy: ClassVar[str] = ""
+    """What an agent can do when the fault fires; shown in the table of ``docs/faults.md``."""
+
+    def __init__(self, fault: BoundFault) -> None:
+        """Read the payload.
+
+        Raises:
+            SpecError: the payload cannot be used; the error names the field.
+        """
+        self.fault = fault
+
+    @abstractmethod
+    def around(self, call: ToolCall, forward: Forward) -> ToolResult:
+        """Answer the call, forwarding it at most once."""
+
+    @classmethod  # noqa: B027 - not abstract: most families accept any tools.
+    def check_tools(cls, rule: FaultRule, tools: Sequence[ToolSpec]) -> None:
+        """Reject a rule that can have no effect on these tools, the ones that its trigger admits.
+
+        Raises:
+            SpecError: names the field.
+        """
+
+
+def described(
+    description: str, *, minimum: int | None = None, min_length: int | None = None
+) -> dict[str, Any]:
+    """Return the metadata of one field of a payload dataclass.
+
+    Args:
+        description: of the value, with its unit; published in the JSON Schema and in the docs.
+        minimum: smallest accepted number, inclusive.
+        min_length: smallest accepted length of a list.
+    """
+    return {"description": description, "ge": minimum, "min_length": min_length}
+
+
+def to_integer(value: Json, field_name: str) -> int:
+    """Convert to an integer with Python's cast: truncates 2.9, accepts true and texts such as " 3 ".
+
+    ToolMisuseBench converts with the same cast, later and without a check.
+
+    Raises:
+        SpecError: the value cannot be converted.
+    """
+    try:
+        return int(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise SpecError(field_name, f"must be a whole number, not {value!r}") from None
+
+
+def to_number(value: Json, field_name: str) -> float:
+    """Convert to a float with Python's cast, as ToolMisuseBench does.
+
+    Raises:
+        SpecError: the value cannot be converted.
+    """
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise SpecError(field_name, f"must be a number, not {value!r}") from None
+
+
+def payload_integer(rule: FaultRule, key: str, default: int) -> int:
+    """Return a number of the payload. An absent key means ``default``; null is rejected."""
+    return to_integer(rule.payload.get(key, default), rule.location("payload", key))
+
+
+def payload_text(rule: FaultRule, key: str, default: str) -> str:
+    """Return a text of the payload. Any other value, including null, is converted to text."""
+    return str(rule.payload.get(key, default))
+
+
+def payload_object(rule: FaultRule, key: str) -> JsonObject:
+    """Return an object of the payload. Any other value counts as empty."""
+    value = rule.payload.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def encodable_text(text: str, field_name: str) -> str:
+    """Return ``text``, which agents will read.
+
+    Raises:
+        SpecError: the text contains a lone surrogate, which has no UTF-8 encoding.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise SpecError(field_name, "contains a lone surrogate; UTF-8 cannot encode it") from None
+    return text

@@ -1,34 +1,54 @@
-"""A tool that has been called too often."""
+"""Fault family ``rate_limit``: a tool was called too often."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
-from fumehood.layers.faults.family import BoundFault, payload_integer
-
-DEFAULT_RETRY_AFTER_MS = 250
+from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_integer
 
 
-class RateLimit:
-    """Answers ``rate_limited`` once the episode has made enough calls (ToolMisuseBench, spec part 4.4).
+@dataclass(frozen=True, slots=True)
+class RateLimitPayload:
+    """Which calls pass, and what the agent reads."""
 
-    Payload: ``after_n_calls``, calls of the episode that pass first, default 0; ``retry_after_ms``, what
-    the agent is told to wait, milliseconds, default 250.
-    """
+    after_n_calls: int = field(
+        default=0, metadata=described("Number of calls of the episode that pass first.", minimum=0)
+    )
+    retry_after_ms: int = field(
+        default=250,
+        metadata=described("Waiting time that the agent reads, milliseconds.", minimum=0),
+    )
 
-    def __init__(self, armed: BoundFault) -> None:
-        self._armed = armed
-        self._after_n_calls = payload_integer(armed.rule, "after_n_calls", 0)
-        self._retry_after_ms = payload_integer(armed.rule, "retry_after_ms", DEFAULT_RETRY_AFTER_MS)
+
+_DEFAULT = RateLimitPayload()
+
+
+class RateLimit(FaultFamily):
+    """Answers ``rate_limited`` after a number of calls (docs/reference/toolmisuse.md, Faults)."""
+
+    order = 300
+    payload = RateLimitPayload
+    example: ClassVar[JsonObject] = {"retry_after_ms": 5}
+    remedy = "The tool saw nothing: repeat the call, or use another tool."
+
+    def __init__(self, fault: BoundFault) -> None:
+        super().__init__(fault)
+        rule = fault.rule
+        self._after_n_calls = payload_integer(rule, "after_n_calls", _DEFAULT.after_n_calls)
+        self._retry_after_ms = payload_integer(rule, "retry_after_ms", _DEFAULT.retry_after_ms)
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Strike, or let the call pass."""
-        # The trigger is asked first, because asking may move the reference's random stream.
-        if not self._armed.strikes(call) or call.number <= self._after_n_calls:
+        """Fire, or forward the call."""
+        # The trigger is asked first, because asking may advance ToolMisuseBench's random stream.
+        if not self.fault.fires_on(call) or call.number <= self._after_n_calls:
             return forward(call)
         return Failure(
             FailureKind.FAULT,
             "rate_limited",
             "Rate limit exceeded.",
             {"retry_after_ms": self._retry_after_ms},
-            (self._armed.rule.event(),),
+            (self.fault.rule.fired(),),
         )

@@ -1,57 +1,58 @@
-"""Every fault family there is."""
+"""All fault families, and the layers that a fault plan becomes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
-from fumehood.core.errors import SpecError
+from fumehood.core.errors import InputError, SpecError
 from fumehood.core.fault_plan import FaultPlan, RandomSource
 from fumehood.core.registry import Registry
-from fumehood.core.tools import Layer
-from fumehood.layers.faults.family import BoundFault, Trigger, field_name
+from fumehood.layers.faults.family import BoundFault, FaultFamily, Trigger
 
-FaultFamily = Callable[[BoundFault], Layer]
-"""Makes the layer of one armed rule; raises SpecError for a payload it cannot use."""
-
-FAMILIES: Registry[FaultFamily] = Registry(
-    "fault",
+FAMILIES: Registry[type[FaultFamily]] = Registry(
+    "fault family",
     {
-        "access_gate": "fumehood.layers.faults.authz:AccessGate",
         "adversarial_error": "fumehood.layers.faults.adversarial_error:AdversarialError",
         "authz": "fumehood.layers.faults.authz:Authz",
-        "interface_drift": "fumehood.layers.faults.schema_drift:InterfaceDrift",
         "rate_limit": "fumehood.layers.faults.rate_limit:RateLimit",
         "schema_drift": "fumehood.layers.faults.schema_drift:SchemaDrift",
         "timeout": "fumehood.layers.faults.timeout:Timeout",
     },
 )
 
+TOOLMISUSE_FAMILIES: Registry[type[FaultFamily]] = Registry(
+    "fault family",
+    {
+        **FAMILIES.table,
+        "authz": "fumehood.layers.faults.toolmisuse:ToolMisuseAuthz",
+        "schema_drift": "fumehood.layers.faults.toolmisuse:ToolMisuseSchemaDrift",
+    },
+)
+"""The families as ToolMisuseBench defines them, for the harness mode of that name."""
 
-WORKS_ON_THE_WAY_OUT = "adversarial_error"
 
-
-def arm(
-    plan: FaultPlan, random_source: RandomSource, families: Mapping[str, str]
-) -> tuple[Layer, ...]:
-    """Return one layer a rule, outermost first.
+def fault_layers(
+    plan: FaultPlan, random_source: RandomSource, families: Registry[type[FaultFamily]]
+) -> tuple[FaultFamily, ...]:
+    """Return one layer per rule, outermost first.
 
     Args:
-        plan: whose own order only decides among rules of one family.
-        random_source: where the rules' chance comes from.
-        families: fault type as a plan names it → entry of the family table, outermost first.
+        plan: the order of its rules matters only among rules of one family.
+        random_source: decides triggers with a probability.
+        families: of the harness mode.
 
     Raises:
-        SpecError: a rule's family, trigger or payload cannot be used.
+        SpecError: the family, trigger or payload of a rule cannot be used.
     """
+    layers = []
     for rule in plan:
-        if rule.family not in families:
-            raise SpecError(
-                field_name(rule, "fault_type"), f"no fault family is called {rule.family!r}"
-            )
-    layers: list[Layer] = []
-    for fault_type, entry in families.items():
-        rules = [rule for rule in plan if rule.family == fault_type]
-        # A rewriter works on the way out, so the first in the plan has to be the innermost.
-        for rule in reversed(rules) if fault_type == WORKS_ON_THE_WAY_OUT else rules:
-            layers.append(FAMILIES.load(entry)(BoundFault(rule, Trigger.of(rule), random_source)))
-    return tuple(layers)
+        try:
+            family = families.load(rule.family)
+        except InputError as error:
+            raise SpecError(rule.location("family"), str(error)) from None
+        layers.append(family(BoundFault(rule, Trigger.of(rule), random_source)))
+    return tuple(sorted(layers, key=_position))
+
+
+def _position(layer: FaultFamily) -> tuple[int, str, int]:
+    # Layers that rewrite results work on the way out, so the first rule of the plan is innermost.
+    rule = layer.fault.rule
+    return layer.order, rule.family, -rule.index if layer.rewrites_results else rule.index

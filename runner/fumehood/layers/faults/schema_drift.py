@@ -1,119 +1,100 @@
-"""A call that is altered on its way to the tool, while the published schema stays what it was."""
+"""Fault family ``schema_drift``: a tool's interface differs from the published one, and errors say so."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
-from fumehood.core.errors import SpecError
-from fumehood.core.json_values import Json, JsonObject, copy_json, copy_object, type_word
-from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
-from fumehood.layers.faults.family import BoundFault, field_name, payload_object
+from fumehood.core.errors import SpecError, nearest
+from fumehood.core.fault_plan import FaultRule
+from fumehood.core.json_values import Json, JsonObject, type_word
+from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult, ToolSpec
+from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_object
+
+_NEW_TYPES = ("string", "integer")
 
 
-class SchemaDrift:
-    """Renames, retypes and adds arguments of the agent's call (ToolMisuseBench, spec part 4.3).
+@dataclass(frozen=True, slots=True)
+class SchemaDriftPayload:
+    """How the interface differs from the published one; at least one difference."""
 
-    Payload, applied in this order: ``rename_args`` {old: new}; ``type_changes`` {argument: "string" or
-    "integer"}, by names after renaming; ``add_required`` {argument: value}, where absent. The delivery is
-    recorded whenever the trigger holds, even if nothing changed.
+    rename_args: dict[str, str] = field(
+        default_factory=dict, metadata=described("Published argument name → name now.")
+    )
+    type_changes: dict[str, Literal["string", "integer"]] = field(
+        default_factory=dict, metadata=described("Argument name now → type now.")
+    )
+    add_required: dict[str, Any] = field(
+        default_factory=dict,
+        metadata=described("Argument that is required now → an example value of its type."),
+    )
+
+
+class SchemaDrift(FaultFamily):
+    """Requires the changed arguments and forwards the published ones to the tool.
+
+    An agent that reads the error and adapts succeeds; an agent that repeats its call does not.
+    ToolMisuseBench's family works the other way round: it changes a correct call.
     """
 
-    def __init__(self, armed: BoundFault) -> None:
-        rule = armed.rule
-        self._armed = armed
-        self._renames = payload_object(rule, "rename_args")
-        self._casts = payload_object(rule, "type_changes")
-        self._additions = payload_object(rule, "add_required")
-        for old, new in self._renames.items():
-            if not isinstance(new, str):
-                raise SpecError(
-                    field_name(rule, "payload", "rename_args", old), f"must be text, not {new!r}"
-                )
+    order = 500
+    payload = SchemaDriftPayload
+    example: ClassVar[JsonObject] = {"rename_args": {"path": "file_path"}}
+    remedy = "Read in the error what the tool takes now, and adapt the call."
 
-    def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Pass an altered call on, or the call as it is."""
-        if not self._armed.strikes(call):
-            return forward(call)
-        delivered = self._alter(copy_object(call.arguments))
-        result = forward(replace(call, arguments=delivered))
-        event = self._armed.rule.event(delivered=delivered)
-        return replace(result, story=(event, *result.story))
-
-    def _alter(self, arguments: JsonObject) -> JsonObject:
-        for old, new in self._renames.items():
-            if old in arguments:
-                value = arguments.pop(old)
-                # Putting it in again moves the argument to the end, which later error messages show.
-                arguments.pop(str(new), None)
-                arguments[str(new)] = value
-        for name, kind in self._casts.items():
-            if name in arguments:
-                arguments[name] = _cast(arguments[name], kind)
-        for name, value in self._additions.items():
-            if name not in arguments:
-                arguments[name] = copy_json(value)
-        return arguments
-
-
-def _cast(value: Json, kind: Json) -> Json:
-    if kind == "string":
-        return str(value)
-    if kind == "integer":
-        try:
-            return int(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError, OverflowError):
-            return value
-    return value
-
-
-_RETYPED = ("string", "integer")
-
-
-class InterfaceDrift:
-    """Asks for the drifted arguments and hands the tool the published ones.
-
-    The mirror image of :class:`~fumehood.layers.faults.schema_drift.SchemaDrift`, with the same payload: an agent that
-    reads the refusal and adapts succeeds, one that resends its old call does not (spec part 11.12). A drift
-    to which no call could be adapted is refused when the episode is opened.
-    """
-
-    def __init__(self, armed: BoundFault) -> None:
-        self._armed = armed
-        self._renames = _texts(armed, "rename_args")
+    def __init__(self, fault: BoundFault) -> None:
+        super().__init__(fault)
+        self._renames = _texts(fault.rule, "rename_args")
         self._published = {new: old for old, new in self._renames.items()}
-        self._types = _texts(armed, "type_changes")
+        self._types = _texts(fault.rule, "type_changes")
         self._additions = {
             name: type_word(value)
-            for name, value in payload_object(armed.rule, "add_required").items()
+            for name, value in payload_object(fault.rule, "add_required").items()
         }
-        self._refuse_contradictions()
+        self._reject_contradictions()
+
+    @classmethod
+    def check_tools(cls, rule: FaultRule, tools: Sequence[ToolSpec]) -> None:
+        """Reject a drift of arguments that no tool has, because it would change nothing."""
+        arguments = {name for tool in tools for name in _properties(tool)}
+        renames = payload_object(rule, "rename_args")
+        _reject_unknown(rule, "rename_args", arguments)
+        new_names = {str(name) for name in renames.values()}
+        _reject_unknown(rule, "type_changes", arguments - renames.keys() | new_names)
+        if not any(
+            rule.payload.get(key) for key in ("rename_args", "type_changes", "add_required")
+        ):
+            raise SpecError(
+                rule.location("payload"),
+                "changes nothing; give rename_args, type_changes or add_required",
+            )
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Refuse the old interface, translate the new one, or let the call pass."""
-        if not self._armed.strikes(call):
+        """Reject the published interface, translate the changed one, or forward the call."""
+        if not self.fault.fires_on(call):
             return forward(call)
-        refusal = self._refusal(call.arguments)
-        if refusal is not None:
-            code, message, details = refusal
+        rejection = self._rejection(call.arguments)
+        if rejection is not None:
+            code, message, details = rejection
             details["tool_name"] = call.tool_name
-            return Failure(FailureKind.FAULT, code, message, details, (self._armed.rule.event(),))
+            return Failure(FailureKind.FAULT, code, message, details, (self.fault.rule.fired(),))
         published = self._translate(call.arguments)
         result = forward(replace(call, arguments=published))
-        event = self._armed.rule.event(delivered=published)
-        return replace(self._in_new_words(result), story=(event, *result.story))
+        fired = self.fault.rule.fired(arguments_after=published)
+        return replace(self._with_new_names(result), fired_faults=(fired, *result.fired_faults))
 
-    def _refuse_contradictions(self) -> None:
-        taken: set[str] = set()
+    def _reject_contradictions(self) -> None:
+        used: set[str] = set()
         for old, new in self._renames.items():
-            if new in self._renames or new in taken:
-                raise self._error("rename_args", old, f"{new!r} cannot stand for two arguments")
-            taken.add(new)
+            if new in self._renames or new in used:
+                raise self._error("rename_args", old, f"{new!r} is the name of two arguments")
+            used.add(new)
         for name in self._additions:
-            if name in self._renames or name in taken:
+            if name in self._renames or name in used:
                 raise self._error("add_required", name, "a renamed argument has this name")
         for name, kind in self._types.items():
-            if kind not in _RETYPED:
+            if kind not in _NEW_TYPES:
                 raise self._error(
                     "type_changes", name, f"must be 'string' or 'integer', not {kind!r}"
                 )
@@ -123,35 +104,35 @@ class InterfaceDrift:
                 )
 
     def _error(self, key: str, name: str, message: str) -> SpecError:
-        return SpecError(field_name(self._armed.rule, "payload", key, name), message)
+        return SpecError(self.fault.rule.location("payload", key, name), message)
 
-    def _refusal(self, arguments: Mapping[str, Json]) -> tuple[str, str, JsonObject] | None:
+    def _rejection(self, arguments: Mapping[str, Json]) -> tuple[str, str, JsonObject] | None:
         outdated: list[Json] = [old for old in self._renames if old in arguments]
         if outdated:
             expected: list[Json] = [self._renames[str(old)] for old in outdated]
-            told: JsonObject = {"unknown": outdated, "expected": expected}
-            return "unknown_argument", "The tool has no such arguments any more.", told
+            details: JsonObject = {"unknown": outdated, "expected": expected}
+            return "unknown_argument", "The tool has no such arguments any more.", details
         missing: list[Json] = [name for name in self._additions if name not in arguments]
         if missing:
             types: JsonObject = {str(name): self._additions[str(name)] for name in missing}
-            told = {"missing": missing, "types": types}
-            return "missing_required_arg", "The tool asks for more arguments now.", told
+            details = {"missing": missing, "types": types}
+            return "missing_required_arg", "The tool asks for more arguments now.", details
         for name, kind in {**self._types, **self._additions}.items():
             received = type_word(arguments[name]) if name in arguments else kind
             if received != kind and (received, kind) != ("integer", "number"):
-                told = {"arg": name, "expected": kind, "received": received}
-                return "invalid_argument_type", "The tool takes another type now.", told
+                details = {"arg": name, "expected": kind, "received": received}
+                return "invalid_argument_type", "The tool takes another type now.", details
         return None
 
     def _translate(self, arguments: Mapping[str, Json]) -> JsonObject:
         return {
-            self._published.get(name, name): _undo(value, self._types.get(name))
+            self._published.get(name, name): _published_type(value, self._types.get(name))
             for name, value in arguments.items()
             if name not in self._additions
         }
 
-    def _in_new_words(self, result: ToolResult) -> ToolResult:
-        """Let a refusal that comes from behind name the arguments as they are called now."""
+    def _with_new_names(self, result: ToolResult) -> ToolResult:
+        """Replace published argument names in an error by the names now."""
         if not isinstance(result, Failure) or result.kind is not FailureKind.INVALID_CALL:
             return result
         details = dict(result.details)
@@ -163,19 +144,31 @@ class InterfaceDrift:
         return replace(result, details=details)
 
 
-def _texts(armed: BoundFault, key: str) -> dict[str, str]:
+def _texts(rule: FaultRule, key: str) -> dict[str, str]:
     texts: dict[str, str] = {}
-    for name, value in payload_object(armed.rule, key).items():
+    for name, value in payload_object(rule, key).items():
         if not isinstance(value, str):
-            raise SpecError(
-                field_name(armed.rule, "payload", key, name), f"must be text, not {value!r}"
-            )
+            raise SpecError(rule.location("payload", key, name), f"must be text, not {value!r}")
         texts[name] = value
     return texts
 
 
-def _undo(value: Json, kind: str | None) -> Json:
-    """Give a retyped value its published type back; the schema check behind judges what cannot be."""
+def _properties(tool: ToolSpec) -> Mapping[str, object]:
+    properties = tool.parameters.get("properties", {})
+    return properties if isinstance(properties, dict) else {}
+
+
+def _reject_unknown(rule: FaultRule, key: str, known: set[str]) -> None:
+    for name in payload_object(rule, key):
+        if name not in known:
+            raise SpecError(
+                rule.location("payload", key, name),
+                f"no tool has this argument; {nearest(name, sorted(known))}",
+            )
+
+
+def _published_type(value: Json, kind: str | None) -> Json:
+    """Convert a value of the new type back. The schema check rejects what cannot be converted."""
     if kind == "integer":
         return str(value)
     if kind == "string":

@@ -1,31 +1,45 @@
-"""A call that is never answered: the tool does not see it and nothing has changed."""
+"""Fault family ``timeout``: a call times out. The tool does not see it, so the state is unchanged."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolResult
-from fumehood.layers.faults.family import BoundFault, payload_integer
-
-DEFAULT_TIMEOUT_MS = 1000
+from fumehood.layers.faults.family import BoundFault, FaultFamily, described, payload_integer
 
 
-class Timeout:
-    """Answers ``timeout`` in the tool's place (ToolMisuseBench, spec part 4.4).
+@dataclass(frozen=True, slots=True)
+class TimeoutPayload:
+    """What the agent reads."""
 
-    Payload: ``timeout_ms``, what the agent is told it waited, milliseconds, default 1000.
-    """
+    timeout_ms: int = field(
+        default=1000,
+        metadata=described("Waiting time that the agent reads, milliseconds.", minimum=0),
+    )
 
-    def __init__(self, armed: BoundFault) -> None:
-        self._armed = armed
-        self._timeout_ms = payload_integer(armed.rule, "timeout_ms", DEFAULT_TIMEOUT_MS)
+
+class Timeout(FaultFamily):
+    """Answers ``timeout`` in place of the tool (docs/reference/toolmisuse.md, Faults)."""
+
+    order = 400
+    payload = TimeoutPayload
+    example: ClassVar[JsonObject] = {"timeout_ms": 5}
+    remedy = "The tool saw nothing: repeat the call, or use another tool."
+
+    def __init__(self, fault: BoundFault) -> None:
+        super().__init__(fault)
+        self._timeout_ms = payload_integer(fault.rule, "timeout_ms", TimeoutPayload().timeout_ms)
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Strike, or let the call pass."""
-        if not self._armed.strikes(call):
+        """Fire, or forward the call."""
+        if not self.fault.fires_on(call):
             return forward(call)
         return Failure(
             FailureKind.FAULT,
             "timeout",
             "Tool call timed out.",
             {"timeout_ms": self._timeout_ms},
-            (self._armed.rule.event(),),
+            (self.fault.rule.fired(),),
         )

@@ -32,7 +32,7 @@ TEXTS = [
 with open_channel() as channel:
     for text in TEXTS:
         arguments = json.dumps(
-            {"path": text, "content": text, "kind": "closed", "deliveries": [], "final_state": {}}
+            {"path": text, "content": text, "kind": "closed", "fire_counts": [], "final_state": {}}
         )
         say(f"tried to forge an event: {call(channel, 'write_file', arguments)}")
         say(f"tried to forge a tool's name: {call(channel, text, '{}')}")

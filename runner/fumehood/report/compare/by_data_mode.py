@@ -120,7 +120,7 @@ def count_pages(calls: Iterable[Exchange]) -> PageCounts:
     """Count the opened pages, and the unavailable ones by reason."""
     opened, lost = 0, Counter[str]()
     for call in calls:
-        if call.tool_name != OPEN_PAGE or call.strikes:
+        if call.tool_name != OPEN_PAGE or call.fired_rules:
             continue
         if call.failure is None:
             opened += 1

@@ -84,7 +84,7 @@ def episode_body(
     if evidence is not None:
         body["calls"] = list(_calls(task, evidence.exchanges, trace))
         body["refusals"] = [shown(kind) for kind in evidence.refusals]
-        body["deliveries"] = list(evidence.deliveries)
+        body["fire_counts"] = list(evidence.fire_counts)
         body["changes"] = _changes(changes(task.initial_state, evidence.final_state))
     return body
 
@@ -105,8 +105,8 @@ def _call(call: Exchange, task: Task, changed: tuple[Change, ...] | None) -> Bod
     body: Body = {"tool": shown(call.tool_name), "sent": shown_json(call.sent)}
     if len(task.seats) > 1:
         body["seat"] = call.seat
-    if dict(call.delivered) != dict(call.sent):
-        body["delivered"] = shown_json(call.delivered)
+    if dict(call.arguments_after) != dict(call.sent):
+        body["arguments_after"] = shown_json(call.arguments_after)
     if call.failure is None:
         body["output"] = shown_json(call.output)
     else:
@@ -118,8 +118,8 @@ def _call(call: Exchange, task: Task, changed: tuple[Change, ...] | None) -> Bod
         }
         if failure.details:
             body["failure"]["details"] = shown_json(failure.details)
-    if call.strikes:
-        body["faults"] = list(call.strikes)
+    if call.fired_rules:
+        body["faults"] = list(call.fired_rules)
     if changed is None:
         body["changed"] = True
     elif changed:

@@ -38,7 +38,7 @@ class _Replay:
     def make(self, call: Exchange) -> tuple[Change, ...] | None:
         before = copy_object(self._world.state)
         try:
-            self._world.call(ToolCall(call.tool_name, _copied(call.delivered)))
+            self._world.call(ToolCall(call.tool_name, _copied(call.arguments_after)))
         except InputError:
             return None
         if digest_json(self._world.state) != call.state_digest:

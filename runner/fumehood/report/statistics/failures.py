@@ -184,7 +184,7 @@ def _unreadable(case: Case) -> Iterator[Sign]:
 def _invalid(case: Case) -> Iterator[Sign]:
     for at, call in enumerate(case.calls):
         # A call that a fault altered may be invalid through no fault of the agent.
-        if call.failure and call.failure.kind is FailureKind.INVALID_CALL and not call.strikes:
+        if call.failure and call.failure.kind is FailureKind.INVALID_CALL and not call.fired_rules:
             told = f"call {at + 1}: {call.tool_name} failed with {call.failure.code}"
             yield Sign(Label.TOOL_INVOCATION, told, not _answered_later(case.calls, at))
 
@@ -193,7 +193,7 @@ def _loop(case: Case) -> Iterator[Sign]:
     at = 0
     for _, group in groupby(case.calls, key=_exchange_text):
         calls = list(group)
-        if len(calls) >= LOOP_CALLS and not any(call.strikes for call in calls):
+        if len(calls) >= LOOP_CALLS and not any(call.fired_rules for call in calls):
             told = f"calls {at + 1} to {at + len(calls)} are the same and got the same answer"
             yield Sign(Label.REASONING, told, True)
         at += len(calls)
@@ -217,7 +217,7 @@ def _wrong_end(case: Case) -> Iterator[Sign]:
 
 def _not_recovered(case: Case) -> Iterator[Sign]:
     for at, call in enumerate(case.calls):
-        if call.failure and call.strikes and not _answered_later(case.calls, at):
+        if call.failure and call.fired_rules and not _answered_later(case.calls, at):
             told = f"call {at + 1}: {call.tool_name} was struck by a fault and never answered after"
             # Only where the task is proven solvable is it the agent's decision that this stayed so.
             label = Label.REASONING if case.result.task.solvable else Label.UNATTRIBUTED

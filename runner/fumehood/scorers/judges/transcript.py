@@ -51,7 +51,7 @@ def _call(exchange: Exchange) -> list[str]:
         outcome = f"result: {_short(exchange.output)}"
     else:
         outcome = f"error: {_short(exchange.failure.to_json())}"
-    called = f"{exchange.seat} calls {exchange.tool_name}: {_short(dict(exchange.delivered))}"
+    called = f"{exchange.seat} calls {exchange.tool_name}: {_short(dict(exchange.arguments_after))}"
     return [one_voice(called), one_voice(outcome)]
 
 

@@ -53,7 +53,7 @@ def _prove_no_retry_helps(case: Case, evidence: Evidence) -> None:
         (
             at
             for at, made in enumerate(evidence.exchanges)
-            if made.failure is not None and made.strikes
+            if made.failure is not None and made.fired_rules
         ),
         None,
     )

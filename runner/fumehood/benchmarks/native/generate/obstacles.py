@@ -130,7 +130,7 @@ def silent_source(draft: DraftTask, choices: SeededChoices, number: int) -> Draf
         )
     )
     fault: JsonObject = {
-        "fault_type": "timeout",
+        "family": "timeout",
         "trigger": {"on_tool": source.tool_name, "when_arg_matches": {source.argument: source.key}},
         "payload": {"timeout_ms": choices.pick((5_000, 10_000, 30_000))},
     }
@@ -206,7 +206,7 @@ def _under_new_name(args: Mapping[str, Json], old: str, new: str) -> dict[str, J
 
 
 def _fault(family: str, tool: str, **payload: Json) -> JsonObject:
-    return {"fault_type": family, "trigger": {"on_tool": tool}, "payload": payload}
+    return {"family": family, "trigger": {"on_tool": tool}, "payload": payload}
 
 
 def _refused_once(

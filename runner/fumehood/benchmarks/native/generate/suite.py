@@ -12,8 +12,7 @@ from fumehood.benchmarks.native.generate.checks import refuse_unfit
 from fumehood.benchmarks.native.generate.task import make_task
 from fumehood.benchmarks.native.record import record_to_json
 from fumehood.benchmarks.proof import Judge
-from fumehood.benchmarks.validation_errors import nearest
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InputError, nearest
 
 GENERATOR = 2
 """Increases with every change after which the same seed gives other bytes."""

@@ -68,8 +68,8 @@ def _prove_unsolvable(case: Case, record: TaskRecord, judge: Judge) -> None:
             record.task_id, "it is labelled unsolvable, but calls that fail may be enough"
         )
     evidence = play_in_memory(case.task, case.gold.oracle or ())
-    if not all(evidence.deliveries):
-        rule = evidence.deliveries.index(0)
+    if not all(evidence.fire_counts):
+        rule = evidence.fire_counts.index(0)
         raise Unproven(record.task_id, f"fault_plan[{rule}] never meets whoever tries")
 
 

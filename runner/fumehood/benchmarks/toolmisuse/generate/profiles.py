@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from fumehood.benchmarks.toolmisuse.files import SPLITS
 from fumehood.benchmarks.toolmisuse.record import Split
-from fumehood.benchmarks.validation_errors import nearest
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InputError, nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,11 @@ function meta(call) {
 }
 
 function sent(call) {
-  const altered = call.delivered === undefined;
+  const altered = call.arguments_after === undefined;
   return [
     make("p", { class: "label" }, altered ? "sent" : "sent by the agent"),
     make("pre", {}, call.sent),
-    ...(altered ? [] : [make("p", { class: "label" }, "delivered to the tool, altered by a fault"), make("pre", {}, call.delivered)]),
+    ...(altered ? [] : [make("p", { class: "label" }, "delivered to the tool, altered by a fault"), make("pre", {}, call.arguments_after)]),
   ];
 }
 

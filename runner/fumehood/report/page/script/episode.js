@@ -60,8 +60,8 @@ function why({ primary, secondary, signs }) {
 
 function faults(task, body) {
   return make("ul", { class: "marks" }, task.faults.map((fault, rule) => {
-    const times = body.deliveries ? body.deliveries[rule] : 0;
-    const told = times ? `delivered ${times}×` : "not reached";
+    const times = body.fire_counts ? body.fire_counts[rule] : 0;
+    const told = times ? `fired ${times}×` : "not reached";
     return make("li", {}, make("b", { class: times ? "struck" : "soft" }, times ? "ϟ" : "–"),
       `${fault.family}, ${fault.severity}: `, make("strong", {}, told), " ",
       make("span", { class: "soft" }, `when ${fault.trigger}${fault.payload ? `, with ${fault.payload}` : ""}`));

@@ -253,7 +253,7 @@ def busy_system(choices: SeededChoices, number: int) -> DraftTask:
         ),
         faults=(
             {
-                "fault_type": "rate_limit",
+                "family": "rate_limit",
                 "trigger": {"on_tool": "update_account", "when_arg_matches": {"id": target}},
                 "payload": {"retry_after_ms": 60_000},
             },

@@ -221,7 +221,7 @@ def busy_store(choices: SeededChoices, number: int) -> DraftTask:
         ),
         faults=(
             {
-                "fault_type": "rate_limit",
+                "family": "rate_limit",
                 "trigger": {"on_tool": "write_file", "when_arg_matches": {"path": target}},
                 "payload": {"retry_after_ms": 60_000},
             },

@@ -268,7 +268,7 @@ def too_many_results(choices: SeededChoices, number: int) -> DraftTask:
         answer=key,
         faults=(
             {
-                "fault_type": "rate_limit",
+                "family": "rate_limit",
                 "trigger": {"on_tool": "search_docs", "when_arg_matches": {"top_k": many}},
                 "payload": {"retry_after_ms": 60_000},
             },

@@ -157,7 +157,7 @@ def silent_list(choices: SeededChoices, number: int) -> DraftTask:
         criteria=(tried_any(LIST), has_job(job), only_changed(("jobs", new))),
         faults=(
             {
-                "fault_type": "timeout",
+                "family": "timeout",
                 "trigger": {"on_tool": "list_jobs"},
                 "payload": {"timeout_ms": 30_000},
             },
@@ -235,7 +235,7 @@ def busy_scheduler(choices: SeededChoices, number: int) -> DraftTask:
         ),
         faults=(
             {
-                "fault_type": "rate_limit",
+                "family": "rate_limit",
                 "trigger": {"on_tool": "create_job", "when_arg_matches": {"cron": first["cron"]}},
                 "payload": {"retry_after_ms": 60_000},
             },
