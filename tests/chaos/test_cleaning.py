@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from fumehood.engines.docker.engine import DockerEngine
-from fumehood.engines.engine import AgentKind, AgentSource
-from fumehood.engines.orphans import Leftover, LeftoverKind, Machine
+from fumehood.engines.engine import AgentKind, AgentSource, Orphan, OrphanKind
+from fumehood.engines.orphans import Machine
 from fumehood.engines.ownership import OWNER_START, owner_is_alive, owner_labels
 from tests.chaos.victims import Victim, services_of
 from tests.parts.listening import wait_until
@@ -36,7 +36,7 @@ def victim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Victim]:
 def clean(*words: str) -> list[dict[str, object]]:
     command = [sys.executable, "-m", "fumehood", "clean", "--json", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    found: list[dict[str, object]] = json.loads(done.stdout)["leftovers"]
+    found: list[dict[str, object]] = json.loads(done.stdout)["orphans"]
     # Whoever else uses this machine may have lost a container just now.
     return [one for one in found if one["kind"] != "container"]
 
@@ -103,10 +103,10 @@ def test_a_container_of_the_dead_is_listed_and_one_of_the_living_is_not() -> Non
             made = daemon.create_container("fumehood/agent-python:latest", "true", labels=labels)
             names[state] = made["Id"]
         try:
-            found = [one.name for one in machine.leftovers(images=False)]
+            found = [one.name for one in machine.orphans(images=False)]
             assert names["dead"] in found
             assert names["living"] not in found
-            machine.remove([Leftover(LeftoverKind.CONTAINER, names["dead"], "r")])
+            machine.remove([Orphan(OrphanKind.CONTAINER, names["dead"], "r")])
             left = [one["Id"] for one in daemon.containers(all=True)]
             assert names["dead"] not in left
             assert names["living"] in left
@@ -126,11 +126,11 @@ def test_an_image_of_a_folder_that_has_changed_is_old(tmp_path: Path) -> None:
     with Machine(owner_is_alive) as machine:
         image = engine.prepare(AgentSource(AgentKind.FOLDER, str(agent)))
         engine.close()
-        leftover = Leftover(LeftoverKind.IMAGE, image.reference, "")
+        orphan = Orphan(OrphanKind.IMAGE, image.reference, "")
         try:
-            assert leftover not in machine.leftovers(images=True)
+            assert orphan not in machine.orphans(images=True)
             (agent / "more").touch()
-            assert leftover in machine.leftovers(images=True)
+            assert orphan in machine.orphans(images=True)
         finally:
-            assert machine.remove([leftover]) == []
-        assert leftover not in machine.leftovers(images=True)
+            assert machine.remove([orphan]) == []
+        assert orphan not in machine.orphans(images=True)

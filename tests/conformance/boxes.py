@@ -1,9 +1,8 @@
-"""What the tests of every engine share: boxes that run a piece of Python, and a socket for them to find."""
+"""Shared by the tests of all engines: boxes that run Python code, and a server on their socket."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from fumehood.engines.engine import (
 )
 
 PATIENCE_MS = 60_000
-"""For whatever should take a second on a machine with nothing else to do."""
+"""Timeout for steps that take a second on an idle machine."""
 SOCKET = f"{BOX_SOCKET_DIR}/grpc.sock"
 
 
@@ -86,7 +85,7 @@ class Boxes:
 
 
 class Listener:
-    """A real server on the socket that boxes find in their socket_dir."""
+    """A real server on the socket of a box."""
 
     def __init__(self, socket_dir: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -108,7 +107,7 @@ class Listener:
 
 
 def hangs_up(connection: socket.socket) -> bool:
-    """Tell whether the other side is gone, waiting for it; a process that is killed hangs up."""
+    """Wait until the other side closes the connection, as a killed process does; False on timeout."""
     try:
         while connection.recv(4096):
             pass
@@ -117,6 +116,3 @@ def hangs_up(connection: socket.socket) -> bool:
     except ConnectionResetError:
         pass
     return True
-
-
-ProcessLauncher = Callable[[], Boxes]

@@ -1,4 +1,4 @@
-"""Every engine in turn."""
+"""Fixtures that run a test on every engine, or on those with isolation or resource control."""
 
 from __future__ import annotations
 
@@ -7,23 +7,35 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import cast
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from fumehood.engines.engine import AgentKind, AgentSource, Engine, EngineOptions
 from fumehood.engines.ownership import owner_labels
-from fumehood.engines.registry import choose_engine
+from fumehood.engines.registry import ENGINES, choose_engine
 from tests.conformance.boxes import Boxes, Listener
 
-CONTAINERS = [
-    pytest.param(("docker", None), id="docker", marks=[pytest.mark.docker, pytest.mark.image]),
-    pytest.param(("docker", "runsc"), id="runsc", marks=[pytest.mark.image, pytest.mark.runsc]),
-]
-CONTAINED = [
-    *CONTAINERS,
-    pytest.param(("bubblewrap", None), id="bubblewrap", marks=pytest.mark.bubblewrap),
-]
-ALL = [*CONTAINED, pytest.param(("process", None), id="process")]
+PROCESS = "process"
+"""The engine without isolation."""
+
+
+def _choice(name: str, runtime: str | None = None) -> ParameterSet:
+    marks = [getattr(pytest.mark, runtime or name)]
+    if ENGINES.load(name)().has_runtimes:
+        marks.append(pytest.mark.image)
+    return pytest.param((name, runtime), id=runtime or name, marks=marks)
+
+
+def _engine_of(choice: ParameterSet) -> Engine:
+    name, _ = cast("tuple[str, str | None]", choice.values[0])
+    return ENGINES.load(name)()
+
+
+ISOLATED = [_choice(name) for name in ENGINES if name != PROCESS] + [_choice("docker", "runsc")]
+CONTAINERS = [choice for choice in ISOLATED if not _engine_of(choice).unenforced]
+ALL = [*ISOLATED, pytest.param((PROCESS, None), id=PROCESS)]
 
 
 def _engine(choice: tuple[str, str | None]) -> Iterator[Engine]:
@@ -38,7 +50,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     yield from _engine(request.param)
 
 
-@pytest.fixture(params=CONTAINED, scope="module")
+@pytest.fixture(params=ISOLATED, scope="module")
 def containing_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     yield from _engine(request.param)
 
@@ -74,12 +86,12 @@ def boxes(engine: Engine, socket_dir: Path) -> Iterator[Boxes]:
 
 
 @pytest.fixture
-def sealed(containing_engine: Engine, socket_dir: Path) -> Iterator[Boxes]:
-    """Boxes of the engines that keep something out or in."""
+def isolated(containing_engine: Engine, socket_dir: Path) -> Iterator[Boxes]:
+    """Boxes of the engines with isolation."""
     yield from _boxes(containing_engine, socket_dir)
 
 
 @pytest.fixture
 def containers(container_engine: Engine, socket_dir: Path) -> Iterator[Boxes]:
-    """Boxes of the engines with resource control."""
+    """Boxes of the engines that enforce every limit."""
     yield from _boxes(container_engine, socket_dir)

@@ -1,4 +1,4 @@
-"""What every engine promises of a box's life."""
+"""The life of a box, on every engine."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from fumehood.engines.engine import (
     Limits,
     Mount,
 )
+from fumehood.engines.orphans import reap
 from fumehood.engines.ownership import owner_is_alive
 from tests.conformance.boxes import PATIENCE_MS, SOCKET, Boxes, Listener, hangs_up
 
@@ -33,30 +34,30 @@ OWNER = Path(__file__).with_name("box_owner.py")
 
 
 @pytest.mark.parametrize("code", [0, 1, 7, 127])
-def test_a_box_ends_with_the_code_of_its_process(boxes: Boxes, code: int) -> None:
+def test_a_box_exits_with_the_status_of_its_process(boxes: Boxes, code: int) -> None:
     ended, _ = boxes.run(f"raise SystemExit({code})")
     assert (ended.code, ended.reason) == (code, ExitReason.EXITED)
 
 
-def test_a_box_whose_process_kills_itself_ends_with_128_and_the_signal(boxes: Boxes) -> None:
-    deed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+def test_a_process_that_kills_itself_exits_with_128_plus_the_signal(boxes: Boxes) -> None:
+    suicide = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     if boxes.engine.isolation is Isolation.NONE:
-        # Trusted code does not do that, and without a box nobody can tell who did.
-        with pytest.raises(InfraError, match="somebody killed"):
-            boxes.run(deed)
+        # Without isolation the engine cannot tell who sent the signal.
+        with pytest.raises(InfraError, match="killed from outside"):
+            boxes.run(suicide)
         return
-    ended, _ = boxes.run(deed)
+    ended, _ = boxes.run(suicide)
     assert (ended.code, ended.reason) == (137, ExitReason.EXITED)
 
 
-def test_an_agent_that_kills_everybody_around_it_has_ended_by_itself(boxes: Boxes) -> None:
+def test_an_agent_that_kills_all_processes_has_exited(boxes: Boxes) -> None:
     if boxes.engine.isolation is Isolation.NONE:
-        return  # Around it is this machine.
+        pytest.skip("the processes are those of this machine")
     ended, _ = boxes.run("import os, signal, time; os.kill(-1, signal.SIGKILL); time.sleep(1)")
     assert ended.reason is ExitReason.EXITED
 
 
-def test_a_box_that_is_killed_from_outside_is_a_failure_of_ours(boxes: Boxes) -> None:
+def test_a_box_killed_from_outside_is_an_infrastructure_failure(boxes: Boxes) -> None:
     box = boxes.start("import time; time.sleep(600)")
     if boxes.engine.name == "docker":
         subprocess.run(["docker", "kill", box.name], check=True, capture_output=True, timeout=60)
@@ -64,17 +65,17 @@ def test_a_box_that_is_killed_from_outside_is_a_failure_of_ours(boxes: Boxes) ->
         pid = box.host_pid()
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-    with pytest.raises(InfraError, match="somebody"):
+    with pytest.raises(InfraError, match="killed from outside"):
         box.wait(20_000)
 
 
-def test_both_outputs_are_kept_apart(boxes: Boxes) -> None:
+def test_standard_output_and_standard_error_are_separate(boxes: Boxes) -> None:
     _, output = boxes.run("import sys; print('to say'); print('to complain', file=sys.stderr)")
     assert (output.stdout, output.stderr) == (b"to say\n", b"to complain\n")
     assert (output.stdout_bytes, output.stderr_bytes) == (7, 12)
 
 
-def test_output_is_kept_up_to_its_bound_and_counted_beyond(boxes: Boxes) -> None:
+def test_output_above_the_limit_is_counted_but_not_kept(boxes: Boxes) -> None:
     printing = (
         "import sys\nsys.stdout.write('first'); chunk = 'x' * 1_000_000\n"
         "for _ in range(200): sys.stdout.write(chunk)\nsys.stdout.write('last')"
@@ -98,12 +99,12 @@ def test_a_running_box_has_no_exit_yet(boxes: Boxes) -> None:
     assert ended.code == 0
 
 
-def test_the_end_of_a_box_may_be_asked_for_again(boxes: Boxes) -> None:
+def test_wait_can_be_called_again(boxes: Boxes) -> None:
     box = boxes.start("raise SystemExit(3)")
     assert box.wait(PATIENCE_MS) == box.wait(PATIENCE_MS)
 
 
-def test_killing_ends_processes_that_do_not_listen_and_their_children(
+def test_kill_ends_processes_that_ignore_signals_and_their_children(
     boxes: Boxes, listener: Listener
 ) -> None:
     stubborn = "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); os.fork();"
@@ -118,7 +119,7 @@ def test_killing_ends_processes_that_do_not_listen_and_their_children(
         assert hangs_up(child)
 
 
-def test_killing_is_harmless_at_any_time(boxes: Boxes) -> None:
+def test_kill_can_be_called_at_any_time(boxes: Boxes) -> None:
     box = boxes.start("pass")
     ended = box.wait(PATIENCE_MS)
     box.kill()
@@ -128,7 +129,7 @@ def test_killing_is_harmless_at_any_time(boxes: Boxes) -> None:
     box.kill()
 
 
-def test_closing_a_running_box_ends_it_and_its_children(boxes: Boxes, listener: Listener) -> None:
+def test_closing_a_running_box_ends_all_its_processes(boxes: Boxes, listener: Listener) -> None:
     box = boxes.start(
         f"import os, time; os.fork(); print('here', flush=True); {CONNECT} time.sleep(600)", SOCKET
     )
@@ -140,7 +141,7 @@ def test_closing_a_running_box_ends_it_and_its_children(boxes: Boxes, listener: 
     assert box.close() == output
 
 
-def test_a_box_reaches_the_socket_in_its_gloves(boxes: Boxes, listener: Listener) -> None:
+def test_a_box_reaches_the_socket_of_its_seat(boxes: Boxes, listener: Listener) -> None:
     box = boxes.start(f"{CONNECT} s.sendall(b'hello'); print(s.recv(5).decode())", SOCKET)
     with listener.accept() as connection:
         assert connection.recv(5) == b"hello"
@@ -149,7 +150,7 @@ def test_a_box_reaches_the_socket_in_its_gloves(boxes: Boxes, listener: Listener
     assert box.close().stdout == b"there\n"
 
 
-def test_mounts_are_shown_where_they_are_wanted(boxes: Boxes, tmp_path: Path) -> None:
+def test_mounts_appear_at_their_targets(boxes: Boxes, tmp_path: Path) -> None:
     (tmp_path / "calls.json").write_text("[1]")
     mount = Mount(tmp_path / "calls.json", "/task/calls.json")
     code = "import sys; print(open(sys.argv[1]).read())"
@@ -161,24 +162,24 @@ def test_arguments_follow_the_command(boxes: Boxes) -> None:
     assert boxes.says("import sys; print(sys.argv[1:])", "a b", "--c") == "['a b', '--c']"
 
 
-def test_a_box_can_import_what_an_agent_needs(boxes: Boxes) -> None:
+def test_a_box_can_import_the_sdk(boxes: Boxes) -> None:
     imports = "import fumehood_agent, grpc; from fumehood_agent._proto.v1 import tool_pb2_grpc"
     assert boxes.says(f"{imports}; print('ready')") == "ready"
 
 
-def test_a_missing_command_is_the_users_to_mend(boxes: Boxes) -> None:
+def test_a_missing_command_is_an_input_error(boxes: Boxes) -> None:
     spec = boxes.spec("pass")
     missing = replace(spec.image, command=("no-such-command",))
     with pytest.raises(InputError, match="no-such-command"):
         boxes.engine.start(replace(spec, image=missing))
 
 
-def test_eight_boxes_start_at_once(boxes: Boxes) -> None:
+def test_eight_boxes_can_start_concurrently(boxes: Boxes) -> None:
     with ThreadPoolExecutor(8) as threads:
-        said = list(
+        outputs = list(
             threads.map(lambda n: boxes.says("import sys; print(sys.argv[1])", str(n)), range(8))
         )
-    assert said == [str(n) for n in range(8)]
+    assert outputs == [str(n) for n in range(8)]
 
 
 def test_a_box_outlives_the_thread_that_started_it(boxes: Boxes) -> None:
@@ -190,18 +191,18 @@ def test_a_box_outlives_the_thread_that_started_it(boxes: Boxes) -> None:
     assert box.close().stdout == b"still here\n"
 
 
-def test_what_lost_its_owner_is_reaped_and_nothing_else(boxes: Boxes, listener: Listener) -> None:
-    mine = boxes.start(f"{CONNECT} {SLEEP}", SOCKET)
+def test_only_boxes_without_an_owner_are_removed(boxes: Boxes, listener: Listener) -> None:
+    owned = boxes.start(f"{CONNECT} {SLEEP}", SOCKET)
     with listener.accept():
         owner = _start_owner(boxes)
         with listener.accept() as orphan, listener.accept() as orphans_child:
             owner.kill()
             owner.wait()
-            boxes.engine.reap(owner_is_alive)
+            reap(boxes.engine, owner_is_alive)
             assert hangs_up(orphan)
             assert hangs_up(orphans_child)
-        assert boxes.engine.reap(owner_is_alive) == 0
-        assert mine.wait(0) is None
+        assert reap(boxes.engine, owner_is_alive) == 0
+        assert owned.wait(0) is None
 
 
 def _start_owner(boxes: Boxes) -> subprocess.Popen[bytes]:
@@ -210,7 +211,7 @@ def _start_owner(boxes: Boxes) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, env={"PYTHONPATH": ":".join(sys.path)})
 
 
-def test_a_module_of_the_user_is_found_in_the_folder_where_the_command_runs(
+def test_a_module_is_found_in_the_current_folder(
     boxes: Boxes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tmp_path.chmod(0o755)
@@ -222,24 +223,24 @@ def test_a_module_of_the_user_is_found_in_the_folder_where_the_command_runs(
         return
     image = boxes.engine.prepare(AgentSource(AgentKind.MODULE, "mine:Agent"))
     assert image.command[1:] == ("-m", "fumehood_agent", "run", "mine:Agent")
-    looking = (image.command[0], "-c", "import mine; print(mine.__file__)")
+    command = (image.command[0], "-c", "import mine; print(mine.__file__)")
     box = boxes.engine.start(
-        BoxSpec(image=replace(image, command=looking), socket_dir=boxes.socket_dir)
+        BoxSpec(image=replace(image, command=command), socket_dir=boxes.socket_dir)
     )
     assert box.wait(PATIENCE_MS) is not None
     assert box.close().stdout == b"/agent/mine.py\n"
 
 
-def test_a_module_that_no_box_could_read_is_the_users_to_mend(
-    sealed: Boxes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_module_that_the_box_cannot_read_is_an_input_error(
+    isolated: Boxes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mine.py").write_text("class Agent: pass")
     (tmp_path / "mine.py").chmod(0o600)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="chmod"):
-        sealed.engine.prepare(AgentSource(AgentKind.MODULE, "mine:Agent"))
+        isolated.engine.prepare(AgentSource(AgentKind.MODULE, "mine:Agent"))
 
 
-def test_a_module_that_is_not_there_is_the_users_to_mend(engine: Engine) -> None:
+def test_a_missing_module_is_an_input_error(engine: Engine) -> None:
     with pytest.raises(InputError, match=r"no_such_module|--i-trust-this-agent"):
         engine.prepare(AgentSource(AgentKind.MODULE, "no_such_module:Agent"))

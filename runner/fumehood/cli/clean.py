@@ -6,7 +6,8 @@ import json
 
 import click
 
-from fumehood.engines.orphans import Leftover, Machine
+from fumehood.engines.engine import Orphan
+from fumehood.engines.orphans import Machine
 from fumehood.engines.ownership import owner_is_alive
 from fumehood.report.safe_text import safe
 
@@ -24,22 +25,30 @@ def clean(dry_run: bool, images: bool, as_json: bool) -> None:
     does the same when it starts, for the engine it uses.
     """
     with Machine(owner_is_alive) as machine:
-        found = list(machine.leftovers(images=images))
-        kept = [] if dry_run else machine.remove(found)
+        orphans = list(machine.orphans(images=images))
+        kept = [] if dry_run else machine.remove(orphans)
     if as_json:
         report = {
             "dry_run": dry_run,
-            "docker_unasked": machine.unasked,
-            "leftovers": [_to_json(one, removed=not dry_run and one not in kept) for one in found],
+            "unreachable": machine.unreachable,
+            "orphans": [
+                _to_json(orphan, removed=not dry_run and orphan not in kept) for orphan in orphans
+            ],
         }
         click.echo(json.dumps(report, indent=2))
         return
-    for one in found:
-        click.echo(safe(f"{one.kind.value} {one.name}{' (in use, kept)' if one in kept else ''}"))
-    if machine.unasked is not None:
-        click.echo(safe(f"fumehood: no container was looked for: {machine.unasked}"), err=True)
-    click.echo(f"{len(found) - len(kept)} {'to remove' if dry_run else 'removed'}")
+    for orphan in orphans:
+        in_use = " (in use, kept)" if orphan in kept else ""
+        click.echo(safe(f"{orphan.kind.value} {orphan.name}{in_use}"))
+    for engine, reason in machine.unreachable.items():
+        click.echo(safe(f"fumehood: engine {engine} was not searched: {reason}"), err=True)
+    click.echo(f"{len(orphans) - len(kept)} {'to remove' if dry_run else 'removed'}")
 
 
-def _to_json(one: Leftover, *, removed: bool) -> dict[str, object]:
-    return {"kind": one.kind.value, "name": one.name, "run": one.run, "removed": removed}
+def _to_json(orphan: Orphan, *, removed: bool) -> dict[str, object]:
+    return {
+        "kind": orphan.kind.value,
+        "name": orphan.name,
+        "run": orphan.run,
+        "removed": removed,
+    }

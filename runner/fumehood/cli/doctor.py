@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.table import Table
 
 from fumehood.core.json_values import JsonObject
-from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import EngineOptions, Isolation
 from fumehood.engines.registry import ENGINES
 from fumehood.records.caches import last_probe, probe_summary, system_name
@@ -122,16 +121,16 @@ def doctor(
 
 
 def _asked(runtime: str | None) -> Iterator[tuple[str, str | None]]:
-    """Yield every engine, docker also with each runtime that brings a kernel and with the one asked for."""
+    """Yield every engine, also with each runtime that brings a kernel and with the requested one."""
     for name in ENGINES:
         yield name, None
-        if name == "docker":
-            docker = DockerEngine()
+        engine = ENGINES.load(name)()
+        if engine.has_runtimes:
+            requested = [runtime] if runtime else []
             yield from (
-                (name, each)
-                for each in sorted({*docker.own_kernels(), *([runtime] if runtime else ())})
+                (name, other) for other in sorted({*engine.sandboxed_runtimes(), *requested})
             )
-            docker.close()
+        engine.close()
 
 
 def _examine(name: str, runtime: str | None) -> _Finding:

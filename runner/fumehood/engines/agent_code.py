@@ -1,4 +1,4 @@
-"""What to run for an agent that the SDK runs: the same words on every engine."""
+"""Finds a user's agent code and builds the command that runs it, the same on every engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fumehood.core.errors import InputError
 from fumehood.engines.engine import AGENT_FOLDER, AgentKind, AgentSource, Mount
 
 ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8"}
-"""Not PYTHONUNBUFFERED: Python would lose what a pipe does not take at once, which happens under gVisor."""
+"""Without PYTHONUNBUFFERED: unbuffered Python loses the rest of a partial write to a pipe, as under gVisor."""
 
 _READ_FILE = 0o004
 _READ_FOLDER = 0o005
@@ -24,23 +24,23 @@ def sdk_command(source: AgentSource) -> tuple[str, ...]:
     return ("python3", "-m", "fumehood_agent", "run", name)
 
 
-def agent_mounts(source: AgentSource, *, for_nobody: bool) -> tuple[Mount, ...]:
-    """Return what the box must show of the host for ``source``: its module's file, or its package's folder.
+def agent_mounts(source: AgentSource, *, as_other_user: bool) -> tuple[Mount, ...]:
+    """Return the mount of the file or package of ``source``; none for a built-in agent.
 
-    Nothing beside it: where people run this command, answers and earlier runs lie about.
+    Neighbouring files are not mounted: the current folder may hold answers and earlier runs.
 
     Args:
         source: the agent.
-        for_nobody: the box has no more rights on the host than any user, so it must be allowed to read.
+        as_other_user: the box runs as another user, so the file must be readable for all.
 
     Raises:
-        InputError: there is no such module where the command is run, its text binds no such name, or the
-            box could not read it.
+        InputError: the current folder has no such module, the module does not define the name, or the box
+            cannot read it.
     """
     if source.kind is not AgentKind.MODULE:
         return ()
     module = _find_module(source.name)
-    if for_nobody:
+    if as_other_user:
         _require_readable(module)
     return (Mount(module, f"{AGENT_FOLDER}/{module.name}"),)
 
@@ -49,37 +49,40 @@ def _find_module(name: str) -> Path:
     module, _, attribute = name.partition(":")
     parts = module.split(".")
     if not attribute.isidentifier() or not all(part.isidentifier() for part in parts):
-        raise InputError(f"{name!r} does not name an agent; write module:Class")
+        raise InputError(f"{name!r} is not an agent; write module:Class")
     folder = Path.cwd()
     for path in (folder / parts[0], folder / f"{parts[0]}.py"):
         if path.exists():
             require_name(folder, module, attribute)
             return path
-    raise InputError(f"there is no module {parts[0]!r} in {folder}; run the command where it lies")
+    raise InputError(
+        f"there is no module {parts[0]!r} in {folder}; run the command in the folder that holds it"
+    )
 
 
 def _require_readable(path: Path) -> None:
     needed = _READ_FOLDER if path.is_dir() else _READ_FILE
     if path.stat().st_mode & needed != needed:
-        raise InputError(f"the box cannot read {path}; let others read it (chmod -R o+rX)")
+        raise InputError(
+            f"the box cannot read {path}; make it readable for others: chmod -R o+rX {path}"
+        )
 
 
 def require_name(folder: Path, module: str, name: str) -> None:
-    """Make sure that a module can be read and binds a name, as far as its text tells.
+    """Check, without running any code, that a module is valid Python and defines a name.
 
     Args:
-        folder: where the module is looked for.
+        folder: contains the module.
         module: dotted.
-        name: of a class, or of anything that is called like one.
+        name: of a class or another callable.
 
     Raises:
-        InputError: there is no such module, its text is no Python, or nothing in it has the name; names the
-            line, or the nearest name.
+        InputError: the module does not exist, is not valid Python, or does not define the name.
     """
     path = _file_of(folder, module)
     tree = _parsed(path)
     bound = set(_bound(tree.body))
-    # What comes by a star or on demand is seen by running it alone.
+    # Names from a star import or from __getattr__ are known only after running the module.
     if name in bound or bound & {"*", "__getattr__"}:
         return
     classes = [statement.name for statement in tree.body if isinstance(statement, ast.ClassDef)]
@@ -89,7 +92,7 @@ def require_name(folder: Path, module: str, name: str) -> None:
         if near
         else f"its classes: {', '.join(classes) or 'none'}"
     )
-    raise InputError(f"{path} has no {name!r}; {hint}")
+    raise InputError(f"{path} does not define {name!r}; {hint}")
 
 
 def _file_of(folder: Path, module: str) -> Path:
@@ -97,7 +100,9 @@ def _file_of(folder: Path, module: str) -> Path:
     for file in (path / "__init__.py", path.with_name(f"{path.name}.py")):
         if file.is_file():
             return file
-    raise InputError(f"there is no module {module!r} in {folder}; run the command where it lies")
+    raise InputError(
+        f"there is no module {module!r} in {folder}; run the command in the folder that holds it"
+    )
 
 
 def _parsed(path: Path) -> ast.Module:
@@ -114,7 +119,7 @@ def _parsed(path: Path) -> ast.Module:
 
 
 def _bound(statements: list[ast.stmt]) -> Iterator[str]:
-    """Yield the names that a module's own statements bind, those of its functions and classes left out."""
+    """Yield the names that the top-level statements of a module bind."""
     for statement in statements:
         if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield statement.name
@@ -126,7 +131,7 @@ def _bound(statements: list[ast.stmt]) -> Iterator[str]:
 
 
 def _inner(statement: ast.stmt) -> list[ast.stmt]:
-    """Return the statements of a block, such as ``if`` or ``try``, its handlers' included."""
+    """Return the statements of a block such as ``if`` or ``try``, including its handlers."""
     parts = list(ast.iter_child_nodes(statement))
     handled = [part for part in parts if isinstance(part, ast.ExceptHandler | ast.match_case)]
     blocks = [*parts, *(inner for part in handled for inner in part.body)]

@@ -1,58 +1,62 @@
-"""What puts an untrusted agent in a box.
+"""The interface of an engine, which starts untrusted agents in boxes.
 
 The life of a box::
 
-    engine.prepare(source) ──▶ image        once per agent and run; may build; may say no (InputError)
+    engine.prepare(source) ──▶ image        once per agent and run; may build an image
     engine.start(spec)     ──▶ box          the agent's process runs
-    box.wait(timeout_ms)   ──▶ Exit | None  None: still running when the time was over
-    box.kill()                              as often as one likes, also after close; returns at once
-    box.close()            ──▶ BoxOutput    always: nothing of the box is left on the host
-    engine.close()                          when the last box is closed
+    box.wait(timeout_ms)   ──▶ Exit | None  None: still running after the timeout
+    box.kill()                              any number of times, also after close; returns at once
+    box.close()            ──▶ BoxOutput    always; removes the box from the host
+    engine.close()                          after the last box is closed
 
-What a box looks like from inside: the user is :data:`BOX_UID`; everything is read-only but /tmp; the seat's
-sockets are in :data:`BOX_SOCKET_DIR`; there is no network; the environment holds what the image sets and nothing
-beyond :data:`ENVIRONMENT_NAMES`. Where an engine cannot give one of these, its page in the documentation,
-its :attr:`Engine.isolation` and its :attr:`Engine.unenforced` say so.
+Inside a box the user is :data:`BOX_UID`. Everything is read-only except /tmp. The seat's sockets are in
+:data:`BOX_SOCKET_DIR`. There is no network. The environment holds the variables of the image and
+:data:`ENVIRONMENT_NAMES`. If an engine cannot provide one of these, its :attr:`Engine.isolation`, its
+:attr:`Engine.unenforced` and its documentation page state it.
 
-An engine knows nothing about episodes, tasks, sockets or scores: it is given a folder to show inside and a
-command to run. What a box prints, how it exits and whether it can be started is data; only the failure of
-the machinery itself (a daemon that does not answer, a missing runtime) is an ``InfraError``.
+An engine does not know episodes, tasks, sockets or scores. It gets a folder to show inside the box and a
+command to run. The output and the exit of a box are data. Only a failure of the infrastructure (a daemon that
+does not answer, a missing runtime) is an ``InfraError``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
 BOX_SOCKET_DIR = "/fumehood"
-"""Where a box finds its seat's sockets."""
+"""Folder inside a box with the sockets of its seat."""
 
 AGENT_FOLDER = "/agent"
-"""Where a box finds the module or package of an agent that was named as ``module:Class``."""
+"""Folder inside a box with the module or package of an agent named ``module:Class``."""
 
 BOX_UID = 65534
-"""User and group inside: "nobody" everywhere, owner of nothing."""
+"""User and group inside a box: ``nobody``, which owns no file."""
 
 ENVIRONMENT_NAMES = frozenset({"HOME", "HOSTNAME", "LANG", "LD_LIBRARY_PATH", "PATH", "PWD"})
-"""Variables that a box may hold besides those of its image."""
+"""Variables that a box may hold in addition to those of its image."""
 
 
 class Isolation(Enum):
-    """What stands between the agent and the host, weakest first."""
+    """The isolation between the agent and the host, weakest first."""
 
     NONE = "none"
+<<<<<<< HEAD
     """A process of the host: for code that is trusted."""
     INLINE = "none (built-in agent inside the service)"
     """A built-in agent that the service plays in memory."""
+=======
+    """A process of the host, for trusted code."""
+>>>>>>> 9d2c937 (Describe engines in plain English and make adding one a matter of one folder)
     NAMESPACES = "namespaces"
     """Linux namespaces without resource control groups."""
     CONTAINER = "container"
-    """A hardened container sharing the host's kernel."""
+    """A hardened container that shares the host's kernel."""
     SANDBOXED_KERNEL = "sandboxed_kernel"
-    """A container whose system calls meet a kernel of its own."""
+    """A container whose system calls go to a separate kernel, such as gVisor."""
 
     @property
     def is_none(self) -> bool:
@@ -62,7 +66,7 @@ class Isolation(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one box may use. Every bound is inclusive."""
+    """The resources that one box may use. Every bound is inclusive."""
 
     memory_bytes: int = 512 * 1024 * 1024
     """Memory and swap together."""
@@ -73,12 +77,12 @@ class Limits:
     file_bytes: int = 16 * 1024 * 1024
     """Largest file."""
     tmp_bytes: int = 64 * 1024 * 1024
-    """Size of the only writable place, /tmp."""
+    """Size of /tmp, the only writable folder."""
     open_files: int = 1024
     """File descriptors of one process."""
     output_bytes: int = 1024 * 1024
-    """Kept of standard output and of standard error, each: the first half and the last half of it. What lies
-    between is read, counted and dropped."""
+    """Bytes kept of standard output and of standard error, each: the first half and the last half. The rest
+    is read, counted and dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +96,16 @@ class Mount:
 
 
 class AgentKind(Enum):
-    """The ways to say what an agent is."""
+    """The ways to name an agent."""
 
     BUILTIN = "builtin"
-    """A name of the SDK's own agents; trusted code."""
+    """A name of the SDK's built-in agents; trusted code."""
     MODULE = "module"
-    """``module:Class``, found from the folder where the command is run; untrusted."""
+    """``module:Class`` in the current folder; untrusted."""
     FOLDER = "folder"
     """A folder with a Dockerfile; untrusted."""
     IMAGE = "image"
-    """An image the engine knows already; untrusted."""
+    """An image that the engine already has; untrusted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,20 +119,20 @@ class AgentSource:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """What a box is started from, ready to use."""
+    """The file system and command that a box is started from."""
 
     reference: str
-    """In the engine's own terms; empty where the engine needs none."""
+    """In the engine's notation; empty if the engine has no images."""
     digest: str
-    """Content digest, for the record; empty where there is none."""
+    """Content digest, for the run's record; empty if there is none."""
     command: tuple[str, ...]
-    """What to run inside."""
+    """Command to run inside."""
     mounts: tuple[Mount, ...] = ()
     """Agent code to show inside."""
     environment: dict[str, str] = field(default_factory=dict)
-    """Set inside, over what the image itself sets."""
+    """Variables set inside; they override those of the image."""
     scratch: tuple[str, ...] = ()
-    """Folders that the image declares writable; each becomes a small place in memory of its own."""
+    """Folders that the image declares writable; each becomes a small tmpfs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,17 +145,18 @@ class BoxSpec:
     arguments: tuple[str, ...] = ()
     """Appended to the image's command."""
     mounts: tuple[Mount, ...] = ()
-    """Shown inside besides the image's own."""
+    """Shown inside in addition to those of the image."""
     limits: Limits = field(default_factory=Limits)
     labels: dict[str, str] = field(default_factory=dict)
-    """Put on whatever the box leaves on the host, so that an orphan tells its owner. Never visible inside."""
+    """Attached to everything that the box leaves on the host, so that orphans can be attributed to their
+    owner. Not visible inside."""
 
 
 class ExitReason(Enum):
     """Why a box stopped."""
 
     EXITED = "exited"
-    """The agent's process ended by itself."""
+    """The agent's process ended."""
     OUT_OF_MEMORY = "out_of_memory"
     """The kernel stopped it at its memory limit."""
     KILLED = "killed"
@@ -163,18 +168,18 @@ class Exit:
     """How a box stopped."""
 
     code: int
-    """Exit status; 128 + the signal's number where a signal ended it."""
+    """Exit status; 128 + the signal's number if a signal ended the process."""
     reason: ExitReason
 
 
 @dataclass(frozen=True, slots=True)
 class BoxOutput:
-    """What a box printed, capped at ``Limits.output_bytes`` each."""
+    """The output of a box, each stream capped at ``Limits.output_bytes``."""
 
     stdout: bytes
     stderr: bytes
     stdout_bytes: int
-    """Printed in all."""
+    """Written in total."""
     stderr_bytes: int
 
 
@@ -183,17 +188,17 @@ class Box(Protocol):
 
     @property
     def name(self) -> str:
-        """What the engine calls it, for logs and messages."""
+        """The engine's name for the box, for logs and messages."""
         ...
 
     def host_pid(self) -> int | None:
-        """Return the host's number of one process of the box, for measuring; None when there is none."""
+        """Return the host's process ID of one process of the box, for measurements; None if there is none."""
 
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``.
 
         Returns:
-            How it ended, or None when it is still running.
+            How it ended, or None if it is still running.
 
         Raises:
             InfraError: the engine does not answer.
@@ -201,72 +206,110 @@ class Box(Protocol):
         ...
 
     def kill(self) -> None:
-        """Stop everything in the box at once; does nothing when it has stopped or is closed."""
+        """Stop everything in the box at once; has no effect on a stopped or closed box."""
 
     def close(self) -> BoxOutput:
-        """Stop it if need be, collect what it printed and remove every trace of it from the host.
+        """Stop the box, collect its output and remove everything it left on the host.
 
         Returns:
-            What it printed; the same again when it is closed again.
+            The output; a second call returns the same output.
 
         Raises:
-            InfraError: the box cannot be removed; :meth:`Engine.reap` of a later run will try again.
+            InfraError: the box cannot be removed. A later run tries again.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether an engine can be used here and now."""
+    """Whether an engine works on this machine."""
 
     ready: bool
     detail: str
-    """Version and what it gives when ready; else what is missing and how to get it. One line."""
+    """One line: version and isolation if ready; otherwise what is missing and how to install it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
-    """What a user may say about an engine; each engine reads what concerns it."""
+    """A user's options for an engine. An engine ignores options that do not concern it, except ``runtime``."""
 
     runtime: str | None = None
-    """Name of a registered OCI runtime, such as ``runsc``; None means the daemon's default."""
+    """Name of a registered OCI runtime, such as ``runsc``; None means the engine's default. Rejected by
+    :func:`~fumehood.engines.registry.choose_engine` if the engine has no runtimes."""
     starts_at_once: int = 4
     """Boxes that may be starting at the same time, at least 1."""
     builtin_only: bool = False
     """True when every agent of the run comes with the SDK and asks no model."""
     trust: bool = False
-    """True allows any agent code where there is no isolation."""
+    """True allows any agent code on an engine without isolation."""
     progress: Callable[[str], None] | None = None
-    """Told, in one line, of what takes long."""
+    """Receives a line when something takes long."""
+
+
+class OrphanKind(Enum):
+    """Kinds of resources that a killed command can leave behind."""
+
+    CONTAINER = "container"
+    PROCESSES = "processes"
+    FOLDER = "folder"
+    IMAGE = "image"
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A resource whose owner is gone."""
+
+    kind: OrphanKind
+    name: str
+    """ID of a container, process ID of a session leader, path of a folder, reference of an image."""
+    run: str
+    """The run that it belonged to; empty for an image."""
+
+
+class OwnerCheck(Protocol):
+    """Returns whether the owner named by labels is alive."""
+
+    def __call__(self, labels: dict[str, str], /) -> bool:
+        """Return True if the owner is alive or cannot be judged from this machine."""
+        ...
 
 
 class Engine(Protocol):
-    """A way of making boxes. Made from :class:`EngineOptions` alone, without effects.
+    """A way to start boxes. Constructed from :class:`EngineOptions` without side effects.
 
     Safe to use from several threads.
     """
 
     @property
     def name(self) -> str:
-        """As in the table of engines."""
+        """The name in the registry of engines."""
         ...
 
     @property
     def isolation(self) -> Isolation:
-        """What its boxes give; never claims more than is known."""
+        """The isolation of its boxes; never more than is known."""
         ...
 
     @property
     def unenforced(self) -> tuple[str, ...]:
-        """Fields of :class:`Limits` that a box can exceed here, or that hold for each process alone."""
+        """Fields of :class:`Limits` that a box can exceed, or that hold only for each process."""
+        ...
+
+    @property
+    def has_runtimes(self) -> bool:
+        """Whether the engine honours ``EngineOptions.runtime``."""
         ...
 
     def check(self) -> Readiness:
-        """Say whether boxes can be made here; never raises."""
+        """Return whether boxes can be started here; never raises."""
+        ...
+
+    def sandboxed_runtimes(self) -> tuple[str, ...]:
+        """Return the names of the registered runtimes that bring their own kernel; never raises."""
         ...
 
     def prepare(self, source: AgentSource) -> Image:
-        """Make ready whatever boxes of this agent need.
+        """Make everything ready that boxes of this agent need.
 
         Raises:
             InputError: the agent cannot be found, built or trusted on this engine.
@@ -275,22 +318,29 @@ class Engine(Protocol):
         ...
 
     def start(self, spec: BoxSpec) -> Box:
-        """Start one box; returns when the agent's process runs or has already ended.
+        """Start one box; return when the agent's process runs or has already ended.
 
         Raises:
-            InputError: the command does not exist in the image.
+            InputError: the image has no such command.
             InfraError: the engine cannot start it.
         """
         ...
 
-    def reap(self, is_owned: OwnerCheck) -> int:
-        """Remove what earlier runs left behind.
+    def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
+        """Return the resources that earlier commands left behind.
 
         Args:
-            is_owned: tells from a leftover's labels whether its owner still lives.
+            is_owned: judges the labels of a resource.
+            images: include images whose sources have changed.
 
-        Returns:
-            How many leftovers were removed.
+        Raises:
+            InputError: the engine cannot be used here.
+            InfraError: the engine does not answer.
+        """
+        ...
+
+    def remove(self, orphan: Orphan) -> bool:
+        """Remove an orphan; return False if it is an image in use, which is kept.
 
         Raises:
             InfraError: the engine does not answer.
@@ -298,12 +348,4 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Give up threads and connections; every box must have been closed before."""
-
-
-class OwnerCheck(Protocol):
-    """Tells whether the owner named by a leftover's labels still lives."""
-
-    def __call__(self, labels: dict[str, str], /) -> bool:
-        """Return True while the owner lives."""
-        ...
+        """Release threads and connections; every box must have been closed before."""

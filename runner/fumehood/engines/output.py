@@ -1,7 +1,7 @@
-"""What a box prints, read to its end and kept up to a bound.
+"""Reads the output of a box to its end and keeps a bounded part of it.
 
-An agent that prints without end must neither fill the host nor stand still, so everything is read, counted
-and mostly dropped. Both ends are kept: the first lines say what was tried, the last say why it failed.
+An agent that prints without end must neither fill the host's memory nor block, so all output is read and
+counted, and the middle is dropped. The first lines show what the agent tried, the last why it failed.
 """
 
 from __future__ import annotations
@@ -17,49 +17,49 @@ from threading import Thread
 from fumehood.engines.engine import BoxOutput
 
 READ_BYTES = 256 * 1024
-"""Taken at once."""
+"""Read in one call."""
 
 
 class CappedOutput:
-    """One stream: its first half and its last half, of ``limit_bytes`` together."""
+    """The beginning and the end of one stream, together ``limit_bytes``."""
 
     def __init__(self, limit_bytes: int) -> None:
         self.total_bytes = 0
-        """Written in all."""
+        """Written in total."""
         self._head = bytearray()
         self._tail = bytearray()
         self._head_bytes_max = limit_bytes - limit_bytes // 2
         self._tail_bytes_max = limit_bytes // 2
 
     def write(self, chunk: bytes) -> None:
-        """Take the next piece of the stream."""
+        """Append the next part of the stream."""
         self.total_bytes += len(chunk)
-        room = self._head_bytes_max - len(self._head)
-        if room:
-            self._head += chunk[:room]
-            chunk = chunk[room:]
+        free = self._head_bytes_max - len(self._head)
+        if free:
+            self._head += chunk[:free]
+            chunk = chunk[free:]
         if chunk and self._tail_bytes_max:
             self._tail += chunk[-self._tail_bytes_max :]
-            # Cut now and then, not always: each byte is moved once on average.
+            # Cut only when the buffer has doubled, so each byte is moved once on average.
             if len(self._tail) > 2 * self._tail_bytes_max:
                 del self._tail[: -self._tail_bytes_max]
 
     def kept(self) -> bytes:
-        """Return what is kept."""
+        """Return the kept bytes."""
         tail = self._tail[-self._tail_bytes_max :] if self._tail_bytes_max else b""
         return bytes(self._head + tail)
 
 
 class PipeReader:
-    """Reads a child's two pipes in a thread of its own, and closes them."""
+    """Reads the two pipes of a child in a separate thread, and closes them."""
 
     def __init__(self, stdout: int, stderr: int, limit_bytes: int) -> None:
         """Start reading.
 
         Args:
-            stdout: file descriptor, owned from now on.
-            stderr: file descriptor, owned from now on.
-            limit_bytes: kept of each.
+            stdout: file descriptor, owned by the reader.
+            stderr: file descriptor, owned by the reader.
+            limit_bytes: kept of each pipe.
         """
         self._streams = {stdout: CappedOutput(limit_bytes), stderr: CappedOutput(limit_bytes)}
         self._outputs = tuple(self._streams.values())
@@ -68,9 +68,9 @@ class PipeReader:
         self._thread.start()
 
     def finish(self, timeout_s: float) -> BoxOutput:
-        """Return what was printed, once both pipes are at their end or ``timeout_s`` is over.
+        """Return the output after both pipes have ended or ``timeout_s`` is over.
 
-        A process that got away may hold a pipe open; it is not waited for.
+        A process that survived may hold a pipe open; the reader does not wait for it.
         """
         self._thread.join(timeout_s)
         os.eventfd_write(self._stop, 1)
@@ -88,11 +88,11 @@ class PipeReader:
                 if self._stop in descriptors:
                     break
                 for descriptor in descriptors:
-                    self._take(descriptor, ready)
+                    self._read_from(descriptor, ready)
         for descriptor in self._streams:
             os.close(descriptor)
 
-    def _take(self, descriptor: int, ready: selectors.BaseSelector) -> None:
+    def _read_from(self, descriptor: int, ready: selectors.BaseSelector) -> None:
         chunk = os.read(descriptor, READ_BYTES)
         if chunk:
             self._streams[descriptor].write(chunk)
@@ -103,7 +103,7 @@ class PipeReader:
 
 
 class FrameReader:
-    """Reads a container's multiplexed stream in a thread of its own, and closes it.
+    """Reads the multiplexed stream of a container in a separate thread, and closes it.
 
     Frames are as in the Docker Engine API, "Attach to a container": one byte for the stream (1 standard
     output, 2 standard error), three zeros, four bytes for the length, big-endian, then the payload.
@@ -116,7 +116,7 @@ class FrameReader:
         """Start reading.
 
         Args:
-            stream: owned from now on.
+            stream: owned by the reader.
             limit_bytes: kept of standard output and of standard error, each.
         """
         self._stream = stream
@@ -126,10 +126,10 @@ class FrameReader:
         self._thread.start()
 
     def finish(self, timeout_s: float) -> BoxOutput:
-        """Return what was printed, once the stream is at its end or ``timeout_s`` is over."""
+        """Return the output after the stream has ended or ``timeout_s`` is over."""
         self._thread.join(timeout_s)
         if self._thread.is_alive():
-            with suppress(OSError):  # The other end may have gone in this moment.
+            with suppress(OSError):  # The daemon may have closed it meanwhile.
                 self._stream.shutdown(socket.SHUT_RDWR)
             self._thread.join()
         self._stream.close()
@@ -139,7 +139,7 @@ class FrameReader:
         return io.BufferedReader(socket.SocketIO(self._stream, "r"), READ_BYTES)
 
     def _read(self) -> None:
-        # A daemon that dies takes the rest with it; waiting for the box will say so.
+        # The output of a dead daemon is lost; waiting for the box reports the failure.
         with suppress(ConnectionError), self._frames() as frames:
             while len(header := frames.read(self._HEADER.size)) == self._HEADER.size:
                 kind, left_bytes = self._HEADER.unpack(header)

@@ -1,9 +1,11 @@
-"""Who a leftover belongs to, written on it as labels, and whether that owner still lives.
+"""Labels that name the owner of a resource, and the check whether that owner is alive.
 
-A process is named by its number and its start time, for numbers are used again; both mean something only
-on one machine, since one start of it, in one process namespace. An owner that cannot be judged from here,
-because it is on another machine or in another container, counts as alive: better a leftover than somebody
-else's box.
+The owner is a process: its ID and start time, because IDs are reused, with the machine, its boot and the
+process namespace in which they are valid. An owner on another machine or in another container counts as
+alive, so that no other user's box is removed.
+
+The start time is read from /proc in clock ticks since boot. It must not depend on the wall clock (as
+``psutil.create_time`` does), which can be set while boxes run.
 """
 
 from __future__ import annotations
@@ -21,16 +23,16 @@ OWNER_NAMESPACE = "fumehood.owner.pid_namespace"
 
 _PROC = Path("/proc")
 _START_TIME_FIELD = 22
-"""Of /proc/PID/stat, counted from 1; clock ticks since the start of the machine. Source: proc(5)."""
+"""Of /proc/PID/stat, counted from 1. Source: proc(5)."""
 _FIELDS_BEFORE_STATE = 2
-"""The number and the name; the name may hold blanks and brackets, so counting starts after it."""
+"""Process ID and name. The name may hold spaces and parentheses, so fields are counted after it."""
 
 
 def owner_labels(run_id: str) -> dict[str, str]:
-    """Return the labels of what this process leaves on the host.
+    """Return the labels of resources of this process.
 
     Args:
-        run_id: the run on whose behalf; any text.
+        run_id: the run that they belong to; any text.
     """
     return {
         RUN: run_id,
@@ -43,7 +45,7 @@ def owner_labels(run_id: str) -> dict[str, str]:
 
 
 def owner_is_alive(labels: Mapping[str, str]) -> bool:
-    """Tell whether the owner named by ``labels`` still lives, or cannot be judged from here."""
+    """Return whether the owner named by ``labels`` is alive or cannot be judged from here."""
     pid = labels.get(OWNER_PID, "")
     if not pid.isdecimal() or labels.get(OWNER_MACHINE) != _machine_id():
         return True
@@ -55,7 +57,7 @@ def owner_is_alive(labels: Mapping[str, str]) -> bool:
 
 
 def start_time(pid: int) -> int | None:
-    """Return when process ``pid`` was started, in clock ticks since the machine was; None without one."""
+    """Return the start time of process ``pid`` in clock ticks since boot; None if there is no such process."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

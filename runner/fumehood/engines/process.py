@@ -1,7 +1,6 @@
-"""Agents as plain processes of the host: no isolation, for code that is trusted.
+"""The process engine: agents as plain processes of the host, without isolation, for trusted code.
 
-What it gives: an environment with the minimum in it, a session and group of its own that ends with us,
-capped output. What it does not give is everything else.
+An agent gets a minimal environment, a separate session that ends with this process, and capped output.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import re
 import shutil
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from fumehood.core.errors import InfraError, InputError
@@ -23,6 +23,7 @@ from fumehood.engines.engine import (
     Image,
     Isolation,
     Mount,
+    Orphan,
     OwnerCheck,
     Readiness,
 )
@@ -30,15 +31,16 @@ from fumehood.engines.records import SessionRecords, default_folder
 from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher, shell_code
 
 SOCKET_VARIABLE = "FUMEHOOD_SOCKET"
-"""Tells the agent where its socket is, for there is no /fumehood here."""
+"""Variable with the path of the agent's socket, because the host has no /fumehood."""
 
 
 class ProcessEngine:
-    """Runs agents without a box around them."""
+    """Runs agents without a sandbox."""
 
     name = "process"
     isolation = Isolation.NONE
     unenforced = ("memory_bytes", "cpus", "processes", "file_bytes", "tmp_bytes", "open_files")
+    has_runtimes = False
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._trust = (options or EngineOptions()).trust
@@ -46,37 +48,41 @@ class ProcessEngine:
         self._records = SessionRecords(default_folder())
 
     def check(self) -> Readiness:
-        """Say that it always works, and what it is worth."""
+        """Return that it works, and that it gives no isolation."""
         return Readiness(
             True, "no isolation: agents run as processes of this user; for trusted code only"
         )
 
+    def sandboxed_runtimes(self) -> tuple[str, ...]:
+        """Return no runtime."""
+        return ()
+
     def prepare(self, source: AgentSource) -> Image:
-        """Return how to run ``source``.
+        """Return the command that runs ``source``.
 
         Raises:
-            InputError: it is not trusted, or it is something only a container engine can run.
+            InputError: the agent is not trusted, or it needs a container engine.
         """
         if source.kind in (AgentKind.FOLDER, AgentKind.IMAGE):
             raise InputError(f"the process engine cannot run {source.name!r}; use --engine docker")
         if source.kind is not AgentKind.BUILTIN and not self._trust:
             raise InputError(
-                f"the process engine gives {source.name!r} this machine without any isolation; "
+                f"the process engine would run {source.name!r} without isolation; "
                 "use --engine docker or bubblewrap, or add --i-trust-this-agent"
             )
-        mounts = agent_mounts(source, for_nobody=False)
+        mounts = agent_mounts(source, as_other_user=False)
         environment = ENVIRONMENT | ({"PYTHONPATH": str(mounts[0].source.parent)} if mounts else {})
         return Image("", "", (sys.executable, *sdk_command(source)[1:]), mounts, environment)
 
     def start(self, spec: BoxSpec) -> ChildBox:
         """Start the agent's process.
 
-        Paths inside a box do not exist here, so where an argument or a variable names the target of a
-        mount, it gets the source instead.
+        Paths inside a box do not exist here. Where an argument or a variable names the target of a mount, it
+        is replaced by the source.
 
         Raises:
-            InputError: there is no such command.
-            InfraError: the machine cannot start a process.
+            InputError: the command does not exist.
+            InfraError: the process cannot be started.
         """
         mounts = (Mount(spec.socket_dir, BOX_SOCKET_DIR), *spec.image.mounts, *spec.mounts)
         command = [_at_host(word, mounts) for word in (*spec.image.command, *spec.arguments)]
@@ -85,35 +91,40 @@ class ProcessEngine:
         }
         environment[SOCKET_VARIABLE] = str(spec.socket_dir / "grpc.sock")
         if shutil.which(command[0], path=environment["PATH"]) is None:
-            raise InputError(f"there is no command {command[0]!r} on this machine")
+            raise InputError(f"this machine has no command {command[0]!r}")
         child = self._starter.start(
-            Command(arguments=(*_dying_with_us(), *command), environment=environment)
+            Command(arguments=(*_die_with_parent(), *command), environment=environment)
         )
         record = self._records.write(child.pid, spec.labels)
         return ChildBox(
             child,
             spec.limits.output_bytes,
-            read_code=_own_end,
+            read_code=_exit_status,
             on_close=lambda: record.unlink(missing_ok=True),
         )
 
-    def reap(self, is_owned: OwnerCheck) -> int:
-        """Kill what is left of sessions whose owner is gone."""
-        return self._records.reap(is_owned)
+    def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
+        """Return the sessions whose owner is gone."""
+        return self._records.orphans(is_owned)
+
+    def remove(self, orphan: Orphan) -> bool:
+        """Kill an orphaned session."""
+        self._records.remove(orphan)
+        return True
 
     def close(self) -> None:
-        """End the thread that starts boxes, and any that still run."""
+        """End the thread that starts boxes, and all boxes that still run."""
         self._starter.close()
 
 
-def _own_end(code: int) -> int:
-    """Return how the agent ended by itself; code that is trusted does not kill itself, so it was not that.
+def _exit_status(code: int) -> int:
+    """Return the agent's exit status.
 
     Raises:
-        InfraError: somebody killed it.
+        InfraError: another process killed the agent. Trusted code does not kill itself.
     """
     if code == -signal.SIGKILL:
-        raise InfraError("somebody killed the agent's process")
+        raise InfraError("the agent's process was killed from outside")
     return shell_code(code)
 
 
@@ -121,7 +132,7 @@ def _search_path() -> str:
     return f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
 
 
-def _dying_with_us() -> tuple[str, ...]:
+def _die_with_parent() -> tuple[str, ...]:
     setpriv = shutil.which("setpriv")
     return (setpriv, "--pdeathsig", "KILL", "--") if setpriv else ()
 
@@ -130,4 +141,4 @@ def _at_host(text: str, mounts: tuple[Mount, ...]) -> str:
     sources = {mount.target: str(mount.source) for mount in mounts}
     longest_first = sorted(sources, key=len, reverse=True)
     whole_paths = rf"(?<![\w./-])({'|'.join(map(re.escape, longest_first))})(?![\w.-])"
-    return re.sub(whole_paths, lambda found: sources[found[0]], text)
+    return re.sub(whole_paths, lambda match: sources[match[0]], text)

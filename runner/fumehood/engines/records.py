@@ -1,7 +1,8 @@
-"""Notes on disk about running sessions of processes, so that a later start finds what lost its owner.
+"""Records on disk of running sessions of processes and of folders, so that later commands find orphans.
 
-One small file a session, named after its leader, removed when the session is closed. The folder belongs to
-one user and is read by nobody else.
+Each session and each folder has one small file, in a folder that only this user can read. A folder's record
+is written before the folder is made and removed after it, so no folder is ever without a record. Names of
+folders are random, so an old record never refers to a newer folder.
 """
 
 from __future__ import annotations
@@ -19,51 +20,65 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.engine import OwnerCheck
-from fumehood.engines.ownership import start_time
-
-_SESSION_FIELD = 3
-"""Of /proc/PID/stat after the name, counted from 0. Source: proc(5)."""
+from fumehood.engines.engine import Orphan, OrphanKind, OwnerCheck
+from fumehood.engines.ownership import RUN, start_time
 
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """One session: who leads it, and whose it is."""
+    """One session and its owner."""
 
     leader: int
-    """Process number, and that of the session."""
+    """Process ID of the leader, and ID of the session."""
     leader_start: int | None
-    """When the leader was started, clock ticks; None when it had ended before one looked."""
+    """Start time of the leader in clock ticks; None if it had ended before the record was written."""
     labels: dict[str, str]
     mark: str = ""
-    """First word of the command line of processes that belong to it though they left the session; a text that
-    no other process has. Empty where none can leave."""
+    """``argv[0]`` of processes that belong to the box but left the session; no other process has it. Empty if
+    none can leave."""
 
 
 class SessionRecords:
-    """A folder of records."""
+    """A folder of records of sessions."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def write(self, leader: int, labels: dict[str, str], mark: str = "") -> Path:
-        """Note a session and return its file.
+        """Write the record of a session and return its file.
 
         Raises:
-            InfraError: the folder is not ours alone.
+            InfraError: another user has access to the folder.
         """
         claim_folder(self._folder)
         file = self._folder / f"{leader}.json"
-        write_note(file, asdict(SessionRecord(leader, start_time(leader), labels, mark)))
+        write_record(file, asdict(SessionRecord(leader, start_time(leader), labels, mark)))
         return file
 
     def lost(self, is_owned: OwnerCheck) -> list[SessionRecord]:
-        """Return the sessions that lost their owner and of which something still runs."""
+        """Return the sessions without an owner of which a process still runs."""
         records = [record for _, record in self._lost(is_owned) if record is not None]
-        return [record for record in records if any(_left_of(record))]
+        return [record for record in records if any(_remaining(record))]
+
+    def orphans(self, is_owned: OwnerCheck) -> list[Orphan]:
+        """Return the sessions of :meth:`lost` as orphans."""
+        return [
+            Orphan(OrphanKind.PROCESSES, str(record.leader), record.labels.get(RUN, ""))
+            for record in self.lost(is_owned)
+        ]
+
+    def remove(self, orphan: Orphan) -> None:
+        """Kill the processes of an orphaned session; has no effect on other kinds and gone sessions."""
+        file = self._folder / f"{orphan.name}.json"
+        if orphan.kind is not OrphanKind.PROCESSES or not file.exists():
+            return
+        record = _read(file)
+        if record is not None and record.labels.get(RUN, "") == orphan.run:
+            _kill_session(record)
+            file.unlink(missing_ok=True)
 
     def reap(self, is_owned: OwnerCheck) -> int:
-        """Kill the sessions that lost their owner, forget their records and return how many there were."""
+        """Kill the sessions without an owner, remove their records and return their number."""
         lost = self._lost(is_owned)
         for file, record in lost:
             if record is not None:
@@ -75,149 +90,145 @@ class SessionRecords:
         if not self._folder.exists():
             return []
         claim_folder(self._folder)
-        found = [(file, _read(file)) for file in sorted(self._folder.glob("*.json"))]
+        records = [(file, _read(file)) for file in sorted(self._folder.glob("*.json"))]
         return [
             (file, record)
-            for file, record in found
+            for file, record in records
             if record is None or not is_owned(record.labels)
         ]
 
 
-def write_note(file: Path, content: Mapping[str, object]) -> None:
-    """Write a note whole: who starts meanwhile must not take half of it for a dead owner's."""
+def write_record(file: Path, content: Mapping[str, object]) -> None:
+    """Write a record atomically, so that no other command reads a part of it."""
     unfinished = file.with_suffix(".unfinished")
     unfinished.write_text(json.dumps(content), "utf-8")
     unfinished.replace(file)
 
 
 def claim_folder(folder: Path) -> None:
-    """Make a folder of this user alone, or make sure that it is one.
+    """Make a folder for this user only, or check that it is one.
 
     Raises:
-        InfraError: it is somebody else's, or others may look into it.
+        InfraError: another user owns it or has access to it.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise InfraError(f"{folder} is not a folder of this user alone; remove it")
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        raise InfraError(f"other users have access to {folder}; remove it")
 
 
-def default_folder(what: str = "sessions") -> Path:
-    """Return the folder for this user's records of ``what``, which a restart of the machine may empty."""
+def default_folder(kind: str = "sessions") -> Path:
+    """Return the folder for this user's records of ``kind``; a reboot may empty it."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime:
-        return Path(runtime) / f"fumehood-{what}"
-    return Path(tempfile.gettempdir()) / f"fumehood-{what}-{os.geteuid()}"
+        return Path(runtime) / f"fumehood-{kind}"
+    return Path(tempfile.gettempdir()) / f"fumehood-{kind}-{os.geteuid()}"
 
 
 def _read(file: Path) -> SessionRecord | None:
     try:
         return SessionRecord(**json.loads(file.read_text("utf-8")))
     except (FileNotFoundError, ValueError, TypeError):
-        return None  # Torn: its writer was stopped while it wrote.
+        return None  # Incomplete: its writer was killed.
 
 
 def _kill_session(record: SessionRecord) -> None:
-    for pid in _left_of(record):
+    for pid in _remaining(record):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
-def _left_of(record: SessionRecord) -> Iterator[int]:
-    if _is_the_same(record):
+def _remaining(record: SessionRecord) -> Iterator[int]:
+    if _is_same_leader(record):
         yield from _members(record.leader)
     if record.mark:
         yield from _marked(record.mark.encode())
 
 
-def _is_the_same(record: SessionRecord) -> bool:
-    """Tell whether the leader's number was not used again; while it is, no process of the session is left."""
+def _is_same_leader(record: SessionRecord) -> bool:
+    """Return whether the leader's ID was not reused. The kernel reuses it only when the session is empty."""
     return start_time(record.leader) in (None, record.leader_start)
 
 
 def _members(session: int) -> Iterator[int]:
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdecimal():
-            continue
-        try:
-            fields = (entry / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(fields[_SESSION_FIELD]) == session:
-            yield int(entry.name)
+    for pid in _processes():
+        with suppress(ProcessLookupError):
+            if os.getsid(pid) == session:
+                yield pid
 
 
 def _marked(mark: bytes) -> Iterator[int]:
-    for entry in Path("/proc").iterdir():
+    for pid in _processes():
         with suppress(OSError):
-            if (
-                entry.name.isdecimal()
-                and (entry / "cmdline").read_bytes().split(b"\0", 1)[0] == mark
-            ):
-                yield int(entry.name)
+            if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0", 1)[0] == mark:
+                yield pid
+
+
+def _processes() -> Iterator[int]:
+    return (int(name) for name in os.listdir("/proc") if name.isdecimal())
 
 
 class FolderRecords:
-    """Notes about folders, one small file each."""
+    """Records of folders, one file each."""
 
     def __init__(self, notes: Path | None = None, below: Path | None = None) -> None:
-        """Say where; nothing is made yet.
+        """Set the locations, without side effects.
 
         Args:
-            notes: where notes are kept; None for this user's usual place.
-            below: where folders are made; None for the usual place of temporary files.
+            notes: folder of the records; None for this user's default.
+            below: parent of the folders; None for the folder of temporary files.
         """
         self._notes = notes or default_folder("folders")
         self._below = below or Path(tempfile.gettempdir())
 
     def make(self, labels: Mapping[str, str]) -> Path:
-        """Make a folder that belongs to the owner named by ``labels``, closed to all others.
+        """Make a folder that only this user can enter, owned by the process that ``labels`` names.
 
-        Its name says nothing, for a box may see the host's path of what it is shown, and is short, because a
-        socket's path has at most 107 bytes.
+        Its name is random, because a box may see the host's path of a mount, and short, because the path of a
+        socket has at most 107 bytes.
 
         Raises:
-            InfraError: notes cannot be kept here.
+            InfraError: the record cannot be written.
         """
         claim_folder(self._notes)
         folder = self._below / secrets.token_hex(5)
-        write_note(self._note(folder), {"folder": str(folder), "labels": dict(labels)})
+        write_record(self._record(folder), {"folder": str(folder), "labels": dict(labels)})
         folder.mkdir(mode=0o700)
         return folder
 
     def remove(self, folder: Path) -> None:
-        """Remove a folder with all that is in it, and its note."""
+        """Remove a folder with its content, and its record."""
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
-            self._note(folder).unlink(missing_ok=True)
+            self._record(folder).unlink(missing_ok=True)
 
     def lost(self, is_owned: OwnerCheck) -> list[tuple[Path, dict[str, str]]]:
-        """Return the folders that lost their owner, and their labels; forget what is gone already."""
-        found = []
+        """Return the folders without an owner, and their labels; remove records of folders that are gone."""
+        lost = []
         for note in sorted(self._notes.glob("*.json")) if self._notes.exists() else ():
-            folder, labels = _read_folder_note(note)
+            folder, labels = _read_folder_record(note)
             if is_owned(labels):
                 continue
-            if folder is not None and _is_ours(folder):
-                found.append((folder, labels))
+            if folder is not None and _is_own_folder(folder):
+                lost.append((folder, labels))
             else:
                 note.unlink(missing_ok=True)
-        return found
+        return lost
 
     def reap(self, is_owned: OwnerCheck) -> int:
-        """Remove the folders that lost their owner and return how many there were."""
+        """Remove the folders without an owner and return their number."""
         lost = self.lost(is_owned)
         for folder, _ in lost:
             self.remove(folder)
         return len(lost)
 
-    def _note(self, folder: Path) -> Path:
+    def _record(self, folder: Path) -> Path:
         return self._notes / f"{folder.name}.json"
 
 
 @contextmanager
 def owned_folder(labels: Mapping[str, str]) -> Iterator[Path]:
-    """Make a folder that goes with the context, or when a later command finds that its owner is gone."""
+    """Make a folder and remove it at the end; if this process dies, a later command removes it."""
     records = FolderRecords()
     folder = records.make(labels)
     try:
@@ -226,16 +237,16 @@ def owned_folder(labels: Mapping[str, str]) -> Iterator[Path]:
         records.remove(folder)
 
 
-def _read_folder_note(note: Path) -> tuple[Path | None, dict[str, str]]:
+def _read_folder_record(note: Path) -> tuple[Path | None, dict[str, str]]:
     with suppress(OSError, ValueError, KeyError, TypeError):
         value = json.loads(note.read_text("utf-8"))
         return Path(value["folder"]), dict(value["labels"])
-    return None, {}  # Torn: its writer was stopped before it made a folder.
+    return None, {}  # Incomplete: its writer was killed before it made a folder.
 
 
-def _is_ours(folder: Path) -> bool:
+def _is_own_folder(folder: Path) -> bool:
     try:
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()

@@ -1,4 +1,4 @@
-"""Every engine there is, and which one is taken."""
+"""The registry of engines, and the choice of one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fumehood.engines.engine import Engine, EngineOptions
 
 
 class EngineFactory(Protocol):
-    """An engine's class."""
+    """The class of an engine."""
 
     def __call__(self, options: EngineOptions | None = None, /) -> Engine:
-        """Make the engine; touches nothing yet."""
+        """Construct the engine, without side effects."""
         ...
 
 
@@ -31,7 +31,7 @@ ENGINES: Registry[EngineFactory] = Registry(
 AUTO = "auto"
 INLINE = "inline"
 _AUTO_ORDER = ("docker", "bubblewrap")
-"""Stronger first; a runtime such as runsc has to be asked for. Never the process engine."""
+"""Strongest isolation first. The process engine is never chosen automatically."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,39 +40,50 @@ class ChosenEngine:
 
     engine: Engine
     reason: str
-    """Which one and why, in one line."""
+    """One line: which engine, and why it was chosen."""
 
 
 def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngine:
-    """Return the engine called ``name``, or with ``"auto"`` the first of docker and bubblewrap that is ready.
+    """Return the engine called ``name``; with ``"auto"``, docker or bubblewrap, the first that is ready.
 
     Where neither is ready, ``"auto"`` takes the inline engine if every agent is a built-in one.
 
     Args:
-        name: in the table of engines, or ``"auto"``.
-        options: what the user says about it. A runtime can only be had from docker.
+        name: an engine of the registry, or ``"auto"``.
+        options: the user's options.
 
     Raises:
-        InputError: there is no such engine, or none is ready; the message says what to install.
+        InputError: the engine does not exist, does not honour the options, or is not ready.
     """
     options = options or EngineOptions()
     if name != AUTO:
-        return _choose(name, options, "as asked")
-    refusals: list[str] = []
-    for candidate in _AUTO_ORDER[:1] if options.runtime else _AUTO_ORDER:
+        return _choose(name, options, "as requested")
+    reasons: list[str] = []
+    for candidate in _AUTO_ORDER:
         try:
-            return _choose(candidate, options, "; ".join(refusals) or f"{AUTO} takes it first")
+            return _choose(candidate, options, "; ".join(reasons) or f"first choice of {AUTO}")
         except InputError as error:
+<<<<<<< HEAD
             refusals.append(str(error))
     if options.runtime:
         raise InputError(f"a runtime can only be had from docker, and {'. '.join(refusals)}")
     if options.builtin_only:
         return _choose(INLINE, options, f"agents have no box, because {'; '.join(refusals)}")
     raise InputError("no engine can hold an untrusted agent here. " + ". ".join(refusals))
+=======
+            reasons.append(str(error))
+    raise InputError("no engine can isolate an untrusted agent here. " + ". ".join(reasons))
+>>>>>>> 9d2c937 (Describe engines in plain English and make adding one a matter of one folder)
 
 
 def _choose(name: str, options: EngineOptions, why: str) -> ChosenEngine:
     engine = ENGINES.load(name)(options)
+    if options.runtime is not None and not engine.has_runtimes:
+        engine.close()
+        raise InputError(
+            f"the {name} engine has no runtimes, so it cannot use {options.runtime!r}; "
+            "remove --runtime or use --engine docker"
+        )
     readiness = engine.check()
     if not readiness.ready:
         engine.close()

@@ -1,7 +1,12 @@
-"""Filters of system calls, made of the list: as JSON for Docker, as a program for the kernel.
+"""The system calls that an agent may make, as a Docker profile and as a BPF filter.
 
-The program is made by libseccomp, which knows the numbers of calls on every processor. Where that library is
-missing there is no program, and whoever wanted one has to say so.
+The list is the same for all engines whose boxes share the host's kernel. A rejected call fails with ENOSYS,
+as on a kernel that lacks it, so libraries fall back on older calls. The list is Docker's default profile
+without calls that an agent does not need: io_uring and BPF, tracing and reading other processes, keys, mounts
+and namespaces, System V shared memory, rare network protocols, and all calls that need a capability.
+
+libseccomp generates the BPF filter, because it knows the call numbers of every processor. Without that
+library there is no filter, and the engine reports it.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ LIBRARY = "seccomp"
 _ALLOW = 0x7FFF_0000
 _ERRNO = 0x0005_0000 | errno.ENOSYS
 _MASKED_EQUAL = 7
-"""Of seccomp.h: SCMP_ACT_ALLOW, SCMP_ACT_ERRNO(ENOSYS), SCMP_CMP_MASKED_EQ."""
+"""Constants of seccomp.h: SCMP_ACT_ALLOW, SCMP_ACT_ERRNO(ENOSYS), SCMP_CMP_MASKED_EQ."""
 _NO_SUCH_CALL = -1
 """__NR_SCMP_ERROR; pseudo numbers of calls that only other processors have are lower."""
 
@@ -38,17 +43,21 @@ class _Comparison(ctypes.Structure):
 
 @cache
 def docker_profile() -> str:
-    """Return the list as Docker reads it: `--security-opt seccomp=…`."""
+    """Return the list as JSON for Docker's `--security-opt seccomp=…`."""
     refusal = {"action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}
     otherwise = {"defaultAction": "SCMP_ACT_ERRNO", "defaultErrnoRet": errno.ENOSYS}
     native = [{"architecture": f"SCMP_ARCH_{name}"} for name in ("X86_64", "AARCH64")]
-    # Named, because older daemons know no error but "not permitted" for what is in no list, and
-    # libraries take only "no such call" as a reason to fall back.
+    # Listed explicitly: older daemons ignore defaultErrnoRet and answer EPERM, on which libraries do not
+    # fall back.
     refused = {"names": REFUSED, **refusal}
     allowed = {"names": ALLOWED, "action": "SCMP_ACT_ALLOW"}
     conditional = [
-        {"names": [one.name], "action": "SCMP_ACT_ALLOW", "args": _docker_arguments(one)}
-        for one in CONDITIONS
+        {
+            "names": [condition.name],
+            "action": "SCMP_ACT_ALLOW",
+            "args": _docker_arguments(condition),
+        }
+        for condition in CONDITIONS
     ]
     return json.dumps(
         {**otherwise, "archMap": native, "syscalls": [allowed, refused, *conditional]}
@@ -57,10 +66,10 @@ def docker_profile() -> str:
 
 @cache
 def filter_program() -> bytes | None:
-    """Return the list as the kernel reads it, or None where libseccomp is missing.
+    """Return the list as a BPF program, or None without libseccomp.
 
     Raises:
-        InfraError: libseccomp refuses the list.
+        InfraError: libseccomp rejects the list.
     """
     name = ctypes.util.find_library(LIBRARY)
     if name is None:
@@ -68,38 +77,38 @@ def filter_program() -> bytes | None:
     library = ctypes.CDLL(name, use_errno=True)
     library.seccomp_init.restype = ctypes.c_void_p
     library.seccomp_init.argtypes = (ctypes.c_uint32,)
-    filling = ctypes.c_void_p(library.seccomp_init(_ERRNO))
+    context = ctypes.c_void_p(library.seccomp_init(_ERRNO))
     try:
         for call in ALLOWED:
-            _allow(library, filling, call, ())
+            _allow(library, context, call, ())
         for condition in CONDITIONS:
-            _allow(library, filling, condition.name, _comparisons(condition))
-        return _export(library, filling)
+            _allow(library, context, condition.name, _comparisons(condition))
+        return _export(library, context)
     finally:
-        library.seccomp_release(filling)
+        library.seccomp_release(context)
 
 
 def _allow(
-    library: ctypes.CDLL, filling: ctypes.c_void_p, name: str, comparisons: tuple[_Comparison, ...]
+    library: ctypes.CDLL, context: ctypes.c_void_p, name: str, comparisons: tuple[_Comparison, ...]
 ) -> None:
     number = library.seccomp_syscall_resolve_name(name.encode())
-    if number == _NO_SUCH_CALL:  # Newer than the library: refused as unknown.
+    if number == _NO_SUCH_CALL:  # Unknown to this version of the library, so not allowed.
         return
     array = (_Comparison * len(comparisons))(*comparisons)
     code = library.seccomp_rule_add_array(
-        filling, ctypes.c_uint32(_ALLOW), number, len(comparisons), array
+        context, ctypes.c_uint32(_ALLOW), number, len(comparisons), array
     )
-    # A call that this processor never had needs no rule.
+    # EDOM: this processor lacks the call.
     if code not in (0, -errno.EDOM):
-        raise InfraError(f"libseccomp refuses {name}: {os.strerror(-code)}")
+        raise InfraError(f"libseccomp rejects {name}: {os.strerror(-code)}")
 
 
-def _export(library: ctypes.CDLL, filling: ctypes.c_void_p) -> bytes:
+def _export(library: ctypes.CDLL, context: ctypes.c_void_p) -> bytes:
     file = os.memfd_create("filter")
     try:
-        code = library.seccomp_export_bpf(filling, file)
+        code = library.seccomp_export_bpf(context, file)
         if code != 0:
-            raise InfraError(f"libseccomp makes no program: {os.strerror(-code)}")
+            raise InfraError(f"libseccomp cannot export the filter: {os.strerror(-code)}")
         size = os.lseek(file, 0, os.SEEK_END)
         return os.pread(file, size, 0)
     finally:
@@ -107,7 +116,7 @@ def _export(library: ctypes.CDLL, filling: ctypes.c_void_p) -> bytes:
 
 
 def _comparisons(condition: Condition) -> tuple[_Comparison, ...]:
-    # A register may hold more than the kernel looks at, so comparisons are of the half that it does.
+    # The kernel reads only the lower half of the register, so the mask compares that half.
     first = _Comparison(condition.argument, _MASKED_EQUAL, condition.mask, condition.value)
     return (
         first,
@@ -129,7 +138,7 @@ def _docker_arguments(condition: Condition) -> list[dict[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A call that is allowed where one argument has, under a mask, one value."""
+    """A call that is allowed if one argument, masked, has a certain value."""
 
     name: str
     argument: int
@@ -137,7 +146,7 @@ class Condition:
     value: int
     mask: int = 0xFFFF_FFFF
     also: tuple[tuple[int, int], ...] = ()
-    """Further arguments that must have a value: position, value."""
+    """Further required arguments: position, value."""
 
 
 ALLOWED = """
@@ -176,7 +185,7 @@ ALLOWED = """
     socketpair bind listen accept accept4 connect getsockname getpeername getsockopt setsockopt
     recvfrom recvmsg recvmmsg sendto sendmsg sendmmsg shutdown
 """.split()  # noqa: SIM905
-"""By what they are about: files; waiting; memory; processes; who and how much; time; sockets."""
+"""Grouped: files; waiting; memory; processes; identity and limits; time; sockets."""
 
 _NEW_NAMESPACES = 0x7E02_0000
 """Every flag of clone(2) that makes a namespace. Source: linux/sched.h."""
@@ -191,10 +200,11 @@ CONDITIONS = (
     Condition("socket", 0, _AF_UNIX),
     Condition("socket", 0, _AF_INET),
     Condition("socket", 0, _AF_INET6),
-    # How libraries ask which addresses there are.
+    # Libraries list network addresses with it.
     Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_ROUTE),)),
 )
-"""What is allowed in some forms. clone3 is not: what it asks for lies in memory, where no filter looks."""
+"""Calls that are allowed with certain arguments. clone3 is not allowed: a filter cannot read its arguments,
+which are in memory."""
 
 REFUSED = """
     io_uring_setup io_uring_enter io_uring_register bpf userfaultfd perf_event_open vmsplice seccomp
@@ -219,5 +229,5 @@ REFUSED = """
     _sysctl afs_syscall epoll_ctl_old epoll_wait_old getpmsg putpmsg nfsservctl remap_file_pages security
     sysfs tuxcall uselib ustat vserver
 """.split()  # noqa: SIM905
-"""The rest, so that nothing is forgotten: doors into the kernel; other processes; keys; what others see;
-memory that belongs to nobody; the machine; what nobody uses any more. Whatever is newer is refused too."""
+"""Rejected calls, grouped: kernel attack surface; other processes; keys; mounts and namespaces; shared memory;
+the machine; obsolete calls. Calls in no list are rejected too."""

@@ -1,7 +1,4 @@
-"""A box that is a child process of ours: started, waited for, killed with its group, collected.
-
-Knows nothing about namespaces or agents: the engines that use it say what to run and what its end means.
-"""
+"""A box that is a child process with its process group. Used by the bubblewrap and process engines."""
 
 from __future__ import annotations
 
@@ -20,39 +17,39 @@ from fumehood.engines.engine import BoxOutput, Exit, ExitReason
 from fumehood.engines.output import PipeReader
 
 KILL_TIMEOUT_S = 10.0
-"""After SIGKILL; only a process stuck in the kernel takes longer."""
+"""Time to end after SIGKILL; only a process blocked in the kernel takes longer."""
 DRAIN_TIMEOUT_S = 2.0
-"""For the output of a process that has ended. Longer means that some other process holds the pipe."""
+"""For the remaining output of an ended process. Afterwards only another process can hold the pipe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """What to start."""
+    """A process to start."""
 
     arguments: Sequence[str]
     environment: Mapping[str, str]
-    """All of it; nothing is inherited."""
+    """The complete environment; no variable is inherited."""
     descriptors: tuple[int, ...] = ()
-    """Passed on under their own numbers."""
+    """Inherited file descriptors; they keep their numbers."""
     mark: str = ""
-    """What the process is told that it is called; empty for the first of the arguments."""
+    """``argv[0]`` of the process; empty for the first of the arguments."""
 
 
 class ProcessLauncher:
     """Starts children from one thread that lives as long as this object.
 
-    "Die with the parent" means the parent *thread* (prctl(2), PR_SET_PDEATHSIG), so a child started from a
-    worker of a pool would end with that worker.
+    PR_SET_PDEATHSIG refers to the parent *thread* (prctl(2)), so a child that a pool's worker started would
+    die with that worker.
     """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "box-starter")
 
     def start(self, command: Command) -> subprocess.Popen[bytes]:
-        """Start a child at the head of a session and group of its own.
+        """Start a child as the leader of a new session and group.
 
         Raises:
-            InfraError: it cannot be started.
+            InfraError: the child cannot be started.
         """
         try:
             return self._thread.submit(_start, command).result()
@@ -60,12 +57,12 @@ class ProcessLauncher:
             raise InfraError(f"cannot start {command.arguments[0]}: {error.strerror}") from error
 
     def close(self) -> None:
-        """End the thread, and with it whatever still runs."""
+        """End the thread, and with it all children that still run."""
         self._thread.shutdown()
 
 
 class ChildBox:
-    """A box whose life is that of one child process and its group."""
+    """A box that consists of one child process and its group."""
 
     def __init__(
         self,
@@ -75,14 +72,14 @@ class ChildBox:
         read_code: Callable[[int], int] | None = None,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
-        """Take over a started child.
+        """Take ownership of a started child.
 
         Args:
             child: with pipes for standard output and standard error.
             limit_bytes: kept of each output.
-            read_code: makes the agent's exit status of the child's, which is negative where a signal of that
-                number ended it; may raise InfraError. Not asked when :meth:`kill` ended the box.
-            on_close: called once, when nothing is left.
+            read_code: converts the child's exit status, negative for a signal, to that of the agent; may raise
+                InfraError. Not called after :meth:`kill`.
+            on_close: called once, after everything has been removed.
         """
         assert child.stdout is not None
         assert child.stderr is not None
@@ -101,11 +98,11 @@ class ChildBox:
 
     @property
     def name(self) -> str:
-        """The number of its first process."""
+        """The process ID of its first process."""
         return f"process {self._child.pid}"
 
     def host_pid(self) -> int | None:
-        """Return the number of its first process, until it is closed."""
+        """Return the process ID of its first process; None after it is closed."""
         return None if self._closed else self._child.pid
 
     def wait(self, timeout_ms: int) -> Exit | None:
@@ -125,7 +122,7 @@ class ChildBox:
                 self._kill_group()
 
     def close(self) -> BoxOutput:
-        """Stop what still runs of the group, collect its output and its remains."""
+        """Stop the group, collect its output and its exit status."""
         with self._lock:
             if self._closed is None:
                 self._closed = self._end()
@@ -133,7 +130,7 @@ class ChildBox:
             return self._closed
 
     def _end(self) -> BoxOutput:
-        # Its own exit is not collected before this point, so the number of the group is still ours.
+        # The child has not been waited for, so the kernel cannot have reused the group's ID.
         self._kill_group()
         if not self._has_ended(round(KILL_TIMEOUT_S * 1000)):
             raise InfraError(
@@ -159,7 +156,7 @@ class ChildBox:
 
 
 def shell_code(code: int) -> int:
-    """Return an exit status as shells tell it: 128 + the signal's number where a signal ended the process."""
+    """Return an exit status in the notation of shells: 128 + the signal's number if a signal ended it."""
     return code if code >= 0 else 128 - code
 
 

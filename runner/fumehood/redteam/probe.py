@@ -209,7 +209,7 @@ class Probe:
             )
             return True
 
-        self._engine.reap(note)
+        list(self._engine.orphans(note))
         return found
 
     def _resources(self) -> tuple[int, int]:

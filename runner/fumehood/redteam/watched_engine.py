@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from threading import Event, Thread
 
 from fumehood.engines.engine import (
@@ -12,6 +13,7 @@ from fumehood.engines.engine import (
     Engine,
     Image,
     Isolation,
+    Orphan,
     OwnerCheck,
     Readiness,
 )
@@ -76,25 +78,34 @@ class WatchedEngine:
 
     @property
     def name(self) -> str:
-        """As the engine behind."""
+        """Forward to the engine."""
         return self._engine.name
 
     @property
     def isolation(self) -> Isolation:
-        """As the engine behind."""
+        """Forward to the engine."""
         return self._engine.isolation
 
     @property
     def unenforced(self) -> tuple[str, ...]:
-        """As the engine behind."""
+        """Forward to the engine."""
         return self._engine.unenforced
 
     def check(self) -> Readiness:
-        """As the engine behind."""
+        """Forward to the engine."""
         return self._engine.check()
 
+    @property
+    def has_runtimes(self) -> bool:
+        """Forward to the engine."""
+        return self._engine.has_runtimes
+
+    def sandboxed_runtimes(self) -> tuple[str, ...]:
+        """Forward to the engine."""
+        return self._engine.sandboxed_runtimes()
+
     def prepare(self, source: AgentSource) -> Image:
-        """As the engine behind."""
+        """Forward to the engine."""
         return self._engine.prepare(source)
 
     def start(self, spec: BoxSpec) -> Box:
@@ -103,10 +114,14 @@ class WatchedEngine:
         self.watch = Watch(box)
         return box
 
-    def reap(self, is_owned: OwnerCheck) -> int:
-        """As the engine behind."""
-        return self._engine.reap(is_owned)
+    def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
+        """Forward to the engine."""
+        return self._engine.orphans(is_owned, images=images)
+
+    def remove(self, orphan: Orphan) -> bool:
+        """Forward to the engine."""
+        return self._engine.remove(orphan)
 
     def close(self) -> None:
-        """As the engine behind."""
+        """Forward to the engine."""
         self._engine.close()

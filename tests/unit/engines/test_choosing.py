@@ -1,4 +1,4 @@
-"""Which engine is taken."""
+"""The choice of an engine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fumehood.engines.registry import ENGINES, choose_engine
 
 @pytest.fixture
 def no_docker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/missing.sock")
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def no_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.docker
-def test_docker_comes_first() -> None:
+def test_auto_chooses_docker_first() -> None:
     chosen = choose_engine("auto")
     assert chosen.engine.name == "docker"
     assert chosen.reason.startswith("docker (Docker ")
@@ -31,7 +31,7 @@ def test_docker_comes_first() -> None:
 
 @pytest.mark.bubblewrap
 @pytest.mark.usefixtures("no_docker")
-def test_bubblewrap_comes_second_and_says_why() -> None:
+def test_auto_chooses_bubblewrap_second_and_gives_the_reason() -> None:
     chosen = choose_engine("auto")
     assert chosen.engine.name == "bubblewrap"
     assert "docker is not ready" in chosen.reason
@@ -40,7 +40,7 @@ def test_bubblewrap_comes_second_and_says_why() -> None:
 
 
 @pytest.mark.usefixtures("no_docker", "no_tools")
-def test_the_process_engine_is_never_taken_by_itself() -> None:
+def test_auto_never_chooses_the_process_engine() -> None:
     with pytest.raises(InputError) as caught:
         choose_engine("auto")
     assert "apt-get install docker.io" in str(caught.value)
@@ -64,22 +64,28 @@ def test_the_inline_engine_refuses_agents_of_users(kind: AgentKind) -> None:
 
 
 @pytest.mark.usefixtures("no_docker")
-def test_asking_for_a_runtime_is_asking_for_docker() -> None:
+def test_auto_with_a_runtime_needs_docker() -> None:
     with pytest.raises(InputError, match="docker is not ready"):
         choose_engine("auto", EngineOptions(runtime="runsc"))
 
 
-def test_the_process_engine_can_be_asked_for() -> None:
+def test_the_process_engine_can_be_requested() -> None:
     chosen = choose_engine("process")
     assert chosen.reason.startswith("process (no isolation")
     chosen.engine.close()
 
 
-def test_a_misspelt_name_is_answered_with_the_nearest() -> None:
+def test_an_unknown_name_is_answered_with_the_nearest_one() -> None:
     with pytest.raises(InputError, match="did you mean 'bubblewrap'"):
         choose_engine("bublewrap")
 
 
-def test_every_engine_says_honestly_which_limits_it_does_not_hold() -> None:
+def test_every_engine_lists_unenforced_limits_by_their_names() -> None:
     for name in ENGINES:
         assert set(ENGINES.load(name)().unenforced) <= set(Limits.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("name", [name for name in ENGINES if name != "docker"])
+def test_a_runtime_is_rejected_by_engines_without_runtimes(name: str) -> None:
+    with pytest.raises(InputError, match="remove --runtime or use --engine docker"):
+        choose_engine(name, EngineOptions(runtime="runsc"))

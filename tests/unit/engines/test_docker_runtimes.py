@@ -1,8 +1,8 @@
-"""What is read from a daemon's list of runtimes."""
+"""Runtimes in the answer of a Docker daemon."""
 
 from __future__ import annotations
 
-from fumehood.engines.docker.container import own_kernels
+from fumehood.engines.docker.container import sandboxed_runtimes
 
 INFO = {
     "DefaultRuntime": "runc",
@@ -15,5 +15,5 @@ INFO = {
 }
 
 
-def test_runtimes_that_bring_a_kernel_are_told_from_those_that_share_the_hosts() -> None:
-    assert own_kernels(INFO) == ("boxes", "gvisor")
+def test_runtimes_with_their_own_kernel_are_listed() -> None:
+    assert sandboxed_runtimes(INFO) == ("boxes", "gvisor")

@@ -1,4 +1,4 @@
-"""Keeping both ends of what is printed."""
+"""The bounded output of a box."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fumehood.engines.output import CappedOutput, FrameReader, PipeReader
 
 
 @given(st.lists(st.binary(max_size=50)), st.integers(min_value=0, max_value=120))
-def test_what_fits_is_kept_whole_and_what_does_not_at_both_ends(
+def test_output_above_the_limit_keeps_its_beginning_and_end(
     chunks: list[bytes], limit: int
 ) -> None:
     output = CappedOutput(limit)
@@ -27,7 +27,7 @@ def test_what_fits_is_kept_whole_and_what_does_not_at_both_ends(
     assert output.total_bytes == len(printed)
 
 
-def test_a_pipe_that_somebody_holds_open_is_not_waited_for() -> None:
+def test_the_reader_does_not_wait_for_a_pipe_that_stays_open() -> None:
     (stdout, held), (stderr, closed) = os.pipe(), os.pipe()
     reader = PipeReader(stdout, stderr, 100)
     os.write(held, b"before")
@@ -38,7 +38,7 @@ def test_a_pipe_that_somebody_holds_open_is_not_waited_for() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=3000)), max_size=20))
-def test_frames_go_to_the_stream_they_name(frames: list[tuple[int, bytes]]) -> None:
+def test_each_frame_goes_to_its_stream(frames: list[tuple[int, bytes]]) -> None:
     near, far = socket.socketpair()
     reader = FrameReader(near, 100_000)
     sender = threading.Thread(target=_send, args=(far, frames))
@@ -49,7 +49,7 @@ def test_frames_go_to_the_stream_they_name(frames: list[tuple[int, bytes]]) -> N
     assert output.stderr == b"".join(payload for kind, payload in frames if kind == 2)
 
 
-def test_a_stream_that_breaks_off_inside_a_frame_keeps_what_came() -> None:
+def test_a_partial_frame_is_kept() -> None:
     near, far = socket.socketpair()
     reader = FrameReader(near, 100)
     far.sendall(struct.pack(">BxxxL", 1, 10) + b"half")
@@ -58,7 +58,7 @@ def test_a_stream_that_breaks_off_inside_a_frame_keeps_what_came() -> None:
     assert (output.stdout, output.stdout_bytes) == (b"half", 4)
 
 
-def test_a_stream_that_never_ends_is_not_waited_for() -> None:
+def test_the_reader_does_not_wait_for_a_stream_that_stays_open() -> None:
     near, far = socket.socketpair()
     with far:
         reader = FrameReader(near, 100)

@@ -1,4 +1,4 @@
-"""Who a leftover belongs to."""
+"""Owners of resources, and whether they are alive."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ def test_this_process_is_alive() -> None:
     assert owner_is_alive(labels)
 
 
-def test_a_process_that_ended_is_not() -> None:
+def test_an_ended_process_is_not_alive() -> None:
     code = "import json, fumehood.engines.ownership as o; print(json.dumps(o.owner_labels('r')))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert not owner_is_alive(json.loads(ended.stdout))
 
 
-def test_a_process_that_took_over_the_number_is_not_the_owner() -> None:
+def test_a_process_with_a_reused_id_is_not_the_owner() -> None:
     labels = owner_labels("r") | {OWNER_START: "1"}
     assert labels[OWNER_PID] == str(os.getpid())
     assert not owner_is_alive(labels)
 
 
-def test_nobody_lives_through_a_restart_of_the_machine() -> None:
+def test_no_owner_survives_a_reboot() -> None:
     assert not owner_is_alive(
         owner_labels("r") | {OWNER_BOOT: "another", OWNER_NAMESPACE: "another"}
     )
 
 
 @pytest.mark.parametrize("foreign", [OWNER_MACHINE, OWNER_NAMESPACE])
-def test_an_owner_out_of_sight_is_taken_for_alive(foreign: str) -> None:
+def test_an_owner_elsewhere_counts_as_alive(foreign: str) -> None:
     assert owner_is_alive(owner_labels("r") | {foreign: "another", OWNER_PID: "999999999"})
 
 
 @pytest.mark.parametrize("labels", [{}, {OWNER_PID: "-1"}, {OWNER_PID: "../1"}])
-def test_what_says_nothing_of_its_owner_is_left_alone(labels: dict[str, str]) -> None:
+def test_resources_without_valid_labels_count_as_owned(labels: dict[str, str]) -> None:
     assert owner_is_alive(labels)
 
 
-def test_a_name_with_brackets_does_not_confuse_the_start_time() -> None:
+def test_a_process_name_with_parentheses_has_the_right_start_time() -> None:
     with subprocess.Popen(["sleep", "60"]) as plain:
         rename = "open('/proc/self/comm', 'w').write(') 1 2 (x')"
         code = f"{rename}; print(flush=True); import time; time.sleep(60)"
@@ -71,5 +71,5 @@ def test_a_name_with_brackets_does_not_confuse_the_start_time() -> None:
     assert before <= after <= before + 6000
 
 
-def test_a_number_without_a_process_has_no_start_time() -> None:
+def test_a_missing_process_has_no_start_time() -> None:
     assert start_time(999_999_999) is None

@@ -1,7 +1,9 @@
-"""What the engine without isolation refuses, and how it finds its way without mounts."""
+"""The process engine: trust, environment, paths and records."""
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -10,7 +12,17 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.errors import InfraError, InputError
-from fumehood.engines.engine import AgentKind, AgentSource, BoxSpec, EngineOptions, Isolation, Mount
+from fumehood.engines.engine import (
+    AgentKind,
+    AgentSource,
+    BoxSpec,
+    EngineOptions,
+    Isolation,
+    Mount,
+    Orphan,
+    OrphanKind,
+)
+from fumehood.engines.ownership import RUN
 from fumehood.engines.process import ProcessEngine
 from fumehood.engines.records import SessionRecords, default_folder
 
@@ -30,7 +42,7 @@ def run(engine: ProcessEngine, spec: BoxSpec) -> str:
     return (output.stdout + output.stderr).decode()
 
 
-def test_it_claims_no_isolation() -> None:
+def test_it_reports_no_isolation() -> None:
     with closing(ProcessEngine()) as engine:
         assert engine.isolation is Isolation.NONE
         assert "no isolation" in engine.check().detail
@@ -48,14 +60,14 @@ def test_a_module_runs_only_when_it_is_trusted(
     ):
         careful.prepare(source)
     image = trusting.prepare(source)
-    looking = replace(image, command=(image.command[0], "-c", "import mine; print(mine.__file__)"))
-    assert run(trusting, BoxSpec(image=looking, socket_dir=tmp_path)).strip() == str(
+    printing = replace(image, command=(image.command[0], "-c", "import mine; print(mine.__file__)"))
+    assert run(trusting, BoxSpec(image=printing, socket_dir=tmp_path)).strip() == str(
         tmp_path / "mine.py"
     )
 
 
 @pytest.mark.parametrize("kind", [AgentKind.FOLDER, AgentKind.IMAGE])
-def test_what_needs_a_container_is_refused_all_the_same(
+def test_folders_and_images_are_rejected_also_when_trusted(
     trusting: ProcessEngine, kind: AgentKind
 ) -> None:
     with pytest.raises(InputError, match="--engine docker"):
@@ -64,23 +76,24 @@ def test_what_needs_a_container_is_refused_all_the_same(
 
 def test_the_socket_is_named_by_a_variable(trusting: ProcessEngine, tmp_path: Path) -> None:
     image = trusting.prepare(BUILTIN)
-    asking = replace(
+    printing = replace(
         image, command=(image.command[0], "-c", "import os; print(os.environ['FUMEHOOD_SOCKET'])")
     )
     assert (
-        run(trusting, BoxSpec(image=asking, socket_dir=tmp_path)).strip() == f"{tmp_path}/grpc.sock"
+        run(trusting, BoxSpec(image=printing, socket_dir=tmp_path)).strip()
+        == f"{tmp_path}/grpc.sock"
     )
 
 
-def test_the_environment_is_the_minimum(
+def test_the_environment_is_minimal(
     trusting: ProcessEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_KEY", "hidden")
     image = trusting.prepare(BUILTIN)
-    asking = replace(
+    printing = replace(
         image, command=(image.command[0], "-c", "import os; print(sorted(os.environ))")
     )
-    assert run(trusting, BoxSpec(image=asking, socket_dir=tmp_path)).strip() == str(
+    assert run(trusting, BoxSpec(image=printing, socket_dir=tmp_path)).strip() == str(
         ["FUMEHOOD_SOCKET", "HOME", "LANG", "PATH"]
     )
 
@@ -97,7 +110,7 @@ def test_the_environment_is_the_minimum(
         ("/fumehood/grpc.sock", "{socket_dir}/grpc.sock"),
     ],
 )
-def test_paths_of_mounts_become_paths_of_the_host(
+def test_paths_of_mounts_are_replaced_by_paths_of_the_host(
     trusting: ProcessEngine, tmp_path: Path, argument: str, seen: str
 ) -> None:
     socket_dir, source = tmp_path / "socket_dir", tmp_path / "task"
@@ -109,8 +122,8 @@ def test_paths_of_mounts_become_paths_of_the_host(
     assert run(trusting, spec).strip() == seen.format(source=source, socket_dir=socket_dir)
 
 
-def test_no_record_outlives_its_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A folder of its own: whoever else starts boxes on this machine keeps records too.
+def test_closing_a_box_removes_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Other processes on this machine write records to the default folder.
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     engine = ProcessEngine(EngineOptions(trust=True))
     run(engine, BoxSpec(image=engine.prepare(BUILTIN), socket_dir=tmp_path / "socket_dir"))
@@ -119,16 +132,33 @@ def test_no_record_outlives_its_box(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert list(default_folder().glob("*")) == []
 
 
-def test_a_folder_that_others_may_write_is_not_believed(tmp_path: Path) -> None:
+def test_records_that_others_can_write_are_not_used(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     (tmp_path / "1.json").write_text("{}")
-    with pytest.raises(InfraError, match="this user alone"):
+    with pytest.raises(InfraError, match="other users have access"):
         SessionRecords(tmp_path).reap(lambda labels: False)
     assert (tmp_path / "1.json").exists()
 
 
-def test_a_record_that_was_never_finished_is_forgotten(tmp_path: Path) -> None:
+def test_an_incomplete_record_is_removed(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     (tmp_path / "7.json").write_text('{"leader": 7, "lab')
     assert SessionRecords(tmp_path).reap(lambda labels: True) == 1
     assert SessionRecords(tmp_path).reap(lambda labels: True) == 0
+
+
+def test_a_gone_session_can_be_removed_again(tmp_path: Path) -> None:
+    orphan = Orphan(OrphanKind.PROCESSES, "7", "a run")
+    SessionRecords(tmp_path).remove(orphan)
+
+
+def test_a_record_of_another_run_is_kept(tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    records = SessionRecords(tmp_path)
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as child:
+        file = records.write(child.pid, {RUN: "new"})
+        records.remove(Orphan(OrphanKind.PROCESSES, str(child.pid), "old"))
+        assert (file.exists(), child.poll()) == (True, None)
+        records.remove(Orphan(OrphanKind.PROCESSES, str(child.pid), "new"))
+        assert child.wait(10) == -signal.SIGKILL
+        assert not file.exists()

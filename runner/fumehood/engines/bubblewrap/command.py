@@ -1,12 +1,14 @@
-"""The command line that makes a box out of namespaces.
+"""Builds the command line of a bubblewrap box, and the view of the host that the box sees.
 
-For an ordinary user one bwrap does it all. For root there are two, one in the other: the outer one builds
-the view, because only root may be able to read its parts; then root is given up for the user "nobody", who
-starts the inner one. Otherwise the agent would be root to the host, if without capabilities, and root's
-processes cannot be counted.
+An ordinary user needs one bwrap. Root needs two nested ones: the outer bwrap builds the view, because only
+root may be able to read its parts; setpriv then switches to the user "nobody", who starts the inner bwrap.
+With a single bwrap the agent would be root on the host, without capabilities, and RLIMIT_NPROC does not
+apply to root.
 
-What describes the view goes through a file descriptor, because everybody inside can read the command line
-of the first process, and the folders of the host are not an agent's business.
+bwrap reads the arguments that describe the view from a file descriptor, because the agent can read the
+command line of the first process and should not learn the host's folders.
+
+The view contains the host's programs and libraries, this Python and the SDK, and no personal files.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _NAMESPACES = (
     "--unshare-pid",
     "--unshare-cgroup-try",
 )
-_NOBODY = (
+_UNPRIVILEGED = (
     *("--unshare-user", "--disable-userns"),
     *("--uid", str(BOX_UID), "--gid", str(BOX_UID)),
     *("--cap-drop", "ALL"),
@@ -43,9 +45,9 @@ def view_arguments(view: View, environment: Mapping[str, str], limits: Limits) -
     """Yield the arguments of the bwrap that builds the view.
 
     Args:
-        view: what is shown.
-        environment: set inside, besides the search paths.
-        limits: of which the size of /tmp is one.
+        view: the parts of the host that the box sees.
+        environment: set inside, in addition to the search paths.
+        limits: the source of the size of /tmp.
     """
     yield from _NAMESPACES
     yield from ("--hostname", _HOSTNAME, "--die-with-parent", "--new-session", "--clearenv")
@@ -66,10 +68,10 @@ def box_command(
     """Return the whole command line.
 
     Args:
-        view_fd: where bwrap reads the arguments of the view.
-        status_fd: where bwrap writes what became of the command.
-        filter_fd: where bwrap reads the filter of system calls; None for no filter.
-        limits: for each process.
+        view_fd: bwrap reads the arguments of the view from it.
+        status_fd: bwrap writes the exit status of the command to it.
+        filter_fd: bwrap reads the system call filter from it; None for no filter.
+        limits: applied to each process.
         command: to run inside.
     """
     last: tuple[str, ...] = ("--json-status-fd", str(status_fd))
@@ -77,53 +79,52 @@ def box_command(
         last = (*last, "--seccomp", str(filter_fd))
     inside = [*_prlimit(limits), *command]
     if os.geteuid() != 0:
-        return [_tool("bwrap"), *_NOBODY, *last, "--args", str(view_fd), "--", *inside]
+        return [_tool("bwrap"), *_UNPRIVILEGED, *last, "--args", str(view_fd), "--", *inside]
     kept = ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
     outer = [_tool("bwrap"), *kept, "--args", str(view_fd), "--", *_setpriv()]
     return [
         *outer,
-        *(_tool("bwrap"), *_NOBODY, *last, "--die-with-parent", "--dev-bind", "/", "/", "--"),
+        *(_tool("bwrap"), *_UNPRIVILEGED, *last, "--die-with-parent", "--dev-bind", "/", "/", "--"),
         *inside,
     ]
 
 
 class StatusPipe:
-    """Where bwrap tells the exit status of the command, as opposed to its own."""
+    """A pipe for the exit status of the command, as opposed to that of bwrap."""
 
     def __init__(self) -> None:
-        self._outlet, self.inlet = os.pipe()
-        """The inlet is bwrap's; whoever started it closes our copy."""
-        os.set_blocking(self._outlet, False)
+        self._read_fd, self.write_fd = os.pipe()
+        """bwrap inherits ``write_fd``; the caller closes its own copy after the start."""
+        os.set_blocking(self._read_fd, False)
         self._code: int | None = None
 
     def close(self) -> None:
-        """Close the end we read from."""
-        os.close(self._outlet)
+        """Close the read end."""
+        os.close(self._read_fd)
 
     def read_code(self, bwrap_code: int) -> int:
-        """Return the exit status of the command, once bwrap has ended; negative for a signal that ended it.
+        """Return the exit status of the command after bwrap has ended; negative if a signal ended it.
 
         Raises:
             InfraError: the command was never run.
         """
         if self._code is None:
-            self._code = self._told()
+            self._code = self._reported_code()
         if self._code is not None:
             return self._code
         if bwrap_code < 0:
-            raise InfraError("somebody outside killed bwrap, and the box with it")
-        if (
-            bwrap_code > 128
-        ):  # Who kills everybody inside kills the second bwrap too, which would have told.
+            raise InfraError("the box was killed from outside")
+        # An agent that kills every process inside also kills the inner bwrap, which then reports nothing.
+        if bwrap_code > 128:
             return bwrap_code
-        raise InfraError("bwrap could not make the box; `fumehood doctor` says what is missing")
+        raise InfraError("bwrap could not start the box; run `fumehood doctor` for the reason")
 
-    def _told(self) -> int | None:
+    def _reported_code(self) -> int | None:
         try:
-            text = os.read(self._outlet, _STATUS_BYTES_MAX).decode()
+            text = os.read(self._read_fd, _STATUS_BYTES_MAX).decode()
         except BlockingIOError:
             return None
-        codes = [found["exit-code"] for found in _documents(text) if "exit-code" in found]
+        codes = [status["exit-code"] for status in _documents(text) if "exit-code" in status]
         return codes[-1] if codes else None
 
 
@@ -157,9 +158,9 @@ def _tool(name: str) -> str:
 
 
 PYTHON_PREFIX = "/opt/python"
-"""Where our Python is shown, unless it lies in /usr anyway."""
+"""Folder inside with this Python, unless it is part of /usr."""
 PACKAGES_FOLDER = "/opt/packages"
-"""Where the SDK is shown."""
+"""Folder inside with the SDK."""
 
 _TOP_FOLDERS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _FILES = ("/etc/ld.so.cache", "/etc/alternatives")
@@ -171,20 +172,20 @@ class View:
 
     mounts: tuple[Mount, ...]
     links: tuple[tuple[str, str], ...]
-    """Target text and place of each symbolic link."""
+    """Target and path of each symbolic link."""
     hidden: tuple[str, ...]
-    """Folders inside the mounts that are shown empty: what else is installed here is not the agent's."""
+    """Folders inside the mounts that are shown empty, such as other installed packages."""
     path: str
     """Search path for commands."""
     library_path: str
-    """For the dynamic linker; empty where it needs none."""
+    """For the dynamic linker; empty if it needs none."""
 
     def with_mounts(self, mounts: Iterable[Mount]) -> View:
-        """Return this view with more in it."""
+        """Return this view with more mounts."""
         return View((*self.mounts, *mounts), self.links, self.hidden, self.path, self.library_path)
 
     def bwrap_arguments(self) -> Iterator[str]:
-        """Yield the arguments that make bwrap show it."""
+        """Yield the arguments of bwrap for this view."""
         for folder in self._folders_between():
             yield from ("--dir", folder)
         for target, place in self.links:
@@ -195,7 +196,7 @@ class View:
             yield from ("--tmpfs", folder, "--remount-ro", folder)
 
     def _folders_between(self) -> list[str]:
-        # bwrap makes missing parents too, but such that only their owner may enter.
+        # bwrap also creates missing parents, but with a mode that only their owner may enter.
         parents = {
             str(parent) for mount in self.mounts for parent in PurePosixPath(mount.target).parents
         }
@@ -203,7 +204,7 @@ class View:
         return sorted(parents - shown)
 
     def holds_command(self, name: str) -> bool:
-        """Tell whether ``name`` can be run inside: an absolute path, or a name on the search path."""
+        """Return whether ``name``, a path or a name on the search path, can be executed inside."""
         if "/" in name:
             return self._is_executable(PurePosixPath("/", name))
         return any(
@@ -218,14 +219,14 @@ class View:
         for target, place in self.links:
             if inside.is_relative_to(place):
                 inside = PurePosixPath("/", target) / inside.relative_to(place)
-        for mount in sorted(self.mounts, key=lambda one: len(one.target), reverse=True):
+        for mount in sorted(self.mounts, key=lambda mount: len(mount.target), reverse=True):
             if inside.is_relative_to(mount.target):
                 return mount.source / inside.relative_to(mount.target)
         return None
 
 
 def host_view() -> View:
-    """Return the least of this host that runs our Python."""
+    """Return the smallest view of this host that can run this Python."""
     prefix = Path(sys.base_prefix).resolve()
     in_usr = prefix == Path("/usr")
     inside = "/usr" if in_usr else PYTHON_PREFIX
@@ -250,12 +251,12 @@ def host_view() -> View:
 
 def _package_folders(prefix: Path, inside: str) -> Iterator[str]:
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    at_host_and_inside = [
+    folders = [
         (prefix / "lib" / version / "site-packages", f"{inside}/lib/{version}/site-packages"),
         (Path("/usr/lib/python3/dist-packages"), "/usr/lib/python3/dist-packages"),
         (Path("/usr/local"), "/usr/local"),
         (Path("/usr/src"), "/usr/src"),
     ]
-    for at_host, shown in at_host_and_inside:
+    for at_host, shown in folders:
         if at_host.is_dir():
             yield shown

@@ -1,7 +1,7 @@
-"""Agents in Linux namespaces made by bubblewrap: no daemon, no image, a few milliseconds.
+"""The bubblewrap engine: agents in Linux namespaces, without a daemon and without images.
 
-Memory is limited for each process, not for the box, and processor time is not limited: that takes control
-groups, which take a daemon or rights that an ordinary user lacks.
+A box starts in a few milliseconds. Memory is limited per process, not per box, and processor time is not
+limited: these limits need control groups, which an ordinary user may not create.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from fumehood.core.errors import InfraError, InputError
@@ -35,6 +35,7 @@ from fumehood.engines.engine import (
     Isolation,
     Limits,
     Mount,
+    Orphan,
     OwnerCheck,
     Readiness,
 )
@@ -45,16 +46,17 @@ from fumehood.engines.seccomp import filter_program
 from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher
 
 _TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
-"""Command → the package that has it."""
+"""Command → the Debian package that contains it."""
 _CHECK_TIMEOUT_MS = 10_000
 
 
 class BubblewrapEngine:
-    """Boxes out of namespaces."""
+    """Starts boxes in namespaces."""
 
     name = "bubblewrap"
     isolation = Isolation.NAMESPACES
     unenforced = ("memory_bytes", "cpus")
+    has_runtimes = False
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._starter = ProcessLauncher()
@@ -65,11 +67,11 @@ class BubblewrapEngine:
         return host_view()
 
     def check(self) -> Readiness:
-        """Start a box with nothing in it."""
+        """Start an empty box as a trial."""
         for tool, package in _TOOLS.items():
             if shutil.which(tool) is None:
                 return Readiness(
-                    False, f"no {tool}; install it (Debian: apt-get install {package})"
+                    False, f"{tool} is missing; install it (Debian: apt-get install {package})"
                 )
         try:
             ended, output = self._trial()
@@ -77,25 +79,29 @@ class BubblewrapEngine:
             return Readiness(False, str(error))
         if ended is None or ended.code != 0:
             return Readiness(
-                False, f"no namespaces here: {_last_line(output.stderr) or 'no answer'}"
+                False, f"namespaces do not work here: {_last_line(output.stderr) or 'no answer'}"
             )
         limits = "memory is limited for each process, processor time is not"
         if filter_program() is None:
             limits += "; system calls are not filtered (Debian: apt-get install libseccomp2)"
         return Readiness(True, f"namespaces, no network, read-only; {limits}")
 
+    def sandboxed_runtimes(self) -> tuple[str, ...]:
+        """Return no runtime."""
+        return ()
+
     def prepare(self, source: AgentSource) -> Image:
-        """Return how to run ``source``, with the SDK laid out for it.
+        """Return the command that runs ``source``, and the mounts that it needs.
 
         Raises:
-            InputError: it cannot be found, or only a container engine can run it.
+            InputError: the agent cannot be found, or it needs a container engine.
         """
         if source.kind in (AgentKind.FOLDER, AgentKind.IMAGE):
             raise InputError(
-                f"bubblewrap has no images, so it cannot run {source.name!r}; use --engine docker"
+                f"the bubblewrap engine has no images, so it cannot run {source.name!r}; use --engine docker"
             )
         sdk = installed_sdk()
-        mounts = agent_mounts(source, for_nobody=os.geteuid() == 0)
+        mounts = agent_mounts(source, as_other_user=os.geteuid() == 0)
         packages = f"{AGENT_FOLDER}:{PACKAGES_FOLDER}" if mounts else PACKAGES_FOLDER
         return Image(
             "",
@@ -109,27 +115,32 @@ class BubblewrapEngine:
         """Start one box.
 
         Raises:
-            InputError: there is no such command in the view.
-            InfraError: the machine cannot start a process.
+            InputError: the box has no such command.
+            InfraError: the process cannot be started.
         """
         command = (*spec.image.command, *spec.arguments)
         view = self._view.with_mounts(
             (*spec.image.mounts, *spec.mounts, Mount(spec.socket_dir, BOX_SOCKET_DIR))
         )
         if not view.holds_command(command[0]):
-            raise InputError(f"there is no command {command[0]!r} in the box")
+            raise InputError(f"the box has no command {command[0]!r}")
         return self._start(view, spec.image.environment, spec.limits, command, spec.labels)
 
-    def reap(self, is_owned: OwnerCheck) -> int:
-        """Kill what the kernel has missed.
+    def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
+        """Return the boxes whose owner is gone.
 
-        It ends a box together with whoever started it, unless that one dies in the moment between the making
-        of the box's first process and that process's asking to be ended too.
+        The kernel kills a box when its parent dies, except if the parent dies before the first process of the
+        box has requested it (PR_SET_PDEATHSIG).
         """
-        return self._records.reap(is_owned)
+        return self._records.orphans(is_owned)
+
+    def remove(self, orphan: Orphan) -> bool:
+        """Kill an orphaned box."""
+        self._records.remove(orphan)
+        return True
 
     def close(self) -> None:
-        """End the thread that starts boxes, and any that still run."""
+        """End the thread that starts boxes, and all boxes that still run."""
         self._starter.close()
 
     def _trial(self) -> tuple[Exit | None, BoxOutput]:
@@ -150,18 +161,22 @@ class BubblewrapEngine:
     ) -> ChildBox:
         status = StatusPipe()
         program = filter_program()
-        described = _file("\0".join(view_arguments(view, environment, limits)).encode())
-        filtering = _file(program) if program else None
-        inherited = [described, status.inlet, *([filtering] if filtering is not None else [])]
+        view_file = _file("\0".join(view_arguments(view, environment, limits)).encode())
+        filter_file = _file(program) if program else None
+        inherited = [
+            view_file,
+            status.write_fd,
+            *([filter_file] if filter_file is not None else []),
+        ]
         try:
-            arguments = box_command(described, status.inlet, filtering, limits, command)
-            # A box can see what its first process is called, so this says nothing.
+            arguments = box_command(view_file, status.write_fd, filter_file, limits, command)
+            # The box can read the command line of its first process, so the mark is random.
             mark = secrets.token_hex(8)
             start = Command(
                 arguments=arguments, environment={}, descriptors=tuple(inherited), mark=mark
             )
             child = self._starter.start(start)
-            note = self._records.write(child.pid, labels, mark)
+            record = self._records.write(child.pid, labels, mark)
         except InfraError:
             status.close()
             raise
@@ -171,13 +186,13 @@ class BubblewrapEngine:
 
         def forget() -> None:
             status.close()
-            note.unlink(missing_ok=True)
+            record.unlink(missing_ok=True)
 
         return ChildBox(child, limits.output_bytes, read_code=status.read_code, on_close=forget)
 
 
 def _file(content: bytes) -> int:
-    """Return a nameless file to be read from its beginning."""
+    """Return the descriptor of an anonymous file with this content."""
     descriptor = os.memfd_create("content")
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -1,8 +1,8 @@
-"""The settings of a container that holds what must not get out.
+"""The settings of a box's container, and the properties of OCI runtimes.
 
-Everything that is not needed is off, whatever the image asks for: no network, nothing writable but small
-places in memory, no capability, no way to gain one, no system call that is not on our list, no health check,
-no volume. What has no value here keeps Docker's default.
+Every feature that a box does not need is off, regardless of the image: no network, no writable folder except
+small tmpfs mounts, no capabilities, no privilege escalation, no system call outside the list of
+``seccomp.py``, no health check, no volume. All other settings keep Docker's defaults.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from docker import APIClient
 from docker.types import Healthcheck, HostConfig, LogConfig, Mount, Ulimit
 
 from fumehood.engines.engine import BOX_SOCKET_DIR, BOX_UID, BoxSpec, Isolation, Limits
-from fumehood.engines.engine import Mount as Shown
+from fumehood.engines.engine import Mount as BoxMount
 from fumehood.engines.seccomp import docker_profile
 
 _HOSTNAME = "localhost"
 _CPU_PERIOD_US = 100_000
 _KERNEL_TASKS = 256
-"""Threads of a gVisor that is busy; with fewer it dies, and the box with it."""
+"""Threads of a busy gVisor sentry; with fewer it crashes, and the box with it."""
 _TMP_BYTES_PER_FILE = 4096
-"""For as many files is there room, however small they are: an empty one takes the kernel's memory."""
+"""Sets the number of inodes: empty files use kernel memory too."""
 _WRITABLE = "rw,noexec,nosuid,nodev,mode=1777"
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What makes a container."""
+    """The runtime of a container."""
 
     name: str | None
     """Registered with the daemon; None for its default."""
     own_kernel: bool
-    """True where it brings a kernel: that kernel's threads are tasks of the container too, and system calls
-    go to it."""
+    """True if it brings a kernel: the threads of that kernel are tasks of the container, and it handles the
+    system calls."""
     filters: bool
-    """True where the daemon can filter system calls."""
+    """True if the daemon can filter system calls."""
 
 
 def container_config(
@@ -47,10 +47,10 @@ def container_config(
     """Return the body of the request that creates a box.
 
     Args:
-        client: knows the words of the daemon's version; nothing is asked.
+        client: formats the request for the daemon's API version; it sends nothing.
         spec: the box.
-        command: to run, with its arguments; replaces the image's own.
-        runtime: what makes the container.
+        command: to run, with its arguments; replaces that of the image.
+        runtime: of the container.
     """
     config: dict[str, Any] = client.create_container_config(
         spec.image.digest or spec.image.reference,
@@ -67,19 +67,21 @@ def container_config(
 
 
 def _host_config(client: APIClient, spec: BoxSpec, runtime: Runtime) -> HostConfig:
-    shown = (Shown(spec.socket_dir, BOX_SOCKET_DIR), *spec.image.mounts, *spec.mounts)
+    mounts = (BoxMount(spec.socket_dir, BOX_SOCKET_DIR), *spec.image.mounts, *spec.mounts)
     return client.create_host_config(
         network_mode="none",
         read_only=True,
         cap_drop=["ALL"],
         security_opt=_security(runtime),
         init=True,
-        # Of its own, and without the writable place in memory that sharing would need.
+        # A private namespace without /dev/shm, which would be writable.
         ipc_mode="none",
         cgroupns="private",
         tmpfs=_tmpfs(spec),
-        mounts=[Mount(one.target, str(one.source), type="bind", read_only=True) for one in shown],
-        # What it prints is read from the daemon directly and must not fill the daemon's disk.
+        mounts=[
+            Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in mounts
+        ],
+        # Output is read by attaching and must not fill the daemon's disk.
         log_config=LogConfig(type="none", config={}),
         runtime=runtime.name,
         **_resources(spec.limits, _KERNEL_TASKS if runtime.own_kernel else 0),
@@ -102,7 +104,7 @@ def _resources(limits: Limits, kernel_tasks: int) -> dict[str, Any]:
             _both("nofile", limits.open_files),
             _both("fsize", limits.file_bytes),
             _both("core", 0),
-            # /dev/mqueue is there all the same, and is a place to write.
+            # Docker always mounts /dev/mqueue, which is writable.
             _both("msgqueue", 0),
         ],
     }
@@ -119,40 +121,40 @@ def _tmpfs(spec: BoxSpec) -> dict[str, str]:
 
 
 _OWN_KERNEL = ("runsc", "kata")
-"""Beginnings of the names of runtimes that bring a kernel: gVisor, Kata Containers."""
+"""Prefixes of the binaries of runtimes that bring a kernel: gVisor, Kata Containers."""
 _HOST_SOCKETS = "--host-uds="
-"""gVisor's flag; without it a box cannot open a socket of the host. Source: runsc flags --help."""
+"""Flag of gVisor; without it a box cannot open a socket of the host. Source: runsc flags --help."""
 
 
 def isolation_of(info: Mapping[str, Any], runtime: str | None) -> Isolation:
-    """Return what a runtime gives.
+    """Return the isolation of a runtime.
 
     Args:
-        info: as the daemon answers.
+        info: the daemon's answer to ``GET /info``.
         runtime: its name; None for the daemon's default.
     """
     binary = _binary(info, runtime or info["DefaultRuntime"])
     return Isolation.SANDBOXED_KERNEL if binary.startswith(_OWN_KERNEL) else Isolation.CONTAINER
 
 
-def runtime_trouble(info: Mapping[str, Any], runtime: str | None) -> str:
-    """Return why boxes cannot be made with a runtime, and what to do; empty when they can."""
+def runtime_problem(info: Mapping[str, Any], runtime: str | None) -> str:
+    """Return why a runtime cannot start boxes, with the remedy; empty if it can."""
     name = runtime or info["DefaultRuntime"]
     known = info["Runtimes"]
     if name not in known:
-        return (
-            f"no runtime {name!r} is registered with Docker; there are: {', '.join(sorted(known))}"
-        )
+        return f"no runtime {name!r} is registered with Docker; known: {', '.join(sorted(known))}"
     arguments = known[name].get("runtimeArgs") or ()
     if _binary(info, name) == "runsc" and not any(
-        one.startswith(_HOST_SOCKETS) for one in arguments
+        argument.startswith(_HOST_SOCKETS) for argument in arguments
     ):
-        return f"the runtime {name!r} keeps sockets out; add {_HOST_SOCKETS}open to its runtimeArgs"
+        return (
+            f"the runtime {name!r} blocks host sockets; add {_HOST_SOCKETS}open to its runtimeArgs"
+        )
     return ""
 
 
-def own_kernels(info: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the registered runtimes that bring a kernel, in order."""
+def sandboxed_runtimes(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the sorted names of the registered runtimes that bring a kernel."""
     return tuple(
         name
         for name in sorted(info["Runtimes"])
@@ -161,12 +163,12 @@ def own_kernels(info: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def has_seccomp(info: Mapping[str, Any]) -> bool:
-    """Tell whether the daemon filters system calls by default."""
+    """Return whether the daemon supports seccomp filters."""
     return any(option.startswith("name=seccomp") for option in info.get("SecurityOptions") or ())
 
 
 def _binary(info: Mapping[str, Any], name: str) -> str:
-    """Return the name of a runtime's program, such as ``runsc``.
+    """Return the name of a runtime's binary, such as ``runsc``.
 
     A runtime is registered with a path, or with a type such as ``io.containerd.runsc.v1``.
     """

@@ -1,8 +1,10 @@
-"""What we ask of a Docker daemon: each question with a deadline, asked again only where that is harmless.
+"""A client of a Docker daemon: every request has a deadline, and every retry is idempotent.
 
-Containers are named by us, so a creation whose answer was lost is found again instead of made twice;
-starting, stopping, waiting and removing mean the same the second time. Connections are kept and shared.
-Knows nothing about agents or boxes.
+The client chooses the names of containers, so it finds a container again if the answer to its creation was
+lost. Starting, stopping, waiting and removing are idempotent. Connections are kept and shared.
+
+The Docker SDK opens a new connection for each URL, applies the connection's deadline to an attached stream,
+and leaves a connection open when no daemon answers. ``SharedPool``, ``hijack`` and ``api_version`` avoid that.
 """
 
 from __future__ import annotations
@@ -28,52 +30,54 @@ from fumehood.core.errors import InfraError, InputError
 T = TypeVar("T")
 
 DEADLINE_S = 60
-"""Per question. A daemon under load takes seconds; one that is stuck takes for ever."""
+"""Per request. A daemon under load takes seconds; a stuck one never answers."""
 CONNECT_DEADLINE_S = 5
 ATTEMPTS = 3
 _DEFAULT_HOST = "unix:///var/run/docker.sock"
 
 
 class _Busy(Exception):
-    """The daemon is at it already."""
+    """The daemon is already removing the container."""
 
 
-_PASSING = (requests.ConnectionError, requests.Timeout, _Busy)
-"""The question or the answer was lost on the way, or came too early."""
+_TRANSIENT = (requests.ConnectionError, requests.Timeout, _Busy)
+"""Errors after which a request is repeated."""
 
 
 class Daemon:
     """A client of one daemon on this machine. Safe to use from several threads."""
 
     def __init__(self) -> None:
-        """Say where; nothing is asked yet.
+        """Read the daemon's address from the environment; send nothing.
 
         Raises:
-            InputError: the environment names a daemon on another machine, which cannot share a folder.
+            InputError: DOCKER_HOST names a daemon on another machine, which cannot share a folder.
         """
         settings = kwargs_from_env()
         self.host = str(settings.get("base_url") or _DEFAULT_HOST).replace(
             "http+unix://", "unix://"
         )
         if not self.host.startswith("unix://"):
-            raise InputError(f"DOCKER_HOST is {self.host}, but boxes need a daemon on this machine")
+            raise InputError(
+                f"DOCKER_HOST is {self.host}, but boxes need a daemon on this machine; unset it"
+            )
         self._socket_path = self.host.removeprefix("unix://")
 
     @cached_property
     def client(self) -> APIClient:
-        """The SDK's client, for what is asked seldom; wrap it in :meth:`asking`."""
+        """The SDK's client, for rare requests; wrap its use in :meth:`converting_errors`."""
         try:
             version = api_version(self._socket_path, CONNECT_DEADLINE_S)
         except OSError as error:
             raise InfraError(f"no Docker engine answers at {self.host}: {error}") from error
         client = APIClient(self.host, version=version, timeout=DEADLINE_S)
-        client.mount("http+docker://", OnePool(self._socket_path, DEADLINE_S))
-        # There is no proxy and no password on the way to a local socket.
+        client.mount("http+docker://", SharedPool(self._socket_path, DEADLINE_S))
+        # A local socket needs no proxy and no password.
         client.trust_env = False
         return client
 
     def info(self) -> dict[str, Any]:
-        """Return what the daemon says about itself."""
+        """Return the daemon's answer to ``GET /info``."""
         info: dict[str, Any] = self._ask("describe itself", self.client.info)
         return info
 
@@ -81,7 +85,7 @@ class Daemon:
         """Create a container called ``name``, not yet running.
 
         Raises:
-            InputError: its image is not here.
+            InputError: the image does not exist.
         """
 
         def create() -> None:
@@ -92,9 +96,8 @@ class Daemon:
                     f"there is no image {config['Image']!r} here; pull or build it"
                 ) from error
             except APIError as error:
-                if (
-                    error.status_code != requests.codes.conflict
-                ):  # Else it is ours: an answer was lost.
+                # A conflict means that the answer to an earlier attempt was lost.
+                if error.status_code != requests.codes.conflict:
                     raise
 
         self._ask("create a container", create)
@@ -113,7 +116,7 @@ class Daemon:
             except requests.ReadTimeout:
                 return None
             except requests.ConnectionError as error:
-                # The daemon sends the head of its answer at once, so the wait is for the body.
+                # The daemon sends the header at once, so the timeout applies to the body.
                 if error.args and isinstance(error.args[0], urllib3.exceptions.ReadTimeoutError):
                     return None
                 raise
@@ -121,37 +124,37 @@ class Daemon:
         return self._ask("wait for a container", wait)
 
     def was_out_of_memory(self, container: str) -> bool:
-        """Tell whether the kernel stopped a container at its memory limit."""
+        """Return whether the kernel stopped a container at its memory limit."""
         state = self._ask("inspect a container", lambda: self.client.inspect_container(container))[
             "State"
         ]
         return bool(state["OOMKilled"])
 
     def was_killed(self, container: str) -> bool:
-        """Tell whether somebody had the daemon kill a container.
+        """Return whether a request to the daemon killed a container.
 
-        Who kills its first process behind the daemon's back is not told from the agent's own end.
+        A signal sent directly to its first process cannot be distinguished from the agent's exit.
         """
 
         def look() -> bool:
             made = datetime.fromisoformat(self.client.inspect_container(container)["Created"])
-            asked = {"container": container, "event": "kill"}
-            # Whole seconds is all one can ask for, so this one has to be over.
+            filters = {"container": container, "event": "kill"}
+            # The API takes whole seconds, so the present second has to be over.
             until = int(time.time()) + 1
-            kills = self.client.events(since=int(made.timestamp()), until=until, filters=asked)
+            kills = self.client.events(since=int(made.timestamp()), until=until, filters=filters)
             return any(True for _ in kills)
 
-        return self._ask("list what happened to a container", look)
+        return self._ask("list the events of a container", look)
 
     def first_process(self, container: str) -> int | None:
-        """Return the host's number of a container's first process, or None when it does not run."""
+        """Return the host's process ID of a container's first process, or None if it does not run."""
         state = self._ask("inspect a container", lambda: self.client.inspect_container(container))[
             "State"
         ]
         return int(state["Pid"]) or None
 
     def kill(self, container: str) -> None:
-        """Stop a container at once; does nothing when it does not run."""
+        """Stop a container at once; has no effect if it does not run."""
 
         def kill() -> None:
             try:
@@ -163,7 +166,7 @@ class Daemon:
         self._ask("kill a container", kill)
 
     def remove(self, container: str) -> None:
-        """Stop a container if need be and remove it with its volumes; does nothing when it is gone."""
+        """Stop and remove a container with its volumes; has no effect if it is gone."""
 
         def remove() -> None:
             try:
@@ -179,20 +182,20 @@ class Daemon:
 
     def containers_with(self, label: str) -> list[tuple[str, dict[str, str]]]:
         """Return id and labels of every container that has ``label``, running or not."""
-        found = self._ask(
+        containers = self._ask(
             "list containers", lambda: self.client.containers(all=True, filters={"label": label})
         )
-        return [(one["Id"], one["Labels"]) for one in found]
+        return [(container["Id"], container["Labels"]) for container in containers]
 
     def image(self, reference: str) -> dict[str, Any] | None:
-        """Return what is known of an image, or None when it is not here."""
+        """Return the details of an image, or None if it does not exist."""
 
         def inspect() -> dict[str, Any] | None:
             try:
-                found: dict[str, Any] = self.client.inspect_image(reference)  # type: ignore[no-untyped-call]
+                details: dict[str, Any] = self.client.inspect_image(reference)  # type: ignore[no-untyped-call]
             except NotFound:
                 return None
-            return found
+            return details
 
         return self._ask("inspect an image", inspect)
 
@@ -200,8 +203,8 @@ class Daemon:
         """Return reference and labels of every tagged image of these repositories."""
 
         def images() -> list[dict[str, Any]]:
-            found: list[dict[str, Any]] = self.client.images()
-            return found
+            answer: list[dict[str, Any]] = self.client.images()
+            return answer
 
         wanted = tuple(f"{repository}:" for repository in repositories)
         return [
@@ -212,7 +215,7 @@ class Daemon:
         ]
 
     def remove_image(self, reference: str) -> bool:
-        """Remove an image's name, and the image where that was its last; False where a container uses it."""
+        """Remove a tag, and the image if that was its last; return False if a container uses it."""
 
         def remove() -> bool:
             try:
@@ -228,7 +231,7 @@ class Daemon:
         return self._ask("remove an image", remove)
 
     def has_file(self, container: str, path: str) -> bool:
-        """Tell whether there is something at ``path`` in a container, running or not."""
+        """Return whether there is a file or folder at ``path`` in a container, running or not."""
 
         def look() -> bool:
             try:
@@ -238,13 +241,10 @@ class Daemon:
             content.close()
             return True
 
-        return self._ask("look into a container", look)
+        return self._ask("read from a container", look)
 
     def attach(self, container: str) -> socket.socket:
-        """Return a stream of all that a container prints from now on, in frames.
-
-        The SDK gives such a stream only with the deadline of its connection, and silence is no failure.
-        """
+        """Return a stream of frames with all further output of a container, without a deadline."""
         path = (
             f"/v{self.client.api_version}/containers/{container}/attach?stream=1&stdout=1&stderr=1"
         )
@@ -258,49 +258,49 @@ class Daemon:
         if "client" in self.__dict__:
             self.client.close()
 
-    def _ask(self, what: str, question: Callable[[], T]) -> T:
+    def _ask(self, action: str, request: Callable[[], T]) -> T:
         retrying = Retrying(
             stop=stop_after_attempt(ATTEMPTS),
             wait=wait_exponential(multiplier=0.1, max=2),
-            retry=retry_if_exception_type(_PASSING),
+            retry=retry_if_exception_type(_TRANSIENT),
             reraise=True,
         )
-        with self.asking(what):
-            return retrying(question)
+        with self.converting_errors(action):
+            return retrying(request)
 
     @contextmanager
-    def asking(self, what: str) -> Iterator[None]:
-        """Say in our own words what the daemon or the way to it got wrong.
+    def converting_errors(self, action: str) -> Iterator[None]:
+        """Convert errors of the SDK and of the connection.
 
         Args:
-            what: was asked, as in "docker did not …".
+            action: completes the message "docker did not …".
 
         Raises:
-            InfraError: always, when something goes wrong.
+            InfraError: on every such error.
         """
         try:
             yield
         except APIError as error:
-            raise InfraError(f"docker refused to {what}: {error.explanation}") from error
-        except _PASSING as error:
-            raise InfraError(f"docker did not {what} in time ({self.host}): {error}") from error
+            raise InfraError(f"docker refused to {action}: {error.explanation}") from error
+        except _TRANSIENT as error:
+            raise InfraError(f"docker did not {action} in time ({self.host}): {error}") from error
         except DockerException as error:
-            raise InfraError(f"docker did not {what}: {error}") from error
+            raise InfraError(f"docker did not {action}: {error}") from error
 
 
 _CONNECTIONS_MAX = 64
-"""Kept open between questions."""
+"""Kept open between requests."""
 _HEAD_BYTES_MAX = 64 * 1024
 
 
-class OnePool(UnixHTTPAdapter):
-    """Keeps connections by the daemon they lead to."""
+class SharedPool(UnixHTTPAdapter):
+    """Keeps one pool of connections for all URLs of a daemon."""
 
     def __init__(self, path: str, deadline_s: int) -> None:
         super().__init__(f"http+unix://{path}", deadline_s, max_pool_size=_CONNECTIONS_MAX)
 
     def get_connection(self, url: Any, proxies: Any = None) -> Any:
-        """Return the one pool, whatever the address."""
+        """Return the same pool for every URL."""
         return super().get_connection("http+docker://localhost", proxies)
 
 
@@ -308,30 +308,30 @@ def api_version(path: str, deadline_s: float) -> str:
     """Ask the daemon at ``path`` which version of the Docker Engine API it speaks.
 
     Raises:
-        OSError: nobody answers, or somebody who is no Docker daemon.
+        OSError: no Docker daemon answers.
     """
-    stream, head = _ask(path, ["GET /_ping HTTP/1.1", "Connection: close"], deadline_s)
+    stream, head = _send(path, ["GET /_ping HTTP/1.1", "Connection: close"], deadline_s)
     stream.close()
     for line in head.splitlines():
         name, _, value = line.partition(":")
         if name.lower() == "api-version":
             return value.strip()
-    raise ConnectionError("whoever answers is no Docker engine")
+    raise ConnectionError("the socket does not belong to a Docker daemon")
 
 
 def hijack(path: str, address: str, deadline_s: float) -> socket.socket:
-    """Turn a question into a plain stream without a deadline.
+    """Upgrade a request to a plain stream without a deadline.
 
     Args:
         path: of the daemon's socket.
-        address: of the question, with its version.
-        deadline_s: for the daemon to agree.
+        address: path of the URL, with the API version.
+        deadline_s: for the daemon's answer.
 
     Raises:
-        OSError: it does not.
+        OSError: the daemon does not answer or refuses.
     """
-    question = [f"POST {address} HTTP/1.1", "Connection: Upgrade", "Upgrade: tcp"]
-    stream, head = _ask(path, question, deadline_s)
+    request = [f"POST {address} HTTP/1.1", "Connection: Upgrade", "Upgrade: tcp"]
+    stream, head = _send(path, request, deadline_s)
     status = head.partition("\r\n")[0]
     if " 101 " not in status:
         stream.close()
@@ -340,12 +340,12 @@ def hijack(path: str, address: str, deadline_s: float) -> socket.socket:
     return stream
 
 
-def _ask(path: str, question: list[str], deadline_s: float) -> tuple[socket.socket, str]:
+def _send(path: str, request: list[str], deadline_s: float) -> tuple[socket.socket, str]:
     stream = socket.socket(socket.AF_UNIX)
     try:
         stream.settimeout(deadline_s)
         stream.connect(path)
-        stream.sendall("\r\n".join([*question, "Host: docker", "", ""]).encode())
+        stream.sendall("\r\n".join([*request, "Host: docker", "", ""]).encode())
         return stream, _read_head(stream)
     except OSError:
         stream.close()
@@ -353,7 +353,7 @@ def _ask(path: str, question: list[str], deadline_s: float) -> tuple[socket.sock
 
 
 def _read_head(stream: socket.socket) -> str:
-    # What is attached to has not been started yet, so no part of its stream comes in the same piece.
+    # The container has not been started yet, so no output can follow the header.
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _HEAD_BYTES_MAX:
         piece = stream.recv(4096)

@@ -1,12 +1,13 @@
-"""Agents in hardened containers, made by a Docker engine on this machine with any runtime it knows.
+"""The docker engine: agents in hardened containers of a Docker daemon on this machine.
 
-A box costs five questions to the daemon: create, attach, start, wait, remove. Attaching is the cheapest way
-to what a box prints: a log driver would have the daemon write it to disk first, and could not count it.
+A box needs five requests to the daemon: create, attach, start, wait, remove. Output is read by attaching,
+because a log driver would write all of it to the daemon's disk.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -20,8 +21,8 @@ from fumehood.engines.docker.container import (
     container_config,
     has_seccomp,
     isolation_of,
-    own_kernels,
-    runtime_trouble,
+    runtime_problem,
+    sandboxed_runtimes,
 )
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.engine import (
@@ -35,34 +36,38 @@ from fumehood.engines.engine import (
     ExitReason,
     Image,
     Isolation,
+    Orphan,
+    OrphanKind,
     OwnerCheck,
     Readiness,
 )
 from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.images.folder import build_folder
+from fumehood.engines.images.stale import stale_images
 from fumehood.engines.output import FrameReader
-from fumehood.engines.ownership import OWNER_PID
+from fumehood.engines.ownership import OWNER_PID, RUN
 
 _KILLED = 137
-"""Exit status of what SIGKILL ended: 128 + 9."""
+"""Exit status of a process that SIGKILL ended: 128 + 9."""
 _DRAIN_TIMEOUT_S = 10.0
-"""For the output of a container that is gone."""
+"""For reading the remaining output of a removed container."""
 _WAIT_MIN_S = 0.05
-"""A shorter wait would be over before the daemon could answer."""
+"""The daemon cannot answer within a shorter timeout."""
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Of an image that sets none. Source: Docker's own default."""
+"""Docker's default for an image that sets no PATH."""
 
 
 class DockerEngine:
-    """Boxes out of containers."""
+    """Starts boxes in containers."""
 
     name = "docker"
     unenforced = ()
+    has_runtimes = True
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._options = options or EngineOptions()
         self._starting = BoundedSemaphore(self._options.starts_at_once)
-        self._commands_found: set[tuple[str, str]] = set()
+        self._known_commands: set[tuple[str, str]] = set()
 
     @cached_property
     def _daemon(self) -> Daemon:
@@ -74,28 +79,28 @@ class DockerEngine:
 
     @property
     def isolation(self) -> Isolation:
-        """A kernel of its own where the runtime is known to bring one; else a container."""
+        """``SANDBOXED_KERNEL`` if the runtime is known to bring a kernel; otherwise ``CONTAINER``."""
         try:
             return isolation_of(self._info, self._options.runtime)
         except (InfraError, InputError):
             return Isolation.CONTAINER
 
     def check(self) -> Readiness:
-        """Ask the daemon who it is and whether it has the runtime."""
+        """Ask the daemon for its version and the runtime."""
         try:
-            trouble = runtime_trouble(self._info, self._options.runtime)
+            problem = runtime_problem(self._info, self._options.runtime)
         except InputError as error:
             return Readiness(False, str(error))
         except InfraError as error:
             return Readiness(
                 False, f"{error}; install and start one (Debian: apt-get install docker.io)"
             )
-        return Readiness(False, trouble) if trouble else Readiness(True, self._describe())
+        return Readiness(False, problem) if problem else Readiness(True, self._describe())
 
-    def own_kernels(self) -> tuple[str, ...]:
-        """Return the registered runtimes that bring a kernel; none where no daemon answers."""
+    def sandboxed_runtimes(self) -> tuple[str, ...]:
+        """Return the registered runtimes that bring their own kernel; none if no daemon answers."""
         try:
-            return own_kernels(self._info)
+            return sandboxed_runtimes(self._info)
         except (InfraError, InputError):
             return ()
 
@@ -107,10 +112,10 @@ class DockerEngine:
         )
 
     def prepare(self, source: AgentSource) -> Image:
-        """Make sure of the image, building it where there is something to build.
+        """Return the agent's image, building it if necessary.
 
         Raises:
-            InputError: the agent or its image cannot be found or built, or its image names no command.
+            InputError: the agent or its image cannot be found or built, or the image has no command.
             InfraError: the daemon does not answer.
         """
         progress = self._options.progress or (lambda line: None)
@@ -120,7 +125,7 @@ class DockerEngine:
             case AgentKind.FOLDER:
                 return self._agent_image(build_folder(Path(source.name), progress, self._daemon))
             case AgentKind.BUILTIN | AgentKind.MODULE:
-                mounts = agent_mounts(source, for_nobody=True)
+                mounts = agent_mounts(source, as_other_user=True)
                 return replace(
                     self._image(build_agent_python(progress, self._daemon)),
                     command=sdk_command(source),
@@ -129,10 +134,10 @@ class DockerEngine:
                 )
 
     def start(self, spec: BoxSpec) -> DockerBox:
-        """Start one box, when fewer than ``starts_at_once`` others are starting.
+        """Start one box as soon as fewer than ``starts_at_once`` others are starting.
 
         Raises:
-            InputError: the image is not here, or has no such command.
+            InputError: the image does not exist, or has no such command.
             InfraError: the daemon cannot start it.
         """
         command = (*spec.image.command, *spec.arguments)
@@ -150,18 +155,29 @@ class DockerEngine:
                 raise
         return DockerBox(self._daemon, name, output)
 
-    def reap(self, is_owned: OwnerCheck) -> int:
-        """Remove the containers whose owner is gone."""
-        lost = [
-            one for one, labels in self._daemon.containers_with(OWNER_PID) if not is_owned(labels)
+    def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
+        """Return the containers whose owner is gone, and with ``images`` the stale images."""
+        containers = [
+            Orphan(OrphanKind.CONTAINER, container, labels.get(RUN, ""))
+            for container, labels in self._daemon.containers_with(OWNER_PID)
+            if not is_owned(labels)
         ]
-        for container in lost:
-            self._daemon.remove(container)
-        return len(lost)
+        stale = stale_images(self._daemon) if images else []
+        return [*containers, *(Orphan(OrphanKind.IMAGE, reference, "") for reference in stale)]
+
+    def remove(self, orphan: Orphan) -> bool:
+        """Remove a container or an image; return False if a container uses the image."""
+        match orphan.kind:
+            case OrphanKind.CONTAINER:
+                self._daemon.remove(orphan.name)
+            case OrphanKind.IMAGE:
+                return self._daemon.remove_image(orphan.name)
+        return True
 
     def close(self) -> None:
         """Close the connections to the daemon."""
-        self._daemon.close()
+        if "_daemon" in self.__dict__:
+            self._daemon.close()
 
     def _runtime(self) -> Runtime:
         own_kernel = self.isolation is Isolation.SANDBOXED_KERNEL
@@ -180,38 +196,38 @@ class DockerEngine:
         image = self._image(reference)
         if not image.command:
             raise InputError(
-                f"the image {reference!r} names nothing to run; give it a CMD or an ENTRYPOINT"
+                f"the image {reference!r} has no command; give it a CMD or an ENTRYPOINT"
             )
         return image
 
     def _image(self, reference: str) -> Image:
-        found = self._daemon.image(reference)
-        if found is None:
-            raise InputError(f"there is no image {reference!r} here; pull or build it first")
-        config = found["Config"]
+        details = self._daemon.image(reference)
+        if details is None:
+            raise InputError(f"there is no image {reference!r} here; pull or build it")
+        config = details["Config"]
         command = (*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ()))
         return Image(
-            reference, found["Id"], command, scratch=tuple(sorted(config.get("Volumes") or ()))
+            reference, details["Id"], command, scratch=tuple(sorted(config.get("Volumes") or ()))
         )
 
     def _require_command(self, image: Image, command: str, container: str) -> None:
-        """Look for the command, once per image: a missing one is the user's to mend, not an agent's end.
+        """Check once per image that the command exists, so that the user gets an error message.
 
-        The first process of a container is Docker's init, and what it says about a missing command could be
-        said by any agent.
+        Docker's init, the first process of the container, reports a missing command only in the output, and
+        an agent could print the same text.
         """
         key = (image.digest or image.reference, command)
-        if key in self._commands_found:
+        if key in self._known_commands:
             return
-        if not any(self._daemon.has_file(container, path) for path in self._places(image, command)):
-            raise InputError(f"there is no command {command!r} in the image {image.reference!r}")
-        self._commands_found.add(key)
+        if not any(self._daemon.has_file(container, path) for path in self._paths(image, command)):
+            raise InputError(f"the image {image.reference!r} has no command {command!r}")
+        self._known_commands.add(key)
 
-    def _places(self, image: Image, command: str) -> list[str]:
-        found = self._daemon.image(image.digest or image.reference) or {"Config": {}}
+    def _paths(self, image: Image, command: str) -> list[str]:
+        details = self._daemon.image(image.digest or image.reference) or {"Config": {}}
         if "/" in command:
-            return [str(PurePosixPath("/", found["Config"].get("WorkingDir") or "", command))]
-        inherited = dict(pair.split("=", 1) for pair in found["Config"].get("Env") or ())
+            return [str(PurePosixPath("/", details["Config"].get("WorkingDir") or "", command))]
+        inherited = dict(pair.split("=", 1) for pair in details["Config"].get("Env") or ())
         path = (inherited | image.environment).get("PATH", _DEFAULT_PATH)
         return [str(PurePosixPath(folder, command)) for folder in path.split(":") if folder]
 
@@ -234,7 +250,7 @@ class DockerBox:
         return self._name
 
     def host_pid(self) -> int | None:
-        """Ask the daemon for the container's first process."""
+        """Return the process ID of the container's first process."""
         return None if self._closed else self._daemon.first_process(self._name)
 
     def wait(self, timeout_ms: int) -> Exit | None:
@@ -253,7 +269,7 @@ class DockerBox:
                 self._daemon.kill(self._name)
 
     def close(self) -> BoxOutput:
-        """Stop the container if need be, collect its output and remove it."""
+        """Stop the container, collect its output and remove it."""
         with self._lock:
             if self._closed is None:
                 self._daemon.remove(self._name)
@@ -268,5 +284,5 @@ class DockerBox:
         if self._daemon.was_out_of_memory(self._name):
             return ExitReason.OUT_OF_MEMORY
         if self._daemon.was_killed(self._name):
-            raise InfraError("somebody outside killed the container")
+            raise InfraError("the container was killed from outside")
         return ExitReason.EXITED

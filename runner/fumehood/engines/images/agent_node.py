@@ -31,7 +31,7 @@ COMPILER = ("typescript", "@typescript/", "@types/node", "undici-types")
 _BASE = PackageImage(
     repository="fumehood/debian-node",
     packages=("nodejs",),
-    # Debian's Node reads parts of its own library from usr/share/nodejs.
+    # Debian's Node reads parts of its library from usr/share/nodejs.
     kept=("usr/bin/node", "usr/lib/", "usr/share/nodejs/", "lib/", "lib64/", "etc/ld.so.conf.d/"),
     dropped=("usr/lib/dpkg/", "lib/systemd/", "usr/share/nodejs/@types/"),
     dropped_parts=frozenset({"gconv", "perl5", "krb5", "sasl2", "engines-3"}),

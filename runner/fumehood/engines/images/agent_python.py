@@ -35,7 +35,7 @@ class _Base:
 
 _DEBIAN_PYTHON = PackageImage(
     repository="fumehood/debian-python",
-    # libstdc++6 is what gRPC's library is linked with.
+    # The library of gRPC is linked with libstdc++6.
     packages=("python3", "libstdc++6"),
     kept=("usr/bin/python3", "usr/lib/", "lib/", "lib64/", "etc/ld.so.conf.d/"),
     # Files of package managers, and Debian's hook for reporting bugs.

@@ -1,6 +1,7 @@
-"""Making images with a Docker daemon: pull, import, build, tag.
+"""Pulls, imports, builds and tags images with a Docker daemon.
 
-The daemon reports in JSON lines; an error is one of them. A deadline is the longest silence.
+The daemon answers in JSON lines and reports an error as one of them. A deadline limits the time between two
+lines.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from fumehood.engines.docker.daemon import Daemon
 PULL_DEADLINE_S = 60.0
 BUILD_DEADLINE_S = 900.0
 
-_SAID_CHARS = 300
+_OUTPUT_CHARS_MAX = 300
 
 
 def pull(daemon: Daemon, reference: str) -> bool:
-    """Fetch an image, and tell whether that was possible."""
-    with daemon.asking("pull an image"):
+    """Pull an image and return whether that succeeded."""
+    with daemon.converting_errors("pull an image"):
         answer = daemon.client.post(
             _address(daemon, "/images/create"),
             params={"fromImage": reference},
@@ -39,19 +40,19 @@ def pull(daemon: Daemon, reference: str) -> bool:
 def import_image(
     daemon: Daemon, archive: IO[bytes], reference: str, settings: Iterable[str]
 ) -> None:
-    """Make an image of a root file system.
+    """Make an image from a root file system.
 
     Args:
-        daemon: makes it.
-        archive: tar, from its beginning.
-        reference: to name it.
+        daemon: to import with.
+        archive: tar, positioned at its beginning.
+        reference: of the new image.
         settings: Dockerfile lines such as ``ENV PATH=/bin``.
 
     Raises:
         InfraError: the daemon refuses.
     """
     repository, name = parse_repository_tag(reference)
-    with daemon.asking("import an image"):
+    with daemon.converting_errors("import an image"):
         answer = daemon.client.post(
             _address(daemon, "/images/create"),
             params={"fromSrc": "-", "repo": repository, "tag": name, "changes": list(settings)},
@@ -73,19 +74,19 @@ def build(
     """Build an image.
 
     Args:
-        daemon: builds it.
-        context: tar with a Dockerfile at its top, from its beginning.
-        reference: to name it.
-        arguments: of the Dockerfile.
+        daemon: to build with.
+        context: tar with a Dockerfile at its top, positioned at its beginning.
+        reference: of the new image.
+        arguments: build arguments of the Dockerfile.
         labels: of the image.
-        network: whether its steps may use the daemon's usual network; a daemon may have none.
+        network: whether build steps may use the daemon's default network.
 
     Raises:
-        InputError: the Dockerfile is wrong, or one of its steps fails; the message is what that said first.
+        InputError: the Dockerfile is wrong, or one of its steps fails; the message has its first line.
         InfraError: the daemon does not answer.
     """
     try:
-        with daemon.asking("build an image"):
+        with daemon.converting_errors("build an image"):
             lines = daemon.client.build(
                 fileobj=context,
                 custom_context=True,
@@ -112,22 +113,22 @@ def build(
 def tag(daemon: Daemon, reference: str, name: str) -> None:
     """Give an image another name."""
     repository, version = parse_repository_tag(name)
-    with daemon.asking("tag an image"):
+    with daemon.converting_errors("tag an image"):
         daemon.client.tag(reference, repository, version)
 
 
 def _problem(lines: Iterable[dict[str, Any]]) -> str:
-    """Return why a build failed, and the first line of the step that did; nothing where it did not fail."""
-    error = said = ""
+    """Return why a build failed, with the first output line of the failed step; empty on success."""
+    error = output = ""
     is_running = False
     for line in lines:
         piece = str(line.get("stream", ""))
         if piece.lstrip().startswith(("Step ", "---> Running in")):
-            said, is_running = "", "--->" in piece
-        elif is_running and len(said) < _SAID_CHARS:
-            said += piece
+            output, is_running = "", "--->" in piece
+        elif is_running and len(output) < _OUTPUT_CHARS_MAX:
+            output += piece
         error = _one_line(str(line.get("error", ""))) or error
-    first = said.strip().partition("\n")[0].strip()
+    first = output.strip().partition("\n")[0].strip()
     return f"{error}: {first}" if error and first else error
 
 
@@ -139,10 +140,10 @@ def _lines(raw: Iterable[bytes]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in raw if line.strip()]
 
 
-def _require_success(ok: bool, lines: list[dict[str, Any]], what: str) -> None:
+def _require_success(ok: bool, lines: list[dict[str, Any]], action: str) -> None:
     errors = [str(line["error"]) for line in lines if "error" in line]
     if errors or not ok:
-        raise InfraError(f"docker refused to {what}: {_one_line(' '.join(errors) or str(lines))}")
+        raise InfraError(f"docker refused to {action}: {_one_line(' '.join(errors) or str(lines))}")
 
 
 def _one_line(text: str) -> str:
@@ -150,14 +151,16 @@ def _one_line(text: str) -> str:
 
 
 def write_context(folder: Path, context: IO[bytes]) -> None:
-    """Write all that a folder holds into a tar, and go back to its beginning."""
+    """Write a folder into a reproducible tar and rewind it, so that equal contents give equal images."""
     with tarfile.open(fileobj=context, mode="w") as archive:
         for file in sorted(folder.rglob("*")):
-            archive.add(file, str(file.relative_to(folder)), recursive=False, filter=_plain)
+            archive.add(
+                file, str(file.relative_to(folder)), recursive=False, filter=_without_metadata
+            )
     context.seek(0)
 
 
-def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+def _without_metadata(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uid = entry.gid = entry.mtime = 0
     entry.uname = entry.gname = ""
     entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644

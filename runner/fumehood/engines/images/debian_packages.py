@@ -1,7 +1,7 @@
-"""Root file systems out of Debian packages, for where no registry answers.
+"""Builds images from Debian packages, without a container registry.
 
-The packages are unpacked, not installed: what runs inside is what was asked for, so there is no package
-manager and none of its data. Where they come from is the business of this machine's apt.
+mmdebstrap unpacks the packages without installing them, so an image has no package manager and none of its
+data. The packages come from the mirror that this machine's apt uses.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images.build import import_image
 
 SUITE = "bookworm"
+USER = "nobody"
 
 _FILES = {
-    "etc/passwd": "nobody:x:65534:65534:nobody:/tmp:/sbin/nologin\n",
+    "etc/passwd": f"{USER}:x:65534:65534:{USER}:/tmp:/sbin/nologin\n",
     "etc/group": "nogroup:x:65534:\n",
 }
 _SETTINGS = ("ENV PATH=/usr/local/bin:/usr/bin:/bin", "ENV LANG=C.UTF-8")
@@ -32,51 +33,51 @@ _TIMEOUT_S = 900
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageImage:
-    """What is unpacked, and what is kept of it."""
+    """The packages of an image, and the files that it keeps."""
 
     repository: str
     packages: tuple[str, ...]
-    """With all that they depend on."""
+    """Their dependencies are added."""
     kept: tuple[str, ...]
-    """Beginnings of paths."""
+    """Prefixes of paths."""
     dropped: tuple[str, ...] = ()
-    """Beginnings of paths, though kept."""
+    """Prefixes of paths to drop among the kept ones."""
     dropped_parts: frozenset[str] = frozenset()
-    """Names of folders that are dropped wherever they lie."""
+    """Names of folders to drop at any depth."""
 
     @property
     def reference(self) -> str:
-        """Named by how it is made."""
+        """The image's reference; its tag is a digest of the recipe."""
         parts = sorted(self.dropped_parts)
         recipe = (SUITE, self.packages, self.kept, self.dropped, parts, _FILES, _SETTINGS)
         return f"{self.repository}:{sha256(repr(recipe).encode()).hexdigest()[:16]}"
 
     def holds(self, path: str) -> bool:
-        """Tell whether a path of a package is kept."""
+        """Return whether the image keeps a path of a package."""
         if path.startswith(self.dropped) or self.dropped_parts & set(path.split("/")):
             return False
         return path.startswith(self.kept)
 
 
 def build_of_packages(image: PackageImage, daemon: Daemon) -> None:
-    """Make an image.
+    """Build an image.
 
     Raises:
         InputError: mmdebstrap is not installed.
-        InfraError: the packages cannot be had.
+        InfraError: the packages cannot be downloaded.
     """
     tool = shutil.which("mmdebstrap")
     if tool is None:
         raise InputError(
-            f"{image.repository} is made of Debian packages, which takes mmdebstrap; install it "
+            f"building {image.repository} from Debian packages needs mmdebstrap; install it "
             "(Debian: apt-get install mmdebstrap)"
         )
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as chosen:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as kept:
         packages = Path(folder, "packages.tar")
         _unpack(tool, image.packages, packages)
-        _choose(image, packages, chosen)
-        chosen.seek(0)
-        import_image(daemon, chosen, image.reference, _SETTINGS)
+        _keep(image, packages, kept)
+        kept.seek(0)
+        import_image(daemon, kept, image.reference, _SETTINGS)
 
 
 def _unpack(tool: str, packages: tuple[str, ...], archive: Path) -> None:
@@ -91,14 +92,14 @@ def _unpack(tool: str, packages: tuple[str, ...], archive: Path) -> None:
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=_TIMEOUT_S, text=True)
     except subprocess.CalledProcessError as error:
-        said = [line for line in error.stderr.splitlines() if line.startswith("E:")] or [""]
-        raise InfraError(f"mmdebstrap could not unpack Debian packages: {said[0]}") from error
+        errors = [line for line in error.stderr.splitlines() if line.startswith("E:")] or [""]
+        raise InfraError(f"mmdebstrap could not unpack Debian packages: {errors[0]}") from error
     except subprocess.TimeoutExpired as error:
         raise InfraError(f"mmdebstrap did not end within {_TIMEOUT_S} s") from error
 
 
-def _choose(image: PackageImage, packages: Path, chosen: IO[bytes]) -> None:
-    with tarfile.open(packages) as source, tarfile.open(fileobj=chosen, mode="w") as target:
+def _keep(image: PackageImage, packages: Path, kept: IO[bytes]) -> None:
+    with tarfile.open(packages) as source, tarfile.open(fileobj=kept, mode="w") as target:
         for entry in source:
             if image.holds(entry.name.removeprefix("./")):
                 entry.uid = entry.gid = 0

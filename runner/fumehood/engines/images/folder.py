@@ -1,4 +1,4 @@
-"""The image of an agent that is a folder with a Dockerfile."""
+"""Builds the image of an agent that is a folder with a Dockerfile."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fumehood.engines.images.build import build
 
 NAME = "fumehood/agent-folder"
 MADE_FROM = "fumehood.made_from"
-"""Label of an image: the folder, so that one can tell when its content has changed."""
+"""Label of an image with its folder, used to find stale images."""
 
 _BASES: Mapping[str, Callable[[Callable[[str], None], Daemon], str]] = {
     AGENT_NODE: build_agent_node,
@@ -33,22 +33,22 @@ _BASES: Mapping[str, Callable[[Callable[[str], None], Daemon], str]] = {
 
 
 def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) -> str:
-    """Make sure of the image that a folder describes, and return its reference.
+    """Build the image of a folder if it does not exist, and return its reference.
 
-    The tag is the digest of the folder's content, less what its .dockerignore names.
+    The tag is a digest of the folder's content without the files that .dockerignore excludes.
 
     Args:
         folder: with a Dockerfile at its top.
-        progress: told, in one line, of what takes long.
+        progress: receives a line when something takes long.
         daemon: to build with.
 
     Raises:
-        InputError: there is no Dockerfile, or it cannot be built.
+        InputError: there is no Dockerfile, or the build fails.
         InfraError: the daemon does not answer.
     """
     dockerfile = folder / "Dockerfile"
     if not dockerfile.is_file():
-        raise InputError(f"{folder} holds no Dockerfile")
+        raise InputError(f"{folder} has no Dockerfile")
     base = _base(dockerfile.read_text("utf-8"), progress, daemon)
     reference = _reference(folder, base)
     if daemon.image(reference) is None:
@@ -61,15 +61,15 @@ def build_folder(folder: Path, progress: Callable[[str], None], daemon: Daemon) 
 
 
 def _base(dockerfile: str, progress: Callable[[str], None], daemon: Daemon) -> str:
-    """Make sure of the image of ours that a Dockerfile begins from: whoever does so means today's."""
-    made = (make(progress, daemon) for name, make in _BASES.items() if name in dockerfile)
-    return next(made, "")
+    """Build the current version of the project's image that a Dockerfile starts from, if any."""
+    references = (make(progress, daemon) for name, make in _BASES.items() if name in dockerfile)
+    return next(references, "")
 
 
 def references(folder: Path, bases: Iterable[str]) -> frozenset[str]:
-    """Return what the image of a folder is called now, on any of our bases or on one of its own.
+    """Return the references that the image of a folder can have now, with each base or another one.
 
-    Empty where the folder is gone.
+    Empty if the folder is gone.
     """
     try:
         return frozenset(_reference(folder, base) for base in ("", *bases))

@@ -1,4 +1,4 @@
-"""Images of ours that nothing would be started from any more: their inputs have changed since."""
+"""Finds stale images: those whose sources have changed."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images import agent_node, agent_python, agent_shell, folder
 
 
-def old_tags(daemon: Daemon) -> list[str]:
-    """Return the references of images that today's inputs would not be given again, in order.
+def stale_images(daemon: Daemon) -> list[str]:
+    """Return the sorted references of images that the present sources do not produce.
 
-    An image of an agent's folder knows from which one it was made; where that is gone, so is its use.
+    The image of an agent's folder has the folder as a label; it is stale if the folder is gone or has changed.
 
     Raises:
-        InputError: what an image is made of is not here, so that no image can be judged.
+        InputError: the sources of the project's images are missing.
         InfraError: the daemon does not answer.
     """
     current = agent_python.current_references() | {
         agent_shell.REFERENCE,
         agent_node.current_reference(),
     }
-    ours = (agent_python.NAME, agent_shell.NAME, agent_node.NAME)
-    old = []
-    for reference, labels in daemon.images_of((*ours, folder.NAME)):
+    repositories = (agent_python.NAME, agent_shell.NAME, agent_node.NAME)
+    stale = []
+    for reference, labels in daemon.images_of((*repositories, folder.NAME)):
         repository, _, tag = reference.partition(":")
-        if repository in ours:
+        if repository in repositories:
             is_current = tag == "latest" or reference in current
         else:
             made_from = labels.get(folder.MADE_FROM)
@@ -33,5 +33,5 @@ def old_tags(daemon: Daemon) -> list[str]:
                 Path(made_from), current
             )
         if not is_current:
-            old.append(reference)
-    return sorted(old)
+            stale.append(reference)
+    return sorted(stale)

@@ -1,4 +1,4 @@
-"""What is wrong with an agent's module is said before anything runs, and by its text alone."""
+"""Checks of an agent's module, which read its text and run nothing."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if True:
 
 
 @pytest.mark.parametrize("name", ["Agent", "Other", "Imported", "fast", "Slow", "Second"])
-def test_whatever_a_module_binds_may_be_the_agent(tmp_path: Path, name: str) -> None:
+def test_every_name_that_a_module_defines_is_accepted(tmp_path: Path, name: str) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     require_name(tmp_path, "mine", name)
 
 
 @pytest.mark.parametrize("text", ["from elsewhere import *\n", "def __getattr__(name): ...\n"])
-def test_what_cannot_be_told_from_the_text_is_left_to_the_run(tmp_path: Path, text: str) -> None:
+def test_a_module_with_dynamic_names_accepts_every_name(tmp_path: Path, text: str) -> None:
     (tmp_path / "mine.py").write_text(text)
     require_name(tmp_path, "mine", "Agent")
 
@@ -46,18 +46,16 @@ def test_a_module_of_a_package_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        (MINE, r"mine\.py has no 'Agnt'; did you mean mine:Agent\?"),
-        ("class Wholly: ...\n", r"has no 'Agnt'; its classes: Wholly"),
-        ("", r"has no 'Agnt'; its classes: none"),
+        (MINE, r"mine\.py does not define 'Agnt'; did you mean mine:Agent\?"),
+        ("class Wholly: ...\n", r"does not define 'Agnt'; its classes: Wholly"),
+        ("", r"does not define 'Agnt'; its classes: none"),
         ("x = 1\nclass Agnt(:\n", r"mine\.py:2: invalid syntax"),
         ("x = '\0'\n", r"mine\.py"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place_or_the_nearest_name(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_errors_give_the_line_or_the_nearest_name(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "mine.py").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         require_name(tmp_path, "mine", "Agnt")

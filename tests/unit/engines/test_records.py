@@ -1,4 +1,4 @@
-"""A folder that lost its owner is found by its note and removed; nobody else's is touched."""
+"""Folders without an owner are found by their records and removed; other folders are kept."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from fumehood.engines.ownership import OWNER_BOOT, OWNER_START, owner_is_alive, owner_labels
 from fumehood.engines.records import FolderRecords, owned_folder
 
-OURS = owner_labels("r1")
-OF_THE_DEAD = {**OURS, OWNER_START: "1"}
-OF_AN_EARLIER_BOOT = {**OURS, OWNER_BOOT: "another"}
+OWN = owner_labels("r1")
+OF_A_DEAD_PROCESS = {**OWN, OWNER_START: "1"}
+OF_AN_EARLIER_BOOT = {**OWN, OWNER_BOOT: "another"}
 
 
 @pytest.fixture
@@ -21,11 +21,11 @@ def records(tmp_path: Path) -> FolderRecords:
     return FolderRecords(tmp_path / "notes", tmp_path / "below")
 
 
-@pytest.mark.parametrize("labels", [OF_THE_DEAD, OF_AN_EARLIER_BOOT])
-def test_what_lost_its_owner_goes_and_nothing_else(
+@pytest.mark.parametrize("labels", [OF_A_DEAD_PROCESS, OF_AN_EARLIER_BOOT])
+def test_only_folders_without_an_owner_are_removed(
     records: FolderRecords, labels: dict[str, str]
 ) -> None:
-    kept, lost = records.make(OURS), records.make(labels)
+    kept, lost = records.make(OWN), records.make(labels)
     (lost / "inside").mkdir()
     (lost / "inside" / "file").touch()
     assert records.lost(owner_is_alive) == [(lost, labels)]
@@ -35,21 +35,21 @@ def test_what_lost_its_owner_goes_and_nothing_else(
     assert records.reap(owner_is_alive) == 0
 
 
-def test_a_folder_is_closed_to_others_and_its_note_goes_with_it(
+def test_a_folder_is_private_and_its_record_is_removed_with_it(
     records: FolderRecords, tmp_path: Path
 ) -> None:
-    folder = records.make(OURS)
+    folder = records.make(OWN)
     assert folder.stat().st_mode & 0o777 == 0o700
     records.remove(folder)
     assert list((tmp_path / "below").iterdir()) == list((tmp_path / "notes").iterdir()) == []
 
 
-def test_a_link_that_stands_where_a_folder_was_is_left_alone(
+def test_a_link_in_place_of_a_folder_is_not_followed(
     records: FolderRecords, tmp_path: Path
 ) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
-    lost = records.make(OF_THE_DEAD)
+    lost = records.make(OF_A_DEAD_PROCESS)
     lost.rmdir()
     lost.symlink_to(precious)
     assert records.reap(owner_is_alive) == 0
@@ -57,24 +57,24 @@ def test_a_link_that_stands_where_a_folder_was_is_left_alone(
     assert list((tmp_path / "notes").iterdir()) == []
 
 
-def test_a_note_that_was_never_finished_hurts_nobody(
-    records: FolderRecords, tmp_path: Path
-) -> None:
-    records.make(OURS)
+def test_an_incomplete_record_is_ignored(records: FolderRecords, tmp_path: Path) -> None:
+    records.make(OWN)
     (tmp_path / "notes" / "x.json").write_text("{")
     assert records.reap(owner_is_alive) == 0
 
 
-def test_a_context_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_context_manager_removes_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    with owned_folder(OURS) as folder:
+    with owned_folder(OWN) as folder:
         (folder / "file").touch()
     assert not folder.exists()
     assert [path for path in Path(tmp_path).rglob("*") if path.is_file()] == []
 
 
-def test_a_socket_in_it_has_a_path_that_is_short_enough(records: FolderRecords) -> None:
-    folder = FolderRecords(records._notes).make(OURS)
+def test_the_path_of_a_socket_is_short_enough(records: FolderRecords) -> None:
+    folder = FolderRecords(records._notes).make(OWN)
     try:
         longest_seat = "s" * 32
         assert len(os.fsencode(folder / ("0" * 8) / ("0" * 8) / longest_seat / "grpc.sock")) <= 107
