@@ -1,7 +1,7 @@
-/* A port on loopback that leads to the seat, for clients that know nothing but a base URL.
+/* Forwards a port on loopback to the seat, for clients that only take a base URL.
  *
- * The agent takes the place of this process, so that its exit status and its signals are its own. The
- * forwarder is a grandchild that nobody waits for; it ends with the last process that the agent has left. */
+ * The agent replaces this process, so that its exit status and signals are passed on. The forwarder is an
+ * orphaned grandchild; it ends with the last process of the agent. */
 #define _GNU_SOURCE
 #include "helper.h"
 
@@ -19,16 +19,16 @@
 
 enum { CONNECTIONS_MAX = 64, BUFFER_BYTES = 1 << 16 };
 
-/* Bytes on their way from one end to the other. */
-struct way {
+/* Bytes in transit from one file descriptor to another. */
+struct direction {
     int from, to;
     size_t start, end;
-    int ended; /* `from` says no more, and `to` was told */
+    int ended; /* `from` was closed, and `to` was shut down for writing */
     char buffer[BUFFER_BYTES];
 };
 
 struct pair {
-    struct way out, back;
+    struct direction out, back;
 };
 
 static struct pair *pairs[CONNECTIONS_MAX];
@@ -48,7 +48,7 @@ static int listen_on(int port) {
     return -1;
 }
 
-static void take_in(int listener) {
+static void accept_client(int listener) {
     int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (client < 0) return;
     for (int slot = 0; slot < CONNECTIONS_MAX; slot++) {
@@ -61,39 +61,39 @@ static void take_in(int listener) {
         }
         fcntl(client, F_SETFL, O_NONBLOCK);
         fcntl(seat, F_SETFL, O_NONBLOCK);
-        pair->out = (struct way){.from = client, .to = seat};
-        pair->back = (struct way){.from = seat, .to = client};
+        pair->out = (struct direction){.from = client, .to = seat};
+        pair->back = (struct direction){.from = seat, .to = client};
         pairs[slot] = pair;
         return;
     }
     close(client);
 }
 
-/* Moves what can be moved; -1 when the connection is broken. */
-static int move_on(struct way *way) {
-    if (!way->ended && way->start == way->end) {
-        ssize_t got = read(way->from, way->buffer, BUFFER_BYTES);
+/* Transfers available bytes; returns -1 if the connection is broken. */
+static int transfer(struct direction *direction) {
+    if (!direction->ended && direction->start == direction->end) {
+        ssize_t got = read(direction->from, direction->buffer, BUFFER_BYTES);
         if (got < 0) return errno == EAGAIN || errno == EINTR ? 0 : -1;
         if (got == 0) {
-            way->ended = 1;
-            shutdown(way->to, SHUT_WR);
+            direction->ended = 1;
+            shutdown(direction->to, SHUT_WR);
             return 0;
         }
-        way->start = 0;
-        way->end = (size_t)got;
+        direction->start = 0;
+        direction->end = (size_t)got;
     }
-    while (way->start < way->end) {
-        ssize_t put = send(way->to, way->buffer + way->start, way->end - way->start, MSG_NOSIGNAL);
+    while (direction->start < direction->end) {
+        ssize_t put = send(direction->to, direction->buffer + direction->start, direction->end - direction->start, MSG_NOSIGNAL);
         if (put < 0) return errno == EAGAIN || errno == EINTR ? 0 : -1;
-        way->start += (size_t)put;
+        direction->start += (size_t)put;
     }
     return 0;
 }
 
-static void watch(const struct way *way, struct pollfd *from, struct pollfd *to) {
-    if (way->start < way->end) {
+static void watch(const struct direction *direction, struct pollfd *from, struct pollfd *to) {
+    if (direction->start < direction->end) {
         to->events |= POLLOUT;
-    } else if (!way->ended) {
+    } else if (!direction->ended) {
         from->events |= POLLIN;
     }
 }
@@ -101,8 +101,8 @@ static void watch(const struct way *way, struct pollfd *from, struct pollfd *to)
 static void serve_pair(int slot, const struct pollfd *client, const struct pollfd *seat) {
     struct pair *pair = pairs[slot];
     int broken = 0;
-    if ((client->revents & (POLLIN | POLLHUP)) | (seat->revents & POLLOUT)) broken |= move_on(&pair->out);
-    if ((seat->revents & (POLLIN | POLLHUP)) | (client->revents & POLLOUT)) broken |= move_on(&pair->back);
+    if ((client->revents & (POLLIN | POLLHUP)) | (seat->revents & POLLOUT)) broken |= transfer(&pair->out);
+    if ((seat->revents & (POLLIN | POLLHUP)) | (client->revents & POLLOUT)) broken |= transfer(&pair->back);
     broken |= (client->revents | seat->revents) & (POLLERR | POLLNVAL);
     if (!broken && !(pair->out.ended && pair->back.ended)) return;
     close(pair->out.from);
@@ -124,7 +124,7 @@ static void forward(int listener, int agent) {
             if (!pair) continue;
             watch(&pair->out, &two[0], &two[1]);
             watch(&pair->back, &two[1], &two[0]);
-            /* A side that has nothing to say or hear would report its hang-up for ever. */
+            /* poll would report the hang-up of an idle end again and again. */
             for (int end = 0; end < 2; end++) {
                 if (!two[end].events) two[end].fd = -1;
             }
@@ -134,12 +134,12 @@ static void forward(int listener, int agent) {
         for (int slot = 0; slot < CONNECTIONS_MAX; slot++) {
             if (pairs[slot]) serve_pair(slot, &all[2 + 2 * slot], &all[3 + 2 * slot]);
         }
-        if (all[0].revents & POLLIN) take_in(listener);
+        if (all[0].revents & POLLIN) accept_client(listener);
     }
 }
 
-/* Leaves a forwarder behind that its parent need not know of. */
-static int leave_behind(int listener, int pipe_ends[2]) {
+/* Starts the forwarder as a grandchild, so that the agent need not wait for it. */
+static int start_forwarder(int listener, int pipe_ends[2]) {
     pid_t child = fork();
     if (child < 0) return -1;
     if (child == 0) {
@@ -153,14 +153,14 @@ static int leave_behind(int listener, int pipe_ends[2]) {
     return waitpid(child, NULL, 0) < 0 ? -1 : 0;
 }
 
-static void tell_clients(int port) {
+static void set_variables(int port) {
     char base[64];
     snprintf(base, sizeof base, "http://127.0.0.1:%d", port);
     setenv("ANTHROPIC_BASE_URL", base, 1);
     strcat(base, "/v1");
     setenv("OPENAI_BASE_URL", base, 1);
     setenv("OPENAI_API_BASE", base, 1);
-    /* Clients refuse to start without a key. The real one is where this box cannot reach. */
+    /* Clients refuse to start without a key. The gateway outside the box adds the real one. */
     setenv("OPENAI_API_KEY", "none", 0);
     setenv("ANTHROPIC_API_KEY", "none", 0);
 }
@@ -168,14 +168,14 @@ static void tell_clients(int port) {
 int run_behind_port(int port, char **command) {
     int pipe_ends[2];
     int listener = listen_on(port);
-    if (listener < 0 || pipe(pipe_ends) < 0 || leave_behind(listener, pipe_ends) < 0) {
+    if (listener < 0 || pipe(pipe_ends) < 0 || start_forwarder(listener, pipe_ends) < 0) {
         fprintf(stderr, "fumehood: 127.0.0.1:%d: %s\n", port, strerror(errno));
         return NOT_REACHABLE;
     }
-    /* The other end stays open in the agent and its children, which is how the forwarder knows of them. */
+    /* The write end stays open in the agent and its children; the forwarder ends when all have closed it. */
     close(pipe_ends[0]);
     close(listener);
-    tell_clients(port);
+    set_variables(port);
     execvp(command[0], command);
     fprintf(stderr, "fumehood: %s: %s\n", command[0], strerror(errno));
     return errno == ENOENT ? 127 : 126;

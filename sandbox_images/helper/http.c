@@ -1,4 +1,4 @@
-/* One request to the seat and its answer. HTTP/1.0, because then an answer ends where the connection does. */
+/* One request to the seat and its answer. HTTP/1.0: the answer ends with the connection. */
 #include "helper.h"
 
 #include <errno.h>
@@ -45,15 +45,15 @@ int write_all(int file, const char *text, size_t bytes) {
 }
 
 char *read_all(int file, size_t *bytes) {
-    size_t room = 1 << 16, used = 0;
-    char *text = malloc(room);
+    size_t capacity = 1 << 16, used = 0;
+    char *text = malloc(capacity);
     while (text) {
-        if (used + 1 >= room) {
-            char *larger = realloc(text, room *= 2);
+        if (used + 1 >= capacity) {
+            char *larger = realloc(text, capacity *= 2);
             if (!larger) break;
             text = larger;
         }
-        ssize_t got = read(file, text + used, room - used - 1);
+        ssize_t got = read(file, text + used, capacity - used - 1);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) break;
         if (got == 0) {
@@ -67,22 +67,22 @@ char *read_all(int file, size_t *bytes) {
     return NULL;
 }
 
-/* Copies the value of a header of the head, which is a string, into `value`. */
-static void read_header(const char *head, const char *name, char *value, size_t room) {
+/* Copies the value of a header from the zero-terminated head into `value`. */
+static void read_header(const char *head, const char *name, char *value, size_t capacity) {
     size_t length = strlen(name);
     value[0] = 0;
     for (const char *line = strstr(head, "\r\n"); line && line[2]; line = strstr(line + 2, "\r\n")) {
         if (strncasecmp(line + 2, name, length) != 0 || line[2 + length] != ':') continue;
         const char *start = line + 3 + length + strspn(line + 3 + length, " ");
         size_t bytes = strcspn(start, "\r\n");
-        if (bytes >= room) return;
+        if (bytes >= capacity) return;
         memcpy(value, start, bytes);
         value[bytes] = 0;
         return;
     }
 }
 
-static int take_apart(char *text, size_t bytes, struct answer *answer) {
+static int parse_answer(char *text, size_t bytes, struct answer *answer) {
     char *end = strstr(text, "\r\n\r\n");
     if (!end || sscanf(text, "HTTP/1.%*d %d", &answer->status) != 1) {
         errno = EPROTO;
@@ -112,13 +112,13 @@ int exchange(const char *method, const char *path, const char *headers, const ch
     if (length >= (int)sizeof head) {
         errno = EMSGSIZE;
     } else if (write_all(seat, head, (size_t)length) == 0) {
-        /* Whoever turns a body away early has answered all the same. */
+        /* A server that rejects the body early has sent an answer too, so errors are ignored. */
         write_all(seat, body, body_bytes);
         text = read_all(seat, &bytes);
     }
     int reason = errno;
     close(seat);
-    int result = text ? take_apart(text, bytes, answer) : -1;
+    int result = text ? parse_answer(text, bytes, answer) : -1;
     if (!text) errno = reason;
     free(text);
     return result;

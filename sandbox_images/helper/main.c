@@ -1,4 +1,4 @@
-/* The command `fumehood` inside a box: a seat for shell agents, and a port or a pipe for all the others. */
+/* The command `fumehood` inside a box: tools for shell agents, and a port or a pipe for other clients. */
 #include "helper.h"
 
 #include <stdio.h>
@@ -7,19 +7,19 @@
 #include <unistd.h>
 
 static const char HELP[] =
-    "fumehood task                       print what to do\n"
+    "fumehood task                       print the task\n"
     "fumehood tools                      print the tools, as JSON\n"
-    "fumehood left                       print what is left to spend, as JSON\n"
+    "fumehood left                       print the remaining budget, as JSON\n"
     "fumehood call [--id ID] NAME [JSON | -]\n"
     "                                    call a tool; - reads its arguments from standard input;\n"
-    "                                    called again with the same ID it is carried out once\n"
-    "fumehood submit [TEXT | -]          end the work with an answer\n"
-    "fumehood give-up [TEXT | -]         end the work because it cannot or must not be done\n"
-    "fumehood run --port N -- COMMAND    run COMMAND with 127.0.0.1:N leading to models and tools\n"
-    "fumehood mcp                        speak MCP over standard input and output\n"
+    "                                    a repeated ID runs the call only once\n"
+    "fumehood submit [TEXT | -]          end the episode with an answer\n"
+    "fumehood give-up [TEXT | -]         end the episode without an answer\n"
+    "fumehood run --port N -- COMMAND    run COMMAND with models and tools at 127.0.0.1:N\n"
+    "fumehood mcp                        MCP server on standard input and output\n"
     "\n"
-    "Exit status: 0 done; 1 the tool said no (its answer is printed); 2 the wall said no (also printed);\n"
-    "3 nobody answers; 64 wrong usage. `run` ends as COMMAND does.\n";
+    "Exit status: 0 success; 1 the tool failed (its answer is printed); 2 the service rejected the request\n"
+    "(also printed); 3 the service does not answer; 64 wrong usage. `run` exits with the status of COMMAND.\n";
 
 static int ask(const char *method, const char *path, const char *headers, const char *body,
                size_t body_bytes) {
@@ -33,11 +33,11 @@ static int ask(const char *method, const char *path, const char *headers, const 
     int status = answer.status;
     free(answer.body);
     if (written < 0) return NOT_REACHABLE;
-    if (answer.ended) fputs("fumehood: the work has ended\n", stderr);
-    return status == 200 ? DONE : status == 422 ? TOOL_SAID_NO : REFUSED;
+    if (answer.ended) fputs("fumehood: the episode has ended\n", stderr);
+    return status == 200 ? DONE : status == 422 ? TOOL_FAILED : REFUSED;
 }
 
-/* Posts a word of the command line, or standard input where it is "-". */
+/* Posts an argument of the command line, or standard input if it is "-". */
 static int post(const char *path, const char *headers, const char *word) {
     if (strcmp(word, "-") != 0) return ask("POST", path, headers, word, strlen(word));
     size_t bytes = 0;
@@ -61,13 +61,13 @@ static int call(const char *tool, const char *arguments, const char *id) {
         path[at++] = HEX[*byte & 15];
     }
     path[at] = 0;
-    /* A line's end in it would begin another header. */
+    /* A line break would start another header. */
     if (strpbrk(id, "\r\n")) return -1;
     if (*id && snprintf(named, sizeof named, "fumehood-call-id: %s\r\n", id) >= (int)sizeof named) return -1;
     return post(path, named, arguments);
 }
 
-static int call_as_told(int count, char **words) {
+static int call_with_arguments(int count, char **words) {
     const char *id = "";
     if (count > 0 && !strcmp(words[0], "--id")) {
         id = count > 1 ? words[1] : "";
@@ -91,7 +91,7 @@ int main(int count, char **words) {
     if (!strcmp(command, "task") && count == 2) status = ask("GET", "/task", "", "", 0);
     if (!strcmp(command, "tools") && count == 2) status = ask("GET", "/tools", "", "", 0);
     if (!strcmp(command, "left") && count == 2) status = ask("GET", "/left", "", "", 0);
-    if (!strcmp(command, "call")) status = call_as_told(count - 2, words + 2);
+    if (!strcmp(command, "call")) status = call_with_arguments(count - 2, words + 2);
     if (!strcmp(command, "submit") && count <= 3) status = post("/submit", "", second);
     if (!strcmp(command, "give-up") && count <= 3) status = post("/give_up", "", second);
     if (!strcmp(command, "mcp") && count == 2) status = speak_mcp();

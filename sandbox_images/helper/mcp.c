@@ -1,5 +1,4 @@
-/* MCP's stdio transport in front of its HTTP transport: each line is posted, each answer is a line. What MCP
- * has beside lines, the other side takes from them. */
+/* MCP's stdio transport: posts each line of standard input to the seat and prints each answer as a line. */
 #define _GNU_SOURCE
 #include "helper.h"
 
@@ -8,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* An answer is one JSON text; a line break in it would end the message too early. */
+/* An answer is one JSON text; a line break would end the message early. */
 static int print_line(char *body, size_t bytes) {
     for (size_t at = 0; at < bytes; at++) {
         if (body[at] == '\n' || body[at] == '\r') body[at] = ' ';
@@ -19,9 +18,9 @@ static int print_line(char *body, size_t bytes) {
 int speak_mcp(void) {
     char session[128] = "", headers[512];
     char *line = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     ssize_t bytes;
-    while ((bytes = getline(&line, &room, stdin)) > 0) {
+    while ((bytes = getline(&line, &capacity, stdin)) > 0) {
         if (strspn(line, " \r\n\t") == (size_t)bytes) continue;
         struct answer answer = {0};
         snprintf(headers, sizeof headers, session[0] ? "mcp-session-id: %s\r\n" : "%s", session);
