@@ -17,8 +17,8 @@ from fumehood.engines.ownership import owner_labels
 from fumehood.engines.registry import ENGINES, choose_engine
 from tests.conformance.boxes import Boxes, Listener
 
-PROCESS = "process"
-"""The engine without isolation."""
+PROCESS, INLINE = "process", "inline"
+"""The engines without isolation; the second one starts no boxes."""
 
 
 def _choice(name: str, runtime: str | None = None) -> ParameterSet:
@@ -33,7 +33,9 @@ def _engine_of(choice: ParameterSet) -> Engine:
     return ENGINES.load(name)()
 
 
-ISOLATED = [_choice(name) for name in ENGINES if name != PROCESS] + [_choice("docker", "runsc")]
+ISOLATED = [_choice(name) for name in ENGINES if name not in (PROCESS, INLINE)] + [
+    _choice("docker", "runsc")
+]
 CONTAINERS = [choice for choice in ISOLATED if not _engine_of(choice).unenforced]
 ALL = [*ISOLATED, pytest.param((PROCESS, None), id=PROCESS)]
 

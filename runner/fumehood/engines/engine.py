@@ -44,13 +44,9 @@ class Isolation(Enum):
     """The isolation between the agent and the host, weakest first."""
 
     NONE = "none"
-<<<<<<< HEAD
-    """A process of the host: for code that is trusted."""
-    INLINE = "none (built-in agent inside the service)"
-    """A built-in agent that the service plays in memory."""
-=======
     """A process of the host, for trusted code."""
->>>>>>> 9d2c937 (Describe engines in plain English and make adding one a matter of one folder)
+    INLINE = "none (built-in agent inside the service)"
+    """A built-in agent that the service runs in memory."""
     NAMESPACES = "namespaces"
     """Linux namespaces without resource control groups."""
     CONTAINER = "container"

@@ -1,7 +1,8 @@
-"""Built-in agents inside the sandbox service: no box at all, for agents that come with the SDK."""
+"""The inline engine: built-in agents inside the sandbox service, without a box."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NoReturn
 
 from fumehood.core.errors import InputError
@@ -12,13 +13,14 @@ from fumehood.engines.engine import (
     EngineOptions,
     Image,
     Isolation,
+    Orphan,
     OwnerCheck,
     Readiness,
 )
 
 
 class InlineEngine:
-    """Starts nothing: the service plays the agent in memory, in a worker that hosts no box."""
+    """Starts no boxes: a service worker without untrusted episodes runs the agent in memory."""
 
     name = "inline"
     isolation = Isolation.INLINE
@@ -31,6 +33,7 @@ class InlineEngine:
         "open_files",
         "output_bytes",
     )
+    has_runtimes = False
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         pass
@@ -40,6 +43,10 @@ class InlineEngine:
         return Readiness(
             True, "no isolation: built-in agents run inside the sandbox service, without a box"
         )
+
+    def sandboxed_runtimes(self) -> tuple[str, ...]:
+        """Return no runtime."""
+        return ()
 
     def prepare(self, source: AgentSource) -> Image:
         """Return an image that is never started.
@@ -62,9 +69,13 @@ class InlineEngine:
         """
         raise InputError("the inline engine starts no boxes; use --engine docker or bubblewrap")
 
-    def reap(self, is_owned: OwnerCheck) -> int:
-        """Return 0: this engine leaves nothing on the host."""
-        return 0
+    def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
+        """Return nothing: this engine leaves nothing on the host."""
+        return ()
+
+    def remove(self, orphan: Orphan) -> bool:
+        """Do nothing."""
+        return True
 
     def close(self) -> None:
         """Do nothing."""

@@ -63,17 +63,10 @@ def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngi
         try:
             return _choose(candidate, options, "; ".join(reasons) or f"first choice of {AUTO}")
         except InputError as error:
-<<<<<<< HEAD
-            refusals.append(str(error))
-    if options.runtime:
-        raise InputError(f"a runtime can only be had from docker, and {'. '.join(refusals)}")
-    if options.builtin_only:
-        return _choose(INLINE, options, f"agents have no box, because {'; '.join(refusals)}")
-    raise InputError("no engine can hold an untrusted agent here. " + ". ".join(refusals))
-=======
             reasons.append(str(error))
+    if options.builtin_only and not options.runtime:
+        return _choose(INLINE, options, f"agents have no box, because {'; '.join(reasons)}")
     raise InputError("no engine can isolate an untrusted agent here. " + ". ".join(reasons))
->>>>>>> 9d2c937 (Describe engines in plain English and make adding one a matter of one folder)
 
 
 def _choose(name: str, options: EngineOptions, why: str) -> ChosenEngine:

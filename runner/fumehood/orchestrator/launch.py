@@ -14,16 +14,10 @@ import structlog
 
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
-<<<<<<< HEAD
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.core.score import UNGRADED
 from fumehood.engines.engine import AgentKind, AgentSource, EngineOptions, Image, Isolation
-from fumehood.engines.orphans import reap_local
-=======
-from fumehood.core.task import Suite
-from fumehood.engines.engine import EngineOptions, Image
 from fumehood.engines.orphans import reap, reap_local
->>>>>>> 9d2c937 (Describe engines in plain English and make adding one a matter of one folder)
 from fumehood.engines.ownership import owner_is_alive, owner_labels
 from fumehood.engines.records import owned_folder
 from fumehood.engines.registry import INLINE, ChosenEngine, choose_engine
@@ -231,14 +225,9 @@ def _prepare_engine(setup: RunSetup, progress: Progress) -> _ReadyEngine:
     )
     chosen = choose_engine(config.engine, options)
     reap_local(owner_is_alive)
-<<<<<<< HEAD
-    chosen.engine.reap(owner_is_alive)
+    reap(chosen.engine, owner_is_alive)
     sources = [agent.source for agent in agents]
     return _ReadyEngine(chosen, {source: chosen.engine.prepare(source) for source in sources})
-=======
-    reap(chosen.engine, owner_is_alive)
-    return {key: chosen.engine.prepare(agent.source) for key, agent in cast.everybody().items()}
->>>>>>> 9d2c937 (Describe engines in plain English and make adding one a matter of one folder)
 
 
 def _execute(
