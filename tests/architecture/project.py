@@ -1,4 +1,4 @@
-"""What the project consists of, as files and as modules."""
+"""The files and modules of the project."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKAGES = ("fumehood", "fumehood_snapshots", "fumehood_agent")
 
 @cache
 def committed_files() -> tuple[Path, ...]:
-    """Return every file that is, or is about to be, part of the repository."""
+    """Return every committed or new file that git does not ignore."""
     listed = subprocess.run(
         [
             "git",
@@ -35,14 +35,14 @@ def committed_files() -> tuple[Path, ...]:
 
 
 def python_files() -> Iterator[Path]:
-    """Yield every Python file that people write."""
+    """Yield every Python file that is not generated."""
     for path in committed_files():
         if path.suffix == ".py" and not path.stem.endswith(("_pb2", "_pb2_grpc")):
             yield path
 
 
 def modules(package: str) -> list[str]:
-    """Return the names of all modules of a package, but those that run when they are imported."""
+    """Return the names of all modules of a package, except ``__main__`` modules."""
     spec = find_spec(package)
     assert spec is not None
     assert spec.submodule_search_locations is not None

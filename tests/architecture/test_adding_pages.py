@@ -1,4 +1,4 @@
-"""The pages that teach how to add something: their examples keep the Protocol, and do what they say."""
+"""The examples of docs/adding implement their Protocols and do what their pages state."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _page(point: str) -> str:
 
 
 def _example(point: str) -> Any:
-    """Return what the page's example defines, found by the line that the page adds to the table."""
+    """Return the object of the page's example that its registry line names."""
     (code,) = re.findall(r"```python\n(.*?)```", _page(point), re.DOTALL)
     names: dict[str, Any] = {"__name__": f"example_{point}"}
     exec(compile(code, f"{point}.md", "exec", dont_inherit=True), names)
@@ -71,7 +71,7 @@ def _example(point: str) -> Any:
 
 
 def _line(point: str) -> tuple[str, str, str]:
-    """Return name, module and class of the line that the page adds to the table."""
+    """Return name, module and class of the registry line of a page."""
     (found,) = re.findall(
         r"\*\*Line\*\* in `[^`]+`: `\"(\w+)\": \"([\w.]+):(\w+)\",`", _page(point)
     )
@@ -143,7 +143,7 @@ def test_the_world_counts() -> None:
         _example("world")({"count": "two"})
 
 
-def test_the_fault_adds_a_field_to_whatever_is_answered() -> None:
+def test_the_fault_adds_a_field_to_every_value() -> None:
     rule = FaultRule(0, "extra_field", {"on_nth_call": 2}, "soft", {"field": "extra"})
     fault = _example("fault_family")(BoundFault(rule, Trigger.of(rule), KeyedRandom(1)))
     shown = [

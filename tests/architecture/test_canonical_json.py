@@ -1,4 +1,4 @@
-"""The published vectors of canonical JSON."""
+"""The published examples of canonical JSON."""
 
 from __future__ import annotations
 

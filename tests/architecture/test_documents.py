@@ -1,4 +1,4 @@
-"""Documents are true: what they link to exists, what exists is in them."""
+"""Documentation is complete and its links are valid."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def test_files_that_are_named_exist(page: Path) -> None:
     assert [name for name in named if name not in to_be_made and not (ROOT / name).exists()] == []
 
 
-def test_the_rooms_are_those_of_the_contracts() -> None:
+def test_the_architecture_page_lists_the_packages_of_the_contracts() -> None:
     contracts = configparser.ConfigParser()
     contracts.read(ROOT / ".importlinter")
     layers = contracts["importlinter:contract:packages"]["layers"].split("\n")
-    lines = [[room.strip() for room in line.split("|")] for line in layers if line.strip()]
+    lines = [[name.strip() for name in line.split("|")] for line in layers if line.strip()]
     page = _read("ARCHITECTURE.md")
     drawn = re.findall(r"^ ([a-z_]+(?: · [a-z_]+)*)$", page, re.MULTILINE)
-    not_rooms = {"__main__", "version"}
-    expected = [[room for room in line if room not in not_rooms] for line in lines]
+    omitted = {"__main__", "version"}
+    expected = [[name for name in line if name not in omitted] for line in lines]
     assert [line.split(" · ") for line in drawn] == [line for line in expected if line]
 
 
@@ -67,7 +67,7 @@ def _load(command: str) -> click.Command:
 
 
 def _leaves(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield every command that does something, with the words that call it."""
+    """Yield every command that is not a group, with its full name."""
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):

@@ -1,4 +1,4 @@
-"""Importing does nothing: it writes no file, starts no thread or process, prints no word."""
+"""Importing has no side effects: it writes no file, starts no thread or process, prints nothing."""
 
 from __future__ import annotations
 

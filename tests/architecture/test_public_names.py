@@ -1,4 +1,4 @@
-"""What is public is a decision: a package shows what its ``__all__`` lists, and a room shows nothing."""
+"""A distribution's package exports what its ``__all__`` lists; inner packages export nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.architecture.project import PACKAGES, modules
 
 ALL_MODULES = [name for package in PACKAGES for name in modules(package)]
 FRONTS = [name for name in ALL_MODULES if hasattr(import_module(name), "__all__")]
-ROOMS = [
+PACKAGE_NAMES = [
     name
     for name in ALL_MODULES
     if name not in FRONTS and hasattr(import_module(name), "__path__") and "builtin" not in name
@@ -34,8 +34,8 @@ def test_a_front_shows_what_it_lists_and_no_more(name: str) -> None:
     assert list(module.__all__) == sorted(module.__all__)
 
 
-@pytest.mark.parametrize("name", ROOMS)
-def test_a_room_shows_its_purpose_and_its_files_alone(name: str) -> None:
-    room = import_module(name)
-    assert room.__doc__
-    assert _shown(room) == set()
+@pytest.mark.parametrize("name", PACKAGE_NAMES)
+def test_a_package_has_a_docstring_and_exports_nothing(name: str) -> None:
+    package = import_module(name)
+    assert package.__doc__
+    assert _shown(package) == set()

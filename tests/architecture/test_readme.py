@@ -1,4 +1,4 @@
-"""The first screen is true."""
+"""The README shows real output and a working agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a run leaves behind and whatever a command prints as JSON is described, field by field."""
+"""docs/run_folder.md describes every field of run folders and JSON outputs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OWN_WORDS |= {
     "by_fault",
     "by_domain",
 }
-"""Fields whose inside belongs to a task, an agent or another page."""
+"""Fields whose content is defined by a task, an agent or another page."""
 
 
 def _fumehood(*words: str) -> str:

@@ -1,4 +1,4 @@
-"""What no text of the repository says: where packages come from, and where a developer keeps things."""
+"""No text names the host of a package registry or a folder of a developer."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ REGISTRIES = re.compile(
     ),
     re.IGNORECASE,
 )
-"""Every name has one letter in brackets, so that this file does not hold it itself."""
+"""One letter of each name is in brackets, so that this file does not match."""
 
 PLACES = re.compile(r"(?<![\w.])/(hom[e]|User[s]|wor[k])/\w")
-"""Folders in which people keep their checkouts."""
+"""Folders of checkouts."""
 
 
 def _lines() -> Iterator[tuple[str, str]]:

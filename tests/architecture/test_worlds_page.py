@@ -1,4 +1,4 @@
-"""The page of worlds names every tool with all that it takes."""
+"""docs/worlds.md lists every tool with its arguments."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ SECTIONS = dict(re.findall(r"^## `(\w+)`[^\n]*\n(.*?)(?=^## |\Z)", PAGE, re.MULT
 OF_PACKAGES = {"sql_mariadb", "tau2_telecom"} | {
     name for name in WORLDS.table if hasattr(WORLDS.load(name), "checks_itself")
 }
-"""Worlds whose tools are those of somebody else's package, which describes them, or of another world."""
-OURS = [world for world in WORLDS.table if world not in OF_PACKAGES]
+"""Worlds whose tools are defined by a third-party package or another world."""
+GENERAL = [world for world in WORLDS.table if world not in OF_PACKAGES]
 
 
 def _tools() -> list[Any]:
     return [
         pytest.param(world, spec, id=f"{world}.{spec.name}")
-        for world in OURS
+        for world in GENERAL
         for spec in WORLDS.load(world)({}).list_tools()
     ]
 
 
-def test_there_is_a_section_for_every_world_of_ours() -> None:
-    assert set(OURS) <= set(SECTIONS) <= set(WORLDS.table)
+def test_every_general_world_has_a_section() -> None:
+    assert set(GENERAL) <= set(SECTIONS) <= set(WORLDS.table)
 
 
 @pytest.mark.parametrize(("world", "spec"), _tools())

@@ -23,7 +23,7 @@ from fumehood.service.http_doors import THREADS
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import SeatCalled
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-from tests.parts.http import HttpGloves
+from tests.parts.http import HttpSeat
 from tests.parts.listening import Listened, listening, wait_until
 from tests.parts.raw_seat import socket_dir
 from tests.parts.specs import episode_spec
@@ -76,7 +76,7 @@ def agent_says(request: pytest.FixtureRequest, episode: Listened) -> Iterator[Su
         with socket_dir(episode.directory) as agent:
             yield lambda text: heard(agent.submit(text))
     else:
-        with closing(HttpGloves(episode.directory)) as http:
+        with closing(HttpSeat(episode.directory)) as http:
             yield lambda text: _heard_by_http(http, text)
 
 
@@ -86,7 +86,7 @@ def heard(answer: pb.SubmitResponse) -> str | None:
     return answer.next.instruction if answer.HasField("next") else None
 
 
-def _heard_by_http(http: HttpGloves, text: str) -> str | None:
+def _heard_by_http(http: HttpSeat, text: str) -> str | None:
     status, answer = http.rpc("Submit", {"answer": text})
     assert (status, answer["accepted"]) == (200, True)
     return answer["next"]["instruction"] if "next" in answer else None
@@ -209,7 +209,7 @@ def test_however_many_wait_over_http_who_has_the_floor_is_answered(client: Contr
         ExitStack() as doors,
     ):
         first, *others = (
-            doors.enter_context(closing(HttpGloves(episode.directories[name]))) for name in names
+            doors.enter_context(closing(HttpSeat(episode.directories[name]))) for name in names
         )
         waiting = [threads.submit(other.rpc, "Submit", {"answer": "Me too."}) for other in others]
         assert waits(waiting[-1])

@@ -19,9 +19,9 @@ from mcp.client.streamable_http import streamable_http_client
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.http.listener import HttpLimits
-from tests.parts.http import HttpGloves
+from tests.parts.http import HttpSeat
 from tests.parts.listening import Listened, listening, wait_until
-from tests.parts.mcp import McpGloves
+from tests.parts.mcp import McpSeat
 from tests.parts.raw_seat import socket_dir
 from tests.parts.specs import episode_spec
 
@@ -45,8 +45,8 @@ def episode(client: ControlClient) -> Iterator[Listened]:
 
 
 @pytest.fixture
-def http(episode: Listened) -> Iterator[HttpGloves]:
-    with closing(HttpGloves(episode.directory)) as connection:
+def http(episode: Listened) -> Iterator[HttpSeat]:
+    with closing(HttpSeat(episode.directory)) as connection:
         yield connection
 
 
@@ -134,8 +134,8 @@ def test_curl_is_enough(episode: Listened) -> None:
     assert answer["remaining"] == {"calls": "99"}
 
 
-def test_every_door_leads_to_the_same_seat(episode: Listened, http: HttpGloves) -> None:
-    with socket_dir(episode.directory) as grpc, closing(McpGloves(episode.directory)) as mcp:
+def test_every_door_leads_to_the_same_seat(episode: Listened, http: HttpSeat) -> None:
+    with socket_dir(episode.directory) as grpc, closing(McpSeat(episode.directory)) as mcp:
         grpc.call("get_account", id="ax1")
         http.rpc("CallTool", GET)
         mcp.call("get_account", {"id": "ax1"})
@@ -189,7 +189,7 @@ def test_the_library_that_others_use_finds_every_tool_in_its_first_answer(
     assert json.loads(text)["code"] == "not_found"
 
 
-def test_a_message_that_is_too_long_is_turned_away_before_it_is_read(http: HttpGloves) -> None:
+def test_a_message_that_is_too_long_is_turned_away_before_it_is_read(http: HttpSeat) -> None:
     status, body = http.send("/fumehood.v1.ToolService/CallTool", b" " * (LIMITS.body_bytes + 1))
     assert (status, json.loads(body)["code"]) == (429, "resource_exhausted")
 
@@ -206,7 +206,7 @@ def test_a_message_that_is_too_long_is_turned_away_before_it_is_read(http: HttpG
     ],
 )
 def test_rubbish_is_answered_in_one_of_few_words(
-    http: HttpGloves, path: str, body: str | bytes, code: str
+    http: HttpSeat, path: str, body: str | bytes, code: str
 ) -> None:
     assert json.loads(http.send(path, body)[1])["code"] == code
     assert http.rpc("CallTool", GET)[0] == 200
@@ -236,7 +236,7 @@ def test_more_connections_than_the_limit_are_hung_up_on(episode: Listened) -> No
 
 
 def _answers(directory: str) -> bool:
-    with closing(HttpGloves(directory)) as http:
+    with closing(HttpSeat(directory)) as http:
         try:
             return http.rpc("CallTool", GET)[0] == 200
         except OSError:
@@ -254,7 +254,7 @@ def _is_open(line: socket.socket) -> bool:
 
 def test_closing_an_episode_hangs_up_and_leaves_nothing(client: ControlClient) -> None:
     with listening(client, episode_spec(episode_id="gone")) as closed:
-        with closing(HttpGloves(closed.directory)) as http:
+        with closing(HttpSeat(closed.directory)) as http:
             assert http.rpc("CallTool", GET)[0] == 200
             closed.close()
             with pytest.raises(OSError):  # noqa: PT011  # Any way of being hung up on.

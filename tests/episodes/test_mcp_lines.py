@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
-from tests.parts.http import HttpGloves
+from tests.parts.http import HttpSeat
 from tests.parts.listening import listening
 from tests.parts.specs import episode_spec
 
@@ -24,7 +24,7 @@ NEWEST = {
 class Pipe:
     """What the helper does with lines."""
 
-    def __init__(self, http: HttpGloves) -> None:
+    def __init__(self, http: HttpSeat) -> None:
         self._http = http
         self._session = ""
 
@@ -53,7 +53,7 @@ def room() -> Iterator[str]:
 
 @pytest.fixture
 def pipe(room: str) -> Iterator[Pipe]:
-    with closing(HttpGloves(room)) as http:
+    with closing(HttpSeat(room)) as http:
         yield Pipe(http)
 
 

@@ -1,7 +1,7 @@
-"""``make fuzz``: looks for bytes that break a reader, led by the code that they reach.
+"""``make fuzz``: coverage-guided fuzzing of all parsers.
 
-Each target runs in a process of its own, for its share of the time, from the corpus that is kept here and
-from what earlier rounds found. A finding is written beside it; put it into the corpus once it is mended.
+Each target runs in a separate process for its share of the time, starting from the committed corpus and
+earlier findings. Findings are written beside the corpus; add a finding to it once it is fixed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _fuzz(name: str, seconds: int, findings: Path) -> bool:
-    """Fuzz one target; print what came of it and tell whether it withstood."""
+    """Fuzz one target, print the result, and return whether there was no finding."""
     with TemporaryDirectory() as folder:
         corpus = Path(folder) / name
         copytree(CORPUS / name, corpus)
@@ -61,8 +61,8 @@ def _fuzz(name: str, seconds: int, findings: Path) -> bool:
         words = [*command, *(f"-{option}={value}" for option, value in options.items())]
         done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False)
         kept = len(list(corpus.iterdir()))
-    told = [line for line in done.stderr.splitlines() if "number_of_executed_units" in line]
-    runs = told[0].split()[-1] if told else "?"
+    statistics = [line for line in done.stderr.splitlines() if "number_of_executed_units" in line]
+    runs = statistics[0].split()[-1] if statistics else "?"
     print(
         f"{name}: {runs} inputs, {kept} of them worth keeping, exit status {done.returncode}",
         flush=True,

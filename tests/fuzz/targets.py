@@ -1,7 +1,7 @@
-"""What is fuzzed: everything that reads what a box, a task or a file sends.
+"""Fuzz targets: the parsers of data from boxes, tasks and files.
 
-A target takes any bytes and must return. What it promises besides is an assertion in it; only the errors that
-its reader documents are caught, so whatever else comes out is a finding.
+A target accepts any bytes and must return. It catches only the documented errors of its parser and
+asserts the other guarantees, so any other exception is a finding.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WORLDS = ("crud", "files", "retrieval", "scheduling")
 
 
 def arguments(data: bytes) -> None:
-    """JSON that an agent sends as the arguments of a call."""
+    """Arguments of a call, as JSON text from an agent."""
     read = read_arguments(data.decode("utf-8", "surrogateescape"), LIMITS)
     if not isinstance(read, Refusal):
         ordered_json(read).encode("ascii")
@@ -58,28 +58,28 @@ def arguments(data: bytes) -> None:
 
 
 def tool_messages(data: bytes) -> None:
-    """Protobuf messages of an agent, one after another, at a real desk."""
-    desk = _desk(WORLDS[len(data) % len(WORLDS)])
+    """Protobuf messages of an agent, at a real seat endpoint."""
+    endpoint = _endpoint(WORLDS[len(data) % len(WORLDS)])
     for raw in data.split(b"\xff\xfe")[:8]:
         with suppress(DecodeError):
-            _take(desk, tool_pb2.InteractRequest.FromString(raw))
+            _take(endpoint, tool_pb2.InteractRequest.FromString(raw))
 
 
 def control_messages(data: bytes) -> None:
-    """An episode's specification as it crosses the wire: a task may hold anything."""
+    """An episode specification on the wire; tasks are untrusted."""
     with suppress(DecodeError, InputError):
         spec = spec_from_pb(control_pb2.OpenEpisodeRequest.FromString(data).spec)
         PROFILES.load("native")().open_episode(spec, MemoryRecorder(), StoppedClock())
 
 
 def calls(data: bytes) -> None:
-    """Calls of the tools of a world, through all layers, with a fault of every family around them."""
+    """Calls of the tools of a world through all layers, with a fault of every family."""
     world = WORLDS[data[0] % len(WORLDS)] if data else WORLDS[0]
-    desk = _desk(world, _FAULTS)
-    tools = desk.view_task().tools
+    endpoint = _endpoint(world, _FAULTS)
+    tools = endpoint.view_task().tools
     for line in data[1:].split(b"\n")[:16]:
         tool = tools[line[0] % len(tools)].name if line else ""
-        answer = desk.call(tool, line[1:].decode("utf-8", "replace"), "")
+        answer = endpoint.call(tool, line[1:].decode("utf-8", "replace"), "")
         reply_to_pb(answer).SerializeToString()
 
 
@@ -117,12 +117,12 @@ def seal(data: bytes) -> None:
 
 
 def native_suite(data: bytes) -> None:
-    """A file of tasks."""
+    """A task file."""
     _suite(data, "native:{}")
 
 
 def toolmisuse_suite(data: bytes) -> None:
-    """A file of ToolMisuseBench's tasks."""
+    """A ToolMisuseBench task file."""
     _suite(data, "toolmisuse:{}")
 
 
@@ -135,7 +135,7 @@ def frozen_suite(data: bytes) -> None:
 
 
 def fault_plan(data: bytes) -> None:
-    """A fault plan, from a task, in both profiles."""
+    """A fault plan of a task, in both harness modes."""
     with suppress(ValueError, RecursionError):
         faults = json.loads(data)
         if not isinstance(faults, list) or not all(isinstance(one, dict) for one in faults):
@@ -161,7 +161,7 @@ def config(data: bytes) -> None:
 
 
 def frames(data: bytes) -> None:
-    """What a container prints, as the Docker daemon frames it; a daemon is trusted, what it frames is not."""
+    """Output of a container in the frames of the Docker daemon; the content is untrusted."""
     near, far = socket.socketpair()
     reader = FrameReader(near, 1024)
     far.sendall(data[:65536])
@@ -172,7 +172,7 @@ def frames(data: bytes) -> None:
 
 
 def shown_text(data: bytes) -> None:
-    """Whatever an agent wrote, shown on a terminal."""
+    """Text of an agent, shown on a terminal."""
     shown = safe(data.decode("utf-8", "replace"))
     assert not re.search(
         r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", shown
@@ -215,7 +215,7 @@ _FAULTS = (
 )
 
 
-def _desk(world: str, faults: tuple[Mapping[str, object], ...] = ()) -> SeatEndpoint:
+def _endpoint(world: str, faults: tuple[Mapping[str, object], ...] = ()) -> SeatEndpoint:
     spec = episode_spec(*faults, world=world, state={}, calls=20)
     recorder, profile = MemoryRecorder(), PROFILES.load("native")()
     episode = profile.open_episode(spec, recorder, StoppedClock())
@@ -233,17 +233,17 @@ def _must_not_break(why: object) -> None:
     raise AssertionError(f"the world broke down: {why}")
 
 
-def _take(desk: SeatEndpoint, request: tool_pb2.InteractRequest) -> None:
+def _take(endpoint: SeatEndpoint, request: tool_pb2.InteractRequest) -> None:
     if request.WhichOneof("request") == "submit":
         given_up = request.submit.WhichOneof("end") == "give_up_reason"
         text = request.submit.give_up_reason if given_up else request.submit.answer
         submission_to_pb(
-            desk.submit(GaveUp(text) if given_up else Finished(text))
+            endpoint.submit(GaveUp(text) if given_up else Finished(text))
         ).SerializeToString()
     else:
         call = request.call
         reply_to_pb(
-            desk.call(call.tool_name, call.arguments_json, call.call_id)
+            endpoint.call(call.tool_name, call.arguments_json, call.call_id)
         ).SerializeToString()
 
 

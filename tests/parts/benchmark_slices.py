@@ -44,7 +44,7 @@ SLICES: Mapping[str, tuple[str, ...]] = {
     "taubench": ("taubench:retail:{made}/taubench",),
     "toolmisuse": ("toolmisuse:{made}/toolmisuse:dev",),
 }
-"""Benchmark → arguments of its kinds of tasks; ``{made}`` stands for where ``make`` was called."""
+"""Benchmark → arguments of its kinds of tasks; ``{made}`` is the output folder of ``make``."""
 WITHOUT: Mapping[str, str] = {
     "browsecomp": "has no gold calls",
     "browsecomp-plus": "has no gold calls",

@@ -1,4 +1,4 @@
-"""The command, as people call it."""
+"""Runs the command as a subprocess."""
 
 from __future__ import annotations
 

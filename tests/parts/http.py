@@ -24,7 +24,7 @@ class UnixConnection(HTTPConnection):
         self.sock.connect(self._path)
 
 
-class HttpGloves:
+class HttpSeat:
     """One connection to one seat's HTTP socket."""
 
     def __init__(self, directory: str) -> None:

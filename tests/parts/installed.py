@@ -1,4 +1,4 @@
-"""Packages of public benchmarks, which whoever runs the tests may not have."""
+"""Optional packages of public benchmarks."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def listening(client: ControlClient, spec: EpisodeSpec) -> Iterator[Listened]:
 
 
 def wait_until(holds: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
-    """Wait until something holds; tell whether it does in the end."""
+    """Wait until a condition holds, and return whether it does."""
     deadline = time.monotonic() + patience_s
     while not holds():
         if time.monotonic() > deadline:

@@ -6,16 +6,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tests.parts.http import HttpGloves
+from tests.parts.http import HttpSeat
 
 PROTOCOL = "2025-06-18"
 
 
-class McpGloves:
+class McpSeat:
     """One MCP session with one seat."""
 
     def __init__(self, directory: str) -> None:
-        self.http = HttpGloves(directory)
+        self.http = HttpSeat(directory)
         self._headers = {"accept": "application/json, text/event-stream"}
         self._number = 0
         client = {"name": "test", "version": "0"}

@@ -10,7 +10,7 @@ import pytest
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
-from tests.parts.http import HttpGloves
+from tests.parts.http import HttpSeat
 from tests.parts.listening import Listened
 
 KEY = "sk-never-to-be-seen-0123456789"
@@ -67,7 +67,7 @@ class Asker:
 
     def __init__(self, episode: Listened) -> None:
         self.episode = episode
-        self.http = HttpGloves(episode.directory)
+        self.http = HttpSeat(episode.directory)
 
     def ask(self, path: str, request: Any) -> tuple[int, Any]:
         status, body = self.http.send(

@@ -1,4 +1,4 @@
-"""An agent's side of a seat's socket, without the SDK: sends what it is told to, valid or not."""
+"""A client of a seat's socket without the SDK, which can send invalid messages."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from fumehood.wire.http.plain import FAILURE_STATUS, REFUSAL_STATUS, REMAINING_H
 from fumehood.wire.http.seat_app import seat_app
 from fumehood.wire.ports import SeatPort
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-from tests.parts.http import HttpGloves
-from tests.parts.mcp import McpGloves
+from tests.parts.http import HttpSeat
+from tests.parts.mcp import McpSeat
 
 M = TypeVar("M", bound=Message)
 
@@ -31,7 +31,7 @@ class Posted:
     lacks = frozenset[str]()
 
     def __init__(self, directory: str) -> None:
-        self._gloves = HttpGloves(directory)
+        self._gloves = HttpSeat(directory)
 
     def task(self) -> pb.GetTaskResponse:
         return self._ask("GetTask", pb.GetTaskRequest(), pb.GetTaskResponse)
@@ -59,7 +59,7 @@ class Plain:
     lacks = frozenset({"recorded arguments"})
 
     def __init__(self, directory: str) -> None:
-        self._gloves = HttpGloves(directory)
+        self._gloves = HttpSeat(directory)
 
     def task(self) -> pb.GetTaskResponse:
         _, instruction = self._gloves.send("/task", "", method="GET")
@@ -128,7 +128,7 @@ class ByMcp:
     """Arguments are an object by MCP's own rules: whatever else is turned away before anybody looks."""
 
     def __init__(self, directory: str) -> None:
-        self._gloves = McpGloves(directory)
+        self._gloves = McpSeat(directory)
 
     def task(self) -> pb.GetTaskResponse:
         result = self._gloves.request("tools/list")["result"]

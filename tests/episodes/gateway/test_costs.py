@@ -13,7 +13,7 @@ import pytest
 from fumehood.testing.scripted_models import ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood.wire.ports import TimeGranted
-from tests.parts.http import HttpGloves
+from tests.parts.http import HttpSeat
 from tests.parts.listening import wait_until
 from tests.parts.models import (
     CHAT,
@@ -56,7 +56,7 @@ def test_of_fifty_at_once_on_a_budget_of_one_one_is_admitted(
     before = len(models.asked)
 
     def ask(_: int) -> int:
-        with closing(HttpGloves(seat.episode.directory)) as http:
+        with closing(HttpSeat(seat.episode.directory)) as http:
             return http.send(CHAT, json.dumps(chat()))[0]
 
     with ThreadPoolExecutor(50) as threads:
@@ -135,7 +135,7 @@ def test_whatever_parallel_calls_report_their_sum_is_within_the_budget(
     request = json.dumps(chat(text="word " * 100))
 
     def ask(_: int) -> int:
-        with closing(HttpGloves(seat.episode.directory)) as http:
+        with closing(HttpSeat(seat.episode.directory)) as http:
             return http.send(CHAT, request)[0]
 
     with ThreadPoolExecutor(40) as threads:
@@ -181,7 +181,7 @@ def test_time_that_parallel_calls_lose_together_is_given_back_once(
     began = time.monotonic()
 
     def ask(number: int) -> int:
-        with closing(HttpGloves(seat.episode.directory)) as http:
+        with closing(HttpSeat(seat.episode.directory)) as http:
             return http.send(CHAT, json.dumps(chat(text=str(number))))[0]
 
     with ThreadPoolExecutor(16) as threads:
@@ -207,7 +207,7 @@ def test_what_the_provider_calls_wrong_is_passed_on_and_costs_nothing(
 def test_a_stream_that_is_hung_up_on_costs_what_was_reserved(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="never ends", stalls_after=2))
     request = json.dumps(chat(stream=True))
-    with closing(HttpGloves(seat.episode.directory)) as short:
+    with closing(HttpSeat(seat.episode.directory)) as short:
         answer = short.open(CHAT, request)
         assert answer.readline()
         answer.close()
@@ -247,7 +247,7 @@ def test_who_hangs_up_while_a_provider_is_asked_again_leaves_nothing_reserved(
     busy = ScriptedReply(status=429, headers={"retry-after": "0.2"})
     script.says(busy, busy, ScriptedReply(status=400))
     request = json.dumps(chat())
-    with closing(HttpGloves(seat.episode.directory)) as short:
+    with closing(HttpSeat(seat.episode.directory)) as short:
         short.connection.request("POST", CHAT, request)
         assert wait_until(lambda: seat.left()["modelTokens"] == 100_000 - 100 - len(request))
     assert wait_until(lambda: seat.left()["modelTokens"] == 100_000)

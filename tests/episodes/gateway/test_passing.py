@@ -16,7 +16,7 @@ from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 from fumehood.wire.control_client import ControlClient
-from tests.parts.http import HttpGloves
+from tests.parts.http import HttpSeat
 from tests.parts.listening import listening, wait_until
 from tests.parts.models import (
     CHAT,
@@ -102,7 +102,7 @@ def test_what_a_seat_has_under_way_is_bounded_in_memory(seat: Asker, script: Scr
     large = json.dumps(chat(text="x" * (20 * 1024 * 1024)))
 
     def ask(_: int) -> int:
-        with closing(HttpGloves(seat.episode.directory)) as http:
+        with closing(HttpSeat(seat.episode.directory)) as http:
             try:
                 return http.send(CHAT, large)[0]
             except OSError:
@@ -127,7 +127,7 @@ def test_many_streams_at_once_lose_nothing(client: ControlClient, script: Script
     script.says(ScriptedReply(text=words, pause_s=0.02))
 
     def ask(directory: str) -> int:
-        with closing(HttpGloves(directory)) as http:
+        with closing(HttpSeat(directory)) as http:
             _, body = http.send(CHAT, json.dumps(chat(stream=True)))
             return body.count(b'"content": "w')
 

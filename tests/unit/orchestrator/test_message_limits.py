@@ -21,7 +21,7 @@ from fumehood.wire.ports import Opened
 from fumehood.wire.tool_server import ToolServerLimits
 from fumehood_agent.errors import Refused
 from fumehood_agent.session import Session
-from tests.parts.http import HttpGloves
+from tests.parts.http import HttpSeat
 from tests.parts.specs import episode_spec
 
 
@@ -77,7 +77,7 @@ def test_an_agent_meets_them_at_its_second_socket() -> None:
         messages = client.open_episode(spec)
         opened = next(messages)
         assert isinstance(opened, Opened)
-        with closing(HttpGloves(opened.seats[0].directory)) as http:
+        with closing(HttpSeat(opened.seats[0].directory)) as http:
             call = {"toolName": "list_dir", "argumentsJson": '{"path":"/"}'}
             assert http.rpc("CallTool", call)[0] == 200
             assert http.rpc("CallTool", {**call, "callId": "x" * 1024})[0] == 429

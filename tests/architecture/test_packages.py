@@ -1,4 +1,4 @@
-"""Which room knows which, and which library: .importlinter says the first, the table here the second."""
+"""Import contracts between packages (.importlinter), and the libraries of each package (this table)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LIBRARIES = {
     "fumehood.wire": {"google", "grpc", "mcp", "mcp_types", "starlette", "uvicorn"},
     "fumehood.worlds": set(),
 }
-"""Room → what it imports that is neither ours nor Python's own. The snapshots have libraries of their own."""
+"""Package → its third-party libraries. The snapshots are not restricted."""
 
 
 @cache
@@ -49,32 +49,32 @@ def _libraries_in_use() -> dict[str, set[str]]:
         top, *inner = module.split(".")
         if top not in PACKAGES:
             continue
-        room = f"{top}.{inner[0]}" if top == "fumehood" else top
+        package = f"{top}.{inner[0]}" if top == "fumehood" else top
         for imported in graph.find_modules_directly_imported_by(module):
             library = imported.split(".")[0]
             if library not in PACKAGES and library not in sys.stdlib_module_names:
-                used[room].add(library)
+                used[package].add(library)
             else:
-                used[room]  # a room without a library is a room too
+                used[package]  # registers a package without libraries
     return used
 
 
-def test_rooms_import_only_what_the_contracts_allow(capsys: pytest.CaptureFixture[str]) -> None:
+def test_packages_import_only_what_the_contracts_allow(capsys: pytest.CaptureFixture[str]) -> None:
     status = lint_imports(config_filename=str(ROOT / ".importlinter"), no_cache=True)
     assert status == EXIT_STATUS_SUCCESS, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("room", LIBRARIES)
-def test_a_room_imports_no_library_but_its_own(room: str) -> None:
-    assert _libraries_in_use()[room] <= LIBRARIES[room]
+@pytest.mark.parametrize("package", LIBRARIES)
+def test_a_package_imports_only_its_listed_libraries(package: str) -> None:
+    assert _libraries_in_use()[package] <= LIBRARIES[package]
 
 
-def test_every_room_says_which_libraries_it_imports() -> None:
+def test_every_package_is_listed() -> None:
     assert _libraries_in_use().keys() - {"fumehood_snapshots"} <= LIBRARIES.keys()
 
 
-@pytest.mark.parametrize("room", ["agent_sdk", "proto", "runner", "snapshots", "tests"])
-def test_git_ignores_no_source_of_ours(room: str) -> None:
+@pytest.mark.parametrize("package", ["agent_sdk", "proto", "runner", "snapshots", "tests"])
+def test_git_ignores_no_source_file(package: str) -> None:
     ignored = subprocess.run(
         [
             "git",
@@ -84,7 +84,7 @@ def test_git_ignores_no_source_of_ours(room: str) -> None:
             "--others",
             "--ignored",
             "--exclude-standard",
-            room,
+            package,
         ],
         cwd=ROOT,
         capture_output=True,

@@ -1,4 +1,4 @@
-"""A table of extensions and the folder beside it say the same."""
+"""Registries list exactly the classes that implement their Protocols."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ HOMES = {
     "fumehood.scorers": ("fumehood.scorers", "fumehood.benchmarks"),
     "fumehood.worlds": ("fumehood.worlds", "fumehood.benchmarks"),
 }
-"""Registry package → the packages in which its entries live, where these are not itself alone."""
+"""Registry package → the packages of its entries, if they differ."""
 
 
 def _methods(protocol: type) -> set[str]:
@@ -55,45 +55,47 @@ def _methods(protocol: type) -> set[str]:
     }
 
 
-def _keepers(package: str, protocol: type) -> Iterator[str]:
+def _implementations(package: str, protocol: type) -> Iterator[str]:
     """Yield every class of a package that has all methods of ``protocol``."""
     for name in modules(package):
         module = import_module(name)
         for attribute, value in vars(module).items():
-            ours = (
+            candidate = (
                 inspect.isclass(value)
                 and not inspect.isabstract(value)
                 and value.__module__ == name
                 and value is not protocol
             )
-            if ours and all(hasattr(value, method) for method in _methods(protocol)):
+            if candidate and all(hasattr(value, method) for method in _methods(protocol)):
                 yield f"{name}:{attribute}"
 
 
 @pytest.mark.parametrize(("package", "protocol", "table"), TABLES)
-def test_a_table_lists_whatever_keeps_its_protocol(
+def test_a_registry_lists_every_implementation(
     package: str, protocol: type, table: dict[str, str]
 ) -> None:
     listed = {_home(path) for path in table.values()}
     assert listed == {
-        found for place in HOMES.get(package, (package,)) for found in _keepers(place, protocol)
+        found
+        for place in HOMES.get(package, (package,))
+        for found in _implementations(place, protocol)
     }
 
 
 def _home(path: str) -> str:
-    """Return where the class that a table names is written, which may be deeper than where it is shown."""
+    """Return the defining module of a class that a registry names."""
     module, _, attribute = path.partition(":")
     return f"{getattr(import_module(module), attribute).__module__}:{attribute}"
 
 
 @pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.kind)
-def test_every_line_of_a_table_leads_somewhere(registry: Registry[object]) -> None:
+def test_every_entry_of_a_registry_can_be_loaded(registry: Registry[object]) -> None:
     assert registry.table
     for name in registry:
         assert callable(registry.load(name))
 
 
-def test_every_file_with_a_command_is_listed() -> None:
+def test_every_module_with_a_command_is_registered() -> None:
     listed = {path.partition(":")[0] for path in COMMANDS.values()}
     written = {name for name in modules("fumehood.cli") if _holds_a_command(name)}
     assert written - {"fumehood.cli.main"} <= listed
@@ -104,6 +106,6 @@ def _holds_a_command(module: str) -> bool:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_is_called_as_the_table_says(command: str) -> None:
+def test_a_command_has_its_registered_name(command: str) -> None:
     module, _, attribute = COMMANDS[command].partition(":")
     assert getattr(import_module(module), attribute).name == command

@@ -1,4 +1,4 @@
-"""The core, the wire and the SDK use the same closed sets of words."""
+"""The enums of the core, the wire and the SDK are equal."""
 
 from __future__ import annotations
 
