@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable
-from fumehood.benchmarks.validation_errors import misfits_of
+from fumehood.benchmarks.validation_errors import field_errors
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -31,7 +31,7 @@ def validated(record: Placed[Any], model: type[M]) -> Placed[M]:
     try:
         return Placed(model.model_validate(record.value), record.place)
     except ValidationError as error:
-        misfits = misfits_of(error, model)
+        misfits = field_errors(error, model)
     more = f" (and {len(misfits) - 1} more)" if len(misfits) > 1 else ""
     raise Unreadable(record.place, Problem.INVALID_RECORD, f"{misfits[0]}{more}", misfits)
 

@@ -1,4 +1,7 @@
-"""Why a record is not valid: which field, and what would mend it."""
+"""Turns pydantic errors into one line each, for configurations, tasks and manifests.
+
+A line names the field, the reason, and the nearest known key.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ Location = tuple[int | str, ...]
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing that is wrong with a record."""
+    """One error of a value."""
 
     location: Location
-    """Keys and positions from the outside in; empty for the record as a whole."""
+    """Keys and positions, outermost first; empty for the value as a whole."""
     reason: str
 
     def __str__(self) -> str:
@@ -27,33 +30,37 @@ class FieldError:
 
 
 def field_path(location: Location) -> str:
-    """Return a location as people write it, such as ``fault_plan[0].trigger``."""
+    """Return a location as text, such as ``fault_plan[0].trigger``."""
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
     return path.removeprefix(".")
 
 
-def misfits_of(error: ValidationError, model: type[BaseModel]) -> tuple[FieldError, ...]:
-    """Return what ``error`` says about a record of ``model``, unknown keys first.
+def field_errors(error: ValidationError, model: type[BaseModel]) -> tuple[FieldError, ...]:
+    """Return the errors of a value, unknown keys first.
 
-    A misspelt key is also a missing one, and its name says more.
+    A misspelt key often causes a missing one too, and its name is more helpful.
+
+    Args:
+        error: raised by validating the value.
+        model: of the value.
     """
     schema = model.model_json_schema()
-    found = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-    return tuple(_misfit(each, schema) for each in found)
+    errors = sorted(error.errors(), key=lambda item: item["type"] != "extra_forbidden")
+    return tuple(_field_error(item, schema) for item in errors)
 
 
-def _misfit(found: Mapping[str, Any], schema: Mapping[str, Any]) -> FieldError:
+def _field_error(item: Mapping[str, Any], schema: Mapping[str, Any]) -> FieldError:
     place, context, given = (
-        _Place.at(found["loc"], schema),
-        found.get("ctx", {}),
-        _shown(found["input"]),
+        _Place.at(item["loc"], schema),
+        item.get("ctx", {}),
+        _shown(item["input"]),
     )
     location = place.location
-    match found["type"]:
+    match item["type"]:
         case "missing":
             reason = "is missing"
         case "extra_forbidden":
-            reason = f"is no key of this format; {nearest(str(location[-1]), place.known)}"
+            reason = f"is not a known key; {nearest(str(location[-1]), place.known)}"
         case "literal_error":
             reason = f"must be {context['expected']}, not {given}"
         case "union_tag_invalid":
@@ -64,13 +71,13 @@ def _misfit(found: Mapping[str, Any], schema: Mapping[str, Any]) -> FieldError:
             location = (*location, context["discriminator"].strip("'"))
             reason = "is missing"
         case "list_type" | "tuple_type":
-            reason = f"must be a list, such as [{found['input']}]"
+            reason = f"must be a list, such as [{item['input']}]"
         case "model_type" | "dict_type" | "model_attributes_type":
             reason = f"must be an object, not {given}"
         case "value_error":
             reason = str(context["error"])
         case _:
-            message = found["msg"].removeprefix("Input ")
+            message = item["msg"].removeprefix("Input ")
             reason = f"{message[:1].lower()}{message[1:]}, not {given}"
     return FieldError(location, reason)
 
@@ -85,10 +92,10 @@ def _shown(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a location leads to in a JSON Schema."""
+    """The place in a JSON Schema that a location leads to."""
 
     location: Location
-    """Without the words that the validator puts in for itself: tags and types of the arms of a union."""
+    """Without the tags and types that pydantic adds for the members of a union."""
     known: list[str]
     """The keys that the innermost object may have."""
 
@@ -112,12 +119,12 @@ class _Place:
 
 
 def _resolve(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Follow references, and optional values to what they are when they are there."""
+    """Follow references, and take the schema of an optional value."""
     while True:
         if "$ref" in schema:
             schema = definitions[schema["$ref"].rsplit("/", 1)[-1]]
         elif "anyOf" in schema:
-            schema = next((each for each in schema["anyOf"] if each.get("type") != "null"), {})
+            schema = next((item for item in schema["anyOf"] if item.get("type") != "null"), {})
         else:
             return schema
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from importlib import import_module
@@ -11,7 +10,7 @@ from typing import Any
 import click
 import structlog
 
-from fumehood.core.errors import InfraError, InputError
+from fumehood.core.errors import InfraError, InputError, nearest
 from fumehood.version import __version__
 
 COMMANDS = {
@@ -50,8 +49,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(COMMANDS)}"
+            hint = nearest(cmd_name, list(COMMANDS))
             raise click.UsageError(f"no command is called {cmd_name!r}; {hint}")
         module, _, attribute = COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(import_module(module), attribute)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fumehood.benchmarks.in_memory import Notebook, open_task
 from fumehood.benchmarks.native.faults import FaultRecord
-from fumehood.benchmarks.validation_errors import misfits_of
+from fumehood.benchmarks.validation_errors import field_errors
 from fumehood.core.errors import InputError, SpecError, nearest
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.config import parse_yaml
@@ -72,7 +72,7 @@ def _read(path: Path) -> list[FaultRecord]:
     try:
         file = FaultFile.model_validate(settings)
     except ValidationError as error:
-        raise InputError(f"{path}: {misfits_of(error, FaultFile)[0]}") from None
+        raise InputError(f"{path}: {field_errors(error, FaultFile)[0]}") from None
     return file.faults
 
 

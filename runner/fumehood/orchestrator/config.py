@@ -14,7 +14,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from fumehood.benchmarks.validation_errors import misfits_of
+from fumehood.benchmarks.validation_errors import field_errors
 from fumehood.core.errors import InputError
 from fumehood_snapshots.library.settings import SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy
@@ -280,7 +280,7 @@ def _validate(settings: Mapping[str, Any]) -> RunConfig:
     try:
         return RunConfig.model_validate(settings)
     except ValidationError as error:
-        raise InputError(str(misfits_of(error, RunConfig)[0])) from None
+        raise InputError(str(field_errors(error, RunConfig)[0])) from None
 
 
 def parse_yaml(path: Path) -> Any:

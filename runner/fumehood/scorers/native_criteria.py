@@ -5,12 +5,11 @@ A criterion whose path does not exist does not hold.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from fumehood.core.errors import SpecError
+from fumehood.core.errors import SpecError, nearest
 from fumehood.core.evidence import Evidence, Exchange
 from fumehood.core.json_values import Json, JsonObject, canonical_json
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
@@ -104,8 +103,7 @@ def operations() -> tuple[str, ...]:
 def _holds(index: int, criterion: Criterion, case: Case) -> bool:
     op = str(criterion.get("op"))
     if op not in _CHECKS:
-        near = difflib.get_close_matches(op, _CHECKS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(operations())}"
+        hint = nearest(op, operations())
         raise SpecError(f"criteria[{index}].op", f"there is no operation {op!r}; {hint}")
     return _CHECKS[op](criterion, case)
 

@@ -51,8 +51,8 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"budgets": {}}, "budgets: is no key of this format; did you mean 'budget'?"),
-        ({"budget": {"step": 3}}, "budget.step: is no key of this format; did you mean 'steps'?"),
+        ({"budgets": {}}, "budgets: is not a known key; did you mean 'budget'?"),
+        ({"budget": {"step": 3}}, "budget.step: is not a known key; did you mean 'steps'?"),
         (
             {"budget": {"steps": "3", "calls": 1, "retries": 0}},
             "budget.steps: should be a valid integer",
@@ -77,7 +77,7 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
         ({"criteria": [{"op": "exists"}]}, "criteria[0].path: is missing"),
         (
             {"criteria": [{"op": "exists", "pth": "a"}]},
-            "criteria[0].pth: is no key of this format; did you mean 'path'? (and 1 more)",
+            "criteria[0].pth: is not a known key; did you mean 'path'? (and 1 more)",
         ),
         (
             {"criteria": [{"op": "map_value_equals", "path": "files", "key": "a", "value": None}]},
@@ -102,11 +102,11 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
         ),
         (
             {"fault_plan": [{"family": "timeout", "payload": {"timeout": 1}}]},
-            "fault_plan[0].payload.timeout: is no key of this format; did you mean 'timeout_ms'?",
+            "fault_plan[0].payload.timeout: is not a known key; did you mean 'timeout_ms'?",
         ),
         (
             {"fault_plan": [{"family": "timeout", "trigger": {"on_tools": "x"}}]},
-            "fault_plan[0].trigger.on_tools: is no key of this format; did you mean 'on_tool'?",
+            "fault_plan[0].trigger.on_tools: is not a known key; did you mean 'on_tool'?",
         ),
         (
             {"fault_plan": [{"family": "timeout", "trigger": {"on_tool": "read_fil"}}]},

@@ -67,7 +67,7 @@ def test_a_strict_reading_refuses_whatever_the_reference_refuses() -> None:
         (
             "record_unknown_budget_key",
             "dev",
-            "record_unknown_budget_key/dev.jsonl:2: budget.max_tokens: is no key of this format; ",
+            "record_unknown_budget_key/dev.jsonl:2: budget.max_tokens: is not a known key; ",
         ),
         ("duplicate_ids", "tset", "duplicate_ids/dev.jsonl:2: task_id"),
         ("split_dirs", "tset", "split_dirs: holds no .jsonl or .json file"),

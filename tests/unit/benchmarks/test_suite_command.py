@@ -65,7 +65,7 @@ def test_a_command_that_is_misspelt_is_answered_with_the_nearest() -> None:
     from fumehood.cli.main import fumehood
 
     assert (
-        "no command is called 'rnu'; did you mean run?"
+        "no command is called 'rnu'; did you mean 'run'?"
         in CliRunner().invoke(fumehood, ["rnu"]).output
     )
 

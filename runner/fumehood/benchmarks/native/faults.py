@@ -18,7 +18,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from fumehood.benchmarks.native.strict import Strict
-from fumehood.benchmarks.validation_errors import misfits_of
+from fumehood.benchmarks.validation_errors import field_errors
 from fumehood.core.errors import InputError
 from fumehood.core.fault_plan import FaultRule
 from fumehood.layers.faults.family import AnyPayload, FaultFamily
@@ -124,6 +124,6 @@ def _located(error: ValidationError, model: type[BaseModel]) -> ValidationError:
                 loc=field.location,
                 input=None,
             )
-            for field in misfits_of(error, model)
+            for field in field_errors(error, model)
         ],
     )
