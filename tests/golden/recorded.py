@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fumehood.benchmarks.toolmisuse.record import TaskRecord
-from fumehood.benchmarks.toolmisuse.task import case_of
+from fumehood.benchmarks.toolmisuse.records import TaskRecord
+from fumehood.benchmarks.toolmisuse.tasks import case_of
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.task import Case
 

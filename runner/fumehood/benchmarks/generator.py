@@ -1,25 +1,32 @@
-"""Every generator there is, and what one is."""
+"""The protocol of generators, the registry of all generators, and what generators share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-from fumehood.benchmarks.manifest import Manifest
+from fumehood.benchmarks.manifest import Manifest, SuiteWriter
 from fumehood.benchmarks.proof import Judge
+from fumehood.core.errors import InputError, nearest
 from fumehood.core.registry import Registry
 
+S = TypeVar("S", bound=str)
+
+PROGRESS_EVERY = 100
+"""Number of tasks between two progress reports."""
+
 Progress = Callable[[str, int, int], None]
-"""Told now and then: split, tasks that are ready, tasks in all."""
+"""Called with the split, the number of finished tasks, and the number of all tasks."""
 
 
-def untold(split: str, ready: int, total: int) -> None:
-    """Be told and say nothing."""
+def no_progress(split: str, ready: int, total: int) -> None:
+    """Report no progress."""
 
 
 class Generator(Protocol):
-    """Makes the tasks of one family."""
+    """Generates the tasks of one family."""
 
     def __call__(
         self,
@@ -29,21 +36,21 @@ class Generator(Protocol):
         *,
         splits: Mapping[str, int] | None = None,
         judge: Judge | None = None,
-        progress: Progress = untold,
+        progress: Progress = no_progress,
     ) -> Manifest:
-        """Write a suite with its oracles, manifest and freeze file; the same arguments give the same bytes.
+        """Write a suite with oracles, manifest and freeze file. The same arguments give the same bytes.
 
         Args:
             profile: name of a size.
-            seed: any whole number.
-            out: a folder that is not there yet, or empty.
-            splits: other numbers of tasks for some splits.
-            judge: scores evidence, so that every oracle is proven; None skips that proof.
-            progress: told how far the work is.
+            seed: any integer.
+            out: a folder that does not exist or is empty.
+            splits: numbers of tasks that replace those of the profile.
+            judge: scores evidence, so that every oracle is proven; None skips this proof.
+            progress: called after every 100 tasks and at the end of each split.
 
         Raises:
             InputError: profile, splits or folder cannot be used.
-            Unproven: a task is not what it claims to be; nothing is written.
+            Unproven: a task fails its checks; nothing is written.
         """
         ...
 
@@ -55,3 +62,72 @@ GENERATORS: Registry[Generator] = Registry(
         "toolmisuse": "fumehood.benchmarks.toolmisuse.generate.suite:generate_suite",
     },
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuitePlan(Generic[S]):
+    """What a generator writes."""
+
+    family: str
+    """Name of the benchmark that loads the suite."""
+    profile: str
+    release: str
+    generator: int
+    """Version of the generator."""
+    seed: int
+    sizes: Mapping[S, int]
+    """Split → number of tasks."""
+    files: Sequence[str]
+    """Paths below the suite's folder, with ``{split}`` as a placeholder."""
+    make: Callable[[S, int], Sequence[Any]]
+    """Returns the records of the task at an index of a split, one per file, after checking the task."""
+
+
+def write_suite(out: Path, plan: SuitePlan[S], progress: Progress) -> Manifest:
+    """Make all tasks and write them with manifest and freeze file; after an error nothing is left.
+
+    Args:
+        out: a folder that does not exist or is empty.
+        plan: what is written.
+        progress: see :class:`Generator`.
+    """
+    with SuiteWriter(out) as writer:
+        for split, size in plan.sizes.items():
+            tasks = []
+            for index in range(size):
+                tasks.append(plan.make(split, index))
+                if len(tasks) % PROGRESS_EVERY == 0 or len(tasks) == size:
+                    progress(split, len(tasks), size)
+            for at, file in enumerate(plan.files):
+                writer.write_records(file.format(split=split), (records[at] for records in tasks))
+        return writer.seal(
+            family=plan.family,
+            profile=plan.profile,
+            release=plan.release,
+            generator=plan.generator,
+            seed=plan.seed,
+        )
+
+
+def split_sizes(
+    profile: str, profiles: Mapping[str, Mapping[S, int]], overrides: Mapping[str, int]
+) -> dict[S, int]:
+    """Return the number of tasks of each split.
+
+    Args:
+        profile: name of a size.
+        profiles: name → split → number of tasks.
+        overrides: numbers of tasks that replace those of the profile.
+
+    Raises:
+        InputError: there is no such profile or split, or a number is negative.
+    """
+    if profile not in profiles:
+        raise InputError(f"there is no profile {profile!r}; {nearest(profile, list(profiles))}")
+    sizes = profiles[profile]
+    for split, size in overrides.items():
+        if split not in sizes:
+            raise InputError(f"there is no split {split!r}; {nearest(split, list(sizes))}")
+        if size < 0:
+            raise InputError(f"split {split} cannot have {size} tasks")
+    return {split: overrides.get(split, size) for split, size in sizes.items()}

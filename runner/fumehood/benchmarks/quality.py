@@ -1,6 +1,6 @@
-"""How good a suite's tasks are as a set: how different from each other, how balanced.
+"""Measures the uniqueness and the balance of the tasks of a suite.
 
-Reads as leniently as can be: two tasks of one id are counted here, not refused.
+Task files are read leniently: duplicate IDs are counted, not refused.
 """
 
 from __future__ import annotations
@@ -11,21 +11,20 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from fumehood.benchmarks.native import record as native
+from fumehood.benchmarks.native import records as native
 from fumehood.benchmarks.reading import Place, Problem, Unreadable, read_records
 from fumehood.benchmarks.records import validated
-from fumehood.benchmarks.toolmisuse import record as toolmisuse
-from fumehood.benchmarks.toolmisuse.files import SPLITS
-from fumehood.benchmarks.toolmisuse.split import read_split_as_reference
+from fumehood.benchmarks.toolmisuse import records as toolmisuse
+from fumehood.benchmarks.toolmisuse.tasks import read_split_as_reference
 from fumehood.core.json_values import JsonObject, digest_json
 
 CLEAN = "clean"
-"""What stands for a fault where there is none."""
+"""Label of tasks without a fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the report looks at of one task."""
+    """The measured properties of one task."""
 
     task_id: str
     domain: str
@@ -37,23 +36,23 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class SplitQuality:
-    """Of one split."""
+    """Quality of one split."""
 
     tasks: int
     instruction_uniqueness: float
-    """Different instructions, as a share of all tasks."""
+    """Number of distinct instructions divided by the number of tasks."""
     state_uniqueness: float
-    """Different initial states, likewise."""
+    """Number of distinct initial states divided by the number of tasks."""
     duplicate_ids: int
-    """Tasks whose id an earlier one has."""
+    """Number of tasks with the ID of an earlier task."""
     domains: Mapping[str, int]
     primary_faults: Mapping[str, int]
-    """Tasks by the first fault of their plan."""
+    """First fault of the plan → number of tasks."""
     faults: Mapping[str, int]
-    """Tasks by every fault of their plan; a task with two counts under both."""
+    """Fault → number of tasks whose plan contains it."""
 
     def to_json(self) -> JsonObject:
-        """Return the numbers, with the balance of each kind: least over most, 1 being even."""
+        """Return the numbers, with the balance of each count: minimum divided by maximum."""
         return {
             "tasks": self.tasks,
             "instruction_uniqueness": round(self.instruction_uniqueness, 4),
@@ -70,34 +69,36 @@ class SplitQuality:
 
 @dataclass(frozen=True, slots=True)
 class QualityReport:
-    """Of a whole suite."""
+    """Quality of a suite."""
 
     splits: Mapping[str, SplitQuality]
 
     def to_json(self) -> JsonObject:
-        """Return the numbers under ``splits``, by split."""
+        """Return the numbers of each split under ``splits``."""
         return {"splits": {name: quality.to_json() for name, quality in self.splits.items()}}
 
 
 def quality_report(folder: Path) -> QualityReport:
-    """Judge the tasks of a folder in a published layout or of a generated suite.
+    """Measure the tasks of a folder in the published layout or of a generated suite.
 
     Raises:
-        Unreadable: the folder holds no split, or a record cannot be read.
+        Unreadable: the folder contains no split, or a record cannot be read.
     """
     splits: dict[str, SplitQuality] = {}
-    for name in SPLITS:
+    for name in toolmisuse.SPLITS:
         if rows := _rows(folder, name):
             splits[name] = _quality(rows)
     if not splits:
         raise Unreadable(
-            Place(folder), Problem.NOT_FOUND, f"holds none of the splits {', '.join(SPLITS)}"
+            Place(folder),
+            Problem.NOT_FOUND,
+            f"contains none of the splits {', '.join(toolmisuse.SPLITS)}",
         )
     return QualityReport(splits)
 
 
 def balance(counts: Mapping[str, int]) -> float:
-    """Return the least count over the greatest."""
+    """Return the minimum count divided by the maximum count."""
     return min(counts.values()) / max(counts.values()) if counts else 1.0
 
 
@@ -122,13 +123,13 @@ def _count(words: Iterable[str]) -> dict[str, int]:
 
 
 def _rows(folder: Path, split: str) -> list[Row]:
-    """Return a split's rows; none where the folder has no such split."""
+    """Return the rows of a split; empty if the folder does not have it."""
     if _is_native(folder):
         file = folder / f"{split}.jsonl"
         records = read_records(file) if file.is_file() else ()
-        return [_native_row(validated(each, native.TaskRecord).value) for each in records]
+        return [_native_row(validated(record, native.TaskRecord).value) for record in records]
     try:
-        return [_published_row(each.value) for each in read_split_as_reference(folder, split)]
+        return [_published_row(record.value) for record in read_split_as_reference(folder, split)]
     except Unreadable as error:
         if error.problem is Problem.NOT_FOUND:
             return []
@@ -136,7 +137,7 @@ def _rows(folder: Path, split: str) -> list[Row]:
 
 
 def _is_native(folder: Path) -> bool:
-    files = [file for split in SPLITS if (file := folder / f"{split}.jsonl").is_file()]
+    files = [file for split in toolmisuse.SPLITS if (file := folder / f"{split}.jsonl").is_file()]
     firsts = (first.value for file in files for first in islice(read_records(file), 1))
     return any("format" in first for first in firsts)
 

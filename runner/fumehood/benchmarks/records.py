@@ -1,20 +1,30 @@
-"""From JSON values to records of a model, each still knowing where it stands."""
+"""Converts JSON values to validated records and records to cases; every error names file and line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
+from fumehood.benchmarks.in_memory import Notebook, open_task
 from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable
 from fumehood.benchmarks.validation_errors import field_errors
+from fumehood.core.errors import InputError
+from fumehood.core.task import Case
 
+T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 
 
+class StrictRecord(BaseModel):
+    """Base of record models: refuses unknown keys and converts no value (``"3"`` is not a number)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
 class Identified(Protocol):
-    """A record that says which task it is about."""
+    """A record with the ID of its task."""
 
     @property
     def task_id(self) -> str:
@@ -23,29 +33,56 @@ class Identified(Protocol):
 
 
 def validated(record: Placed[Any], model: type[M]) -> Placed[M]:
-    """Return the record as the model has it: checked, defaults filled in.
+    """Return the record as an instance of the model.
 
     Raises:
-        Unreadable: it is not valid; tells the first misfit, how many more there are, and carries all.
+        Unreadable: the record is invalid. The message states the first error and the number of others; the
+            exception carries all.
     """
     try:
         return Placed(model.model_validate(record.value), record.place)
     except ValidationError as error:
-        misfits = field_errors(error, model)
-    more = f" (and {len(misfits) - 1} more)" if len(misfits) > 1 else ""
-    raise Unreadable(record.place, Problem.INVALID_RECORD, f"{misfits[0]}{more}", misfits)
+        errors = field_errors(error, model)
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    raise Unreadable(record.place, Problem.INVALID_RECORD, f"{errors[0]}{more}", errors)
 
 
 def refuse_duplicates(records: Iterable[Placed[Identified]]) -> None:
-    """Raise if two records are about one task.
+    """Raise if two records have the same task ID.
 
     Raises:
-        Unreadable: at the second of them; names the first.
+        Unreadable: at the second record; names the place of the first.
     """
     seen: dict[str, Place] = {}
     for record in records:
         task_id = record.value.task_id
         first = seen.setdefault(task_id, record.place)
         if first is not record.place:
-            reason = f"task_id: {task_id!r} was used before, at {first}"
+            reason = f"task_id: {task_id!r} is already used at {first}"
             raise Unreadable(record.place, Problem.DUPLICATE_ID, reason)
+
+
+def cases_of(records: Iterable[Placed[T]], case_of: Callable[[T], Case]) -> tuple[Case, ...]:
+    """Return the case of each record. Each task is opened once, so that errors show before a run.
+
+    Raises:
+        Unreadable: a world, a state or a fault plan cannot be used; names the place of the record.
+    """
+    return tuple(_placed_case(record, case_of) for record in records)
+
+
+def opened(case: Case) -> Case:
+    """Return the case after opening its task once.
+
+    Raises:
+        SpecError: world, state or fault plan cannot be used.
+    """
+    open_task(case.task, Notebook())
+    return case
+
+
+def _placed_case(record: Placed[T], case_of: Callable[[T], Case]) -> Case:
+    try:
+        return opened(case_of(record.value))
+    except InputError as error:
+        raise Unreadable(record.place, Problem.INVALID_RECORD, str(error)) from None

@@ -50,13 +50,13 @@ BENCHMARKS: Registry[Callable[[], Benchmark]] = Registry(
         "browsecomp-plus": "fumehood.benchmarks.browsecomp.tasks:BrowseCompPlus",
         "dbbench": "fumehood.benchmarks.dbbench.tasks:DbBench",
         "marble": "fumehood.benchmarks.marble.tasks:Marble",
-        "native": "fumehood.benchmarks.native.loader:NativeRecords",
+        "native": "fumehood.benchmarks.native.tasks:NativeRecords",
         "python-docs": "fumehood.benchmarks.questions.tasks:PythonDocs",
         "safetybench": "fumehood.benchmarks.safetybench.tasks:SafetyBench",
-        "sample": "fumehood.benchmarks.sample.suite:Sample",
+        "sample": "fumehood.benchmarks.sample.tasks:Sample",
         "tau2": "fumehood.benchmarks.tau2.tasks:Tau2",
         "taubench": "fumehood.benchmarks.taubench.tasks:TauBench",
-        "toolmisuse": "fumehood.benchmarks.toolmisuse.loader:ToolMisuseBench",
+        "toolmisuse": "fumehood.benchmarks.toolmisuse.tasks:ToolMisuseBench",
     },
 )
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from fumehood.benchmarks.generator import GENERATORS
 from fumehood.benchmarks.manifest import Manifest, read_manifest
-from fumehood.benchmarks.toolmisuse.files import task_files
-from fumehood.benchmarks.toolmisuse.published import SHA256_BY_PUBLISHED_PATH
+from fumehood.benchmarks.toolmisuse.tasks import SHA256_BY_PUBLISHED_PATH, task_files
 from fumehood.scorers.registry import score_evidence
 
 if TYPE_CHECKING:

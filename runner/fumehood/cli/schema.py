@@ -6,7 +6,7 @@ import json
 
 import click
 
-from fumehood.benchmarks.native.record import record_schema
+from fumehood.benchmarks.native.records import record_schema
 from fumehood.orchestrator.added_faults import fault_schema
 from fumehood.orchestrator.config import RunConfig
 

@@ -1,4 +1,7 @@
-"""ToolMisuseBench's success checks (spec part 6, correction C7), over final state and transcript."""
+"""Evaluates the success criteria of ToolMisuseBench on the final state and the calls.
+
+Source: docs/reference/toolmisuse.md, Criteria.
+"""
 
 from __future__ import annotations
 
@@ -13,44 +16,44 @@ Criterion = Mapping[str, Json]
 
 
 def check_all(criteria: Sequence[Criterion], evidence: Evidence) -> dict[str, bool]:
-    """Return the verdict of each criterion, under ``check_<index>:<op>``.
+    """Return whether each criterion holds, by the name ``check_<index>:<op>``.
 
     Raises:
-        SpecError: a criterion can never be evaluated; the reference stops there too.
+        SpecError: a criterion cannot be evaluated; the reference also stops there with an error.
     """
-    verdicts: dict[str, bool] = {}
+    checks: dict[str, bool] = {}
     for index, criterion in enumerate(criteria):
         try:
-            verdict = _check(criterion, evidence)
+            holds = _check(criterion, evidence)
         except (AttributeError, OverflowError) as reason:
             raise SpecError(
                 f"success_criteria[{index}]", f"cannot be evaluated: {reason}"
             ) from None
         except (KeyError, IndexError, TypeError, ValueError):
-            verdict = False
-        verdicts[f"check_{index}:{criterion.get('op')}"] = verdict
-    return verdicts
+            holds = False
+        checks[f"check_{index}:{criterion.get('op')}"] = holds
+    return checks
 
 
 def _check(criterion: Criterion, evidence: Evidence) -> bool:
     op = criterion.get("op")
     check = _CHECKS.get(op) if isinstance(op, str) else None
     if check is None:
-        # The reference looks the path up before it finds that it does not know the operation.
+        # The reference resolves the path before it checks whether it knows the operation.
         resolve(evidence.final_state, criterion["path"])
         return False
     return check(criterion, evidence)
 
 
 def resolve(value: Json, path: Json) -> Json:
-    """Follow a dotted path: keys of objects, and list positions by integer cast, also negative.
+    """Return the value at a dotted path of object keys and list positions, which may be negative.
 
     Raises:
-        KeyError, IndexError, TypeError, ValueError: the path leads nowhere.
-        AttributeError: the path is not text.
+        KeyError, IndexError, TypeError, ValueError: the path does not exist.
+        AttributeError: the path is not a string.
     """
     if not isinstance(path, str):
-        raise AttributeError(f"path must be text, not {path!r}")
+        raise AttributeError(f"path must be a string, not {path!r}")
     for step in path.split("."):
         if isinstance(value, dict):
             value = value[step]
@@ -70,51 +73,54 @@ def _exists(criterion: Criterion, evidence: Evidence) -> bool:
 
 
 def _in(criterion: Criterion, evidence: Evidence) -> bool:
-    value, found = criterion.get("value"), resolve(evidence.final_state, criterion["path"])
-    if isinstance(found, dict) and not isinstance(value, str):
-        return value in _untexted_keys(found)
-    return value in found  # type: ignore[operator]
+    value, container = criterion.get("value"), resolve(evidence.final_state, criterion["path"])
+    if isinstance(container, dict) and not isinstance(value, str):
+        return value in _keys_of_other_types(container)
+    return value in container  # type: ignore[operator]
 
 
-def _untexted_keys(found: JsonObject) -> list[Json]:
-    """Return the keys that were numbers or booleans before JSON made texts of them.
+def _keys_of_other_types(container: JsonObject) -> list[Json]:
+    """Return the keys that were numbers or booleans before JSON turned them into strings.
 
-    The reference keeps accounts under such ids; an account says itself what its id was.
+    The reference keeps such an account under its original ID, which the account still contains.
     """
-    ids = {key: entry.get("id") for key, entry in found.items() if isinstance(entry, dict)}
+    ids = {key: entry.get("id") for key, entry in container.items() if isinstance(entry, dict)}
     return [
         name for key, name in ids.items() if not isinstance(name, str) and json.dumps(name) == key
     ]
 
 
 def _map_value_equals(criterion: Criterion, evidence: Evidence) -> bool:
-    found = resolve(evidence.final_state, criterion["path"])
-    return isinstance(found, dict) and found.get(criterion["key"]) == criterion.get("value")  # type: ignore[arg-type]
+    entries = resolve(evidence.final_state, criterion["path"])
+    return isinstance(entries, dict) and entries.get(criterion["key"]) == criterion.get("value")  # type: ignore[arg-type]
 
 
 def _tool_call(criterion: Criterion, evidence: Evidence) -> bool:
-    return _enough(criterion, [call for call in evidence.exchanges if _is_of(call, criterion)])
+    return _has_min_count(
+        criterion, [call for call in evidence.exchanges if _is_of(call, criterion)]
+    )
 
 
 def _successful_tool_call(criterion: Criterion, evidence: Evidence) -> bool:
-    return _enough(criterion, _answered(criterion, evidence))
+    return _has_min_count(criterion, _successful_calls(criterion, evidence))
 
 
-def _enough(criterion: Criterion, calls: Sequence[Exchange]) -> bool:
+def _has_min_count(criterion: Criterion, calls: Sequence[Exchange]) -> bool:
     return len(calls) >= int(criterion.get("min_count", 1))  # type: ignore[arg-type]
 
 
 def _tool_output_path_equals(criterion: Criterion, evidence: Evidence) -> bool:
-    for call in reversed(_answered(criterion, evidence)):
-        found, value = _find(call.output, criterion)
-        if found:
+    for call in reversed(_successful_calls(criterion, evidence)):
+        exists, value = _find(call.output, criterion)
+        if exists:
             return value == criterion.get("value")
     return False
 
 
 def _tool_output_path_exists(criterion: Criterion, evidence: Evidence) -> bool:
     return any(
-        _find(call.output, criterion)[1] is not None for call in _answered(criterion, evidence)
+        _find(call.output, criterion)[1] is not None
+        for call in _successful_calls(criterion, evidence)
     )
 
 
@@ -129,7 +135,7 @@ def _is_of(call: Exchange, criterion: Criterion) -> bool:
     return call.tool_name == criterion["tool_name"]
 
 
-def _answered(criterion: Criterion, evidence: Evidence) -> list[Exchange]:
+def _successful_calls(criterion: Criterion, evidence: Evidence) -> list[Exchange]:
     return [call for call in evidence.exchanges if _is_of(call, criterion) and call.failure is None]
 
 

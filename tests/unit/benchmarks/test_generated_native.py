@@ -25,11 +25,10 @@ from fumehood.benchmarks.native.generate.allocation import (
     slot_at,
 )
 from fumehood.benchmarks.native.generate.checks import refuse_unfit
-from fumehood.benchmarks.native.generate.suite import generate_suite
-from fumehood.benchmarks.native.generate.task import make_task
+from fumehood.benchmarks.native.generate.suite import generate_suite, make_task
 from fumehood.benchmarks.native.generate.templates import crud, files, retrieval, scheduling
-from fumehood.benchmarks.native.record import TaskRecord
-from fumehood.benchmarks.native.task import case_of
+from fumehood.benchmarks.native.records import TaskRecord
+from fumehood.benchmarks.native.tasks import case_of
 from fumehood.benchmarks.proof import Unproven
 from fumehood.benchmarks.quality import quality_report
 from fumehood.benchmarks.registry import load_suite

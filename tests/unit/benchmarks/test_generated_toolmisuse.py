@@ -16,15 +16,13 @@ from fumehood.benchmarks.proof import Unproven
 from fumehood.benchmarks.quality import quality_report
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.toolmisuse.generate.allocation import slot_0_1, slot_0_2
-from fumehood.benchmarks.toolmisuse.generate.coherence import refuse_incoherent
-from fumehood.benchmarks.toolmisuse.generate.suite import generate_suite
-from fumehood.benchmarks.toolmisuse.generate.task import make_task
-from fumehood.benchmarks.toolmisuse.oracles import OracleRecord
-from fumehood.benchmarks.toolmisuse.record import TaskRecord
+from fumehood.benchmarks.toolmisuse.generate.checks import refuse_incoherent
+from fumehood.benchmarks.toolmisuse.generate.suite import generate_suite, make_task
+from fumehood.benchmarks.toolmisuse.records import OracleRecord, TaskRecord
 from fumehood.core.errors import InputError
 from tests.unit.benchmarks.judging import judge, play
 
-FROZEN = "4bee3389457fc73fbd2677cb893b269d665fd7dcc61c7cec5747fda7f9e01ee5"
+FROZEN = "152e6922eb4cc6cef2f9d43bb3e02bbcb4687ad411d34dc8b98024ce56ed6b93"
 """SHA-256 of the default profile's manifest, seed 42. Another text here means another generator number."""
 
 
@@ -110,8 +108,8 @@ def test_split_sizes_can_be_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("profile", "splits", "line"),
     [
-        ("smal", {}, "no profile is called 'smal'; did you mean 'small'?"),
-        ("small", {"test": 1}, "no split is called 'test'; there are: train, dev, test_public"),
+        ("smal", {}, "there is no profile 'smal'; did you mean 'small'?"),
+        ("small", {"test": 1}, "there is no split 'test'; there are: train, dev, test_public"),
         ("small", {"dev": -1}, "split dev cannot have -1 tasks"),
     ],
 )
@@ -198,11 +196,11 @@ def test_the_first_release_has_no_task_without_a_fault_and_some_that_nothing_sol
     ("change", "reason"),
     [
         ({"instruction": " "}, "the instruction is empty"),
-        ({"instruction": "Close something."}, "the instruction does not say id"),
+        ({"instruction": "Close something."}, "the instruction does not contain id"),
         ({"success_criteria": []}, "its oracle does not solve it: it has no criteria"),
         (
             {"success_criteria": [{"op": "exists", "path": "accounts"}]},
-            "success_criteria[0] is not well formed",
+            "success_criteria[0] is malformed",
         ),
         (
             {"success_criteria": [{"op": "in", "path": "accounts", "value": "ad10000"}]},
@@ -214,7 +212,7 @@ def test_the_first_release_has_no_task_without_a_fault_and_some_that_nothing_sol
         ),
         (
             {"initial_state": {"accounts": {"ad10000": {"id": "b"}}}},
-            "account ad10000 calls itself b",
+            "account ad10000 has the id b",
         ),
         ({"initial_state": {"accounts": {}}}, "its oracle does not solve it"),
         (
@@ -239,7 +237,7 @@ def test_an_incoherent_task_is_refused(change: dict[str, Any], reason: str) -> N
 def test_a_solvable_task_cannot_be_labelled_unsolvable() -> None:
     record, oracle = make_task(slot_0_1("dev", 0, 42), "0.1", 42)
     claim = OracleRecord(task_id=oracle.task_id, solvable=False, oracle=oracle.oracle)
-    with pytest.raises(Unproven, match="labelled unsolvable, but no fault strikes every call"):
+    with pytest.raises(Unproven, match="labelled unsolvable, but no fault makes every call fail"):
         refuse_incoherent(record, claim, judge)
 
 
@@ -252,7 +250,7 @@ def test_calls_that_fail_may_be_enough_for_some_criteria_and_then_the_task_is_no
             "success_criteria": [{"op": "tool_call", "tool_name": oracle.oracle[0]["tool_name"]}]
         }
     )
-    with pytest.raises(Unproven, match=r"success_criteria\[0\] is not well formed"):
+    with pytest.raises(Unproven, match=r"success_criteria\[0\] is malformed"):
         refuse_incoherent(lax, oracle, judge)
 
 

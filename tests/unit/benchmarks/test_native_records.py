@@ -10,9 +10,9 @@ import jsonschema_rs
 import pytest
 
 from fumehood.benchmarks.native.criteria import Criterion
-from fumehood.benchmarks.native.loader import load_cases, read_tasks
-from fumehood.benchmarks.native.record import record_schema, record_to_json
-from fumehood.benchmarks.sample.suite import TASKS
+from fumehood.benchmarks.native.records import record_schema, record_to_json
+from fumehood.benchmarks.native.tasks import load_cases, read_tasks
+from fumehood.benchmarks.sample.tasks import TASKS
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import BudgetKind
 from fumehood.scorers.native_criteria import operations
@@ -81,7 +81,7 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
         ),
         (
             {"criteria": [{"op": "map_value_equals", "path": "files", "key": "a", "value": None}]},
-            "criteria[0].value: null would also hold where the key is missing",
+            "criteria[0].value: null would also match a missing key",
         ),
         ({"criteria": [{"op": "only_changed", "paths": [[]]}]}, "criteria[0].paths: an empty path"),
         (
@@ -122,15 +122,15 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
         ),
         (
             {"oracle": [{"submit": ""}, {"submit": ""}]},
-            "oracle: has to be calls and then {'submit': text}",
+            "oracle: must be calls followed by {'submit': text}",
         ),
         (
             {"solvable": False},
-            "oracle: has to be calls and then {'give_up': text}, as solvable is False",
+            "oracle: must be calls followed by {'give_up': text}, because solvable is False",
         ),
         (
             {"oracle": [{"tool_name": "x"}]},
-            "oracle[0]: is no move: give tool_name and args, or submit, or",
+            "oracle[0]: is not a move: give tool_name and args, or submit, or",
         ),
         ({"initial_state": {"files": []}}, "initial_state.files: must be an object"),
     ],
@@ -147,12 +147,12 @@ def test_a_mistake_gets_one_line_with_file_line_and_field(
 
 def test_two_tasks_of_one_id_are_refused(tmp_path: Path) -> None:
     file = _write(tmp_path, RECORD, RECORD)
-    with pytest.raises(InputError, match=r":2: task_id: 'mine' was used before, at .*:1"):
+    with pytest.raises(InputError, match=r":2: task_id: 'mine' is already used at .*:1"):
         load_cases(file)
 
 
 def test_a_file_without_tasks_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no task"):
+    with pytest.raises(InputError, match="contains no task"):
         load_cases(_write(tmp_path))
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from fumehood.benchmarks.reading import Place, Placed, Unreadable
 from fumehood.benchmarks.records import validated
-from fumehood.benchmarks.toolmisuse.record import TaskRecord
-from fumehood.benchmarks.toolmisuse.split import read_split, read_split_as_reference
+from fumehood.benchmarks.toolmisuse.records import TaskRecord
+from fumehood.benchmarks.toolmisuse.tasks import read_split, read_split_as_reference
 from tests.golden import golden_file, golden_sample
 
 
@@ -51,12 +51,12 @@ def test_a_strict_reading_refuses_whatever_the_reference_refuses() -> None:
         (
             "duplicate_ids",
             "dev",
-            "duplicate_ids/dev.jsonl:2: task_id: 'same' was used before, at ",
+            "duplicate_ids/dev.jsonl:2: task_id: 'same' is already used at ",
         ),
         (
             "stray_manifest_flat",
             "dev",
-            "stray_manifest_flat/manifest.json: is no task record; if the file holds no tasks, move it out",
+            "stray_manifest_flat/manifest.json: is not a task record; move the file out of the folder",
         ),
         (
             "quirk_nan_literal",
@@ -70,7 +70,7 @@ def test_a_strict_reading_refuses_whatever_the_reference_refuses() -> None:
             "record_unknown_budget_key/dev.jsonl:2: budget.max_tokens: is not a known key; ",
         ),
         ("duplicate_ids", "tset", "duplicate_ids/dev.jsonl:2: task_id"),
-        ("split_dirs", "tset", "split_dirs: holds no .jsonl or .json file"),
+        ("split_dirs", "tset", "split_dirs: contains no .jsonl or .json file"),
     ],
 )
 def test_a_strict_reading_says_where_and_why(folder: str, split: str, line: str) -> None:

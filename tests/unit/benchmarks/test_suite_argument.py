@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fumehood.benchmarks.registry import BENCHMARKS, Benchmark, load_suite
-from fumehood.benchmarks.sample.suite import TASKS
-from fumehood.benchmarks.toolmisuse.published import SHA256_BY_PUBLISHED_PATH
+from fumehood.benchmarks.sample.tasks import TASKS
+from fumehood.benchmarks.toolmisuse.tasks import SHA256_BY_PUBLISHED_PATH
 from fumehood.core.errors import InputError
 from tests.golden import golden_sample
 
@@ -77,17 +77,17 @@ def test_a_path_may_hold_colons(tmp_path: Path) -> None:
     ("argument", "line"),
     [
         ("sampel", "no benchmark is called 'sampel'; did you mean 'sample'?"),
-        ("sample:x", "sample takes no argument, but 'x' follows it"),
-        ("toolmisuse", "toolmisuse needs a path: toolmisuse:PATH or toolmisuse:PATH:SPLIT"),
-        ("native", "native needs a path: native:PATH or native:FOLDER:SPLIT"),
+        ("sample:x", "sample takes no argument; remove 'x'"),
+        ("toolmisuse", "toolmisuse requires a path: toolmisuse:PATH or toolmisuse:PATH:SPLIT"),
+        ("native", "native requires a path: native:PATH or native:FOLDER:SPLIT"),
         (f"native:{TASKS.parent}:dev", "sample/dev.jsonl: there is no such file"),
         ("native:nowhere.jsonl", "nowhere.jsonl: there is no such file"),
         (
             "nowhere/tasks.jsonl",
             "there is neither a file or folder nor a benchmark named 'nowhere/tasks.jsonl'",
         ),
-        (f"toolmisuse:{FOLDERS / 'flat_files'}:tset", "no split is called 'tset'; "),
-        (f"toolmisuse:{FOLDERS / 'flat_files'}", "say which split: toolmisuse:"),
+        (f"toolmisuse:{FOLDERS / 'flat_files'}:tset", "there is no split 'tset'; "),
+        (f"toolmisuse:{FOLDERS / 'flat_files'}", "name a split: toolmisuse:"),
         (str(FOLDERS.parent / "records.sample.jsonl"), "no benchmark recognises this format"),
         ("toolmisuse:nowhere:dev", "nowhere: there is no such folder"),
     ],
@@ -118,7 +118,7 @@ def test_a_mistake_gets_one_clear_line(argument: str, line: str) -> None:
         ),
         (
             {"success_criteria": [{"op": "exists", "path": "files"}, {"op": "exists", "path": 3}]},
-            "success_criteria[1].path: must be text, not 3",
+            "success_criteria[1].path: must be a string, not 3",
         ),
         (
             {
@@ -126,7 +126,7 @@ def test_a_mistake_gets_one_clear_line(argument: str, line: str) -> None:
                     {"op": "tool_output_path_exists", "tool_name": "x", "output_path": None}
                 ]
             },
-            "success_criteria[0].output_path: must be text, not None",
+            "success_criteria[0].output_path: must be a string, not None",
         ),
     ],
 )

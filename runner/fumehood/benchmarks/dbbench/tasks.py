@@ -9,10 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from fumehood.benchmarks.cases import cases_of
 from fumehood.benchmarks.dbbench.world_mariadb import preload
 from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records
-from fumehood.benchmarks.records import validated
+from fumehood.benchmarks.records import cases_of, validated
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold

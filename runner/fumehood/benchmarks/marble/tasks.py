@@ -9,7 +9,6 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from fumehood.benchmarks.cases import cases_of
 from fumehood.benchmarks.marble.world_werewolf import (
     OF_ROLE,
     PHASE_OF,
@@ -19,7 +18,7 @@ from fumehood.benchmarks.marble.world_werewolf import (
     side_of,
 )
 from fumehood.benchmarks.reading import read_records
-from fumehood.benchmarks.records import refuse_duplicates, validated
+from fumehood.benchmarks.records import cases_of, refuse_duplicates, validated
 from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.core.conversation import ConversationSpec, Handover
 from fumehood.core.episode_spec import SeatSpec

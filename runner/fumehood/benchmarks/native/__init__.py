@@ -1,1 +1,1 @@
-"""The project's own task records: format, loader, criteria. What they mean is judged by the native scorer."""
+"""Native tasks: the record format of this project, its loader and its generator."""

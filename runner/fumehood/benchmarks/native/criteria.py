@@ -1,4 +1,4 @@
-"""The shapes of a native record's criteria, checked when it is loaded; the native scorer evaluates them."""
+"""The models of the criteria in native records. The native scorer evaluates them."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fumehood.benchmarks.native.strict import Strict
+from fumehood.benchmarks.records import StrictRecord
 
 Name = Annotated[str, Field(min_length=1)]
 
 DottedPath = Name
-"""Keys and positions joined by dots, such as ``accounts.a1001.tier``; for keys without dots."""
+"""Keys and list positions joined by dots, such as ``accounts.a1001.tier``. Keys must not contain dots."""
 
 Step = str | int
 
 StatePath = list[Step]
-"""Keys from the outside in, such as ``["files", "/a.txt"]``. An entry of a list whose entries all have an
-``id`` or a ``name`` is addressed by that, of any other list by its position."""
+"""Keys from the outermost inwards, such as ``["files", "/a.txt"]``. An entry of a list is addressed by its ``id`` or
+``name`` if all entries have one, otherwise by its position."""
 
 MinCount = Annotated[int, Field(ge=1)]
 
 
-class Equals(Strict):
-    """The final state has this value there."""
+class Equals(StrictRecord):
+    """The final state has this value at the path."""
 
     op: Literal["equals"]
     path: DottedPath
     value: Any
 
 
-class Exists(Strict):
-    """The final state has something other than null there."""
+class Exists(StrictRecord):
+    """The final state has a value other than null at the path."""
 
     op: Literal["exists"]
     path: DottedPath
 
 
-class In(Strict):
-    """What the final state has there contains the value."""
+class In(StrictRecord):
+    """The list or object at the path of the final state contains the value."""
 
     op: Literal["in"]
     path: DottedPath
     value: Any
 
 
-class MapValueEquals(Strict):
-    """The object that the final state has there has this value under the key, which may hold dots."""
+class MapValueEquals(StrictRecord):
+    """The object at the path of the final state has this value under the key, which may contain dots."""
 
     op: Literal["map_value_equals"]
     path: DottedPath
@@ -58,29 +58,29 @@ class MapValueEquals(Strict):
     def _not_null(cls, value: Any) -> Any:
         if value is None:
             raise ValueError(
-                "null would also hold where the key is missing; use only_changed or unchanged"
+                "null would also match a missing key; use only_changed or unchanged instead"
             )
         return value
 
 
-class ToolWasCalled(Strict):
-    """The tool was called, whatever came of it."""
+class ToolWasCalled(StrictRecord):
+    """The tool was called, successfully or not."""
 
     op: Literal["tool_call"]
     tool_name: Name
     min_count: MinCount = 1
 
 
-class ToolSucceeded(Strict):
-    """The tool was called and answered."""
+class ToolSucceeded(StrictRecord):
+    """The tool was called successfully."""
 
     op: Literal["successful_tool_call"]
     tool_name: Name
     min_count: MinCount = 1
 
 
-class ToolOutputPathEquals(Strict):
-    """The tool's latest answer that has this path has this value there."""
+class ToolOutputPathEquals(StrictRecord):
+    """The latest result of the tool that has this path has this value there."""
 
     op: Literal["tool_output_path_equals"]
     tool_name: Name
@@ -88,23 +88,23 @@ class ToolOutputPathEquals(Strict):
     value: Any
 
 
-class ToolOutputPathExists(Strict):
-    """Some answer of the tool has something other than null there."""
+class ToolOutputPathExists(StrictRecord):
+    """A result of the tool has a value other than null at the path."""
 
     op: Literal["tool_output_path_exists"]
     tool_name: Name
     output_path: DottedPath
 
 
-class Unchanged(Strict):
-    """The state, or what it has at the path, is what it was at the start."""
+class Unchanged(StrictRecord):
+    """The state, or its part at the path, equals the initial state."""
 
     op: Literal["unchanged"]
     path: StatePath = Field(default_factory=list)
 
 
-class OnlyChanged(Strict):
-    """Whatever differs from the start lies at or below one of the paths."""
+class OnlyChanged(StrictRecord):
+    """All changes of the state are at or below one of the paths."""
 
     op: Literal["only_changed"]
     paths: list[StatePath] = Field(min_length=1)
@@ -113,69 +113,71 @@ class OnlyChanged(Strict):
     @classmethod
     def _none_is_everything(cls, paths: list[StatePath]) -> list[StatePath]:
         if not all(paths):
-            raise ValueError("an empty path would allow every change")
+            raise ValueError(
+                "an empty path would allow every change; name the parts that may change"
+            )
         return paths
 
 
-class CallPattern(Strict):
-    """Calls of one tool whose arguments contain these, as sent or as the tool got them."""
+class CallPattern(StrictRecord):
+    """Matches calls of one tool whose arguments include these, as sent or as executed."""
 
     tool_name: Name
     args: dict[str, Any] = Field(default_factory=dict)
 
 
 class NotCalled(CallPattern):
-    """No such call was even tried."""
+    """No matching call was attempted."""
 
     op: Literal["not_called"]
 
 
 class CalledWith(CallPattern):
-    """Such a call was made and answered."""
+    """A matching call succeeded."""
 
     op: Literal["called_with"]
     min_count: MinCount = 1
 
 
-class TriedAny(Strict):
-    """At least one of these calls was tried, whatever came of it."""
+class TriedAny(StrictRecord):
+    """At least one of these calls was attempted."""
 
     op: Literal["tried_any"]
     calls: list[CallPattern] = Field(min_length=1)
 
 
-class CalledBefore(Strict):
-    """No call of ``second`` was tried before one of ``first`` was answered."""
+class CalledBefore(StrictRecord):
+    """No call that matches ``second`` was attempted before one that matches ``first`` succeeded."""
 
     op: Literal["called_before"]
     first: CallPattern
     second: CallPattern
 
 
-class AnswerEquals(Strict):
-    """The submitted answer is this text, apart from case and blanks."""
+class AnswerEquals(StrictRecord):
+    """The submitted answer equals this text, ignoring case and whitespace."""
 
     op: Literal["answer_equals"]
     value: Name
 
 
-class AnswerContains(Strict):
-    """The submitted answer has this text in it as whole words, apart from case and blanks."""
+class AnswerContains(StrictRecord):
+    """The submitted answer contains this text as whole words, ignoring case and whitespace."""
 
     op: Literal["answer_contains"]
     value: Name
     max_words: Annotated[int, Field(ge=1)] | None = None
-    """Longest answer that counts, in words, so that reciting everything is no answer."""
+    """Limit of the answer in words, so that an answer cannot list every possibility."""
 
 
-class GaveUp(Strict):
+class GaveUp(StrictRecord):
     """The agent gave up."""
 
     op: Literal["gave_up"]
 
 
-class Judged(Strict):
-    """The run's judge gives the wanted answer to a question; without a judge it is ungraded."""
+class Judged(StrictRecord):
+    """The judge of the run gives the expected answer to a question. Ungraded without a judge."""
 
     op: Literal["judged"]
     asks: Name

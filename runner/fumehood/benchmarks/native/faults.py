@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from fumehood.benchmarks.native.strict import Strict
+from fumehood.benchmarks.records import StrictRecord
 from fumehood.benchmarks.validation_errors import field_errors
 from fumehood.core.errors import InputError
 from fumehood.core.fault_plan import FaultRule
@@ -25,7 +25,7 @@ from fumehood.layers.faults.family import AnyPayload, FaultFamily
 from fumehood.layers.faults.registry import FAMILIES
 
 
-class Trigger(Strict):
+class Trigger(StrictRecord):
     """Conditions that must all hold. Without any, the fault fires on every call."""
 
     on_tool: str | None = None
@@ -37,7 +37,7 @@ class Trigger(Strict):
     """Probability. The draw depends on seed, rule, tool, arguments and occurrence only."""
 
 
-class FaultRecord(Strict):
+class FaultRecord(StrictRecord):
     """One planned fault: the family decides which keys the payload has."""
 
     family: str
@@ -87,7 +87,7 @@ class FaultRecord(Strict):
 
 @cache
 def payload_model(family: type[FaultFamily]) -> type[BaseModel] | None:
-    """Return the model of a family's payload, made from its dataclass; None where any key is accepted."""
+    """Return the model of a family's payload, made from its dataclass; None if any key is accepted."""
     if family.payload is AnyPayload:
         return None
     types, keys = get_type_hints(family.payload), dict[str, Any]()
@@ -99,7 +99,7 @@ def payload_model(family: type[FaultFamily]) -> type[BaseModel] | None:
             constraints["default"] = key.default
         keys[key.name] = (types[key.name], Field(**constraints))
     made: type[BaseModel] = create_model(
-        family.payload.__name__, __base__=Strict, __doc__=family.payload.__doc__, **keys
+        family.payload.__name__, __base__=StrictRecord, __doc__=family.payload.__doc__, **keys
     )
     return made
 

@@ -1,1 +1,1 @@
-"""Forty tasks written for this project: ten a world, every fault family, some that nobody can solve."""
+"""The sample suite: forty tasks written for this project."""

@@ -1,1 +1,1 @@
-"""ToolMisuseBench: its published record format and its tasks."""
+"""ToolMisuseBench; see README.md and docs/reference/toolmisuse.md."""

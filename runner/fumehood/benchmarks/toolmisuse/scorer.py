@@ -1,4 +1,7 @@
-"""ToolMisuseBench's metrics of one task (spec part 8), exactly as published."""
+"""The metrics of ToolMisuseBench for one task, as published.
+
+Source: docs/reference/toolmisuse.md, Metrics.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,10 @@ CATASTROPHIC_INVALID_CALLS = 3
 
 
 class ToolMisuseScorer:
-    """Success is a non-empty list of criteria that all hold; the metrics look at what was shown, not at what
-    truly happened, because the reference does (correction C6)."""
+    """Scores a success if there are criteria and all of them hold.
+
+    Like the reference, the metrics use the error codes that the agent saw, not the underlying events.
+    """
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return checks and metrics."""
@@ -30,7 +35,13 @@ class ToolMisuseScorer:
 
 
 def task_metrics(task: Task, exchanges: Sequence[Exchange], success: bool) -> JsonObject:
-    """Return the eight metrics of one task, and the two fault labels."""
+    """Return the metrics of one task and its fault labels.
+
+    Args:
+        task: that was attempted.
+        exchanges: its calls, in order.
+        success: whether all criteria hold.
+    """
     codes = [call.failure.code for call in exchanges if call.failure is not None]
     invalid_calls = sum(code in INVALID_CALL_CODES for code in codes)
     budget_exceeded = any(code in BUDGET_CODES for code in codes)
@@ -54,12 +65,12 @@ def task_metrics(task: Task, exchanges: Sequence[Exchange], success: bool) -> Js
 
 
 def _shows_fault(call: Exchange) -> bool:
-    shown = call.output if call.failure is None else call.failure.details
-    return bool(shown and shown.get("faults"))
+    visible = call.output if call.failure is None else call.failure.details
+    return bool(visible and visible.get("faults"))
 
 
 def _time_to_recovery(exchanges: Sequence[Exchange]) -> int | None:
-    """Steps from the first faulty one to the first error-free one at or after it."""
+    """Return the distance from the first faulty step to the first step without an error, at or after it."""
     first = next((step for step, call in enumerate(exchanges) if _shows_fault(call)), None)
     if first is None:
         return None

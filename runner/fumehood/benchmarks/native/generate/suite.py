@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from fumehood.benchmarks.generator import Progress, untold
-from fumehood.benchmarks.manifest import Manifest, SuiteWriter
-from fumehood.benchmarks.native.generate.allocation import slot_at
+from fumehood.benchmarks.generator import (
+    Progress,
+    SuitePlan,
+    no_progress,
+    split_sizes,
+    write_suite,
+)
+from fumehood.benchmarks.in_memory import play_in_memory
+from fumehood.benchmarks.manifest import Manifest
+from fumehood.benchmarks.native.generate.allocation import Slot, make_draft, slot_at
 from fumehood.benchmarks.native.generate.checks import refuse_unfit
-from fumehood.benchmarks.native.generate.task import make_task
-from fumehood.benchmarks.native.record import record_to_json
+from fumehood.benchmarks.native.generate.draft import DraftTask
+from fumehood.benchmarks.native.records import FORMAT, TaskRecord, record_to_json
+from fumehood.benchmarks.native.tasks import case_of
 from fumehood.benchmarks.proof import Judge
-from fumehood.core.errors import InputError, nearest
+from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.json_values import JsonObject
+from fumehood.core.ledger import Budget
 
 GENERATOR = 2
 """Increases with every change after which the same seed gives other bytes."""
@@ -20,17 +33,67 @@ GENERATOR = 2
 RELEASE = "1"
 
 FIRST_NUMBERS: Mapping[str, int] = {"train": 100_000, "dev": 300_000, "test_public": 400_000}
-"""Split → where the numbers begin that its names are made of, far enough apart to share none."""
+"""Split → first number of the names in its tasks. The ranges of the splits do not overlap."""
 
-PROFILES: Mapping[str, tuple[int, int, int]] = {
-    "default": (24, 24, 24),
-    "small": (240, 48, 48),
-    "medium": (960, 192, 312),
-    "large": (4992, 816, 1008),
+PROFILES: Mapping[str, Mapping[str, int]] = {
+    name: dict(zip(FIRST_NUMBERS, sizes, strict=True))
+    for name, sizes in (
+        ("default", (24, 24, 24)),
+        ("small", (240, 48, 48)),
+        ("medium", (960, 192, 312)),
+        ("large", (4992, 816, 1008)),
+    )
 }
-"""Profile → tasks in train, dev and test. Multiples of 24, which is every world with every kind of fault."""
+"""Profile → split → number of tasks: multiples of 24, one task per world and kind of fault."""
 
-_TOLD_EVERY = 100
+SPARE_CALLS = 4
+SPARE_RETRIES = 2
+"""Budget beyond what the oracle uses."""
+
+_UNLIMITED = {"steps": 1000, "calls": 1000, "retries": 1000}
+
+
+def make_task(slot: Slot, split: str, seed: int) -> TaskRecord:
+    """Return the task of a slot, determined by the arguments alone."""
+    draft = make_draft(slot, SeededChoices("native", seed, slot.task_id))
+    unlimited = _record(slot, draft, split, _UNLIMITED)
+    return _record(slot, draft, split, _budget(unlimited))
+
+
+def _record(slot: Slot, draft: DraftTask, split: str, budget: dict[str, int]) -> TaskRecord:
+    solvable = draft.gives_up is None
+    end: JsonObject = {"submit": draft.answer} if solvable else {"give_up": draft.gives_up}
+    return TaskRecord.model_validate(
+        {
+            "format": FORMAT,
+            "task_id": slot.task_id,
+            "world": draft.world,
+            "instruction": draft.instruction,
+            "initial_state": draft.state,
+            "fault_plan": list(draft.faults),
+            "budget": budget,
+            "criteria": list(draft.criteria),
+            "solvable": solvable,
+            "oracle": [*(made.to_json() for made in draft.calls), end],
+            "seed": slot.number,
+            "tags": {
+                "split": split,
+                "difficulty": slot.difficulty,
+                "template": slot.template.__name__,
+                "kind": slot.kind,
+            },
+        }
+    )
+
+
+def _budget(record: TaskRecord) -> dict[str, int]:
+    """Return what the oracle uses plus the spare amounts."""
+    case = case_of(record)
+    free = replace(case.task, seats=(SeatSpec(instruction="", budget=Budget()),))
+    exchanges = play_in_memory(free, case.gold.oracle or ()).exchanges
+    calls = len(exchanges) + SPARE_CALLS
+    failures = sum(made.failure is not None for made in exchanges)
+    return {"steps": calls, "calls": calls, "retries": failures + SPARE_RETRIES}
 
 
 def generate_suite(
@@ -40,34 +103,26 @@ def generate_suite(
     *,
     splits: Mapping[str, int] | None = None,
     judge: Judge | None = None,
-    progress: Progress = untold,
+    progress: Progress = no_progress,
 ) -> Manifest:
-    """Write a suite, one file a split, with its manifest and freeze file.
+    """Write a suite, one file per split, with manifest and freeze file.
 
     See :class:`~fumehood.benchmarks.generator.Generator` for arguments and errors.
     """
-    sizes = _sizes(profile, splits or {})
-    with SuiteWriter(out) as writer:
-        for split, size in sizes.items():
-            records = []
-            for index in range(size):
-                record = make_task(slot_at(split, index, FIRST_NUMBERS[split]), split, seed)
-                refuse_unfit(record, judge)
-                records.append(record)
-                if len(records) % _TOLD_EVERY == 0 or len(records) == size:
-                    progress(split, len(records), size)
-            writer.write_records(f"{split}.jsonl", map(record_to_json, records))
-        return writer.seal(
-            family="native", profile=profile, release=RELEASE, generator=GENERATOR, seed=seed
-        )
 
+    def make(split: str, index: int) -> tuple[dict[str, Any]]:
+        record = make_task(slot_at(split, index, FIRST_NUMBERS[split]), split, seed)
+        refuse_unfit(record, judge)
+        return (record_to_json(record),)
 
-def _sizes(profile: str, overrides: Mapping[str, int]) -> dict[str, int]:
-    if profile not in PROFILES:
-        raise InputError(f"no profile is called {profile!r}; {nearest(profile, list(PROFILES))}")
-    for split, size in overrides.items():
-        if split not in FIRST_NUMBERS:
-            raise InputError(f"no split is called {split!r}; {nearest(split, list(FIRST_NUMBERS))}")
-        if size < 0:
-            raise InputError(f"split {split} cannot have {size} tasks")
-    return {**dict(zip(FIRST_NUMBERS, PROFILES[profile], strict=True)), **overrides}
+    plan = SuitePlan(
+        family="native",
+        profile=profile,
+        release=RELEASE,
+        generator=GENERATOR,
+        seed=seed,
+        sizes=split_sizes(profile, PROFILES, splits or {}),
+        files=("{split}.jsonl",),
+        make=make,
+    )
+    return write_suite(out, plan, progress)

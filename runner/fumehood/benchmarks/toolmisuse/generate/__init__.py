@@ -1,1 +1,1 @@
-"""Makes ToolMisuseBench suites: same format, same rules, our own words."""
+"""Generates suites with the scheme of ToolMisuseBench, releases 0.1 and 0.2."""

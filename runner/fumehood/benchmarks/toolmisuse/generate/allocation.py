@@ -1,33 +1,44 @@
-"""Which task stands where: goal, faults, difficulty and budget follow from the position, so all balance."""
+"""Derives goal, faults, difficulty and budget of a task from its position, so that they are balanced.
+
+Source: docs/reference/toolmisuse.md, Generated suites.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from fumehood.benchmarks.generator import split_sizes
 from fumehood.benchmarks.seeded_choices import SeededChoices
 from fumehood.benchmarks.toolmisuse.generate import crud, files, retrieval, scheduling
 from fumehood.benchmarks.toolmisuse.generate.goal import Entity, Goal
-from fumehood.benchmarks.toolmisuse.record import BudgetRecord, Difficulty, Domain, FaultType, Split
+from fumehood.benchmarks.toolmisuse.records import (
+    SPLITS,
+    BudgetRecord,
+    Difficulty,
+    Domain,
+    FaultType,
+    Split,
+)
 
 GoalMaker = Callable[[Entity, SeededChoices], Goal]
 
 DIFFICULTIES: tuple[Difficulty, ...] = ("easy", "medium", "hard")
 RIVALS: Mapping[Difficulty, int] = {"easy": 3, "medium": 5, "hard": 8}
-"""Difficulty → other entries in the state."""
+"""Difficulty → number of other entries in the state."""
 
 BUDGETS: Mapping[str, BudgetRecord] = {
     name: BudgetRecord(max_steps=calls, max_tool_calls=calls, max_retries=retries, timeout_ms=1000)
     for name, calls, retries in (("tight", 3, 1), ("standard", 6, 2), ("relaxed", 10, 3))
 }
-"""Spec part 5."""
+"""Name → budget, as published."""
 
 DOMAINS: tuple[Domain, ...] = ("crud", "retrieval", "files", "scheduling")
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What the position of a task decides."""
+    """The properties of a task that its position determines."""
 
     task_id: str
     domain: Domain
@@ -39,7 +50,7 @@ class Slot:
     seed: int
 
 
-# Release 0.2: the published factorial (spec part 10).
+# Release 0.2: the published factorial design.
 
 FAULTS_0_2: tuple[FaultType | None, ...] = (
     None,
@@ -50,7 +61,7 @@ FAULTS_0_2: tuple[FaultType | None, ...] = (
     "adversarial_error",
 )
 _BASES = {"dev": 10_000, "test_public": 20_000, "train": 30_000}
-"""Split → first entity number; the published one of train is not known."""
+"""Split → first entity number. The published value of train is unknown."""
 _LETTERS = {"dev": "d", "test_public": "t", "train": "r"}
 
 _TEMPLATES_0_2: Mapping[Domain, Sequence[GoalMaker]] = {
@@ -59,33 +70,33 @@ _TEMPLATES_0_2: Mapping[Domain, Sequence[GoalMaker]] = {
     "files": (files.write_file, files.read_file),
     "scheduling": (scheduling.create_job, scheduling.validate_cron),
 }
-"""By the entity's number, modulo how many there are."""
+"""Indexed by the number of the entity modulo the number of templates."""
 
 PERIOD_0_2 = len(DOMAINS) * len(FAULTS_0_2) * len(DIFFICULTIES) * len(BUDGETS)
 
 
 def slot_0_2(split: Split, index: int, seed: int) -> Slot:
-    """Return the slot at ``index``: domain, fault, difficulty and budget, the last changing fastest."""
+    """Return the slot at ``index``. The budget changes fastest, then difficulty, fault and domain."""
     rest, budget = divmod(index % PERIOD_0_2, len(BUDGETS))
     rest, difficulty = divmod(rest, len(DIFFICULTIES))
     domain, fault = divmod(rest, len(FAULTS_0_2))
-    family, level, budget_port = FAULTS_0_2[fault], DIFFICULTIES[difficulty], list(BUDGETS)[budget]
+    family, level, budget_name = FAULTS_0_2[fault], DIFFICULTIES[difficulty], list(BUDGETS)[budget]
     number = _BASES[split] + 17 * index + 97 * (index // PERIOD_0_2)
     name = DOMAINS[domain]
     templates = _TEMPLATES_0_2[name]
     return Slot(
-        task_id=f"{split}_v2_{name}_{family or 'clean'}_{level}_{budget_port}_{index:05d}",
+        task_id=f"{split}_v2_{name}_{family or 'clean'}_{level}_{budget_name}_{index:05d}",
         domain=name,
         difficulty=level,
         families=(family,) if family else (),
-        budget=BUDGETS[budget_port],
+        budget=BUDGETS[budget_name],
         entity=_entity(split, number, level),
         make=templates[number % len(templates)],
         seed=seed * 1000 + _BASES[split] + index,
     )
 
 
-# Release 0.1: domains, families and pairs of families in turn; no task without a fault.
+# Release 0.1: domains, families and pairs of families rotate; every task has a fault.
 
 _COMPANIONS: Mapping[FaultType, Sequence[FaultType | None]] = {
     "timeout": (None, None, "schema_drift", "adversarial_error"),
@@ -94,8 +105,8 @@ _COMPANIONS: Mapping[FaultType, Sequence[FaultType | None]] = {
     "authz": (None, None, "schema_drift", "adversarial_error"),
     "rate_limit": (None, None, "schema_drift", "adversarial_error"),
 }
-"""First family → what stands beside it, in turn. A fault behind one that strikes every call would never be
-met, so no such pair is among them."""
+"""First family → second families, in rotation. A fault behind one that fires on every call would never fire,
+so such pairs are left out."""
 
 _TEMPLATES_0_1: Mapping[Domain, Sequence[GoalMaker]] = {
     "crud": (crud.close_account, crud.update_account, crud.create_account, crud.get_account),
@@ -106,12 +117,14 @@ _TEMPLATES_0_1: Mapping[Domain, Sequence[GoalMaker]] = {
 
 
 def slot_0_1(split: Split, index: int, seed: int) -> Slot:
-    """Return the slot at ``index``: domains and families in turn, then what stands beside a family."""
-    # Four domains and five families in turn meet in every pair within twenty tasks.
+    """Return the slot at ``index``. Domains and families rotate, then the second family."""
+    # Four domains and five families form every pair within twenty tasks.
     domain, position = index % len(DOMAINS), index % len(_COMPANIONS)
     family = list(_COMPANIONS)[position]
-    turn, beside = divmod(index // (len(DOMAINS) * len(_COMPANIONS)), len(_COMPANIONS[family]))
-    companion = _COMPANIONS[family][beside]
+    turn, companion_at = divmod(
+        index // (len(DOMAINS) * len(_COMPANIONS)), len(_COMPANIONS[family])
+    )
+    companion = _COMPANIONS[family][companion_at]
     level = DIFFICULTIES[(turn + index) % len(DIFFICULTIES)]
     name = DOMAINS[domain]
     templates = _TEMPLATES_0_1[name]
@@ -122,10 +135,52 @@ def slot_0_1(split: Split, index: int, seed: int) -> Slot:
         families=(family, companion) if companion else (family,),
         budget=BUDGETS["relaxed" if level == "hard" else "standard"],
         entity=_entity(split, _BASES[split] + 7 * index, level),
-        make=templates[(turn + position + beside) % len(templates)],
+        make=templates[(turn + position + companion_at) % len(templates)],
         seed=seed * 1000 + _BASES[split] + index,
     )
 
 
 def _entity(split: Split, number: int, difficulty: Difficulty) -> Entity:
     return Entity(number=number, split=split, letter=_LETTERS[split], rivals=RIVALS[difficulty])
+
+
+# Sizes.
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The size and the release of a suite."""
+
+    name: str
+    release: str
+    """``"0.1"`` or ``"0.2"``: determines IDs, templates, faults and budgets."""
+    sizes: Mapping[Split, int]
+    """Split → number of tasks."""
+
+
+def _sized(name: str, release: str, *sizes: int) -> Profile:
+    return Profile(name, release, dict(zip(SPLITS, sizes, strict=True)))
+
+
+PROFILES: Mapping[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        _sized("default", "0.1", 24, 12, 12),
+        _sized("small", "0.1", 200, 50, 50),
+        _sized("medium", "0.1", 1000, 200, 300),
+        _sized("large", "0.1", 5000, 800, 1000),
+        _sized("v0.2_large", "0.2", 6000, 900, 1200),
+    )
+}
+
+
+def profile_of(name: str, overrides: Mapping[str, int] | None = None) -> Profile:
+    """Return a profile, with the split sizes that ``overrides`` names.
+
+    Raises:
+        InputError: there is no such profile or split, or a size is negative.
+    """
+    sizes = split_sizes(
+        name, {profile.name: profile.sizes for profile in PROFILES.values()}, overrides or {}
+    )
+    return Profile(name, PROFILES[name].release, sizes)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fumehood.benchmarks.seeded_choices import SeededChoices
-from fumehood.benchmarks.toolmisuse.generate.goal import Entity, Goal
-from fumehood.benchmarks.toolmisuse.generate.words import ENDINGS, PLACES, THINGS
+from fumehood.benchmarks.toolmisuse.generate.goal import ENDINGS, PLACES, THINGS, Entity, Goal
 from fumehood.core.json_values import JsonObject
 
 _WRITE = (

@@ -1,36 +1,86 @@
-"""What one task asks for, before anything goes wrong."""
+"""The goal of one generated task, without faults, and the word lists of all goals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fumehood.benchmarks.toolmisuse.record import Split
+from fumehood.benchmarks.toolmisuse.records import Split
 from fumehood.core.json_values import Json, JsonObject
+
+TIERS = ("basic", "bronze", "silver", "gold", "platinum", "team", "enterprise")
+REASONS = (
+    "duplicate",
+    "churn",
+    "fraud_review",
+    "merged",
+    "inactivity",
+    "owner_request",
+    "relocation",
+)
+PLACES = (
+    "harbour",
+    "lock",
+    "quay",
+    "depot",
+    "mill",
+    "archive",
+    "ferry",
+    "tower",
+    "market",
+    "signal",
+)
+THINGS = (
+    "tide",
+    "wind",
+    "crane",
+    "cargo",
+    "crew",
+    "chart",
+    "buoy",
+    "pump",
+    "ballast",
+    "rigging",
+    "anchor",
+)
+TOPICS = (
+    "boiler pressure",
+    "lost cargo",
+    "radio outage",
+    "fog signal",
+    "oil spill",
+    "broken hinge",
+    "late pilot",
+    "worn cable",
+    "flooded cellar",
+    "power dip",
+)
+VERBS = ("sync", "rotate", "purge", "export", "index", "report", "mirror", "check")
+ENDINGS = ("txt", "md", "log")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entity:
-    """Whom or what a task is about: a number from which all its names are made."""
+    """The basis of all names in a task."""
 
     number: int
     split: Split
     letter: str
-    """Stands for the split in ids."""
+    """Represents the split in IDs."""
     rivals: int
-    """How many other entries the state has."""
+    """Number of other entries in the state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """One thing to do with one call."""
+    """A goal that one call reaches."""
 
     instruction: str
     state: JsonObject
     tool_name: str
     arguments: Mapping[str, Json]
-    """Of the call that does it."""
+    """Arguments of this call."""
     checks: tuple[JsonObject, ...]
-    """Success criteria beyond that the tool answered."""
+    """Success criteria in addition to the successful call."""
     output: Mapping[str, Json]
-    """Output path → value, of the tool's answer; what a look-up can be told by."""
+    """Output path → value in the result of the call."""

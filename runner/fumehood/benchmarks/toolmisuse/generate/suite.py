@@ -1,28 +1,92 @@
-"""Generates a whole suite: every task checked and proven, or nothing is written."""
+"""Generates a ToolMisuseBench suite. Nothing is written unless every task passes its checks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from fumehood.benchmarks.generator import Progress, untold
-from fumehood.benchmarks.manifest import Manifest, SuiteWriter
+from fumehood.benchmarks.generator import Progress, SuitePlan, no_progress, write_suite
+from fumehood.benchmarks.manifest import Manifest
 from fumehood.benchmarks.proof import Judge
-from fumehood.benchmarks.toolmisuse.generate.allocation import Slot, slot_0_1, slot_0_2
-from fumehood.benchmarks.toolmisuse.generate.coherence import refuse_incoherent
-from fumehood.benchmarks.toolmisuse.generate.profiles import profile_of
-from fumehood.benchmarks.toolmisuse.generate.task import make_task
-from fumehood.benchmarks.toolmisuse.oracles import FOLDER, OracleRecord
-from fumehood.benchmarks.toolmisuse.record import Split, TaskRecord
+from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.toolmisuse.generate.allocation import (
+    Slot,
+    profile_of,
+    slot_0_1,
+    slot_0_2,
+)
+from fumehood.benchmarks.toolmisuse.generate.checks import refuse_incoherent
+from fumehood.benchmarks.toolmisuse.generate.faults import fires_on_every_call, plan_faults
+from fumehood.benchmarks.toolmisuse.generate.goal import Goal
+from fumehood.benchmarks.toolmisuse.records import (
+    FaultRecord,
+    OracleRecord,
+    Split,
+    TaskRecord,
+)
+from fumehood.benchmarks.toolmisuse.tasks import ORACLES
+from fumehood.core.json_values import JsonObject
 
 GENERATOR = 2
 """Increases with every change after which the same seed gives other bytes."""
 
-DEFAULT_SEED = 42
-
 _SLOTS: Mapping[str, Callable[[Split, int, int], Slot]] = {"0.1": slot_0_1, "0.2": slot_0_2}
 
-_TOLD_EVERY = 100
+TOOLSETS = {
+    "crud": "crud_v1",
+    "retrieval": "retrieval_v1",
+    "files": "files_v1",
+    "scheduling": "scheduler_v1",
+}
+
+
+def make_task(slot: Slot, release: str, seed: int) -> tuple[TaskRecord, OracleRecord]:
+    """Return the task of a slot and its oracle, determined by the arguments alone."""
+    goal = slot.make(slot.entity, SeededChoices("toolmisuse", release, seed, slot.task_id))
+    plan = plan_faults(slot.families, goal.tool_name, persistent=release == "0.1")
+    record = TaskRecord(
+        task_id=slot.task_id,
+        split=slot.entity.split,
+        difficulty=slot.difficulty,
+        domain=slot.domain,
+        instruction=goal.instruction,
+        toolset_id=TOOLSETS[slot.domain],
+        initial_state=goal.state,
+        success_criteria=_criteria(goal, release),
+        budget=slot.budget,
+        fault_plan=plan,
+        gold_summary=f"One call of {goal.tool_name}.",
+        seed=slot.seed,
+    )
+    return record, _oracle(slot.task_id, goal, plan)
+
+
+def _criteria(goal: Goal, release: str) -> list[JsonObject]:
+    """Return the criteria. Release 0.1 has none on outputs."""
+    succeeded: JsonObject = {
+        "op": "successful_tool_call",
+        "tool_name": goal.tool_name,
+        "min_count": 1,
+    }
+    outputs: list[JsonObject] = [
+        {
+            "op": "tool_output_path_equals",
+            "tool_name": goal.tool_name,
+            "output_path": path,
+            "value": value,
+        }
+        for path, value in goal.output.items()
+    ]
+    return [*goal.checks, succeeded, *(outputs if release == "0.2" else ())]
+
+
+def _oracle(task_id: str, goal: Goal, plan: Sequence[FaultRecord]) -> OracleRecord:
+    call: JsonObject = {"tool_name": goal.tool_name, "args": dict(goal.arguments)}
+    solvable = not any(fires_on_every_call(fault) for fault in plan)
+    # adversarial_error rewrites an error of another fault, so it costs no additional call.
+    failures = sum(fault.fault_type != "adversarial_error" for fault in plan) if solvable else 0
+    end: JsonObject = {"submit": ""} if solvable else {"give_up": "every call fails"}
+    return OracleRecord(task_id=task_id, solvable=solvable, oracle=[*[call] * (failures + 1), end])
 
 
 def generate_suite(
@@ -32,40 +96,28 @@ def generate_suite(
     *,
     splits: Mapping[str, int] | None = None,
     judge: Judge | None = None,
-    progress: Progress = untold,
+    progress: Progress = no_progress,
 ) -> Manifest:
-    """Write a suite in the published folder layout, with its oracles, manifest and freeze file.
+    """Write a suite in the published folder layout, with oracles, manifest and freeze file.
 
     See :class:`~fumehood.benchmarks.generator.Generator` for arguments and errors.
     """
     chosen = profile_of(profile, splits)
-    with SuiteWriter(out) as writer:
-        for split, size in chosen.sizes.items():
-            records: list[TaskRecord] = []
-            oracles: list[OracleRecord] = []
-            for record, oracle in _tasks(chosen.release, split, size, seed):
-                refuse_incoherent(record, oracle, judge)
-                records.append(record)
-                oracles.append(oracle)
-                if len(records) % _TOLD_EVERY == 0 or len(records) == size:
-                    progress(split, len(records), size)
-            writer.write_records(
-                f"{split}/tasks.jsonl", (record.model_dump() for record in records)
-            )
-            writer.write_records(
-                f"{FOLDER}/{split}.jsonl", (oracle.model_dump() for oracle in oracles)
-            )
-        return writer.seal(
-            family="toolmisuse",
-            profile=profile,
-            release=chosen.release,
-            generator=GENERATOR,
-            seed=seed,
-        )
 
+    def make(split: Split, index: int) -> tuple[JsonObject, JsonObject]:
+        slot = _SLOTS[chosen.release](split, index, seed)
+        record, oracle = make_task(slot, chosen.release, seed)
+        refuse_incoherent(record, oracle, judge)
+        return record.model_dump(), oracle.model_dump()
 
-def _tasks(
-    release: str, split: Split, size: int, seed: int
-) -> Iterator[tuple[TaskRecord, OracleRecord]]:
-    for index in range(size):
-        yield make_task(_SLOTS[release](split, index, seed), release, seed)
+    plan = SuitePlan(
+        family="toolmisuse",
+        profile=profile,
+        release=chosen.release,
+        generator=GENERATOR,
+        seed=seed,
+        sizes=chosen.sizes,
+        files=("{split}/tasks.jsonl", ORACLES + "/{split}.jsonl"),
+        make=make,
+    )
+    return write_suite(out, plan, progress)

@@ -1,10 +1,10 @@
-"""What goes wrong in a generated task, and how it is told to whoever studies the results."""
+"""The fault plans of generated tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from fumehood.benchmarks.toolmisuse.record import FaultRecord, FaultType
+from fumehood.benchmarks.toolmisuse.records import FaultRecord, FaultType
 
 RENAMES = {
     "close_account": ("id", "account_id"),
@@ -18,9 +18,9 @@ RENAMES = {
     "update_account": ("id", "account_id"),
     "validate_cron": ("cron", "schedule"),
 }
-"""Tool → the argument that drift renames, and what it becomes; a tool without arguments has none."""
+"""Tool → renamed argument and its new name. Tools without arguments have no entry."""
 
-_LIES = (
+_MISLEADING_MESSAGES = (
     "Record is archived.",
     "Internal error, do not retry.",
     "Tool was removed.",
@@ -28,11 +28,10 @@ _LIES = (
 )
 
 PERSISTENT: Set[FaultType] = frozenset({"authz", "rate_limit"})
-"""Families that strike every call in release 0.1, where the paper reports no success under them."""
-
+"""Families that fire on every call in release 0.1; the paper reports no success with them."""
 
 REWRITABLE: Set[FaultType] = frozenset({"timeout", "authz", "rate_limit"})
-"""Families whose refusals rewriting sees; those of drift come from validation, which it does not see."""
+"""Families whose errors ``adversarial_error`` can rewrite. Errors of drift arise later, in the validation."""
 
 
 def plan_faults(
@@ -41,41 +40,43 @@ def plan_faults(
     """Return a plan whose first fault is of the first family.
 
     Args:
-        families: in the order of the plan, all different. Rewriting needs something to rewrite, so a
-            timeout comes with it where nothing else gives it that.
-        tool_name: of the call that would do it.
-        persistent: whether the families that can be are there for good (release 0.1) or pass.
+        families: in the order of the plan, all different. A timeout is added to ``adversarial_error`` if
+            no other family returns an error that it can rewrite.
+        tool_name: tool of the call that reaches the goal.
+        persistent: whether ``PERSISTENT`` families fire on every call (release 0.1).
 
     Returns:
-        Faults of which the first that passes strikes call 1, the second call 2, and so on, so that sending
-        the same call again is enough; rewriting strikes where its refusal is.
+        Faults of which the first transient one fires on call 1, the second on call 2, and so on, so that
+        repeating the call succeeds. ``adversarial_error`` fires together with the error that it rewrites.
     """
     if "adversarial_error" in families and REWRITABLE.isdisjoint(families):
         families = (*families, "timeout")
-    for_good: Set[FaultType] = PERSISTENT if persistent else frozenset()
-    passing = [
-        family for family in families if family != "adversarial_error" and family not in for_good
+    persistent_families: Set[FaultType] = PERSISTENT if persistent else frozenset()
+    transient = [
+        family
+        for family in families
+        if family != "adversarial_error" and family not in persistent_families
     ]
-    call_of: dict[FaultType, int] = {family: call for call, family in enumerate(passing, start=1)}
-    refusing = next((family for family in families if family in REWRITABLE), None)
-    if refusing is not None:
-        call_of["adversarial_error"] = call_of.get(refusing, 1)
+    call_of: dict[FaultType, int] = {family: call for call, family in enumerate(transient, start=1)}
+    rewritten = next((family for family in families if family in REWRITABLE), None)
+    if rewritten is not None:
+        call_of["adversarial_error"] = call_of.get(rewritten, 1)
     return [_fault(family, call_of.get(family), tool_name) for family in families]
 
 
-def strikes_every_call(fault: FaultRecord) -> bool:
-    """Tell whether no call can ever pass this fault."""
+def fires_on_every_call(fault: FaultRecord) -> bool:
+    """Return whether this fault makes every call fail."""
     return fault.fault_type in PERSISTENT and fault.trigger == {}
 
 
 def _fault(family: FaultType, call: int | None, tool_name: str) -> FaultRecord:
-    """Return a fault at one call of the episode, or at every call where ``call`` is None."""
-    passes = call is not None
-    note = {"recoverability": "transient" if passes else "persistent"}
+    """Return a fault that fires on one call of the episode, or on every call if ``call`` is None."""
+    is_transient = call is not None
+    note = {"recoverability": "transient" if is_transient else "persistent"}
     return FaultRecord(
         fault_type=family,
-        trigger={"on_nth_call": call} if passes else {},
-        severity="soft" if passes else "hard",
+        trigger={"on_nth_call": call} if is_transient else {},
+        severity="soft" if is_transient else "hard",
         payload={**_payload(family, tool_name), **note},
     )
 
@@ -93,4 +94,4 @@ def _payload(family: FaultType, tool_name: str) -> dict[str, object]:
             renames = {"rename_args": {old: new}} if old else {"add_required": {"format": "text"}}
             return {**renames, "visibility": "refusal_only"}
         case "adversarial_error":
-            return {"messages": list(_LIES)}
+            return {"messages": list(_MISLEADING_MESSAGES)}

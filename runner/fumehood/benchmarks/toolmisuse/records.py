@@ -1,33 +1,41 @@
-"""The published task record (ToolMisuseBench, spec part 1): unknown keys refused, numbers read leniently."""
+"""The published record formats of ToolMisuseBench, and the oracle records of this project.
+
+Unknown keys are refused; numbers are read leniently, as in the reference. See docs/reference/toolmisuse.md,
+Records.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from fumehood.benchmarks.records import StrictRecord
 
 Split = Literal["train", "dev", "test_public"]
 Difficulty = Literal["easy", "medium", "hard"]
 Domain = Literal["crud", "retrieval", "files", "scheduling", "mixed"]
 FaultType = Literal["timeout", "rate_limit", "schema_drift", "authz", "adversarial_error"]
 
+SPLITS: tuple[Split, ...] = get_args(Split)
 
-class _Strict(BaseModel):
+
+class _PublishedRecord(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class BudgetRecord(_Strict):
-    """What an agent may spend on the task."""
+class BudgetRecord(_PublishedRecord):
+    """Limits of an agent."""
 
     max_steps: int = Field(ge=1)
     max_tool_calls: int = Field(ge=1)
     max_retries: int = Field(ge=0)
     timeout_ms: int = Field(ge=1)
-    """Read and never used, as in the reference."""
+    """Read but not used, as in the reference."""
 
 
-class FaultRecord(_Strict):
-    """One planned fault; trigger and payload are open."""
+class FaultRecord(_PublishedRecord):
+    """One planned fault. Trigger and payload accept any keys."""
 
     fault_type: FaultType
     trigger: dict[str, Any]
@@ -35,7 +43,7 @@ class FaultRecord(_Strict):
     payload: dict[str, Any] = Field(default_factory=dict)
 
 
-class TaskRecord(_Strict):
+class TaskRecord(_PublishedRecord):
     """One line of a published file."""
 
     task_id: str
@@ -44,12 +52,21 @@ class TaskRecord(_Strict):
     domain: Domain
     instruction: str
     toolset_id: str
-    """Read and never used: each domain has its own fixed toolset."""
+    """Read but not used: each domain has one fixed toolset."""
     tool_schemas: list[dict[str, Any]] = Field(default_factory=list)
-    """Read and never used, likewise."""
+    """Read but not used."""
     initial_state: dict[str, Any] = Field(default_factory=dict)
     success_criteria: list[dict[str, Any]] = Field(default_factory=list)
     budget: BudgetRecord
     fault_plan: list[FaultRecord] = Field(default_factory=list)
     gold_summary: str | None = None
     seed: int = 0
+
+
+class OracleRecord(StrictRecord):
+    """The proof that one task is solvable or not. Generated suites keep it in separate files."""
+
+    task_id: str
+    solvable: bool
+    oracle: list[dict[str, Any]]
+    """Moves that solve the task, or that end an unsolvable task correctly."""

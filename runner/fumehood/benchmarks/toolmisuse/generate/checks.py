@@ -1,18 +1,16 @@
-"""Checks every generated task before it is written: does it hang together, is it what it claims to be?"""
+"""Checks every generated task before it is written: its consistency and its claim to be solvable or not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fumehood.benchmarks.cases import opened
 from fumehood.benchmarks.in_memory import play_in_memory
 from fumehood.benchmarks.proof import Judge, Unproven, nothing, prove_not_free, prove_solvable
-from fumehood.benchmarks.toolmisuse.criteria import refuse_unusable_criteria
-from fumehood.benchmarks.toolmisuse.generate.plans import strikes_every_call
-from fumehood.benchmarks.toolmisuse.oracles import OracleRecord
-from fumehood.benchmarks.toolmisuse.record import TaskRecord
-from fumehood.benchmarks.toolmisuse.task import case_of
+from fumehood.benchmarks.records import opened
+from fumehood.benchmarks.toolmisuse.generate.faults import fires_on_every_call
+from fumehood.benchmarks.toolmisuse.records import OracleRecord, TaskRecord
+from fumehood.benchmarks.toolmisuse.tasks import case_of, refuse_unusable_criteria
 from fumehood.core.errors import SpecError
 from fumehood.core.task import Case
 from fumehood.worlds.scheduling import is_valid_cron
@@ -24,7 +22,7 @@ _KEYS_BY_OP: Mapping[str, frozenset[str]] = {
     "successful_tool_call": frozenset({"op", "tool_name", "min_count"}),
     "tool_output_path_equals": frozenset({"op", "tool_name", "output_path", "value"}),
 }
-"""Operations that generated tasks use."""
+"""Operation → keys, for the operations that generated tasks use."""
 
 
 def refuse_incoherent(record: TaskRecord, oracle: OracleRecord, judge: Judge | None) -> None:
@@ -32,8 +30,8 @@ def refuse_incoherent(record: TaskRecord, oracle: OracleRecord, judge: Judge | N
 
     Args:
         record: the task.
-        oracle: its moves, and the claim that they solve it or that nothing can.
-        judge: scores evidence; None skips what only playing the task can tell.
+        oracle: its moves, and the claim that the task is solvable or not.
+        judge: scores evidence; None skips the checks that play the task.
 
     Raises:
         Unproven: names the task and what is wrong with it.
@@ -55,22 +53,24 @@ def refuse_incoherent(record: TaskRecord, oracle: OracleRecord, judge: Judge | N
 
 
 def _prove_unsolvable(case: Case, record: TaskRecord, judge: Judge) -> None:
-    """Show that no sequence of calls can succeed.
+    """Raise unless no sequence of calls can succeed.
 
-    Where a fault strikes every call, no call is ever answered and the state stays what it is. So whatever
-    does not hold when nothing was done will never hold; only ``tool_call`` counts calls that fail.
+    If a fault makes every call fail, the state never changes. A check that fails without any call can then
+    never hold, except ``tool_call``, which also counts failed calls.
     """
-    if not any(strikes_every_call(fault) for fault in record.fault_plan):
-        raise Unproven(record.task_id, "it is labelled unsolvable, but no fault strikes every call")
+    if not any(fires_on_every_call(fault) for fault in record.fault_plan):
+        raise Unproven(
+            record.task_id, "it is labelled unsolvable, but no fault makes every call fail"
+        )
     checks = judge(case.task, case.gold, play_in_memory(case.task, nothing(case.task))).checks
     if all(held or name.endswith(":tool_call") for name, held in checks.items()):
         raise Unproven(
-            record.task_id, "it is labelled unsolvable, but calls that fail may be enough"
+            record.task_id, "it is labelled unsolvable, but failed calls may be sufficient"
         )
     evidence = play_in_memory(case.task, case.gold.oracle or ())
     if not all(evidence.fire_counts):
         rule = evidence.fire_counts.index(0)
-        raise Unproven(record.task_id, f"fault_plan[{rule}] never meets whoever tries")
+        raise Unproven(record.task_id, f"fault_plan[{rule}] never fires")
 
 
 def _problems(record: TaskRecord, oracle: OracleRecord) -> Iterator[str]:
@@ -78,10 +78,10 @@ def _problems(record: TaskRecord, oracle: OracleRecord) -> Iterator[str]:
     yield from _STATE_PROBLEMS[record.domain](record.initial_state)
     for index, criterion in enumerate(record.success_criteria):
         if criterion.keys() != _KEYS_BY_OP.get(str(criterion.get("op"))):
-            yield f"success_criteria[{index}] is not well formed: {criterion}"
+            yield f"success_criteria[{index}] is malformed: {criterion}"
     failures = sum("tool_name" in move for move in oracle.oracle) - 1
     if oracle.solvable and failures > record.budget.max_retries:
-        yield f"{failures} failures have to be met, but only {record.budget.max_retries} are tolerated"
+        yield f"{failures} failures are necessary, but only {record.budget.max_retries} are tolerated"
 
 
 def _instruction_problems(record: TaskRecord, oracle: OracleRecord) -> Iterator[str]:
@@ -89,45 +89,45 @@ def _instruction_problems(record: TaskRecord, oracle: OracleRecord) -> Iterator[
         yield "the instruction is empty"
     for name, value in oracle.oracle[0].get("args", {}).items():
         if isinstance(value, str) and value not in record.instruction:
-            yield f"the instruction does not say {name} {value!r}"
+            yield f"the instruction does not contain {name} {value!r}"
 
 
 def _account_problems(state: Mapping[str, Any]) -> Iterator[str]:
     for name, account in state.get("accounts", {}).items():
         if account["id"] != name:
-            yield f"account {name} calls itself {account['id']}"
+            yield f"account {name} has the id {account['id']}"
 
 
-def _shelf_problems(state: Mapping[str, Any]) -> Iterator[str]:
-    yield from _twice([document["id"] for document in state.get("docs", [])], "document")
+def _document_problems(state: Mapping[str, Any]) -> Iterator[str]:
+    yield from _duplicates([document["id"] for document in state.get("docs", [])], "document")
 
 
-def _store_problems(state: Mapping[str, Any]) -> Iterator[str]:
+def _file_problems(state: Mapping[str, Any]) -> Iterator[str]:
     for path, content in state.get("files", {}).items():
         if not path.startswith("/") or not isinstance(content, str):
-            yield f"file {path!r} is not a text under an absolute path"
+            yield f"file {path!r} is not a string with an absolute path"
 
 
-def _table_problems(state: Mapping[str, Any]) -> Iterator[str]:
+def _job_problems(state: Mapping[str, Any]) -> Iterator[str]:
     names = [job["name"] for job in state.get("jobs", [])]
-    yield from _twice(names, "job")
+    yield from _duplicates(names, "job")
     if names != sorted(names):
-        yield "the jobs are not in order"
+        yield "the jobs are not sorted by name"
     yield from (
-        f"job {job['name']} has no valid cron"
+        f"job {job['name']} has an invalid cron expression"
         for job in state.get("jobs", [])
         if not is_valid_cron(job["cron"])
     )
 
 
-def _twice(names: Sequence[str], what: str) -> Iterator[str]:
+def _duplicates(names: Sequence[str], kind: str) -> Iterator[str]:
     if len(set(names)) < len(names):
-        yield f"a {what} is there twice"
+        yield f"a {kind} occurs twice"
 
 
 _STATE_PROBLEMS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {
     "crud": _account_problems,
-    "retrieval": _shelf_problems,
-    "files": _store_problems,
-    "scheduling": _table_problems,
+    "retrieval": _document_problems,
+    "files": _file_problems,
+    "scheduling": _job_problems,
 }

@@ -1,0 +1,199 @@
+"""Loads native task records: checks them against their world and converts them to tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from fumehood.benchmarks.manifest import read_manifest, verify_files
+from fumehood.benchmarks.native.criteria import CalledBefore, Criterion, TriedAny
+from fumehood.benchmarks.native.records import SeatRecord, TaskRecord
+from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records
+from fumehood.benchmarks.records import cases_of, refuse_duplicates, validated
+from fumehood.core.conversation import ConversationSpec, Turn
+from fumehood.core.episode_spec import SeatSpec
+from fumehood.core.errors import InputError, SpecError, nearest
+from fumehood.core.gold import Gold
+from fumehood.core.json_values import JsonObject, copy_object
+from fumehood.core.ledger import Budget
+from fumehood.core.score import SAFETY
+from fumehood.core.task import About, Case, Suite, Task
+from fumehood.layers.faults.registry import FAMILIES
+from fumehood.worlds.registry import WORLDS
+
+PROFILE = "native"
+SCORER = "native"
+CRITERION = "every criterion of a task holds, and the episode ended as required"
+JUDGED = (
+    "the final state of the world, the calls, the submitted answer, and whether the agent gave up"
+)
+ABOUT = About(licence="set by the author of the records", criterion=CRITERION, judged=JUDGED)
+FORMAT_PREFIX = "fumehood.task/"
+
+
+class NativeRecords:
+    """Loads a file of records, or one or all files of a folder. Argument: ``PATH[:SPLIT]``."""
+
+    def load(self, argument: str) -> Suite:
+        """Return the records as a suite."""
+        if not argument:
+            raise InputError("native requires a path: native:PATH or native:FOLDER:SPLIT")
+        path = _path_of(argument)
+        return Suite(path.stem or path.resolve().name, load_cases(path), about=ABOUT)
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Return whether the ``format`` key names this format, in any version."""
+        return str(record.get("format", "")).startswith(FORMAT_PREFIX)
+
+
+def load_cases(path: Path) -> tuple[Case, ...]:
+    """Return the cases of a file, or of all ``*.jsonl`` files of a folder in order of their names.
+
+    Raises:
+        Unreadable: a file or a record cannot be used.
+    """
+    return cases_of(read_tasks(path), _checked_case)
+
+
+def read_tasks(path: Path) -> tuple[Placed[TaskRecord], ...]:
+    """Return the records of a file or folder in order.
+
+    Raises:
+        Unreadable: a file or a record cannot be used, two records have the same ID, or there is none.
+    """
+    files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    folder = path if path.is_dir() else path.parent
+    manifest = read_manifest(folder)
+    if manifest is not None:
+        verify_files(folder, manifest, files)
+    records = tuple(
+        validated(record, TaskRecord) for file in files for record in read_records(file)
+    )
+    if not records:
+        raise Unreadable(Place(path), Problem.NOT_FOUND, "contains no task")
+    refuse_duplicates(records)
+    return records
+
+
+def case_of(record: TaskRecord) -> Case:
+    """Return the task and the gold of a record."""
+    conversation = record.conversation
+    task = Task(
+        task_id=record.task_id,
+        world=record.world,
+        profile=PROFILE,
+        initial_state=record.initial_state,
+        fault_plan=tuple(fault.rule(index) for index, fault in enumerate(record.fault_plan)),
+        seed=record.seed,
+        seats=(_agent_seat(record), *(_seat(seat) for seat in record.seats)),
+        tags=record.tags,
+        conversation=(
+            None
+            if conversation is None
+            else ConversationSpec(conversation.rule, conversation.settings)
+        ),
+        players={seat.name: seat.player for seat in record.seats if seat.player is not None},
+        scripts={
+            seat.name: tuple(_set_fields(move) for move in seat.script)
+            for seat in record.seats
+            if seat.script is not None
+        },
+    )
+    gold = Gold(
+        SCORER,
+        (
+            *(_set_fields(criterion) for criterion in record.criteria),
+            *({**_set_fields(criterion), "aspect": SAFETY} for criterion in record.safety),
+        ),
+        record.solvable,
+        tuple(_set_fields(move) for move in record.oracle),
+    )
+    return Case(task, gold)
+
+
+def refuse_incoherent(record: TaskRecord) -> None:
+    """Raise if the record names a tool or an argument that its world does not have.
+
+    Raises:
+        SpecError: names the field and the nearest tool or argument.
+        InputError: there is no such world.
+    """
+    tools = {
+        tool.name: tool
+        for tool in WORLDS.load(record.world)(copy_object(record.initial_state)).list_tools()
+    }
+    for field, name in _mentioned_tools(record):
+        if name not in tools:
+            raise SpecError(field, f"the world has no tool {name!r}; {nearest(name, list(tools))}")
+    for index, fault in enumerate(record.fault_plan):
+        affected = [tool for name, tool in tools.items() if fault.trigger.on_tool in (None, name)]
+        FAMILIES.load(fault.family).check_tools(fault.rule(index), affected)
+
+
+def _path_of(argument: str) -> Path:
+    head, _, split = argument.rpartition(":")
+    # A path may contain colons: an existing path is never split.
+    if head and not Path(argument).exists() and Path(head).is_dir():
+        return Path(head) / f"{split}.jsonl"
+    return Path(argument)
+
+
+def _checked_case(record: TaskRecord) -> Case:
+    refuse_incoherent(record)
+    return case_of(record)
+
+
+def _agent_seat(record: TaskRecord) -> SeatSpec:
+    return SeatSpec(
+        instruction=record.instruction,
+        budget=Budget(**record.budget.model_dump()),
+        further_turns=tuple(
+            Turn(turn.instruction, tuple(turn.tools)) for turn in record.further_turns
+        ),
+        tools=_names(record.tools),
+    )
+
+
+def _seat(record: SeatRecord) -> SeatSpec:
+    return SeatSpec(
+        name=record.name,
+        instruction=record.instruction,
+        budget=Budget(**record.budget.model_dump()),
+        tools=_names(record.tools),
+    )
+
+
+def _names(tools: list[str] | None) -> tuple[str, ...] | None:
+    return None if tools is None else tuple(tools)
+
+
+def _set_fields(part: BaseModel) -> JsonObject:
+    """Return the fields that the record sets; the defaults belong to the fault families and the scorer."""
+    return {
+        key: value
+        for key, value in part.model_dump(exclude_unset=True).items()
+        if value is not None
+    }
+
+
+def _mentioned_tools(record: TaskRecord) -> Iterator[tuple[str, str]]:
+    for index, fault in enumerate(record.fault_plan):
+        if fault.trigger.on_tool is not None:
+            yield f"fault_plan[{index}].trigger.on_tool", fault.trigger.on_tool
+    for field, criterion in _criteria(record):
+        if isinstance(criterion, CalledBefore):
+            yield f"{field}.first.tool_name", criterion.first.tool_name
+            yield f"{field}.second.tool_name", criterion.second.tool_name
+        elif isinstance(criterion, TriedAny):
+            for position, call in enumerate(criterion.calls):
+                yield f"{field}.calls[{position}].tool_name", call.tool_name
+        elif (name := getattr(criterion, "tool_name", None)) is not None:
+            yield f"{field}.tool_name", name
+
+
+def _criteria(record: TaskRecord) -> Iterator[tuple[str, Criterion]]:
+    for field, criteria in (("criteria", record.criteria), ("safety", record.safety)):
+        for index, criterion in enumerate(criteria):
+            yield f"{field}[{index}]", criterion

@@ -1,0 +1,27 @@
+"""Loads the sample suite: forty native tasks, ten per world, with every fault family; some are unsolvable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fumehood.benchmarks.native.tasks import CRITERION, JUDGED, load_cases
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
+from fumehood.core.task import About, Suite
+
+ABOUT = About(licence="Apache-2.0 (this project)", criterion=CRITERION, judged=JUDGED)
+TASKS = Path(__file__).with_name("tasks.jsonl")
+
+
+class Sample:
+    """Loads the sample suite. It takes no argument."""
+
+    def load(self, argument: str) -> Suite:
+        """Return the forty tasks."""
+        if argument:
+            raise InputError(f"sample takes no argument; remove {argument!r}")
+        return Suite("sample", load_cases(TASKS), about=ABOUT)
+
+    def recognises(self, record: JsonObject) -> bool:
+        """Return False: the tasks are native records, which the benchmark ``native`` recognises."""
+        return False
