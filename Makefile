@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := menu
-PACKAGES := runner/fumehood snapshots/fumehood_snapshots agent_sdk/python/fumehood_agent tests
+PACKAGES := runner/fumehood snapshots/fumehood_snapshots agent_sdk/python/fumehood_agent scripts/bench tests
 TESTS := .venv/bin/python -m pytest --numprocesses logical --dist worksteal
 
 .PHONY: menu
@@ -78,11 +78,11 @@ wheels: setup ## build the Python wheels and the npm package into dist/
 
 .PHONY: bench-snapshots
 bench-snapshots: setup-dev ## measure the costs of snapshots as ratios, up to 500,000 documents
-	@.venv/bin/python -m fumehood_snapshots.bench
+	@.venv/bin/python -m scripts.bench.snapshots
 
 .PHONY: bench
 bench: setup ## measure the costs of isolation as ratios
-	@.venv/bin/python -m fumehood.bench
+	@.venv/bin/python -m scripts.bench
 
 .PHONY: containment
 containment: images ## attack every engine and rewrite docs/containment.md
@@ -114,7 +114,7 @@ chaos: setup-dev bubblewrap ## kill and break runs for some minutes and print th
 
 .PHONY: flatness
 flatness: setup ## run ten thousand episodes through one service and print its memory use
-	@.venv/bin/python -m fumehood.bench.flatness
+	@.venv/bin/python -m scripts.bench.flatness
 
 .PHONY: fuzz
 fuzz: setup-dev ## fuzz every parser for ten minutes

@@ -17,7 +17,6 @@ LIBRARIES = {
     "fumehood_agent": {"google", "grpc"},
     "fumehood.__main__": set(),
     "fumehood.agent_check": set(),
-    "fumehood.bench": {"docker", "grpc", "rich"},
     "fumehood.benchmarks": {"pydantic", "pydantic_core", "pymysql", "yaml"},
     "fumehood.cli": {"click", "rich", "structlog"},
     "fumehood.core": set(),

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import docker
 
-from fumehood.bench.measure import Figure, ratio, timed
 from fumehood.core.task import Case
 from fumehood.engines.engine import AgentKind, AgentSource, Engine, Limits
 from fumehood.engines.images.agent_python import build_agent_python
@@ -16,6 +15,7 @@ from fumehood.engines.ownership import owner_labels
 from fumehood.orchestrator.episode_runner import BoxPlan, attempt_episode
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
+from scripts.bench.measure import Figure, ratio, timed
 
 EPISODES = 40
 CONCURRENCY = 4

@@ -1,4 +1,4 @@
-"""``python -m fumehood_snapshots.bench``: measure, then print a table and the ratios that must hold."""
+"""``python -m scripts.bench.snapshots``: measure, then print a table and the ratios that must hold."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from fumehood_snapshots.bench.corpus import write_corpus
-from fumehood_snapshots.bench.measurements import MEASUREMENTS, Numbers
+from scripts.bench.snapshots.corpus import write_corpus
+from scripts.bench.snapshots.measurements import MEASUREMENTS, Numbers
 
 COMPARED_WITH = 100_000
 SIZES = (1_000, 10_000, 100_000, 500_000)
@@ -53,7 +53,7 @@ def _measured(name: str, corpus: Path, snapshot: Path) -> Numbers:
     command = [
         sys.executable,
         "-m",
-        "fumehood_snapshots.bench",
+        "scripts.bench.snapshots",
         "--one",
         name,
         str(corpus),
@@ -101,30 +101,30 @@ def _print_growth(place: Path, sizes: Sequence[int]) -> None:
 def _print_comparison(place: Path, size: int, rounds: int) -> None:
     corpus = write_corpus(place, size)
     snapshot = place / f"snapshot-{size}"
-    ours, bare, rank, plain = ({"build_s": 1e9, "query_ms": 1e9} for _ in range(4))
+    own, bare, rank, plain = ({"build_s": 1e9, "query_ms": 1e9} for _ in range(4))
     # Round after round, so that a busy minute meets all of them, and the best of each.
     for _ in range(rounds):
-        _keep_best(ours, _built(place, size)[2])
-        _keep_best(ours, _measured("search", corpus, snapshot))
+        _keep_best(own, _built(place, size)[2])
+        _keep_best(own, _measured("search", corpus, snapshot))
         _keep_best(bare, _measured("bm25s", corpus, snapshot))
         _keep_best(rank, _measured("rank_bm25", corpus, snapshot))
         _keep_best(plain, _measured("rank_bm25_plain", corpus, snapshot))
     click.echo(f"\nat {size} documents   build s   query ms   own MB while building")
-    for name, numbers in (("this package", ours), ("bm25s, bare", bare), ("rank_bm25", rank)):
+    for name, numbers in (("this package", own), ("bm25s, bare", bare), ("rank_bm25", rank)):
         click.echo(
             f"{name:<20} {numbers['build_s']:9.2f} {numbers['query_ms']:10.3f} {numbers['own_mb']:8.0f}"
         )
     click.echo("")
-    for name, value, word, bound in _ratios(ours, bare, rank, plain):
+    for name, value, word, bound in _ratios(own, bare, rank, plain):
         holds = value <= bound if word == "at most" else value >= bound
         click.echo(
             f"{name:<38} {value:10.3f}   {word} {bound:g}: {'holds' if holds else 'DOES NOT HOLD'}"
         )
-    given = ours["build_s"] / rank["build_s"]
+    given = own["build_s"] / rank["build_s"]
     click.echo(
         f"{'build / rank_bm25 with our analyzer':<38} {given:10.3f}   (which it does not have)"
     )
-    touched = ours["asked_resident_mb"] / ours["index_mb"]
+    touched = own["asked_resident_mb"] / own["index_mb"]
     click.echo(
         f"{'resident after 200 queries / index':<38} {touched:10.3f}   (pages that were touched)"
     )
@@ -140,22 +140,22 @@ def _keep_best(kept: Numbers, measured: Numbers) -> None:
 
 
 def _ratios(
-    ours: Numbers, bare: Numbers, rank: Numbers, plain: Numbers
+    own: Numbers, bare: Numbers, rank: Numbers, plain: Numbers
 ) -> list[tuple[str, float, str, float]]:
     return [
-        ("build / rank_bm25's", ours["build_s"] / plain["build_s"], "at most", 1.0),
-        ("build / bm25s's", ours["build_s"] / bare["build_s"], "at most", 1.2),
-        ("query / bm25s's", ours["query_ms"] / bare["query_ms"], "at most", 1.2),
-        ("rank_bm25's query / ours", rank["query_ms"] / ours["query_ms"], "at least", 50.0),
+        ("build / rank_bm25's", own["build_s"] / plain["build_s"], "at most", 1.0),
+        ("build / bm25s's", own["build_s"] / bare["build_s"], "at most", 1.2),
+        ("query / bm25s's", own["query_ms"] / bare["query_ms"], "at most", 1.2),
+        ("rank_bm25's query / own", rank["query_ms"] / own["query_ms"], "at least", 50.0),
         ("queries whose first ten differ", float(rank["disagreements"]), "at most", 0.0),
-        ("opening, in seconds", ours["open_ms"] / 1000, "at most", 1.0),
+        ("opening, in seconds", own["open_ms"] / 1000, "at most", 1.0),
         (
             "resident when open / index",
-            ours["open_resident_mb"] / ours["index_mb"],
+            own["open_resident_mb"] / own["index_mb"],
             "at most",
             0.25,
         ),
-        ("own memory when open / index", ours["open_own_mb"] / ours["index_mb"], "at most", 0.1),
+        ("own memory when open / index", own["open_own_mb"] / own["index_mb"], "at most", 0.1),
     ]
 
 

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from fumehood.bench.measure import Figure, percentile, ratio, timed
 from fumehood.core.errors import InfraError
 from fumehood.core.task import Case
 from fumehood.engines.engine import (
@@ -29,7 +28,7 @@ from fumehood.engines.engine import (
 from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
-from fumehood.wire.ports import Opened
+from scripts.bench.measure import Figure, percentile, ratio, timed
 
 PROBE = Path(__file__).with_name("latency_probe.py")
 UNARY_MAX, STREAM_MAX = 1.5, 1.3
@@ -68,8 +67,8 @@ def call_latency(engine: Engine, case: Case) -> Iterator[Figure]:
 
 
 def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
-    image = engine.prepare(AgentSource(AgentKind.MODULE, "fumehood.bench.latency_probe:Probe"))
-    # Only the probe itself is shown inside, not the package it belongs to.
+    image = engine.prepare(AgentSource(AgentKind.MODULE, "scripts.bench.latency_probe:Probe"))
+    # The box shows the probe alone, not the package that it belongs to.
     command = (*image.command[:-1], "latency_probe:Probe")
     others = (mount for mount in image.mounts if not mount.target.startswith(AGENT_FOLDER))
     spec = PlannedEpisode("bench", case, 0, 0).to_spec(BOX_TIMEOUT_MS)
@@ -81,21 +80,20 @@ def _probe(engine: Engine, case: Case) -> dict[str, list[float]]:
     ):
         Path(code).chmod(0o755)
         (Path(code) / PROBE.name).write_bytes(PROBE.read_bytes())
-        opened = next(messages := client.open_episode(spec))
-        assert isinstance(opened, Opened)
+        seats = client.open_seats(spec)
         box = engine.start(
             BoxSpec(
                 image=replace(
                     image, command=command, mounts=(*others, Mount(Path(code), AGENT_FOLDER))
                 ),
-                socket_dir=Path(opened.seats[0].directory),
+                socket_dir=next(iter(seats.directories.values())),
                 mounts=(Mount(echo, "/echo"),),
             )
         )
         ended = box.wait(BOX_TIMEOUT_MS)
         output = box.close()
         client.close_episode(spec.episode_id, timed_out=False)
-        list(messages)
+        list(seats.messages)
     if ended is None or ended.code != 0:
         raise InfraError(f"the probe did not finish: {_last_line(output)}")
     return json.loads(output.stdout)  # type: ignore[no-any-return]
@@ -107,7 +105,7 @@ def _echo_server() -> Iterator[Path]:
         Path(folder).chmod(0o755)
         socket = Path(folder) / "echo.sock"
         process = subprocess.Popen(
-            [sys.executable, "-m", "fumehood.bench.echo", str(socket)], stdin=subprocess.PIPE
+            [sys.executable, "-m", "scripts.bench.echo", str(socket)], stdin=subprocess.PIPE
         )
         try:
             while not socket.exists():

@@ -1,4 +1,4 @@
-"""A whole inline run: plan, service, agent, judge, and a sealed folder at the end."""
+"""A whole inline run, from the plan to the sealed folder."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fumehood.bench.door import door_per_s
-from fumehood.bench.measure import Figure, timed
 from fumehood.core.task import Case
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import Progress, start_run
+from scripts.bench.in_memory import in_memory_per_s
+from scripts.bench.measure import Figure, timed
 
 AGENTS = ("heuristic", "schema_repair", "instruction_parser")
 """Built-in agents that never wait for a tool that asks them to."""
 
 
 def episodes_of_a_run(suite: str, cases: Sequence[Case], workers: int) -> Iterator[Figure]:
-    """Yield how fast a run goes when nothing is left out, beside the door alone in this process: the limit.
+    """Yield the rate of a whole run, and its share of the rate in memory.
 
     Args:
         suite: as ``fumehood run`` takes it.
         cases: its tasks.
         workers: service processes; twice as many episodes run at once.
     """
-    limit_per_s = door_per_s(cases)
+    limit_per_s = in_memory_per_s(cases)
     settings = {"suite": suite, "agents": AGENTS, "engine": "inline"}
     config = run_config({**settings, "service_workers": workers, "concurrency": 2 * workers})
     quiet = Progress(on_start=lambda *_: None, on_row=lambda _: None, on_wait=lambda _: None)
@@ -33,5 +33,5 @@ def episodes_of_a_run(suite: str, cases: Sequence[Case], workers: int) -> Iterat
     per_s = len(cases) * len(AGENTS) / seconds
     yield Figure(
         f"episodes of a whole inline run, {workers} worker{'s' if workers > 1 else ''}",
-        f"{per_s:,.0f}/s, {per_s / limit_per_s:.0%} of the door alone on one core",
+        f"{per_s:,.0f}/s, {per_s / limit_per_s:.0%} of the rate in memory on one core",
     )

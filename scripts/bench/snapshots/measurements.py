@@ -1,4 +1,4 @@
-"""One measurement a function, each run in a process of its own; all return plain numbers.
+"""One measurement a function, each run in a separate process; all return plain numbers.
 
 Times are processor time of the one process, but opening, which is wall time, as most of it is waiting.
 """
@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from fumehood_snapshots.bench.corpus import queries, read_texts
-from fumehood_snapshots.bench.memory import Peak, own_megabytes, resident_megabytes
+from scripts.bench.snapshots.corpus import queries, read_texts
+from scripts.bench.snapshots.memory import Peak, own_megabytes, resident_megabytes
 
 K = 10
 QUERIES = 200
@@ -20,7 +20,7 @@ Numbers = dict[str, Any]
 
 
 def rank_bm25(corpus: Path, snapshot: Path) -> Numbers:
-    """Build and ask ``rank_bm25`` with our analyzer, which is fast; compare its first ten with ours."""
+    """Build and ask ``rank_bm25`` with this project's analyzer, which is fast; compare its first ten hits."""
     from rank_bm25 import BM25Okapi
 
     from fumehood_snapshots.snapshot import open_snapshot

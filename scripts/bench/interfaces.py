@@ -1,4 +1,4 @@
-"""What the doors beside gRPC cost, and the gateway to models: each against its peer, in turn, in one run."""
+"""Latency of the HTTP and MCP interfaces and of the model gateway, each against its peer in one run."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from statistics import median
 
 import grpc
 
-from fumehood.bench.measure import Figure, ratio
 from fumehood.core.task import Case
 from fumehood.gateway.settings import GatewaySettings, Provider
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
-from fumehood.wire.ports import Opened
 from fumehood_agent._proto.v1 import tool_pb2
+from scripts.bench.measure import Figure, ratio
 
 RATIO_MAX = 3.0
 GATEWAY_MAX_MS = 5.0
@@ -34,39 +33,38 @@ STREAM_PAUSE_S = 0.002
 _Call = Callable[[], object]
 
 
-def door_latency(case: Case) -> Iterator[Figure]:
-    """Yield what a call costs over HTTP and over MCP, against unary gRPC, and a model behind the gateway.
+def interface_latency(case: Case) -> Iterator[Figure]:
+    """Yield the latency of a call over HTTP and MCP against unary gRPC, and of a model behind the gateway.
 
     Args:
         case: a task of the crud world whose budget admits the calls.
     """
     spec = PlannedEpisode("bench", case, 0, 0).to_spec(TIMEOUT_MS)
     with ExitStack() as stack:
-        models = stack.enter_context(ScriptedModels(_says))
+        models = stack.enter_context(ScriptedModels(_reply))
         provider = Provider(name="scripted", address=models.address)
         offer = HttpOffer(None, GatewaySettings(providers=(provider,)))
         client = stack.enter_context(stack.enter_context(ServicePool(1, offer)).lease())
-        opened = next(messages := client.open_episode(spec))
-        assert isinstance(opened, Opened)
-        room = opened.seats[0].directory
+        seats = client.open_seats(spec)
+        folder = str(next(iter(seats.directories.values())))
         times = _time_in_turn(
             {
-                "gRPC": _unary(room),
-                "HTTP": _connect(room),
-                "MCP": _mcp(room),
+                "gRPC": _unary(folder),
+                "HTTP": _connect(folder),
+                "MCP": _mcp(folder),
                 "model": _model(HTTPConnection(models.address.removeprefix("http://"))),
-                "model through the gateway": _model(_UnixConnection(room)),
+                "model through the gateway": _model(_UnixConnection(folder)),
                 "word": _first_word(HTTPConnection(models.address.removeprefix("http://"))),
-                "word through the gateway": _first_word(_UnixConnection(room)),
+                "word through the gateway": _first_word(_UnixConnection(folder)),
             }
         )
         client.close_episode(spec.episode_id, timed_out=False)
-        list(messages)
-    for door in ("HTTP", "MCP"):
-        detail = f"({times[door]:.2f} against {times['gRPC']:.2f} ms)"
+        list(seats.messages)
+    for interface in ("HTTP", "MCP"):
+        detail = f"({times[interface]:.2f} against {times['gRPC']:.2f} ms)"
         yield ratio(
-            f"call over {door} to unary gRPC, p50",
-            times[door],
+            f"call over {interface} to unary gRPC, p50",
+            times[interface],
             times["gRPC"],
             RATIO_MAX,
             detail=detail,
@@ -97,23 +95,23 @@ def _time_in_turn(calls: dict[str, _Call]) -> dict[str, float]:
     return {name: median(each) for name, each in times.items()}
 
 
-def _unary(room: str) -> _Call:
+def _unary(folder: str) -> _Call:
     request = tool_pb2.CallToolRequest(tool_name=TOOL, arguments_json=json.dumps(ARGUMENTS))
     message = request.SerializeToString()
-    call = grpc.insecure_channel(f"unix:{room}/grpc.sock").unary_unary(
+    call = grpc.insecure_channel(f"unix:{folder}/grpc.sock").unary_unary(
         "/fumehood.v1.ToolService/CallTool", None, None
     )
     return lambda: call(message)
 
 
-def _connect(room: str) -> _Call:
-    line = _UnixConnection(room)
+def _connect(folder: str) -> _Call:
+    line = _UnixConnection(folder)
     body = json.dumps({"toolName": TOOL, "argumentsJson": json.dumps(ARGUMENTS)})
     return lambda: _post(line, "/fumehood.v1.ToolService/CallTool", body, {})
 
 
-def _mcp(room: str) -> _Call:
-    line = _UnixConnection(room)
+def _mcp(folder: str) -> _Call:
+    line = _UnixConnection(folder)
     headers = {"accept": "application/json, text/event-stream"}
     hello = {
         "protocolVersion": "2025-06-18",
@@ -125,10 +123,10 @@ def _mcp(room: str) -> _Call:
     return lambda: _post(line, "/mcp", body, headers)
 
 
-def _says(asked: AskedOfModel) -> ScriptedReply:
-    """Answer at once, or word by word."""
+def _reply(request: AskedOfModel) -> ScriptedReply:
+    """Answer at once, or word by word if the request asks for a stream."""
     return ScriptedReply(
-        text="so it is", pause_s=STREAM_PAUSE_S if asked.request.get("stream") else 0
+        text="so it is", pause_s=STREAM_PAUSE_S if request.request.get("stream") else 0
     )
 
 
@@ -162,9 +160,9 @@ def _post(line: HTTPConnection, path: str, body: str, headers: dict[str, str]) -
 
 
 class _UnixConnection(HTTPConnection):
-    def __init__(self, room: str) -> None:
+    def __init__(self, folder: str) -> None:
         super().__init__("localhost")
-        self._path = f"{room}/http.sock"
+        self._path = f"{folder}/http.sock"
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)

@@ -1,4 +1,4 @@
-"""The peer: a bare gRPC server that answers with as many bytes as it is told to."""
+"""A bare gRPC server for comparison: it answers with as many bytes as were requested."""
 
 from __future__ import annotations
 

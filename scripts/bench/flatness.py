@@ -1,6 +1,6 @@
-"""``make flatness``: what one service keeps after very many episodes, which should be nothing.
+"""``make flatness``: measures what one service keeps after thousands of episodes, which should be nothing.
 
-Exit status 1 where memory or descriptors grew after the first tenth of the episodes, in which caches fill.
+Exit status 1 if memory or descriptors grew after the first tenth of the episodes, in which caches fill.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from fumehood.bench.workload import workload
 from fumehood.core.errors import InfraError
 from fumehood.core.task import Case
+from fumehood.orchestrator.episode_runner import SessionPlan, attempt_episode
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.wire.control_client import ControlClient
-from fumehood.wire.ports import Opened, Records
 from fumehood_agent.adapter import work
 from fumehood_agent.loading import load_agent
 from fumehood_agent.session import Session
+from scripts.bench.workload import workload
 
-LOOKS = 10
+SAMPLES = 10
 AT_ONCE = 4
 GROWTH_MAX = 0.05
-"""Of resident memory between the first look and the last; the allocator's own unrest is below that."""
+"""Largest growth of resident memory between the first sample and the last; allocator noise is below it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Sample:
     """What the service holds at one moment, with no episode open."""
 
     episodes: int
@@ -48,25 +48,25 @@ class Look:
 
 
 def main() -> int:
-    """Play, look, print, and return the exit status."""
+    """Play, sample, print, and return the exit status."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--episodes", type=int, default=10_000, help="through one service, a multiple of 10"
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
     cases = workload(None)
-    looks = []
+    samples = []
     with ServicePool(1) as pool:
-        for look in watch(pool, cases, given.episodes):
-            looks.append(look)
+        for sample in watch(pool, cases, options.episodes):
+            samples.append(sample)
             print(
-                f"{look.episodes} episodes: {look.resident_kb / 1024:.1f} MiB",
+                f"{sample.episodes} episodes: {sample.resident_kb / 1024:.1f} MiB",
                 file=sys.stderr,
                 flush=True,
             )
-    Console().print(_table(looks))
-    first, last = looks[0], looks[-1]
+    Console().print(_table(samples))
+    first, last = samples[0], samples[-1]
     grown = last.resident_kb / first.resident_kb - 1
     print(
         f"after the first {first.episodes}: resident memory {grown:+.1%}, "
@@ -81,8 +81,8 @@ def main() -> int:
     return 0 if is_flat else 1
 
 
-def watch(pool: ServicePool, cases: Sequence[Case], episodes: int) -> Iterator[Look]:
-    """Play ``episodes`` through the one service of ``pool`` and yield ``LOOKS`` looks at it.
+def watch(pool: ServicePool, cases: Sequence[Case], episodes: int) -> Iterator[Sample]:
+    """Play ``episodes`` through the one service of ``pool`` and yield ``SAMPLES`` samples of it.
 
     Raises:
         InfraError: an episode was lost.
@@ -90,35 +90,29 @@ def watch(pool: ServicePool, cases: Sequence[Case], episodes: int) -> Iterator[L
     (worker,) = pool.workers()
     numbers = iter(range(episodes))
     with pool.lease() as client, ThreadPoolExecutor(AT_ONCE) as threads:
-        for _ in range(LOOKS):
-            some = list(islice(numbers, episodes // LOOKS))
-            list(
-                threads.map(lambda number: _play(client, cases[number % len(cases)], number), some)
-            )
-            yield _look(worker.pid, client)
+        for _ in range(SAMPLES):
+            batch = list(islice(numbers, episodes // SAMPLES))
+            list(threads.map(lambda number: _play(pool, cases[number % len(cases)], number), batch))
+            yield _sample(worker.pid, client)
 
 
-def _play(client: ControlClient, case: Case, number: int) -> None:
+def _play(pool: ServicePool, case: Case, number: int) -> None:
     spec = PlannedEpisode("flat", case, number, case.task.seed).to_spec(60_000)
-    messages = client.open_episode(spec)
-    opened = next(messages)
-    if not isinstance(opened, Opened):
-        raise InfraError(f"the service opened with {opened!r}")
-    with Session(f"{opened.seats[0].directory}/grpc.sock") as session:
-        work(load_agent("builtin:policy_aware"), session)
-    client.close_episode(spec.episode_id, timed_out=False)
-    records = [
-        record for message in messages if isinstance(message, Records) for record in message.records
-    ]
-    if '"sealed"' not in records[-1].event_json:
-        raise InfraError("an episode was not sealed")
+    attempt = attempt_episode(spec, SessionPlan({spec.seats[0].name: _work}), pool)
+    if attempt.infra is not None or '"sealed"' not in attempt.records[-1].event_json:
+        raise InfraError(f"an episode was lost: {attempt.infra}")
 
 
-def _look(pid: int, client: ControlClient) -> Look:
+def _work(session: Session) -> bool:
+    work(load_agent("builtin:policy_aware"), session)
+    return False
+
+
+def _sample(pid: int, client: ControlClient) -> Sample:
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     fields = dict(line.split(":", 1) for line in status.splitlines())
     folder = Path(os.readlink(f"/proc/{pid}/cwd"))
-    return Look(
+    return Sample(
         episodes=client.health().episodes_closed,
         resident_kb=int(fields["VmRSS"].split()[0]),
         descriptors=len(os.listdir(f"/proc/{pid}/fd")),
@@ -133,17 +127,17 @@ def _files(pid: int, folder: Path) -> int:
     return sum(1 for _ in own.rglob("*"))
 
 
-def _table(looks: Sequence[Look]) -> Table:
+def _table(samples: Sequence[Sample]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("episodes", "resident MiB", "descriptors", "threads", "files"):
         table.add_column(column, justify="right")
-    for look in looks:
+    for sample in samples:
         table.add_row(
-            f"{look.episodes:,}",
-            f"{look.resident_kb / 1024:.1f}",
-            str(look.descriptors),
-            str(look.threads),
-            str(look.sockets),
+            f"{sample.episodes:,}",
+            f"{sample.resident_kb / 1024:.1f}",
+            str(sample.descriptors),
+            str(sample.threads),
+            str(sample.sockets),
         )
     return table
 

@@ -1,12 +1,10 @@
-"""The door alone, in memory: what all layers cost a call, and how many episodes a second."""
+"""The layered toolset in memory: the cost of all layers per call, and episodes per second."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from fumehood.bench.measure import Figure, best_of, timed
-from fumehood.bench.workload import endless_case
 from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import Json, copy_object
 from fumehood.core.task import Case
@@ -19,6 +17,8 @@ from fumehood.testing.memory_seat import MemorySeat
 from fumehood.worlds.registry import WORLDS
 from fumehood_agent.adapter import work
 from fumehood_agent.loading import load_agent
+from scripts.bench.measure import Figure, best_of, timed
+from scripts.bench.workload import endless_case
 
 CALLS = 5000
 LAYERS_US_MAX = 50
@@ -27,9 +27,9 @@ REFERENCE_EPISODES_PER_S = 4223
 
 
 def layers_cost() -> Iterator[Figure]:
-    """Yield what a call costs on top of the world, with all five families armed and the trace on."""
+    """Yield the cost of a call beyond that of the world, with five armed faults and a trace."""
     for profile in sorted(PROFILES):
-        with_layers = best_of(5, partial(_time_door, profile))
+        with_layers = best_of(5, partial(_time_layers, profile))
         bare = best_of(5, _time_world)
         cost_us = (with_layers - bare) / CALLS * 1e6
         goal = f"at most {LAYERS_US_MAX} µs"
@@ -39,18 +39,18 @@ def layers_cost() -> Iterator[Figure]:
 
 
 def episodes_in_memory(cases: Sequence[Case]) -> Iterator[Figure]:
-    """Yield how fast whole episodes go, with ``schema_repair`` making the calls."""
-    per_s = door_per_s(cases)
+    """Yield the rate of whole episodes of ``schema_repair``."""
+    per_s = in_memory_per_s(cases)
     yield Figure(
-        "episodes through the door, in memory",
+        "episodes in memory",
         f"{per_s:,.0f}/s",
         f"beat {REFERENCE_EPISODES_PER_S:,}/s (recorded)",
         per_s > REFERENCE_EPISODES_PER_S,
     )
 
 
-def door_per_s(cases: Sequence[Case]) -> float:
-    """Return how many episodes a second go through the door alone, in this process."""
+def in_memory_per_s(cases: Sequence[Case]) -> float:
+    """Return the episodes per second in this process, without a service."""
     return len(cases) / best_of(3, lambda: timed(lambda: _play_all(cases)))
 
 
@@ -67,15 +67,15 @@ def _play_all(cases: Sequence[Case]) -> None:
 _ARGUMENTS: dict[str, Json] = {"id": "acct3"}
 
 
-def _time_door(profile: str) -> float:
-    return timed(_calls_through_door(profile))
+def _time_layers(profile: str) -> float:
+    return timed(_calls_through_layers(profile))
 
 
 def _time_world() -> float:
     return timed(_calls_on_world())
 
 
-def _calls_through_door(profile: str) -> Callable[[], None]:
+def _calls_through_layers(profile: str) -> Callable[[], None]:
     spec = PlannedEpisode("bench", endless_case(), 0, 1).to_spec(60_000)
     seat = PROFILES.load(profile)().open_episode(spec, TraceStream(), StoppedClock()).seats[0]
 

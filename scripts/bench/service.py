@@ -1,27 +1,26 @@
-"""Through the service: episodes a second over its sockets, and what an open episode keeps in memory."""
+"""Episodes per second over the sockets of a service, and the memory of an open episode."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from threading import Thread
 
-from fumehood.bench.measure import Figure, timed
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.task import Case
+from fumehood.orchestrator.episode_runner import SessionPlan, attempt_episode
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
-from fumehood.wire.ports import EpisodeMessage, Opened
 from fumehood_agent.adapter import work
 from fumehood_agent.loading import load_agent
 from fumehood_agent.session import Session
+from scripts.bench.measure import Figure, timed
 
 OPEN_EPISODES = 200
 
 
 def episodes_through_service(cases: Sequence[Case], workers: int) -> Iterator[Figure]:
-    """Yield how fast whole episodes go when every call crosses to a service process and is traced."""
+    """Yield the rate of whole episodes when every call goes to a service process."""
     with ServicePool(workers) as pool, ThreadPoolExecutor(2 * workers) as threads:
         seconds = timed(lambda: list(threads.map(lambda case: _play(pool, case), cases)))
     yield Figure(
@@ -31,7 +30,7 @@ def episodes_through_service(cases: Sequence[Case], workers: int) -> Iterator[Fi
 
 
 def memory_per_episode(case: Case) -> Iterator[Figure]:
-    """Yield what the service's resident memory grows by for each episode it holds open."""
+    """Yield the growth of the service's resident memory per open episode."""
     with ServicePool(1) as pool, ExitStack() as stack:
         client = stack.enter_context(pool.lease())
         before = client.health().resident_bytes
@@ -52,18 +51,9 @@ def _spec(case: Case, number: int) -> EpisodeSpec:
 
 def _play(pool: ServicePool, case: Case) -> None:
     spec = PlannedEpisode("bench", case, 0, case.task.seed).to_spec(60_000)
-    with pool.lease() as client:
-        messages = client.open_episode(spec)
-        opened = next(messages)
-        assert isinstance(opened, Opened)
-        reader = Thread(target=_drain, args=(messages,))
-        reader.start()
-        with Session(f"{opened.seats[0].directory}/grpc.sock") as session:
-            work(load_agent("builtin:schema_repair"), session)
-        client.close_episode(spec.episode_id, timed_out=False)
-        reader.join()
+    attempt_episode(spec, SessionPlan({spec.seats[0].name: _work}), pool)
 
 
-def _drain(messages: Iterator[EpisodeMessage]) -> None:
-    for _ in messages:
-        pass
+def _work(session: Session) -> bool:
+    work(load_agent("builtin:schema_repair"), session)
+    return False

@@ -91,5 +91,5 @@ def _tool_channel(session: Any) -> grpc.Channel:
 
 
 def _echo_path() -> str:
-    # A process without a mount namespace is told where the socket really is.
+    # A process without a mount namespace gets the real path of the socket.
     return sys.argv[-1] if sys.argv[-1].endswith("echo.sock") else ECHO_SOCKET

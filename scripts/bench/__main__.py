@@ -1,4 +1,4 @@
-"""``make bench``: every figure of the project's speed, in one run, as ratios where there is a peer."""
+"""``make bench``: the project's speed in one run, as ratios where there is a peer."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from fumehood.bench.boxes import episodes_in_boxes
-from fumehood.bench.door import episodes_in_memory, layers_cost
-from fumehood.bench.doors import door_latency
-from fumehood.bench.latency import call_latency
-from fumehood.bench.measure import Figure
-from fumehood.bench.run import episodes_of_a_run
-from fumehood.bench.service import episodes_through_service, memory_per_episode
-from fumehood.bench.workload import endless_case, workload
 from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import Engine, EngineOptions
 from fumehood.engines.registry import ENGINES
+from scripts.bench.boxes import episodes_in_boxes
+from scripts.bench.in_memory import episodes_in_memory, layers_cost
+from scripts.bench.interfaces import interface_latency
+from scripts.bench.latency import call_latency
+from scripts.bench.measure import Figure
+from scripts.bench.run import episodes_of_a_run
+from scripts.bench.service import episodes_through_service, memory_per_episode
+from scripts.bench.workload import endless_case, workload
 
 
 def main() -> None:
-    """Measure what this machine allows and print it."""
-    # gRPC's own log speaks of connections that close, which is what they are meant to do here.
+    """Measure what this machine supports and print it."""
+    # gRPC logs every connection that closes.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     arguments = _arguments()
     console = Console(stderr=True)
@@ -51,7 +51,7 @@ def _measure(path: Path | None) -> Iterator[Figure]:
     yield from episodes_through_service(cases[:300], workers=1)
     yield from episodes_through_service(cases[:300], workers=2)
     yield from memory_per_episode(endless_case())
-    yield from door_latency(endless_case())
+    yield from interface_latency(endless_case())
     for engine in _ready_engines():
         yield from call_latency(engine, endless_case())
         if engine.name == "docker":

@@ -1,4 +1,4 @@
-"""Documents made up by a seed: Zipf's law for words, a log-normal law for lengths."""
+"""Documents generated from a seed, with a Zipf distribution of words and log-normal lengths."""
 
 from __future__ import annotations
 
