@@ -19,8 +19,14 @@ from fumehood.gateway.settings import GatewaySettings
 from fumehood.service.model_purse import ModelPurse
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.service.trace_stream import TraceStream
-from fumehood.wire.http.listener import STOP_TIMEOUT_S, App, HttpLimits, HttpListener, hush
-from fumehood.wire.http.loop_thread import LoopThread
+from fumehood.wire.http.listener import (
+    STOP_TIMEOUT_S,
+    App,
+    HttpLimits,
+    HttpListener,
+    LoopThread,
+    silence_loggers,
+)
 from fumehood.wire.http.seat_app import seat_app
 
 SOCKET_NAME = "http.sock"
@@ -56,7 +62,7 @@ class HttpDoors:
         self._helper: Path | None = None
         for name in _FOUND_LATE:
             import_module(name)
-        hush()
+        silence_loggers()
 
     def start(self, directory: Path) -> None:
         """Be ready for seats.

@@ -22,8 +22,8 @@ from fumehood.service.arguments import SeatLimits
 from fumehood.service.open_episode import OpenEpisode
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.service.trace_stream import TraceStream
+from fumehood.wire.convert import answer_interaction
 from fumehood.wire.ports import InlineAgent, PlayedInline, Records, SpecRejected
-from fumehood.wire.seat_messages import answer_interaction
 from fumehood_agent.adapter import Agent, work
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.errors import UsageError

@@ -1,1 +1,1 @@
-"""The only room that speaks protobuf: conversions, the two services' servers, the orchestrator's client."""
+"""Protobuf conversion, and the gRPC and HTTP servers and clients."""

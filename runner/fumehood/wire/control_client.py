@@ -1,4 +1,4 @@
-"""The orchestrator's side of the control socket."""
+"""The orchestrator's client for the control socket of a service."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.trace import ModelExchange
 from fumehood.wire.control_server import SPEC_BYTES
 from fumehood.wire.convert import (
+    exchange_to_pb,
     inline_agent_to_pb,
     message_from_pb,
     played_from_pb,
     spec_to_pb,
 )
-from fumehood.wire.exchanges import exchange_to_pb
 from fumehood.wire.ports import (
     EpisodeMessage,
     InlineAgent,
@@ -31,34 +31,34 @@ from fumehood.wire.ports import (
 from fumehood_agent._proto.v1 import control_pb2, control_pb2_grpc
 
 CALL_TIMEOUT_S = 30.0
-"""For the answer to a short call; the service answers in milliseconds or is gone."""
+"""Deadline for short calls. A live service answers in milliseconds."""
 
 _GONE = (grpc.RpcError, ValueError)
-"""What a call to a service raises that is gone. ValueError where another call found it dead before, so that
-its connection was closed on this side."""
+"""Exceptions of a call to a dead service. ValueError means that the channel was closed after an earlier
+failed call."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSeats:
-    """An episode whose seats can be reached."""
+    """An open episode whose sockets are listening."""
 
     directories: Mapping[str, Path]
-    """Folder of each seat's sockets, by seat, in the order of the specification."""
+    """Socket directory of each seat, in the order of the specification."""
     messages: Generator[EpisodeMessage, None, None]
-    """What happens in the episode until it is closed."""
+    """The further messages of the episode. Closing the generator closes the episode too."""
 
 
 class ControlClient:
-    """A service process, as the orchestrator sees it. Safe to use from several threads."""
+    """Client of one service process. Safe to use from several threads."""
 
     def __init__(self, socket_path: str) -> None:
         options = [
             ("grpc.max_send_message_length", SPEC_BYTES),
-            # What a trace holds is up to the agent; to stop reading it would let an agent break its episode.
+            # The agent determines the size of the trace. A limit here would let it break its episode.
             ("grpc.max_receive_message_length", -1),
         ]
         self.in_doubt = False
-        """Whether something was not answered since the service was last found ready."""
+        """Whether a call has failed since the service was last ready."""
         self._channel = grpc.insecure_channel(f"unix:{socket_path}", options=options)
         self._stub = control_pb2_grpc.ControlServiceStub(self._channel)
 
@@ -66,7 +66,7 @@ class ControlClient:
         """Wait until the service answers.
 
         Raises:
-            InfraError: it does not within ``timeout_s`` seconds.
+            InfraError: it does not answer within ``timeout_s`` seconds.
         """
         try:
             self._stub.Health(control_pb2.HealthRequest(), timeout=timeout_s, wait_for_ready=True)
@@ -77,15 +77,17 @@ class ControlClient:
     def open_episode(
         self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()
     ) -> Generator[EpisodeMessage, None, None]:
-        """Open an episode and yield what happens in it until it is closed; to stop listening closes it too.
+        """Open an episode and yield its messages until it is closed.
+
+        Closing the generator closes the episode too.
 
         Args:
             spec: the episode.
-            exchanges: what models answered before, where they are replayed.
+            exchanges: recorded model requests with their responses, if models are replayed.
 
         Raises:
-            SpecError: the specification cannot cross the wire.
-            InfraError: the service is gone.
+            SpecError: the specification cannot be sent.
+            InfraError: the service does not answer.
         """
         before = [exchange_to_pb(exchange) for exchange in exchanges]
         request = control_pb2.OpenEpisodeRequest(spec=spec_to_pb(spec), exchanges=before)
@@ -93,26 +95,26 @@ class ControlClient:
             stream = self._stub.OpenEpisode(request)
         except _GONE as error:
             raise self._lost(error) from None
-        # Only the first message is due soon; how long an episode lasts is not known here.
-        patience = Timer(CALL_TIMEOUT_S, stream.cancel)
-        patience.daemon = True
-        patience.start()
+        # Only the first message has a deadline; the caller limits the length of an episode.
+        first_message = Timer(CALL_TIMEOUT_S, stream.cancel)
+        first_message.daemon = True
+        first_message.start()
         try:
             for message in stream:
-                patience.cancel()
+                first_message.cancel()
                 yield message_from_pb(message)
         except grpc.RpcError as error:
             raise self._lost(error) from None
         finally:
-            patience.cancel()
+            first_message.cancel()
             stream.cancel()  # type: ignore[no-untyped-call]  # its stub lacks a type
 
     def open_seats(self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()) -> OpenSeats:
-        """Open an episode and return its sockets, as :meth:`open_episode` does.
+        """Open an episode as :meth:`open_episode` does, and wait until its sockets are listening.
 
         Raises:
-            SpecError: the specification cannot be hosted.
-            InfraError: the service is gone.
+            SpecError: the specification cannot be sent or hosted.
+            InfraError: the service does not answer.
         """
         messages = self.open_episode(spec, exchanges)
         match next(messages, None):
@@ -121,13 +123,13 @@ class ControlClient:
             case SpecRejected(field, reason):
                 raise SpecError(field, reason)
             case other:
-                raise InfraError(f"the service opened the episode with {other!r}")
+                raise InfraError(f"the service did not open the episode; it sent {other!r}")
 
     def close_episode(self, episode_id: str, *, timed_out: bool) -> bool:
-        """Close an episode; False when no such episode was open.
+        """Close an episode; return False if no such episode was open.
 
         Raises:
-            InfraError: the service is gone.
+            InfraError: the service does not answer.
         """
         reason = (
             control_pb2.CLOSE_REASON_TIMED_OUT if timed_out else control_pb2.CLOSE_REASON_AGENT_DONE
@@ -146,11 +148,11 @@ class ControlClient:
         Args:
             spec: the episode.
             agents: one per seat.
-            timeout_s: time until the answer must be there, seconds.
+            timeout_s: deadline for the result, seconds.
 
         Raises:
-            SpecError: the specification cannot cross the wire.
-            InfraError: the service is gone, or has not answered in time.
+            SpecError: the specification cannot be sent.
+            InfraError: the service did not answer within the deadline.
         """
         request = control_pb2.PlayInlineRequest(
             spec=spec_to_pb(spec), agents=map(inline_agent_to_pb, agents)
@@ -161,10 +163,10 @@ class ControlClient:
             raise self._lost(error) from None
 
     def health(self) -> ServiceHealth:
-        """Return how the service is.
+        """Return the state of the service.
 
         Raises:
-            InfraError: the service is gone.
+            InfraError: the service does not answer.
         """
         try:
             health = self._stub.Health(control_pb2.HealthRequest(), timeout=CALL_TIMEOUT_S)
@@ -175,7 +177,7 @@ class ControlClient:
         )
 
     def close(self) -> None:
-        """Drop the connection."""
+        """Close the connection."""
         self._channel.close()
 
     def _lost(self, error: Exception) -> InfraError:

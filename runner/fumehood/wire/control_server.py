@@ -1,4 +1,4 @@
-"""The server the orchestrator talks to."""
+"""The gRPC server of the orchestrator's socket."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import grpc
 
 from fumehood.core.errors import SpecError
 from fumehood.wire.convert import (
+    exchange_from_pb,
     inline_agent_from_pb,
     message_to_pb,
     played_to_pb,
     spec_from_pb,
 )
-from fumehood.wire.exchanges import exchange_from_pb
 from fumehood.wire.ports import HostPort, PlayedInline, SpecRejected
 from fumehood_agent._proto.v1 import control_pb2, control_pb2_grpc
 
 SPEC_BYTES = 64 * 1024 * 1024
-"""Largest episode specification; states can be whole databases."""
+"""Size of one episode specification. A state can be a whole database."""
 OPEN_EPISODES = 512
-"""Episodes one service hosts at once; each holds a thread for its stream."""
+"""Open episodes of one service. Each occupies a thread for its stream."""
 SHORT_CALLS = 16
-"""Calls beside those streams that are worked on at once, so that a full service can still close and tell."""
+"""Threads for other calls, so that a full service can still close episodes and report its health."""
 
 
 class ControlServer:
@@ -33,12 +33,12 @@ class ControlServer:
     def __init__(
         self, host: HostPort, socket_path: str, open_episodes: int = OPEN_EPISODES
     ) -> None:
-        """Listen at once.
+        """Start listening.
 
         Args:
-            host: whom to serve.
+            host: the service to serve.
             socket_path: where to listen, at most 107 bytes.
-            open_episodes: that may be open at once; one more is turned away.
+            open_episodes: limit of open episodes; the server rejects any further one.
 
         Raises:
             RuntimeError: the socket cannot be bound.
@@ -54,20 +54,24 @@ class ControlServer:
         self._server.start()
 
     def stop(self) -> None:
-        """Drop every connection at once."""
+        """Close all connections."""
         self._server.stop(None).wait()
 
 
 class _ControlService(control_pb2_grpc.ControlServiceServicer):
     def __init__(self, host: HostPort, open_episodes: int) -> None:
         self._host = host
+        self._open_episodes = open_episodes
         self._places = BoundedSemaphore(open_episodes)
 
     def OpenEpisode(
         self, request: control_pb2.OpenEpisodeRequest, context: grpc.ServicerContext
     ) -> Iterator[control_pb2.OpenEpisodeResponse]:
         if not self._places.acquire(blocking=False):
-            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "as many episodes are open as may be")
+            context.abort(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"the limit of {self._open_episodes} open episodes is reached",
+            )
         try:
             yield from self._open(request, context)
         finally:
@@ -82,7 +86,7 @@ class _ControlService(control_pb2_grpc.ControlServiceServicer):
         except SpecError as error:
             yield message_to_pb(SpecRejected(error.field, error.reason))
             return
-        # Whoever waits for the next event cannot see that the orchestrator has hung up.
+        # A thread that waits for the next event does not notice that the orchestrator disconnected.
         if not context.add_callback(episode.abandon):
             episode.abandon()
         for message in episode.messages():

@@ -1,28 +1,24 @@
-"""Between the core's words and the wire's, both ways."""
+"""Converts between the types of the core and protobuf messages, in both directions.
+
+Every ``x_from_pb`` returns what ``x_to_pb`` received.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
+from fumehood.core.conversation import ConversationSpec, Turn
 from fumehood.core.episode import Reply
 from fumehood.core.episode_spec import DataSource, EpisodeSpec, SeatSpec, surroundings_from_json
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.json_values import Json, ordered_json
 from fumehood.core.ledger import Budget, units_by_name
-from fumehood.core.outcome import Refusal, RefusalKind
+from fumehood.core.outcome import Finished, GaveUp, Refusal, RefusalKind
 from fumehood.core.tools import Value
 from fumehood.core.trace import ModelExchange, Record
-from fumehood.wire.conversations import (
-    conversation_from_pb,
-    conversation_to_pb,
-    seat_message_from_pb,
-    seat_message_to_pb,
-    tools_from_pb,
-    tools_to_pb,
-)
-from fumehood.wire.exchanges import exchange_from_pb, exchange_to_pb
 from fumehood.wire.ports import (
     EpisodeMessage,
     InlineAgent,
@@ -30,25 +26,52 @@ from fumehood.wire.ports import (
     PlayedInline,
     Records,
     SeatCalled,
+    SeatPort,
     SeatSockets,
     SeatWorkEnded,
     SpecRejected,
     TaskView,
     TimeGranted,
 )
-from fumehood.wire.turns import turns_from_pb, turns_to_pb, wire_text
 from fumehood_agent._proto.v1 import control_pb2, episode_pb2, tool_pb2, trace_pb2
 
-LARGEST_COUNT = 2**63 - 1
-"""What a count on the wire can be."""
+INT64_MAX = 2**63 - 1
 
 REFUSAL_KINDS = {
     kind: tool_pb2.RefusalKind.Value(f"REFUSAL_KIND_{kind.name}") for kind in RefusalKind
 }
 
 
+# Requests of an agent.
+
+
+def answer_interaction(
+    seat: SeatPort, request: tool_pb2.InteractRequest
+) -> tool_pb2.InteractResponse:
+    """Answer one request of a stream; an empty request counts as a call without a tool name."""
+    match request.WhichOneof("request"):
+        case "get_task":
+            return tool_pb2.InteractResponse(task=task_to_pb(seat.view_task()))
+        case "submit":
+            return tool_pb2.InteractResponse(submit=answer_submission(seat, request.submit))
+        case _:
+            return tool_pb2.InteractResponse(call=answer_call(seat, request.call))
+
+
+def answer_call(seat: SeatPort, request: tool_pb2.CallToolRequest) -> tool_pb2.CallToolResponse:
+    """Execute a call and return its reply."""
+    return reply_to_pb(seat.call(request.tool_name, request.arguments_json, request.call_id))
+
+
+def answer_submission(seat: SeatPort, request: tool_pb2.SubmitRequest) -> tool_pb2.SubmitResponse:
+    """Submit an answer, or give up."""
+    given_up = request.WhichOneof("end") == "give_up_reason"
+    end = GaveUp(request.give_up_reason) if given_up else Finished(request.answer)
+    return submission_to_pb(seat.submit(end))
+
+
 def task_to_pb(view: TaskView) -> tool_pb2.GetTaskResponse:
-    """Return the task as an agent reads it."""
+    """Convert the task of a seat."""
     tools = [
         tool_pb2.ToolSpec(
             name=tool.name,
@@ -66,7 +89,7 @@ def task_to_pb(view: TaskView) -> tool_pb2.GetTaskResponse:
 
 
 def reply_to_pb(reply: Reply | Refusal) -> tool_pb2.CallToolResponse:
-    """Return the answer to a call."""
+    """Convert the reply to a call."""
     if isinstance(reply, Refusal):
         return tool_pb2.CallToolResponse(
             refusal=refusal_to_pb(reply), ended=reply.kind is RefusalKind.ENDED
@@ -86,29 +109,33 @@ def reply_to_pb(reply: Reply | Refusal) -> tool_pb2.CallToolResponse:
     return response
 
 
-def submission_to_pb(counted: bool | TaskView | Refusal) -> tool_pb2.SubmitResponse:
-    """Return the answer to a submission."""
-    if isinstance(counted, Refusal):
-        return tool_pb2.SubmitResponse(refusal=refusal_to_pb(counted))
-    if isinstance(counted, TaskView):
-        return tool_pb2.SubmitResponse(accepted=True, next=task_to_pb(counted))
-    return tool_pb2.SubmitResponse(accepted=counted)
+def submission_to_pb(result: bool | TaskView | Refusal) -> tool_pb2.SubmitResponse:
+    """Convert the result of ``SeatPort.submit``."""
+    if isinstance(result, Refusal):
+        return tool_pb2.SubmitResponse(refusal=refusal_to_pb(result))
+    if isinstance(result, TaskView):
+        return tool_pb2.SubmitResponse(accepted=True, next=task_to_pb(result))
+    return tool_pb2.SubmitResponse(accepted=result)
 
 
 def refusal_to_pb(refusal: Refusal) -> tool_pb2.Refusal:
-    """Return the wall's own no."""
+    """Convert a refusal of the service."""
     return tool_pb2.Refusal(
         kind=REFUSAL_KINDS[refusal.kind], limit=refusal.limit, actual=refusal.actual
     )
 
 
+# Specifications of episodes.
+
+
 def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
-    """Return the episode as the service is told of it.
+    """Convert the specification of an episode.
 
     Raises:
-        SpecError: a text or a number cannot cross the wire.
+        SpecError: a text or a number cannot be sent.
     """
     plan: list[Json] = [rule.to_json() for rule in spec.fault_plan]
+    source = spec.data_source
     return episode_pb2.EpisodeSpec(
         episode_id=wire_text("episode_id", spec.episode_id),
         world=wire_text("world", spec.world),
@@ -117,43 +144,16 @@ def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
         fault_plan_json=ordered_json(plan),
         seed=_decimal("seed", spec.seed),
         seats=[_seat_to_pb(seat) for seat in spec.seats],
-        surroundings_json=""
-        if spec.data_source is None
-        else ordered_json(spec.data_source.to_json()),
-        conversation=conversation_to_pb(spec.conversation),
+        data_source_json="" if source is None else ordered_json(source.to_json()),
+        conversation=_conversation_to_pb(spec.conversation),
     )
-
-
-def _seat_to_pb(seat: SeatSpec) -> episode_pb2.SeatSpec:
-    return episode_pb2.SeatSpec(
-        name=wire_text("seats.name", seat.name),
-        instruction=wire_text("instruction", seat.instruction),
-        budget=_budget_to_pb(seat.budget),
-        further_turns=turns_to_pb(seat.further_turns),
-        tools=tools_to_pb(seat.tools),
-    )
-
-
-def _budget_to_pb(budget: Budget) -> dict[str, int]:
-    limits = budget.to_json()
-    for name, limit in limits.items():
-        if not 0 <= limit <= LARGEST_COUNT:
-            raise SpecError(f"budget.{name}", f"must be from 0 to {LARGEST_COUNT}, is {limit}")
-    return limits
-
-
-def _decimal(field: str, number: int) -> str:
-    try:
-        return str(number)
-    except ValueError as reason:
-        raise SpecError(field, f"is too long a number: {reason}") from None
 
 
 def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
-    """Return the episode that :func:`spec_to_pb` wrote.
+    """Convert the message that :func:`spec_to_pb` returned.
 
     Raises:
-        SpecError: a field does not hold what its comment says.
+        SpecError: a field is malformed.
     """
     state = _loads("initial_state", spec.initial_state_json)
     if not isinstance(state, dict):
@@ -165,30 +165,65 @@ def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
         initial_state=state,
         fault_plan=_plan_from_json(_loads("fault_plan", spec.fault_plan_json)),
         seed=_integer("seed", spec.seed),
-        seats=tuple(
-            SeatSpec(
-                name=seat.name,
-                instruction=seat.instruction,
-                budget=_budget_from_pb(seat.budget),
-                further_turns=turns_from_pb(seat.further_turns),
-                tools=tools_from_pb(seat),
-            )
-            for seat in spec.seats
-        ),
-        data_source=_surroundings_from_json(spec.surroundings_json),
-        conversation=conversation_from_pb(spec),
+        seats=tuple(map(_seat_from_pb, spec.seats)),
+        data_source=_data_source_from_json(spec.data_source_json),
+        conversation=_conversation_from_pb(spec),
     )
 
 
-def _surroundings_from_json(text: str) -> DataSource | None:
-    return surroundings_from_json(_loads("data_source", text)) if text else None
+def wire_text(field: str, text: str) -> str:
+    """Return the text if it can be sent.
 
-
-def _integer(field: str, text: str) -> int:
+    Raises:
+        SpecError: it contains a lone surrogate, which UTF-8 cannot encode.
+    """
     try:
-        return int(text)
-    except ValueError:
-        raise SpecError(field, "is not a decimal number") from None
+        text.encode()
+    except UnicodeEncodeError:
+        raise SpecError(field, "contains a lone surrogate, which UTF-8 cannot encode") from None
+    return text
+
+
+def _seat_to_pb(seat: SeatSpec) -> episode_pb2.SeatSpec:
+    return episode_pb2.SeatSpec(
+        name=wire_text("seats.name", seat.name),
+        instruction=wire_text("instruction", seat.instruction),
+        budget=_budget_to_pb(seat.budget),
+        further_turns=[
+            episode_pb2.Turn(
+                instruction=wire_text("further_turns.instruction", turn.instruction),
+                tools=_names("further_turns.tools", turn.tools),
+            )
+            for turn in seat.further_turns
+        ],
+        tools=None
+        if seat.tools is None
+        else episode_pb2.ToolNames(names=_names("seats.tools", seat.tools)),
+    )
+
+
+def _seat_from_pb(seat: episode_pb2.SeatSpec) -> SeatSpec:
+    return SeatSpec(
+        name=seat.name,
+        instruction=seat.instruction,
+        budget=_budget_from_pb(seat.budget),
+        further_turns=tuple(
+            Turn(turn.instruction, tuple(turn.tools)) for turn in seat.further_turns
+        ),
+        tools=tuple(seat.tools.names) if seat.HasField("tools") else None,
+    )
+
+
+def _names(field: str, names: Iterable[str]) -> list[str]:
+    return [wire_text(field, name) for name in names]
+
+
+def _budget_to_pb(budget: Budget) -> dict[str, int]:
+    limits = budget.to_json()
+    for name, limit in limits.items():
+        if not 0 <= limit <= INT64_MAX:
+            raise SpecError(f"budget.{name}", f"must be from 0 to {INT64_MAX}, is {limit}")
+    return limits
 
 
 def _budget_from_pb(limits: Mapping[str, int]) -> Budget:
@@ -196,6 +231,26 @@ def _budget_from_pb(limits: Mapping[str, int]) -> Budget:
         return Budget(**limits)
     except ValueError as error:
         raise SpecError("seats.budget", str(error)) from None
+
+
+def _conversation_to_pb(spec: ConversationSpec | None) -> episode_pb2.Conversation | None:
+    if spec is None:
+        return None
+    rule = wire_text("conversation.rule", spec.rule)
+    return episode_pb2.Conversation(rule=rule, settings_json=ordered_json(spec.settings))
+
+
+def _conversation_from_pb(spec: episode_pb2.EpisodeSpec) -> ConversationSpec | None:
+    if not spec.HasField("conversation"):
+        return None
+    settings = _loads("conversation.settings", spec.conversation.settings_json)
+    if not isinstance(settings, dict):
+        raise SpecError("conversation.settings", "must be a JSON object")
+    return ConversationSpec(spec.conversation.rule, settings)
+
+
+def _data_source_from_json(text: str) -> DataSource | None:
+    return surroundings_from_json(_loads("data_source", text)) if text else None
 
 
 def _plan_from_json(plan: Json) -> tuple[FaultRule, ...]:
@@ -216,89 +271,113 @@ def _rule_from_json(index: int, rule: Json) -> FaultRule:
     raise SpecError(f"fault_plan[{index}]", "must have family, trigger, severity and payload")
 
 
+def _decimal(field: str, number: int) -> str:
+    try:
+        return str(number)
+    except ValueError as error:
+        raise SpecError(field, f"has too many digits: {error}") from None
+
+
+def _integer(field: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise SpecError(field, "must be a decimal number") from None
+
+
 def _loads(field: str, text: str) -> Json:
     try:
         value: Json = json.loads(text)
-    except (ValueError, RecursionError) as reason:
-        raise SpecError(field, f"is not JSON that can be read: {reason}") from None
+    except (ValueError, RecursionError) as error:
+        raise SpecError(field, f"is not readable JSON: {error}") from None
     return value
 
 
+# Messages of an open episode.
+
+
 def message_to_pb(message: EpisodeMessage) -> control_pb2.OpenEpisodeResponse:
-    """Return one message of an episode's stream."""
+    """Convert one message of an episode's stream."""
+    response = control_pb2.OpenEpisodeResponse()
     match message:
         case Opened(seats):
-            sockets = [
-                control_pb2.SeatSockets(name=seat.name, directory=seat.directory) for seat in seats
-            ]
-            return control_pb2.OpenEpisodeResponse(opened=control_pb2.Opened(seats=sockets))
+            response.opened.SetInParent()
+            for seat in seats:
+                response.opened.seats.add(name=seat.name, directory=seat.directory)
         case Records(records):
-            lines = [record_to_pb(record) for record in records]
-            return control_pb2.OpenEpisodeResponse(records=control_pb2.Records(records=lines))
-        case SeatCalled() | SeatWorkEnded() | TimeGranted():
-            return seat_message_to_pb(message)
-        case SpecRejected(field, reason):
-            error = control_pb2.SpecRejected(field=field, message=reason)
-            return control_pb2.OpenEpisodeResponse(spec_rejected=error)
+            response.records.SetInParent()
+            response.records.records.extend(map(record_to_pb, records))
+        case SeatCalled(name):
+            response.seat_called.CopyFrom(control_pb2.SeatCalled(name=name))
+        case SeatWorkEnded(name):
+            response.seat_work_ended.CopyFrom(control_pb2.SeatWorkEnded(name=name))
+        case TimeGranted(name, granted_ms):
+            response.time_granted.CopyFrom(
+                control_pb2.TimeGranted(name=name, granted_ms=granted_ms)
+            )
+        case SpecRejected():
+            response.spec_rejected.CopyFrom(_rejection_to_pb(message))
         case ModelExchange():
-            return control_pb2.OpenEpisodeResponse(exchange=exchange_to_pb(message))
+            response.exchange.CopyFrom(exchange_to_pb(message))
+    return response
 
 
 def message_from_pb(message: control_pb2.OpenEpisodeResponse) -> EpisodeMessage:
-    """Return the message that :func:`message_to_pb` wrote.
+    """Convert the message that :func:`message_to_pb` returned.
 
     Raises:
         ValueError: the message is empty.
     """
-    match message.WhichOneof("message"):
-        case "opened":
-            seats = message.opened.seats
-            return Opened(tuple(SeatSockets(seat.name, seat.directory) for seat in seats))
-        case "records":
-            return Records(tuple(record_from_pb(record) for record in message.records.records))
-        case "spec_rejected":
-            return SpecRejected(message.spec_rejected.field, message.spec_rejected.message)
-        case "exchange":
-            return exchange_from_pb(message.exchange)
-        case _:
-            return seat_message_from_pb(message)
+    arm = message.WhichOneof("message")
+    if arm is None:
+        raise ValueError("the service sent an empty message")
+    return _FROM_PB[arm](getattr(message, arm))
 
 
-def played_to_pb(played: PlayedInline) -> control_pb2.PlayInlineResponse:
-    """Return the message for an episode that was played inline."""
-    message = control_pb2.PlayInlineResponse(
-        agent_error=played.agent_error, exit_status=played.exit_status
+def _opened_from_pb(message: control_pb2.Opened) -> Opened:
+    return Opened(tuple(SeatSockets(seat.name, seat.directory) for seat in message.seats))
+
+
+def _records_from_pb(message: control_pb2.Records) -> Records:
+    return Records(tuple(map(record_from_pb, message.records)))
+
+
+def _rejection_to_pb(rejection: SpecRejected) -> control_pb2.SpecRejected:
+    return control_pb2.SpecRejected(field=rejection.field, message=rejection.reason)
+
+
+def _rejection_from_pb(message: control_pb2.SpecRejected) -> SpecRejected:
+    return SpecRejected(message.field, message.message)
+
+
+def exchange_to_pb(exchange: ModelExchange) -> control_pb2.ModelExchange:
+    """Convert a model request with its response."""
+    return control_pb2.ModelExchange(
+        seat=exchange.seat,
+        key=exchange.key,
+        occurrence=exchange.occurrence,
+        request=exchange.request,
+        status=exchange.status,
+        content_type=exchange.content_type,
+        response=exchange.response,
     )
-    if played.rejected is not None:
-        message.spec_rejected.field = played.rejected.field
-        message.spec_rejected.message = played.rejected.reason
-    else:
-        message.records.records.extend(map(record_to_pb, played.records))
-    return message
 
 
-def played_from_pb(message: control_pb2.PlayInlineResponse) -> PlayedInline:
-    """Return what :func:`played_to_pb` wrote."""
-    error = message.spec_rejected
-    rejected = (
-        SpecRejected(error.field, error.message) if message.HasField("spec_rejected") else None
+def exchange_from_pb(message: control_pb2.ModelExchange) -> ModelExchange:
+    """Convert the message that :func:`exchange_to_pb` returned."""
+    return ModelExchange(
+        seat=message.seat,
+        key=message.key,
+        occurrence=message.occurrence,
+        request=message.request,
+        status=message.status,
+        content_type=message.content_type,
+        response=message.response,
     )
-    records = tuple(map(record_from_pb, message.records.records))
-    return PlayedInline(records, rejected, message.agent_error, message.exit_status)
-
-
-def inline_agent_to_pb(agent: InlineAgent) -> control_pb2.InlineAgent:
-    """Return the message for an agent that plays inline."""
-    return control_pb2.InlineAgent(seat=agent.seat, name=agent.name, moves_json=agent.moves_json)
-
-
-def inline_agent_from_pb(message: control_pb2.InlineAgent) -> InlineAgent:
-    """Return what :func:`inline_agent_to_pb` wrote."""
-    return InlineAgent(message.seat, message.name, message.moves_json)
 
 
 def record_to_pb(record: Record) -> trace_pb2.TraceRecord:
-    """Return one line of a trace."""
+    """Convert one line of a trace."""
     return trace_pb2.TraceRecord(
         event_json=record.event_json,
         hash=record.hash,
@@ -308,5 +387,50 @@ def record_to_pb(record: Record) -> trace_pb2.TraceRecord:
 
 
 def record_from_pb(record: trace_pb2.TraceRecord) -> Record:
-    """Return the line that :func:`record_to_pb` wrote."""
+    """Convert the message that :func:`record_to_pb` returned."""
     return Record(record.event_json, record.hash, record.wall_ms, record.duration_us)
+
+
+_FROM_PB: Mapping[str, Callable[[Any], EpisodeMessage]] = {
+    "opened": _opened_from_pb,
+    "records": _records_from_pb,
+    "seat_called": lambda message: SeatCalled(message.name),
+    "seat_work_ended": lambda message: SeatWorkEnded(message.name),
+    "time_granted": lambda message: TimeGranted(message.name, message.granted_ms),
+    "spec_rejected": _rejection_from_pb,
+    "exchange": exchange_from_pb,
+}
+"""Arm of the message → its conversion."""
+
+
+# Episodes that are played inside the service.
+
+
+def played_to_pb(played: PlayedInline) -> control_pb2.PlayInlineResponse:
+    """Convert the result of an inline episode."""
+    message = control_pb2.PlayInlineResponse(
+        agent_error=played.agent_error, exit_status=played.exit_status
+    )
+    if played.rejected is not None:
+        message.spec_rejected.CopyFrom(_rejection_to_pb(played.rejected))
+    else:
+        message.records.records.extend(map(record_to_pb, played.records))
+    return message
+
+
+def played_from_pb(message: control_pb2.PlayInlineResponse) -> PlayedInline:
+    """Convert the message that :func:`played_to_pb` returned."""
+    is_rejected = message.HasField("spec_rejected")
+    rejected = _rejection_from_pb(message.spec_rejected) if is_rejected else None
+    records = tuple(map(record_from_pb, message.records.records))
+    return PlayedInline(records, rejected, message.agent_error, message.exit_status)
+
+
+def inline_agent_to_pb(agent: InlineAgent) -> control_pb2.InlineAgent:
+    """Convert an agent that plays inline."""
+    return control_pb2.InlineAgent(seat=agent.seat, name=agent.name, moves_json=agent.moves_json)
+
+
+def inline_agent_from_pb(message: control_pb2.InlineAgent) -> InlineAgent:
+    """Convert the message that :func:`inline_agent_to_pb` returned."""
+    return InlineAgent(message.seat, message.name, message.moves_json)

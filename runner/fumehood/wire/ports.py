@@ -1,14 +1,17 @@
-"""What the servers of this room serve; the rooms above implement it in the core's own words."""
+"""The interfaces that the servers of this package call, in types of the core.
+
+The service implements them. The orchestrator receives the same messages from ``ControlClient``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from fumehood.core.episode import Reply
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.core.ledger import BudgetKind
+from fumehood.core.ledger import Amounts
 from fumehood.core.outcome import Finished, GaveUp, Refusal
 from fumehood.core.tools import ToolSpec
 from fumehood.core.trace import ModelExchange, Record
@@ -16,42 +19,45 @@ from fumehood.core.trace import ModelExchange, Record
 
 @dataclass(frozen=True, slots=True)
 class TaskView:
-    """A task as an agent sees it."""
+    """A task as its agent sees it."""
 
     instruction: str
+    """The last message of the user."""
     tools: tuple[ToolSpec, ...]
-    remaining: Mapping[BudgetKind, int]
+    remaining: Amounts
+    """Units left now, of each bounded kind."""
     turn: int = 1
-    """Which message of the user the instruction is, from 1."""
+    """Number of this message of the user, from 1."""
 
 
 class SeatPort(Protocol):
     """One seat, as its agent reaches it. Safe to use from several threads."""
 
     def view_task(self) -> TaskView:
-        """Return the task with what is left now."""
+        """Return the task with the units left now."""
         ...
 
     def call(self, tool_name: str, arguments_json: str, call_id: str) -> Reply | Refusal:
-        """Carry out one call; everything given is untrusted."""
+        """Execute one call; every argument is untrusted."""
         ...
 
     def submit(self, end: Finished | GaveUp) -> bool | TaskView | Refusal:
-        """End the seat's turn.
+        """End the turn of the seat, or give up.
 
         Returns:
-            What the user says next, or, where the work has ended, whether this ending counted.
+            The next task if the user sends another message; otherwise whether this end of the work
+            counts.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SeatSockets:
-    """Where a seat can be reached."""
+    """The directory with the sockets of a seat."""
 
     name: str
     directory: str
-    """Absolute host folder that holds this seat's sockets and nothing else."""
+    """Absolute path on the host; contains the sockets of this seat and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +69,37 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What happened since the last message, in order."""
+    """The next records of the trace, in order."""
 
     records: tuple[Record, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SeatCalled:
-    """A seat of a conversation has the floor for the first time; its box may start."""
+    """A seat of a conversation has the turn for the first time, so its box can be started."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SeatWorkEnded:
-    """A seat's box may go."""
+    """The work of a seat has ended, so its box can be stopped."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SpecRejected:
-    """The specification cannot be hosted, or its world cannot go on."""
+    """The specification cannot be hosted, or its world cannot continue."""
 
     field: str
+    """Path in the specification."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class TimeGranted:
-    """A seat was kept waiting by our side and has so much more wall time."""
+    """The machinery delayed a seat, so its wall time was extended by ``granted_ms``."""
 
     name: str
     granted_ms: int
@@ -103,12 +110,12 @@ EpisodeMessage = (
 )
 
 MODELS_FIELD = "models"
-"""Where an episode is unhostable because no model could be asked."""
+"""``SpecRejected.field`` of an episode that ended because no model provider could be reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceHealth:
-    """How the service is."""
+    """The state of a service."""
 
     episodes_open: int
     episodes_closed: int
@@ -117,17 +124,17 @@ class ServiceHealth:
 
 
 class EpisodePort(Protocol):
-    """An open episode, as the orchestrator that opened it listens to it."""
+    """An open episode, as the orchestrator that opened it sees it."""
 
     def messages(self) -> Iterator[EpisodeMessage]:
-        """Yield what happens until the episode is closed; when it ends for any reason, so does the episode.
+        """Yield the messages of the episode until it is closed. May be called once.
 
-        To be called once.
+        When the iterator ends for any reason, the episode ends too.
         """
         ...
 
     def abandon(self) -> None:
-        """Make ``messages`` end where it is, without a seal. Returns at once, in any thread."""
+        """End ``messages`` without a seal. Returns at once; may be called from any thread."""
         ...
 
 
@@ -144,28 +151,28 @@ class InlineAgent:
 
 @dataclass(frozen=True, slots=True)
 class PlayedInline:
-    """An episode that was played inside the service, from its opening to its end."""
+    """An episode that was played inside the service."""
 
     records: tuple[Record, ...]
-    """The whole trace; empty when ``rejected`` says why there is none."""
+    """The whole trace; empty if the episode was rejected."""
     rejected: SpecRejected | None
     agent_error: str = ""
-    """Traceback of the first agent that raised; empty when none did."""
+    """Traceback of the first agent that raised an exception; empty if none did."""
     exit_status: int = 0
-    """Exit status that this agent's process would have had; 0 when none raised."""
+    """Exit status that the process of this agent would have had; 0 if no agent raised."""
 
 
 class HostPort(Protocol):
-    """The service, as the orchestrator reaches it. Safe to use from several threads."""
+    """The service, as the orchestrator sees it. Safe to use from several threads."""
 
     def open_episode(
         self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()
     ) -> EpisodePort:
-        """Open an episode; its sockets are listening.
+        """Open an episode; its sockets are listening when this method returns.
 
         Args:
             spec: the episode.
-            exchanges: what models answered before, where they are replayed.
+            exchanges: recorded model requests with their responses, if models are replayed.
 
         Raises:
             SpecError: the specification cannot be hosted; nothing was opened.
@@ -173,7 +180,7 @@ class HostPort(Protocol):
         ...
 
     def close_episode(self, episode_id: str, timed_out: bool) -> bool:
-        """Close an episode; False when no such episode was open."""
+        """Close an episode; return False if no such episode was open."""
         ...
 
     def play_inline(self, spec: EpisodeSpec, agents: Sequence[InlineAgent]) -> PlayedInline:
@@ -189,5 +196,5 @@ class HostPort(Protocol):
         ...
 
     def health(self) -> ServiceHealth:
-        """Return how the service is."""
+        """Return the state of the service."""
         ...

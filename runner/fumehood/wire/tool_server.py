@@ -1,4 +1,4 @@
-"""The server behind one seat's socket."""
+"""The gRPC server behind the socket of one seat."""
 
 from __future__ import annotations
 
@@ -10,43 +10,42 @@ from typing import Any, TypeVar
 import grpc
 from google.protobuf.message import DecodeError, Message
 
-from fumehood.wire.convert import task_to_pb
+from fumehood.wire.convert import answer_call, answer_interaction, answer_submission, task_to_pb
 from fumehood.wire.ports import SeatPort
-from fumehood.wire.seat_messages import answer_call, answer_interaction, answer_submission
 from fumehood_agent._proto.v1 import tool_pb2
 
 M = TypeVar("M", bound=Message)
 
 STOP_TIMEOUT_S = 5.0
-"""Until a stopping server is left to itself; it takes milliseconds unless gRPC has lost track of a call."""
+"""Deadline for stopping a server. Stopping takes milliseconds unless gRPC lost track of a call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolServerLimits:
-    """What one agent may do to its server; beyond, gRPC itself answers RESOURCE_EXHAUSTED."""
+    """Limits for one agent. gRPC answers RESOURCE_EXHAUSTED beyond them."""
 
     message_bytes: int = 4 * 1024 * 1024
-    """Of one message to the server."""
+    """Size of one message to the server."""
     concurrent_calls: int = 16
-    """Calls and streams open at once, over all connections."""
+    """Open calls and streams, over all connections."""
     header_bytes: int = 8 * 1024
-    """Of one call's metadata."""
+    """Size of the metadata of one call."""
     connections: int = 64
-    """Open at once; more are hung up on. Without a bound one agent could use up the service's descriptors."""
+    """Open connections; the server closes any further one. Protects the file descriptors of the service."""
     handshake_ms: int = 5_000
-    """From connecting until the connection speaks the protocol."""
+    """Time from connecting to the end of the HTTP/2 handshake."""
 
 
 class ToolServer:
     """Serves one seat on one Unix socket."""
 
     def __init__(self, seat: SeatPort, socket_path: str, limits: ToolServerLimits) -> None:
-        """Listen at once.
+        """Start listening.
 
         Args:
-            seat: whom to serve.
+            seat: the seat to serve.
             socket_path: where to listen, at most 107 bytes.
-            limits: what the agent may do.
+            limits: limits for the agent.
 
         Raises:
             RuntimeError: the socket cannot be bound.
@@ -69,7 +68,7 @@ class ToolServer:
         self._server.start()
 
     def stop(self) -> None:
-        """Drop every connection at once and remove the socket."""
+        """Close all connections and remove the socket."""
         self._server.stop(None).wait(STOP_TIMEOUT_S)
 
 
@@ -95,18 +94,20 @@ class _ToolService:
 
 
 def _read(kind: type[M], raw: bytes, context: grpc.ServicerContext) -> M:
-    """Return the message that an agent sent, or end the call when it is none."""
+    """Parse a message of an agent, or abort the call if it is malformed."""
     try:
         return kind.FromString(raw)
     except DecodeError:
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a message of this protocol")
+        context.abort(
+            grpc.StatusCode.INVALID_ARGUMENT, "malformed message: see fumehood/v1/tool.proto"
+        )
 
 
 def _handlers(service: _ToolService) -> grpc.GenericRpcHandler[Any, Any]:
-    """Return the service's methods by name, as the generated code would, but for the reading of messages.
+    """Return the methods of the service as the generated code does, but without deserializers.
 
-    They are read here: after one that is no message, gRPC's own reader leaves the call open for ever. Then
-    the connection has one stream less to offer, and the server cannot be stopped.
+    ``_read`` parses the messages instead. After a malformed message gRPC's deserializer leaves the call
+    open for ever: it keeps occupying one of the streams, and the server cannot be stopped.
     """
     unary, stream = grpc.unary_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
     return grpc.method_handlers_generic_handler(

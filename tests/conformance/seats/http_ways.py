@@ -13,9 +13,8 @@ from urllib.parse import quote
 from google.protobuf import json_format
 from google.protobuf.message import Message
 
-from fumehood.wire.http.listener import HttpLimits, HttpListener
-from fumehood.wire.http.loop_thread import LoopThread
-from fumehood.wire.http.plain import FAILURE_STATUS, REFUSAL_STATUS, REMAINING_HEADER
+from fumehood.wire.http.listener import HttpLimits, HttpListener, LoopThread
+from fumehood.wire.http.paths import FAILURE_STATUS, REFUSAL_STATUS, REMAINING_HEADER
 from fumehood.wire.http.seat_app import seat_app
 from fumehood.wire.ports import SeatPort
 from fumehood_agent._proto.v1 import tool_pb2 as pb

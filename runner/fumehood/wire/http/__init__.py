@@ -1,1 +1,1 @@
-"""A seat's second socket: the same port over HTTP, as Connect's JSON and as MCP."""
+"""The HTTP socket of a seat: Connect JSON, plain paths for shells, and MCP."""

@@ -1,7 +1,7 @@
-"""The contract's unary methods over HTTP, as the Connect protocol has them.
+"""The unary methods of ``ToolService`` over HTTP, in the Connect protocol.
 
-``POST /fumehood.v1.ToolService/CallTool`` with a message as JSON (or, as ``application/proto``, in binary)
-is answered with a message in the same form, or with an error of a closed set as JSON.
+``POST /fumehood.v1.ToolService/CallTool`` takes a message as JSON, or in binary as
+``application/proto``. The response has the same form; errors are JSON with a code of a closed set.
 Source: https://connectrpc.com/docs/protocol
 """
 
@@ -15,11 +15,9 @@ from google.protobuf.message import DecodeError, Message
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from fumehood.wire.convert import task_to_pb
-from fumehood.wire.http.body import TooLarge, read_body
-from fumehood.wire.http.turns import Turns
+from fumehood.wire.convert import answer_call, answer_submission, task_to_pb
+from fumehood.wire.http.requests import CallQueue, TooLarge, read_body
 from fumehood.wire.ports import SeatPort
-from fumehood.wire.seat_messages import answer_call, answer_submission
 from fumehood_agent._proto.v1 import tool_pb2
 
 SERVICE = tool_pb2.DESCRIPTOR.services_by_name["ToolService"].full_name
@@ -36,36 +34,35 @@ METHODS: dict[str, _Method] = {
 }
 
 
-class ConnectDoor:
-    """Answers for one seat."""
+class ConnectEndpoint:
+    """Answers Connect requests of one seat."""
 
-    def __init__(self, seat: SeatPort, turns: Turns, body_bytes: int) -> None:
+    def __init__(self, seat: SeatPort, calls: CallQueue, body_bytes: int) -> None:
         self._seat = seat
-        self._turns = turns
+        self._calls = calls
         self._body_bytes = body_bytes
 
     async def answer(self, request: Request) -> Response:
         """Answer one request; ``method`` is part of its path."""
         name = request.path_params["method"]
         if name not in METHODS:
-            return _error("unimplemented", f"over HTTP there are: {', '.join(METHODS)}")
+            return _error("unimplemented", f"unknown method; available: {', '.join(METHODS)}")
         kind, method = METHODS[name]
-        # curl calls everything a form, so whatever is not said to be binary is JSON.
-        binary = (
-            request.headers.get("content-type", "").partition(";")[0].strip().lower() == _BINARY
-        )
+        # curl labels every body as a form, so any content type but the binary one means JSON.
+        content_type = request.headers.get("content-type", "").partition(";")[0]
+        binary = content_type.strip().lower() == _BINARY
         try:
             body = await read_body(request, self._body_bytes)
         except TooLarge:
-            return _error("resource_exhausted", f"a message has at most {self._body_bytes} bytes")
+            return _error("resource_exhausted", f"the limit is {self._body_bytes} bytes")
         try:
             message = _read(kind, body, binary=binary)
         except (DecodeError, json_format.ParseError, ValueError, RecursionError):
-            return _error("invalid_argument", "not a message of this protocol")
-        answer = await self._turns.take(lambda: method(self._seat, message))
+            return _error("invalid_argument", f"the body is not a {kind.DESCRIPTOR.name}")
+        response = await self._calls.execute(lambda: method(self._seat, message))
         if binary:
-            return Response(answer.SerializeToString(), media_type=_BINARY)
-        return Response(json_format.MessageToJson(answer, indent=None), media_type=_JSON)
+            return Response(response.SerializeToString(), media_type=_BINARY)
+        return Response(json_format.MessageToJson(response, indent=None), media_type=_JSON)
 
 
 def _read(kind: type[Message], body: bytes, *, binary: bool) -> Message:

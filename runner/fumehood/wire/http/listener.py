@@ -1,8 +1,8 @@
-"""A Unix socket that speaks HTTP/1.1 from the first connection on.
+"""An HTTP/1.1 server on a Unix socket.
 
-Until somebody connects it is a bound socket and nothing else: no application, no thread, no task. uvicorn's
-protocol does the talking; what one agent may do to it is bounded here, because uvicorn's own bounds are
-those of a server behind another server.
+Until the first connection it consists of a bound socket only: no application, no thread, no task.
+uvicorn's protocol class parses the requests. This module adds limits for one agent, because uvicorn
+expects a reverse proxy to enforce them.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, TypeVar
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from fumehood.wire.http.loop_thread import LoopThread
+T = TypeVar("T")
 
 Message = MutableMapping[str, Any]
 App = Callable[
@@ -33,29 +34,68 @@ App = Callable[
 ]
 """An ASGI application."""
 AppMaker = Callable[[], AbstractAsyncContextManager[App]]
-"""Makes the application of one socket; left again when the socket is closed."""
+"""Creates the application of one socket. The context is left when the socket is closed."""
 
 STOP_TIMEOUT_S = 5.0
 IDLE_S = 24 * 60 * 60
-"""Until a connection that says nothing is hung up on; an agent may think for long between two calls."""
+"""Idle time until a connection is closed. An agent may pause for long between two calls."""
 RETRY_S = 0.1
-"""Until a socket that could not be accepted from, for want of descriptors, is looked at again."""
+"""Pause after ``accept`` failed because no file descriptor was free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpLimits:
-    """What one agent may do to its HTTP socket."""
+    """Limits for one agent on its HTTP socket."""
 
     connections: int = 64
-    """Open at once; more are hung up on."""
+    """Open connections; the server closes any further one."""
     head_bytes: int = 64 * 1024
-    """Of one request's first line and headers together; beyond, the connection is hung up on."""
+    """Size of the request line and the headers of one request. The server closes the connection beyond it."""
     body_bytes: int = 4 * 1024 * 1024
-    """Of one request to the tools."""
+    """Size of the body of one tool request."""
     request_bytes: int = 64 * 1024 * 1024
-    """Of one request in all, with whatever still comes when it was refused; beyond, it is hung up on."""
+    """Size of one whole request, including the part after a refusal. The server closes the connection beyond
+    it."""
     pipelined_requests: int = 8
-    """Requests of one connection that wait behind one that is not answered yet; beyond, it is hung up on."""
+    """Requests of one connection that wait for the current one. The server closes the connection beyond it."""
+
+
+class LoopThread:
+    """One event loop in its own thread, for all HTTP sockets of a process. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._run, name="http", daemon=True)
+        self._thread.start()
+
+    def soon(self, work: Callable[[], object]) -> None:
+        """Schedule a call of ``work`` in the loop and return at once."""
+        self.loop.call_soon_threadsafe(work)
+
+    def wait_for(self, work: Coroutine[Any, Any, T], timeout_s: float) -> T:
+        """Run ``work`` in the loop and return its result.
+
+        Raises:
+            TimeoutError: it takes longer than ``timeout_s`` seconds.
+        """
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(timeout_s)
+
+    def stop(self) -> None:
+        """Cancel all tasks and end the thread."""
+        self.soon(self.loop.stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+            left = asyncio.all_tasks(self.loop)
+            for task in left:
+                task.cancel()
+            self.loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        finally:
+            self.loop.close()
 
 
 class HttpListener:
@@ -64,13 +104,13 @@ class HttpListener:
     def __init__(
         self, path: Path, make_app: AppMaker, loop: LoopThread, limits: HttpLimits
     ) -> None:
-        """Listen at once.
+        """Start listening.
 
         Args:
             path: where to listen, at most 107 bytes.
-            make_app: entered at the first connection.
-            loop: where everything happens.
-            limits: what the agent may do.
+            make_app: called at the first connection.
+            loop: runs the server.
+            limits: limits for the agent.
 
         Raises:
             OSError: the socket cannot be bound.
@@ -81,7 +121,7 @@ class HttpListener:
         self._limits = limits
         self._state = ServerState()
         self._arriving = 0
-        """Connections that were accepted and are not in the hands of the protocol yet."""
+        """Accepted connections that the protocol does not manage yet."""
         self._serving: asyncio.Task[None] | None = None
         self._stopped = asyncio.Event()
         self._app: asyncio.Future[App] | None = None
@@ -95,7 +135,7 @@ class HttpListener:
         loop.soon(self._watch)
 
     def stop(self) -> None:
-        """Drop every connection at once; returns when nothing of it is left."""
+        """Close all connections and wait until they are closed."""
         with suppress(TimeoutError):
             self._thread.wait_for(self._stop(), STOP_TIMEOUT_S)
 
@@ -109,7 +149,7 @@ class HttpListener:
         except BlockingIOError:
             return
         except OSError:
-            # It stays readable, so without a pause this would be all that the loop does.
+            # The socket stays readable, so without a pause the loop would do nothing else.
             self._loop.remove_reader(self._socket.fileno())
             self._loop.call_later(RETRY_S, self._watch)
             return
@@ -120,16 +160,16 @@ class HttpListener:
         if self._serving is None:
             self._app = self._loop.create_future()
             self._serving = self._loop.create_task(self._serve(self._app))
-        self._keep(self._loop.create_task(self._greet(connection)))
+        self._track(self._loop.create_task(self._serve_connection(connection)))
 
-    async def _greet(self, connection: socket.socket) -> None:
+    async def _serve_connection(self, connection: socket.socket) -> None:
         assert self._app is not None
         try:
-            await self._hand_over(connection, await asyncio.shield(self._app))
+            await self._attach(connection, await asyncio.shield(self._app))
         finally:
             self._arriving -= 1
 
-    async def _hand_over(self, connection: socket.socket, app: App) -> None:
+    async def _attach(self, connection: socket.socket, app: App) -> None:
         config = Config(
             app,
             lifespan="off",
@@ -143,7 +183,7 @@ class HttpListener:
             lambda: _Protocol(config, self._state, self._limits, self._loop), connection
         )
 
-    def _keep(self, task: asyncio.Task[None]) -> None:
+    def _track(self, task: asyncio.Task[None]) -> None:
         self._state.tasks.add(task)
         task.add_done_callback(self._state.tasks.discard)
 
@@ -172,11 +212,11 @@ class HttpListener:
 
 
 class _TooManyPipelined(Exception):
-    """Ends the parsing of what has come already, which is all that can be large of it."""
+    """Stops the parser, which may hold many buffered requests."""
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn's, with bounds for what comes before a body, and for what never ends: llhttp has none."""
+    """uvicorn's protocol with limits for headers and for whole requests, which llhttp lacks."""
 
     def __init__(
         self,
@@ -215,12 +255,12 @@ class _Protocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        # Whoever was hung up on is told nothing any more.
+        # A closed connection gets no response.
         if not self.transport.is_closing():
             super().send_400_response(msg)
 
 
-def hush() -> None:
-    """Keep what agents do to HTTP out of the log: it is theirs to say, as often as they like."""
+def silence_loggers() -> None:
+    """Disable the loggers of the HTTP libraries, because an agent could fill the log through them."""
     for name in ("uvicorn.error", "mcp"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

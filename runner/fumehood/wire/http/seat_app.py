@@ -1,4 +1,4 @@
-"""The application behind one seat's HTTP socket."""
+"""The ASGI application behind the HTTP socket of one seat."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fumehood.wire.http.connect import SERVICE, ConnectDoor
+from fumehood.wire.http.connect import SERVICE, ConnectEndpoint
 from fumehood.wire.http.listener import HttpLimits
-from fumehood.wire.http.mcp_door import McpDoor
-from fumehood.wire.http.mcp_lines import McpLines
-from fumehood.wire.http.plain import PlainDoor
-from fumehood.wire.http.turns import Turns
+from fumehood.wire.http.mcp import McpEndpoint, McpLines
+from fumehood.wire.http.paths import PathsEndpoint
+from fumehood.wire.http.requests import CallQueue
 from fumehood.wire.ports import SeatPort
 
 
@@ -25,18 +24,18 @@ from fumehood.wire.ports import SeatPort
 async def seat_app(
     seat: SeatPort, threads: Executor, limits: HttpLimits, models: ASGIApp | None = None
 ) -> AsyncIterator[ASGIApp]:
-    """Make the application of one seat.
+    """Create the application of one seat.
 
     Args:
-        seat: whom to serve.
-        threads: in which calls are carried out.
-        limits: what the agent may send.
-        models: answers below ``/v1``; None where there are no models.
+        seat: the seat to serve.
+        threads: execute the calls.
+        limits: limits for the agent.
+        models: the application below ``/v1``; None without models.
     """
-    turns = Turns(threads)
-    connect = ConnectDoor(seat, turns, limits.body_bytes)
-    plain = PlainDoor(seat, turns, limits.body_bytes)
-    mcp = McpDoor(seat, turns, limits.body_bytes)
+    calls = CallQueue(threads)
+    connect = ConnectEndpoint(seat, calls, limits.body_bytes)
+    paths = PathsEndpoint(seat, calls, limits.body_bytes)
+    mcp = McpEndpoint(seat, calls, limits.body_bytes)
     routes: list[BaseRoute] = [
         Route(f"/{SERVICE}/{{method}}", connect.answer, methods=["POST"]),
         Route("/mcp", _Asgi(mcp.sessions.handle_request)),
@@ -45,23 +44,23 @@ async def seat_app(
             McpLines(mcp.sessions.handle_request, limits.body_bytes).answer,
             methods=["POST"],
         ),
-        Route("/task", plain.task),
-        Route("/tools", plain.tools),
-        Route("/left", plain.left),
-        Route("/call/{tool:path}", plain.call, methods=["POST"]),
-        Route("/submit", plain.submit, methods=["POST"]),
-        Route("/give_up", plain.give_up, methods=["POST"]),
+        Route("/task", paths.task),
+        Route("/tools", paths.tools),
+        Route("/left", paths.left),
+        Route("/call/{tool:path}", paths.call, methods=["POST"]),
+        Route("/submit", paths.submit, methods=["POST"]),
+        Route("/give_up", paths.give_up, methods=["POST"]),
         *_models(models),
     ]
     app = Starlette(routes=routes, exception_handlers={404: _not_found})
-    # A redirect is made of a URL, which without a host header begins with the socket's own path on the host.
+    # Without a Host header, the URL of a redirect would begin with the path of the socket on the host.
     app.router.redirect_slashes = False
     async with mcp.sessions.run():
         yield app
 
 
 class _Asgi:
-    """An application by class, because a route takes a bound method for an endpoint."""
+    """Wraps a bound method in an object, because a route would treat the method as an endpoint function."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -75,6 +74,6 @@ def _models(models: ASGIApp | None) -> Sequence[BaseRoute]:
 
 
 async def _not_found(request: Request, _error: Exception) -> Response:
-    # Not of request.url, for the same reason.
+    # request.url would contain the path of the socket, for the same reason.
     path = request.scope["path"]
-    return JSONResponse({"code": "not_found", "message": f"nothing is at {path}"}, 404)
+    return JSONResponse({"code": "not_found", "message": f"no such path: {path}"}, 404)

@@ -30,23 +30,23 @@ class _CloseReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CloseReas
     CLOSE_REASON_UNSPECIFIED: _CloseReason.ValueType  # 0
     """Never sent."""
     CLOSE_REASON_AGENT_DONE: _CloseReason.ValueType  # 1
-    """The agents' work is over, or their boxes are gone."""
+    """The agents have finished, or their boxes have stopped."""
     CLOSE_REASON_TIMED_OUT: _CloseReason.ValueType  # 2
     """The wall time is used up."""
     CLOSE_REASON_ABANDONED: _CloseReason.ValueType  # 3
-    """The orchestrator gives the episode up for a reason of its own."""
+    """The orchestrator abandons the episode for another reason."""
 
 class CloseReason(_CloseReason, metaclass=_CloseReasonEnumTypeWrapper):
-    """Why an episode is closed. Closed."""
+    """Why an episode is closed. Closed set."""
 
 CLOSE_REASON_UNSPECIFIED: CloseReason.ValueType  # 0
 """Never sent."""
 CLOSE_REASON_AGENT_DONE: CloseReason.ValueType  # 1
-"""The agents' work is over, or their boxes are gone."""
+"""The agents have finished, or their boxes have stopped."""
 CLOSE_REASON_TIMED_OUT: CloseReason.ValueType  # 2
 """The wall time is used up."""
 CLOSE_REASON_ABANDONED: CloseReason.ValueType  # 3
-"""The orchestrator gives the episode up for a reason of its own."""
+"""The orchestrator abandons the episode for another reason."""
 Global___CloseReason: _TypeAlias = CloseReason  # noqa: Y015
 
 @_typing.final
@@ -59,7 +59,7 @@ class OpenEpisodeRequest(_message.Message):
     def spec(self) -> _episode_pb2.EpisodeSpec: ...
     @_builtins.property
     def exchanges(self) -> _containers.RepeatedCompositeFieldContainer[Global___ModelExchange]:
-        """What models answered before, for an episode whose models are replayed."""
+        """Recorded model requests with their responses, if models are replayed."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ Global___OpenEpisodeRequest: _TypeAlias = OpenEpisodeRequest  # noqa: Y015
 
 @_typing.final
 class ModelExchange(_message.Message):
-    """One request to a model and its answer, as a cassette keeps them."""
+    """One model request with its response, as a cassette stores it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -89,19 +89,19 @@ class ModelExchange(_message.Message):
     CONTENT_TYPE_FIELD_NUMBER: _builtins.int
     RESPONSE_FIELD_NUMBER: _builtins.int
     seat: _builtins.str
-    """The seat that asked."""
+    """Seat that sent the request."""
     key: _builtins.str
     """Hex SHA-256 of the path and the canonical request."""
     occurrence: _builtins.int
-    """How often this seat has asked just this, from 1."""
+    """How often this seat has sent this request, from 1."""
     request: _builtins.bytes
-    """The request's body."""
+    """Body of the request."""
     status: _builtins.int
-    """Of HTTP."""
+    """HTTP status of the response."""
     content_type: _builtins.str
-    """Of the answer's body."""
+    """Content type of the response."""
     response: _builtins.bytes
-    """The answer's body, as the agent got it."""
+    """Body of the response, as the agent received it."""
     def __init__(
         self,
         *,
@@ -123,7 +123,7 @@ Global___ModelExchange: _TypeAlias = ModelExchange  # noqa: Y015
 
 @_typing.final
 class TimeGranted(_message.Message):
-    """A seat was kept waiting by our side, so its wall time is longer by so much."""
+    """The machinery delayed a seat, so its wall time was extended."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -164,29 +164,29 @@ class OpenEpisodeResponse(_message.Message):
 
     @_builtins.property
     def records(self) -> Global___Records:
-        """Then: what happened, in batches, each in order."""
+        """The trace, in batches, in order."""
 
     @_builtins.property
     def seat_work_ended(self) -> Global___SeatWorkEnded:
-        """Once per seat: its work has ended (submitted, out of budget), so its box may go."""
+        """Once per seat: its work has ended, so its box can be stopped."""
 
     @_builtins.property
     def spec_rejected(self) -> Global___SpecRejected:
-        """Instead of `opened`: the specification cannot be hosted, nothing was opened. Or later, as the last
-        message: the world cannot go on with the state it was given, the episode is gone.
+        """Instead of `opened`: the specification cannot be hosted, and nothing was opened. Later, as the last
+        message: the world cannot continue with its state, and the episode was discarded.
         """
 
     @_builtins.property
     def exchange(self) -> Global___ModelExchange:
-        """A model was asked, where that is recorded."""
+        """A model request with its response, if they are recorded."""
 
     @_builtins.property
     def time_granted(self) -> Global___TimeGranted:
-        """A seat has more wall time than it was given."""
+        """The wall time of a seat was extended."""
 
     @_builtins.property
     def seat_called(self) -> Global___SeatCalled:
-        """Once per seat of a conversation: it has the floor for the first time, so its box may start."""
+        """Once per seat of a conversation: it has the turn for the first time, so its box can be started."""
 
     def __init__(
         self,
@@ -236,7 +236,7 @@ class Opened(_message.Message):
     SEATS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatSockets]:
-        """One a seat, in the order of the specification."""
+        """One per seat, in the order of the specification."""
 
     def __init__(
         self,
@@ -260,7 +260,7 @@ class SeatSockets(_message.Message):
     name: _builtins.str
     """The seat."""
     directory: _builtins.str
-    """Directory on the service's host that holds this seat's sockets and nothing else, absolute."""
+    """Absolute path of the host directory that contains the sockets of this seat and nothing else."""
     def __init__(
         self,
         *,
@@ -324,9 +324,9 @@ class SpecRejected(_message.Message):
     FIELD_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     field: _builtins.str
-    """Where in the specification, such as "fault_plan[0].payload.timeout_ms"."""
+    """Path in the specification, such as "fault_plan[0].payload.timeout_ms"."""
     message: _builtins.str
-    """What is wrong, one line."""
+    """The problem, one line."""
     def __init__(
         self,
         *,
@@ -348,7 +348,7 @@ class CloseEpisodeRequest(_message.Message):
     EPISODE_ID_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
-    """As opened."""
+    """As in the specification."""
     reason: Global___CloseReason.ValueType
     """Never UNSPECIFIED."""
     def __init__(
@@ -371,7 +371,7 @@ class CloseEpisodeResponse(_message.Message):
 
     WAS_OPEN_FIELD_NUMBER: _builtins.int
     was_open: _builtins.bool
-    """False when no such episode was open."""
+    """False if no such episode was open."""
     def __init__(
         self,
         *,
@@ -423,9 +423,9 @@ class InlineAgent(_message.Message):
     seat: _builtins.str
     """The seat."""
     name: _builtins.str
-    """Name of an agent of the SDK that asks no model, such as "schema_repair"."""
+    """Name of an agent of the SDK that sends no model requests, such as "schema_repair"."""
     moves_json: _builtins.str
-    """JSON list of the moves that the agent replays; empty for an agent that decides by itself."""
+    """JSON list of the moves that the agent replays. Empty for an agent that decides by itself."""
     def __init__(
         self,
         *,
@@ -450,16 +450,16 @@ class PlayInlineResponse(_message.Message):
     AGENT_ERROR_FIELD_NUMBER: _builtins.int
     EXIT_STATUS_FIELD_NUMBER: _builtins.int
     agent_error: _builtins.str
-    """Traceback of the first agent that raised; empty when none did."""
+    """Traceback of the first agent that raised an exception. Empty if none did."""
     exit_status: _builtins.int
-    """Exit status that the agent's process would have had: 0 when no agent raised."""
+    """Exit status that the process of this agent would have had. 0 if no agent raised an exception."""
     @_builtins.property
     def records(self) -> Global___Records:
         """The whole trace; the last record is the seal."""
 
     @_builtins.property
     def spec_rejected(self) -> Global___SpecRejected:
-        """The specification cannot be hosted, or its world could not go on."""
+        """The specification cannot be hosted, or its world could not continue."""
 
     def __init__(
         self,
@@ -481,7 +481,7 @@ Global___PlayInlineResponse: _TypeAlias = PlayInlineResponse  # noqa: Y015
 
 @_typing.final
 class HealthRequest(_message.Message):
-    """Empty because there is nothing to choose."""
+    """Empty because there are no options."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -505,13 +505,13 @@ class HealthResponse(_message.Message):
     RESIDENT_BYTES_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     episodes_open: _builtins.int
-    """Episodes open now."""
+    """Open episodes."""
     episodes_closed: _builtins.int
     """Episodes closed since the start."""
     resident_bytes: _builtins.int
     """Resident memory of the service, bytes."""
     version: _builtins.str
-    """Version of the service, as in its distribution."""
+    """Version of the service."""
     def __init__(
         self,
         *,

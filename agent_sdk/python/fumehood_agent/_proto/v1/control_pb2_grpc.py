@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ControlServiceStub:
-    """What the orchestrator says to the sandbox service. Never reachable from a box.
+    """The orchestrator's side of the sandbox service. Not reachable from a box.
     """
 
     def __init__(self, channel):
@@ -58,35 +58,35 @@ class ControlServiceStub:
 
 
 class ControlServiceServicer:
-    """What the orchestrator says to the sandbox service. Never reachable from a box.
+    """The orchestrator's side of the sandbox service. Not reachable from a box.
     """
 
     def OpenEpisode(self, request, context):
-        """Opens an episode and streams its trace until the episode is closed. The first message is `opened`;
-        the last record is the seal. When the stream breaks, the episode is gone.
+        """Opens an episode and streams its trace until the episode is closed. The first message is `opened`; the
+        last record is the seal. If the stream breaks, the service discards the episode.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CloseEpisode(self, request, context):
-        """Closes an episode: no further call is carried out, sockets are removed, the trace is sealed.
-        Closing an unknown episode is not an error, so that a lost answer can be asked for again.
+        """Closes an episode: executes no further call, removes the sockets and seals the trace. Closing an
+        unknown episode is not an error, so a lost response can be requested again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PlayInline(self, request, context):
-        """Plays one whole episode inside the service, without sockets and boxes, with agents that come with the
-        SDK. Only a service that was started for this does so, and such a service opens no episode for a box.
+        """Plays one whole episode inside the service, without sockets and boxes, with built-in agents. Only a
+        service that was started for this purpose does so, and such a service opens no episode for a box.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Health(self, request, context):
-        """Says how the service is.
+        """Returns the state of the service.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -124,7 +124,7 @@ def add_ControlServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ControlService:
-    """What the orchestrator says to the sandbox service. Never reachable from a box.
+    """The orchestrator's side of the sandbox service. Not reachable from a box.
     """
 
     @staticmethod

@@ -27,49 +27,49 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ControlServiceStub:
-    """What the orchestrator says to the sandbox service. Never reachable from a box."""
+    """The orchestrator's side of the sandbox service. Not reachable from a box."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ControlServiceAsyncStub: ...
     OpenEpisode: _grpc.UnaryStreamMultiCallable[_control_pb2.OpenEpisodeRequest, _control_pb2.OpenEpisodeResponse]
-    """Opens an episode and streams its trace until the episode is closed. The first message is `opened`;
-    the last record is the seal. When the stream breaks, the episode is gone.
+    """Opens an episode and streams its trace until the episode is closed. The first message is `opened`; the
+    last record is the seal. If the stream breaks, the service discards the episode.
     """
     CloseEpisode: _grpc.UnaryUnaryMultiCallable[_control_pb2.CloseEpisodeRequest, _control_pb2.CloseEpisodeResponse]
-    """Closes an episode: no further call is carried out, sockets are removed, the trace is sealed.
-    Closing an unknown episode is not an error, so that a lost answer can be asked for again.
+    """Closes an episode: executes no further call, removes the sockets and seals the trace. Closing an
+    unknown episode is not an error, so a lost response can be requested again.
     """
     PlayInline: _grpc.UnaryUnaryMultiCallable[_control_pb2.PlayInlineRequest, _control_pb2.PlayInlineResponse]
-    """Plays one whole episode inside the service, without sockets and boxes, with agents that come with the
-    SDK. Only a service that was started for this does so, and such a service opens no episode for a box.
+    """Plays one whole episode inside the service, without sockets and boxes, with built-in agents. Only a
+    service that was started for this purpose does so, and such a service opens no episode for a box.
     """
     Health: _grpc.UnaryUnaryMultiCallable[_control_pb2.HealthRequest, _control_pb2.HealthResponse]
-    """Says how the service is."""
+    """Returns the state of the service."""
 
 @_typing.type_check_only
 class ControlServiceAsyncStub(ControlServiceStub):
-    """What the orchestrator says to the sandbox service. Never reachable from a box."""
+    """The orchestrator's side of the sandbox service. Not reachable from a box."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     OpenEpisode: _aio.UnaryStreamMultiCallable[_control_pb2.OpenEpisodeRequest, _control_pb2.OpenEpisodeResponse]  # type: ignore[assignment]
-    """Opens an episode and streams its trace until the episode is closed. The first message is `opened`;
-    the last record is the seal. When the stream breaks, the episode is gone.
+    """Opens an episode and streams its trace until the episode is closed. The first message is `opened`; the
+    last record is the seal. If the stream breaks, the service discards the episode.
     """
     CloseEpisode: _aio.UnaryUnaryMultiCallable[_control_pb2.CloseEpisodeRequest, _control_pb2.CloseEpisodeResponse]  # type: ignore[assignment]
-    """Closes an episode: no further call is carried out, sockets are removed, the trace is sealed.
-    Closing an unknown episode is not an error, so that a lost answer can be asked for again.
+    """Closes an episode: executes no further call, removes the sockets and seals the trace. Closing an
+    unknown episode is not an error, so a lost response can be requested again.
     """
     PlayInline: _aio.UnaryUnaryMultiCallable[_control_pb2.PlayInlineRequest, _control_pb2.PlayInlineResponse]  # type: ignore[assignment]
-    """Plays one whole episode inside the service, without sockets and boxes, with agents that come with the
-    SDK. Only a service that was started for this does so, and such a service opens no episode for a box.
+    """Plays one whole episode inside the service, without sockets and boxes, with built-in agents. Only a
+    service that was started for this purpose does so, and such a service opens no episode for a box.
     """
     Health: _aio.UnaryUnaryMultiCallable[_control_pb2.HealthRequest, _control_pb2.HealthResponse]  # type: ignore[assignment]
-    """Says how the service is."""
+    """Returns the state of the service."""
 
 class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
-    """What the orchestrator says to the sandbox service. Never reachable from a box."""
+    """The orchestrator's side of the sandbox service. Not reachable from a box."""
 
     @_abc_1.abstractmethod
     def OpenEpisode(
@@ -77,8 +77,8 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _control_pb2.OpenEpisodeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_control_pb2.OpenEpisodeResponse], _abc.AsyncIterator[_control_pb2.OpenEpisodeResponse]]:
-        """Opens an episode and streams its trace until the episode is closed. The first message is `opened`;
-        the last record is the seal. When the stream breaks, the episode is gone.
+        """Opens an episode and streams its trace until the episode is closed. The first message is `opened`; the
+        last record is the seal. If the stream breaks, the service discards the episode.
         """
 
     @_abc_1.abstractmethod
@@ -87,8 +87,8 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _control_pb2.CloseEpisodeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_control_pb2.CloseEpisodeResponse, _abc.Awaitable[_control_pb2.CloseEpisodeResponse]]:
-        """Closes an episode: no further call is carried out, sockets are removed, the trace is sealed.
-        Closing an unknown episode is not an error, so that a lost answer can be asked for again.
+        """Closes an episode: executes no further call, removes the sockets and seals the trace. Closing an
+        unknown episode is not an error, so a lost response can be requested again.
         """
 
     @_abc_1.abstractmethod
@@ -97,8 +97,8 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _control_pb2.PlayInlineRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_control_pb2.PlayInlineResponse, _abc.Awaitable[_control_pb2.PlayInlineResponse]]:
-        """Plays one whole episode inside the service, without sockets and boxes, with agents that come with the
-        SDK. Only a service that was started for this does so, and such a service opens no episode for a box.
+        """Plays one whole episode inside the service, without sockets and boxes, with built-in agents. Only a
+        service that was started for this purpose does so, and such a service opens no episode for a box.
         """
 
     @_abc_1.abstractmethod
@@ -107,6 +107,6 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _control_pb2.HealthRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_control_pb2.HealthResponse, _abc.Awaitable[_control_pb2.HealthResponse]]:
-        """Says how the service is."""
+        """Returns the state of the service."""
 
 def add_ControlServiceServicer_to_server(servicer: ControlServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

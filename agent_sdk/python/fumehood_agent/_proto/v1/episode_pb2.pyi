@@ -20,7 +20,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class EpisodeSpec(_message.Message):
-    """Everything the sandbox service needs to host one episode, and nothing that tells how it is scored."""
+    """Specification of one episode. It contains no gold answers."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -31,23 +31,23 @@ class EpisodeSpec(_message.Message):
     FAULT_PLAN_JSON_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
     SEATS_FIELD_NUMBER: _builtins.int
-    SURROUNDINGS_JSON_FIELD_NUMBER: _builtins.int
+    DATA_SOURCE_JSON_FIELD_NUMBER: _builtins.int
     CONVERSATION_FIELD_NUMBER: _builtins.int
     episode_id: _builtins.str
-    """Unique within the service while the episode is open. Never shown to an agent."""
+    """Unique among the open episodes of a service. Never sent to an agent."""
     world: _builtins.str
     """Name of the world, such as "crud"."""
     profile: _builtins.str
-    """Name of the profile that composes the door: "toolmisuse" (as the original) or "native"."""
+    """Name of the harness mode, which composes the layers: "native" or "toolmisuse"."""
     initial_state_json: _builtins.str
-    """The world's state at the start, one JSON object as text."""
+    """State of the world at the start, one JSON object."""
     fault_plan_json: _builtins.str
-    """The planned faults, a JSON list of rules as text."""
+    """Planned faults, a JSON list of rules."""
     seed: _builtins.str
-    """Seeds every draw of chance. Decimal text, because seeds are unbounded integers."""
-    surroundings_json: _builtins.str
-    """Where a world that looks outside finds what it serves, one JSON object as text with `data_mode`
-    ("offline", "live", "record", "replay") and `settings`. Empty where no world does.
+    """Seed of every random draw. Decimal text, because seeds are unbounded integers."""
+    data_source_json: _builtins.str
+    """External data of the world, one JSON object with `data_mode` ("offline", "live", "record", "replay")
+    and `settings`. Empty for a world that needs none.
     """
     @_builtins.property
     def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatSpec]:
@@ -55,7 +55,7 @@ class EpisodeSpec(_message.Message):
 
     @_builtins.property
     def conversation(self) -> Global___Conversation:
-        """Unset where each seat works for itself."""
+        """Unset if every seat works by itself."""
 
     def __init__(
         self,
@@ -67,12 +67,12 @@ class EpisodeSpec(_message.Message):
         fault_plan_json: _builtins.str = ...,
         seed: _builtins.str = ...,
         seats: _abc.Iterable[Global___SeatSpec] | None = ...,
-        surroundings_json: _builtins.str = ...,
+        data_source_json: _builtins.str = ...,
         conversation: Global___Conversation | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "initial_state_json", b"initial_state_json", "profile", b"profile", "seats", b"seats", "seed", b"seed", "surroundings_json", b"surroundings_json", "world", b"world"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "data_source_json", b"data_source_json", "episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "initial_state_json", b"initial_state_json", "profile", b"profile", "seats", b"seats", "seed", b"seed", "world", b"world"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -80,16 +80,16 @@ Global___EpisodeSpec: _TypeAlias = EpisodeSpec  # noqa: Y015
 
 @_typing.final
 class Conversation(_message.Message):
-    """How the seats talk to each other: one at a time has the floor, and hands it on with what it answers."""
+    """Seats that take turns: one seat at a time has the turn, and its answer passes the turn on."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     RULE_FIELD_NUMBER: _builtins.int
     SETTINGS_JSON_FIELD_NUMBER: _builtins.int
     rule: _builtins.str
-    """Name of the turn_policy, such as "dialogue"; "world" where the world says who speaks next."""
+    """Name of the turn policy, such as "dialogue"; "world" if the world selects the next speaker."""
     settings_json: _builtins.str
-    """The turn_policy's settings, one JSON object as text."""
+    """Settings of the turn policy, one JSON object."""
     def __init__(
         self,
         *,
@@ -106,7 +106,7 @@ Global___Conversation: _TypeAlias = Conversation  # noqa: Y015
 
 @_typing.final
 class SeatSpec(_message.Message):
-    """One participant: its own instruction, budget and socket. The world is shared."""
+    """One participant with its instruction, budget and sockets. All seats share the world."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -136,20 +136,22 @@ class SeatSpec(_message.Message):
     FURTHER_TURNS_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """Unique within the episode; lower-case letters, digits and '_', at most 32 characters."""
+    """Unique within the episode: lower-case letters, digits and '_', at most 32 characters."""
     instruction: _builtins.str
-    """What the agent on this seat is asked to do."""
+    """Instruction for the agent."""
     @_builtins.property
     def budget(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Enforced by the service."""
+        """Inclusive upper bounds by budget kind, such as "steps" or "wall_ms". A missing kind has no bound.
+        The service enforces the bounds.
+        """
 
     @_builtins.property
     def further_turns(self) -> _containers.RepeatedCompositeFieldContainer[Global___Turn]:
-        """What the user says next, each time the agent has answered. Never depends on the answer."""
+        """Messages of the user after the first. Each is sent after an answer and never depends on it."""
 
     @_builtins.property
     def tools(self) -> Global___ToolNames:
-        """Which of the world's tools this seat has. Unset for all of them."""
+        """Tools of the world that this seat may use. Unset for all."""
 
     def __init__(
         self,
@@ -199,10 +201,10 @@ class Turn(_message.Message):
     INSTRUCTION_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
     instruction: _builtins.str
-    """What to do, in words."""
+    """Instruction for the agent."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Names of tools of the world that are there from this turn on and not before."""
+        """Tools of the world that become available with this turn."""
 
     def __init__(
         self,

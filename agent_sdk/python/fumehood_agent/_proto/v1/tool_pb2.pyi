@@ -28,35 +28,35 @@ class _RefusalKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RefusalKi
     REFUSAL_KIND_UNSPECIFIED: _RefusalKind.ValueType  # 0
     """Never sent."""
     REFUSAL_KIND_MALFORMED: _RefusalKind.ValueType  # 1
-    """Arguments are not one JSON object, or hold NaN, Infinity or a lone surrogate."""
+    """The arguments are not one JSON object, or contain NaN, Infinity or a lone surrogate."""
     REFUSAL_KIND_TOO_LARGE: _RefusalKind.ValueType  # 2
     """A text is longer than the limit, in bytes."""
     REFUSAL_KIND_TOO_DEEP: _RefusalKind.ValueType  # 3
-    """Arguments nest deeper than the limit, in levels."""
+    """The arguments are nested deeper than the limit, in levels."""
     REFUSAL_KIND_ENDED: _RefusalKind.ValueType  # 4
-    """The seat's work has ended."""
+    """The work of the seat has ended."""
     REFUSAL_KIND_CALL_ID_REUSED: _RefusalKind.ValueType  # 5
-    """A call_id was used before for a different call."""
+    """A different call used this call_id before."""
     REFUSAL_KIND_TOO_MANY_REFUSALS: _RefusalKind.ValueType  # 6
-    """Too many messages were refused already. The limit is a count."""
+    """The seat sent more refused messages than the limit, a count."""
 
 class RefusalKind(_RefusalKind, metaclass=_RefusalKindEnumTypeWrapper):
-    """Why the wall did not let a message through. Closed."""
+    """Reason of a refusal. Closed set."""
 
 REFUSAL_KIND_UNSPECIFIED: RefusalKind.ValueType  # 0
 """Never sent."""
 REFUSAL_KIND_MALFORMED: RefusalKind.ValueType  # 1
-"""Arguments are not one JSON object, or hold NaN, Infinity or a lone surrogate."""
+"""The arguments are not one JSON object, or contain NaN, Infinity or a lone surrogate."""
 REFUSAL_KIND_TOO_LARGE: RefusalKind.ValueType  # 2
 """A text is longer than the limit, in bytes."""
 REFUSAL_KIND_TOO_DEEP: RefusalKind.ValueType  # 3
-"""Arguments nest deeper than the limit, in levels."""
+"""The arguments are nested deeper than the limit, in levels."""
 REFUSAL_KIND_ENDED: RefusalKind.ValueType  # 4
-"""The seat's work has ended."""
+"""The work of the seat has ended."""
 REFUSAL_KIND_CALL_ID_REUSED: RefusalKind.ValueType  # 5
-"""A call_id was used before for a different call."""
+"""A different call used this call_id before."""
 REFUSAL_KIND_TOO_MANY_REFUSALS: RefusalKind.ValueType  # 6
-"""Too many messages were refused already. The limit is a count."""
+"""The seat sent more refused messages than the limit, a count."""
 Global___RefusalKind: _TypeAlias = RefusalKind  # noqa: Y015
 
 @_typing.final
@@ -105,16 +105,16 @@ class GetTaskResponse(_message.Message):
     REMAINING_FIELD_NUMBER: _builtins.int
     TURN_FIELD_NUMBER: _builtins.int
     instruction: _builtins.str
-    """What to do, in words: the user's last message. Untrusted text of the benchmark."""
+    """The last message of the user. Untrusted text of the task."""
     turn: _builtins.int
-    """Which message of the user the instruction is, from 1."""
+    """Number of this message of the user, from 1."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToolSpec]:
-        """The tools of this seat that are there now, in the benchmark's order."""
+        """The tools that this seat may use now, in the order of the world."""
 
     @_builtins.property
     def remaining(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """What is left now."""
+        """Units left now by budget kind, such as "steps" or "wall_ms". A missing kind has no limit. Never negative."""
 
     def __init__(
         self,
@@ -142,9 +142,9 @@ class ToolSpec(_message.Message):
     name: _builtins.str
     """Unique within the seat. Not empty."""
     description: _builtins.str
-    """What the tool does, in words. May be empty."""
+    """Description of the tool. May be empty."""
     parameters_json: _builtins.str
-    """JSON Schema of the arguments, an object schema, as JSON text."""
+    """JSON Schema of the arguments, an object schema."""
     def __init__(
         self,
         *,
@@ -168,14 +168,14 @@ class CallToolRequest(_message.Message):
     ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
     CALL_ID_FIELD_NUMBER: _builtins.int
     tool_name: _builtins.str
-    """Name of a tool of this seat. Anything else is answered with a failure of the tool world."""
+    """Name of a tool of this seat. Any other name is answered with a failure."""
     arguments_json: _builtins.str
-    """The arguments, one JSON object as text. Text, because a binary number format would turn 1 into 1.0
-    and lose large integers. Empty text means no arguments.
+    """Arguments, one JSON object. JSON text, because protobuf numbers would turn 1 into 1.0 and lose large
+    integers. Empty text means no arguments.
     """
     call_id: _builtins.str
-    """Optional. A name for this very call, at most 64 bytes as UTF-8, chosen by the agent. A call that is
-    sent again under the same name is carried out once and answered the same twice.
+    """Optional idempotency key, at most 64 bytes as UTF-8. A call that is sent again with the same key is
+    executed once, and gets the same response.
     """
     def __init__(
         self,
@@ -223,24 +223,22 @@ class CallToolResponse(_message.Message):
     ENDED_FIELD_NUMBER: _builtins.int
     RECORDED_ARGUMENTS_JSON_FIELD_NUMBER: _builtins.int
     value_json: _builtins.str
-    """The tool's output, JSON text."""
+    """Output of the tool, JSON."""
     ended: _builtins.bool
-    """True when no further call of this seat will be carried out."""
+    """True if the work of this seat has ended, so that no further call is executed."""
     recorded_arguments_json: _builtins.str
-    """The arguments as this profile's transcript records them, JSON text. Unset where the profile
-    records what was sent.
-    """
+    """Arguments as the transcript of the agent shows them, JSON. Unset if it shows the arguments that were sent."""
     @_builtins.property
     def failure(self) -> Global___Failure:
-        """The tool world said no."""
+        """The tool rejected the call or failed."""
 
     @_builtins.property
     def refusal(self) -> Global___Refusal:
-        """The wall did not let the call through: no tool saw it and no step was charged."""
+        """The service refused the call: no tool received it, and no step was charged."""
 
     @_builtins.property
     def remaining(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """What is left after this call. Unset with a refusal."""
+        """Units left after this call by budget kind. A missing kind has no limit. Empty with a refusal."""
 
     def __init__(
         self,
@@ -269,7 +267,7 @@ Global___CallToolResponse: _TypeAlias = CallToolResponse  # noqa: Y015
 
 @_typing.final
 class Failure(_message.Message):
-    """A refusal of the tool world: part of the task, to be read and reacted to."""
+    """A failed call. It is part of the task: the agent reads it and reacts."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -277,11 +275,11 @@ class Failure(_message.Message):
     MESSAGE_FIELD_NUMBER: _builtins.int
     DETAILS_JSON_FIELD_NUMBER: _builtins.int
     code: _builtins.str
-    """A word of the benchmark's own vocabulary, such as "not_found"."""
+    """Code from the vocabulary of the world, such as "not_found"."""
     message: _builtins.str
-    """The same for people."""
+    """Explanation for a reader."""
     details_json: _builtins.str
-    """More about it, one JSON object as text."""
+    """Details, one JSON object."""
     def __init__(
         self,
         *,
@@ -307,9 +305,9 @@ class Refusal(_message.Message):
     kind: Global___RefusalKind.ValueType
     """Never UNSPECIFIED."""
     limit: _builtins.int
-    """The limit that was met, in the unit of its kind. 0 where the kind has none."""
+    """The limit, in the unit of its kind. 0 if the kind has none."""
     actual: _builtins.int
-    """What was sent, in the same unit. 0 where the kind has none."""
+    """The value that was sent, in the same unit. 0 if the kind has none."""
     def __init__(
         self,
         *,
@@ -332,9 +330,9 @@ class SubmitRequest(_message.Message):
     ANSWER_FIELD_NUMBER: _builtins.int
     GIVE_UP_REASON_FIELD_NUMBER: _builtins.int
     answer: _builtins.str
-    """The answer, any text; may be empty where the task asks for deeds rather than words."""
+    """The answer, any text. May be empty if the task asks for actions only."""
     give_up_reason: _builtins.str
-    """The agent judges that the task cannot or must not be done. The reason, any text."""
+    """Gives up: the task cannot or must not be done. The reason, any text."""
     def __init__(
         self,
         *,
@@ -359,14 +357,14 @@ class SubmitResponse(_message.Message):
     REFUSAL_FIELD_NUMBER: _builtins.int
     NEXT_FIELD_NUMBER: _builtins.int
     accepted: _builtins.bool
-    """True when this submission counted; false when the work had ended before, or with a refusal."""
+    """True if this submission counts. False if the work had ended before, or with a refusal."""
     @_builtins.property
     def refusal(self) -> Global___Refusal:
-        """Set when the wall did not let the submission through: the work goes on."""
+        """Set if the service refused the submission. The work continues."""
 
     @_builtins.property
     def next(self) -> Global___GetTaskResponse:
-        """Set when the work goes on because the user says more: the next message, and the tools from now on."""
+        """Set if the user sends another message: the task from now on."""
 
     def __init__(
         self,

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class ToolServiceStub:
-    """What an agent sees: a task, some tools, and the end of its work. One server answers exactly one
-    seat of one episode, so no message names an episode: the socket is the capability.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
+    seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     def __init__(self, channel):
@@ -59,35 +59,35 @@ class ToolServiceStub:
 
 
 class ToolServiceServicer:
-    """What an agent sees: a task, some tools, and the end of its work. One server answers exactly one
-    seat of one episode, so no message names an episode: the socket is the capability.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
+    seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     def GetTask(self, request, context):
-        """Returns the task of this seat. May be asked again; the answer's budget is always current.
+        """Returns the task of this seat. May be called repeatedly; the budget is always current.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CallTool(self, request, context):
-        """Calls one tool. Calls of one episode are carried out one at a time, in order of arrival.
+        """Calls one tool. The calls of an episode are executed one at a time, in order of arrival.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Interact(self, request_iterator, context):
-        """The same as GetTask, CallTool and Submit over one open stream: exactly one response per request, in
-        order. Two to three times faster than unary calls.
+        """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
+        times faster than unary calls.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Submit(self, request, context):
-        """Ends a turn with an answer, or the work by giving up. Where the user has no more to say, to answer is to
-        end the work; then the first one counts.
+        """Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
+        answer ends the work. Only the first end of the work counts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -125,8 +125,8 @@ def add_ToolServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ToolService:
-    """What an agent sees: a task, some tools, and the end of its work. One server answers exactly one
-    seat of one episode, so no message names an episode: the socket is the capability.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
+    seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     @staticmethod

@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ToolServiceStub:
-    """What an agent sees: a task, some tools, and the end of its work. One server answers exactly one
-    seat of one episode, so no message names an episode: the socket is the capability.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
+    seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     @_typing.overload
@@ -36,41 +36,41 @@ class ToolServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ToolServiceAsyncStub: ...
     GetTask: _grpc.UnaryUnaryMultiCallable[_tool_pb2.GetTaskRequest, _tool_pb2.GetTaskResponse]
-    """Returns the task of this seat. May be asked again; the answer's budget is always current."""
+    """Returns the task of this seat. May be called repeatedly; the budget is always current."""
     CallTool: _grpc.UnaryUnaryMultiCallable[_tool_pb2.CallToolRequest, _tool_pb2.CallToolResponse]
-    """Calls one tool. Calls of one episode are carried out one at a time, in order of arrival."""
+    """Calls one tool. The calls of an episode are executed one at a time, in order of arrival."""
     Interact: _grpc.StreamStreamMultiCallable[_tool_pb2.InteractRequest, _tool_pb2.InteractResponse]
-    """The same as GetTask, CallTool and Submit over one open stream: exactly one response per request, in
-    order. Two to three times faster than unary calls.
+    """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
+    times faster than unary calls.
     """
     Submit: _grpc.UnaryUnaryMultiCallable[_tool_pb2.SubmitRequest, _tool_pb2.SubmitResponse]
-    """Ends a turn with an answer, or the work by giving up. Where the user has no more to say, to answer is to
-    end the work; then the first one counts.
+    """Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
+    answer ends the work. Only the first end of the work counts.
     """
 
 @_typing.type_check_only
 class ToolServiceAsyncStub(ToolServiceStub):
-    """What an agent sees: a task, some tools, and the end of its work. One server answers exactly one
-    seat of one episode, so no message names an episode: the socket is the capability.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
+    seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetTask: _aio.UnaryUnaryMultiCallable[_tool_pb2.GetTaskRequest, _tool_pb2.GetTaskResponse]  # type: ignore[assignment]
-    """Returns the task of this seat. May be asked again; the answer's budget is always current."""
+    """Returns the task of this seat. May be called repeatedly; the budget is always current."""
     CallTool: _aio.UnaryUnaryMultiCallable[_tool_pb2.CallToolRequest, _tool_pb2.CallToolResponse]  # type: ignore[assignment]
-    """Calls one tool. Calls of one episode are carried out one at a time, in order of arrival."""
+    """Calls one tool. The calls of an episode are executed one at a time, in order of arrival."""
     Interact: _aio.StreamStreamMultiCallable[_tool_pb2.InteractRequest, _tool_pb2.InteractResponse]  # type: ignore[assignment]
-    """The same as GetTask, CallTool and Submit over one open stream: exactly one response per request, in
-    order. Two to three times faster than unary calls.
+    """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
+    times faster than unary calls.
     """
     Submit: _aio.UnaryUnaryMultiCallable[_tool_pb2.SubmitRequest, _tool_pb2.SubmitResponse]  # type: ignore[assignment]
-    """Ends a turn with an answer, or the work by giving up. Where the user has no more to say, to answer is to
-    end the work; then the first one counts.
+    """Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
+    answer ends the work. Only the first end of the work counts.
     """
 
 class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
-    """What an agent sees: a task, some tools, and the end of its work. One server answers exactly one
-    seat of one episode, so no message names an episode: the socket is the capability.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
+    seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     @_abc_1.abstractmethod
@@ -79,7 +79,7 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_pb2.GetTaskRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_pb2.GetTaskResponse, _abc.Awaitable[_tool_pb2.GetTaskResponse]]:
-        """Returns the task of this seat. May be asked again; the answer's budget is always current."""
+        """Returns the task of this seat. May be called repeatedly; the budget is always current."""
 
     @_abc_1.abstractmethod
     def CallTool(
@@ -87,7 +87,7 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_pb2.CallToolRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_pb2.CallToolResponse, _abc.Awaitable[_tool_pb2.CallToolResponse]]:
-        """Calls one tool. Calls of one episode are carried out one at a time, in order of arrival."""
+        """Calls one tool. The calls of an episode are executed one at a time, in order of arrival."""
 
     @_abc_1.abstractmethod
     def Interact(
@@ -95,8 +95,8 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_tool_pb2.InteractRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tool_pb2.InteractResponse], _abc.AsyncIterator[_tool_pb2.InteractResponse]]:
-        """The same as GetTask, CallTool and Submit over one open stream: exactly one response per request, in
-        order. Two to three times faster than unary calls.
+        """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
+        times faster than unary calls.
         """
 
     @_abc_1.abstractmethod
@@ -105,8 +105,8 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_pb2.SubmitRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_pb2.SubmitResponse, _abc.Awaitable[_tool_pb2.SubmitResponse]]:
-        """Ends a turn with an answer, or the work by giving up. Where the user has no more to say, to answer is to
-        end the work; then the first one counts.
+        """Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
+        answer ends the work. Only the first end of the work counts.
         """
 
 def add_ToolServiceServicer_to_server(servicer: ToolServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -18,7 +18,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class TraceRecord(_message.Message):
-    """One line of an episode's trace, in the order in which it happened."""
+    """One line of an episode's trace. Lines are in the order of the events."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -27,17 +27,17 @@ class TraceRecord(_message.Message):
     WALL_MS_FIELD_NUMBER: _builtins.int
     DURATION_US_FIELD_NUMBER: _builtins.int
     event_json: _builtins.str
-    """The event as canonical JSON: sorted keys, no blanks, ASCII. Holds nothing that differs between two
-    runs of a deterministic agent.
+    """The event as canonical JSON: sorted keys, no whitespace, ASCII. It contains nothing that differs
+    between two runs of a deterministic agent.
     """
     hash: _builtins.str
-    """Hex SHA-256 of the previous record's hash followed by event_json; the first record's previous hash
+    """Hex SHA-256 of the previous record's hash followed by event_json. The hash before the first record
     is 64 zeros.
     """
     wall_ms: _builtins.int
-    """When it happened, milliseconds since the Unix epoch. Not part of the hash."""
+    """Time of the event, milliseconds since the Unix epoch. Not covered by the hash."""
     duration_us: _builtins.int
-    """How long the service worked on it, microseconds. 0 where there was nothing to time. Not part of the hash."""
+    """Time the service spent on the event, microseconds. 0 if it was not timed. Not covered by the hash."""
     def __init__(
         self,
         *,

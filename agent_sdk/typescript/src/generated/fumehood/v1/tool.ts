@@ -25,21 +25,21 @@ export const protobufPackage = "fumehood.v1";
 
 export const protobufFileName = "fumehood/v1/tool.proto";
 
-/** Why the wall did not let a message through. Closed. */
+/** Reason of a refusal. Closed set. */
 export enum RefusalKind {
   /** REFUSAL_KIND_UNSPECIFIED - Never sent. */
   REFUSAL_KIND_UNSPECIFIED = 0,
-  /** REFUSAL_KIND_MALFORMED - Arguments are not one JSON object, or hold NaN, Infinity or a lone surrogate. */
+  /** REFUSAL_KIND_MALFORMED - The arguments are not one JSON object, or contain NaN, Infinity or a lone surrogate. */
   REFUSAL_KIND_MALFORMED = 1,
   /** REFUSAL_KIND_TOO_LARGE - A text is longer than the limit, in bytes. */
   REFUSAL_KIND_TOO_LARGE = 2,
-  /** REFUSAL_KIND_TOO_DEEP - Arguments nest deeper than the limit, in levels. */
+  /** REFUSAL_KIND_TOO_DEEP - The arguments are nested deeper than the limit, in levels. */
   REFUSAL_KIND_TOO_DEEP = 3,
-  /** REFUSAL_KIND_ENDED - The seat's work has ended. */
+  /** REFUSAL_KIND_ENDED - The work of the seat has ended. */
   REFUSAL_KIND_ENDED = 4,
-  /** REFUSAL_KIND_CALL_ID_REUSED - A call_id was used before for a different call. */
+  /** REFUSAL_KIND_CALL_ID_REUSED - A different call used this call_id before. */
   REFUSAL_KIND_CALL_ID_REUSED = 5,
-  /** REFUSAL_KIND_TOO_MANY_REFUSALS - Too many messages were refused already. The limit is a count. */
+  /** REFUSAL_KIND_TOO_MANY_REFUSALS - The seat sent more refused messages than the limit, a count. */
   REFUSAL_KIND_TOO_MANY_REFUSALS = 6,
   UNRECOGNIZED = -1,
 }
@@ -49,13 +49,13 @@ export interface GetTaskRequest {
 }
 
 export interface GetTaskResponse {
-  /** What to do, in words: the user's last message. Untrusted text of the benchmark. */
+  /** The last message of the user. Untrusted text of the task. */
   instruction: string;
-  /** The tools of this seat that are there now, in the benchmark's order. */
+  /** The tools that this seat may use now, in the order of the world. */
   tools: ToolSpec[];
-  /** What is left now. */
+  /** Units left now by budget kind, such as "steps" or "wall_ms". A missing kind has no limit. Never negative. */
   remaining: { [key: string]: number };
-  /** Which message of the user the instruction is, from 1. */
+  /** Number of this message of the user, from 1. */
   turn: number;
 }
 
@@ -67,23 +67,23 @@ export interface GetTaskResponse_RemainingEntry {
 export interface ToolSpec {
   /** Unique within the seat. Not empty. */
   name: string;
-  /** What the tool does, in words. May be empty. */
+  /** Description of the tool. May be empty. */
   description: string;
-  /** JSON Schema of the arguments, an object schema, as JSON text. */
+  /** JSON Schema of the arguments, an object schema. */
   parametersJson: string;
 }
 
 export interface CallToolRequest {
-  /** Name of a tool of this seat. Anything else is answered with a failure of the tool world. */
+  /** Name of a tool of this seat. Any other name is answered with a failure. */
   toolName: string;
   /**
-   * The arguments, one JSON object as text. Text, because a binary number format would turn 1 into 1.0
-   * and lose large integers. Empty text means no arguments.
+   * Arguments, one JSON object. JSON text, because protobuf numbers would turn 1 into 1.0 and lose large
+   * integers. Empty text means no arguments.
    */
   argumentsJson: string;
   /**
-   * Optional. A name for this very call, at most 64 bytes as UTF-8, chosen by the agent. A call that is
-   * sent again under the same name is carried out once and answered the same twice.
+   * Optional idempotency key, at most 64 bytes as UTF-8. A call that is sent again with the same key is
+   * executed once, and gets the same response.
    */
   callId: string;
 }
@@ -92,23 +92,20 @@ export interface CallToolResponse {
   /** Exactly one is set. */
   result:
     | //
-    /** The tool's output, JSON text. */
+    /** Output of the tool, JSON. */
     { $case: "valueJson"; value: string }
     | //
-    /** The tool world said no. */
+    /** The tool rejected the call or failed. */
     { $case: "failure"; value: Failure }
     | //
-    /** The wall did not let the call through: no tool saw it and no step was charged. */
+    /** The service refused the call: no tool received it, and no step was charged. */
     { $case: "refusal"; value: Refusal }
     | undefined;
-  /** What is left after this call. Unset with a refusal. */
+  /** Units left after this call by budget kind. A missing kind has no limit. Empty with a refusal. */
   remaining: { [key: string]: number };
-  /** True when no further call of this seat will be carried out. */
+  /** True if the work of this seat has ended, so that no further call is executed. */
   ended: boolean;
-  /**
-   * The arguments as this profile's transcript records them, JSON text. Unset where the profile
-   * records what was sent.
-   */
+  /** Arguments as the transcript of the agent shows them, JSON. Unset if it shows the arguments that were sent. */
   recordedArgumentsJson?: string | undefined;
 }
 
@@ -117,22 +114,22 @@ export interface CallToolResponse_RemainingEntry {
   value: number;
 }
 
-/** A refusal of the tool world: part of the task, to be read and reacted to. */
+/** A failed call. It is part of the task: the agent reads it and reacts. */
 export interface Failure {
-  /** A word of the benchmark's own vocabulary, such as "not_found". */
+  /** Code from the vocabulary of the world, such as "not_found". */
   code: string;
-  /** The same for people. */
+  /** Explanation for a reader. */
   message: string;
-  /** More about it, one JSON object as text. */
+  /** Details, one JSON object. */
   detailsJson: string;
 }
 
 export interface Refusal {
   /** Never UNSPECIFIED. */
   kind: RefusalKind;
-  /** The limit that was met, in the unit of its kind. 0 where the kind has none. */
+  /** The limit, in the unit of its kind. 0 if the kind has none. */
   limit: number;
-  /** What was sent, in the same unit. 0 where the kind has none. */
+  /** The value that was sent, in the same unit. 0 if the kind has none. */
   actual: number;
 }
 
@@ -140,22 +137,22 @@ export interface SubmitRequest {
   /** Exactly one is set. */
   end:
     | //
-    /** The answer, any text; may be empty where the task asks for deeds rather than words. */
+    /** The answer, any text. May be empty if the task asks for actions only. */
     { $case: "answer"; value: string }
     | //
-    /** The agent judges that the task cannot or must not be done. The reason, any text. */
+    /** Gives up: the task cannot or must not be done. The reason, any text. */
     { $case: "giveUpReason"; value: string }
     | undefined;
 }
 
 export interface SubmitResponse {
-  /** True when this submission counted; false when the work had ended before, or with a refusal. */
+  /** True if this submission counts. False if the work had ended before, or with a refusal. */
   accepted: boolean;
-  /** Set when the wall did not let the submission through: the work goes on. */
+  /** Set if the service refused the submission. The work continues. */
   refusal:
     | Refusal
     | undefined;
-  /** Set when the work goes on because the user says more: the next message, and the tools from now on. */
+  /** Set if the user sends another message: the task from now on. */
   next: GetTaskResponse | undefined;
 }
 
@@ -168,7 +165,7 @@ export interface InteractRequest {
 }
 
 export interface InteractResponse {
-  /** The one that answers the request. */
+  /** The response to the request of the same kind. */
   response: { $case: "call"; value: CallToolResponse } | { $case: "submit"; value: SubmitResponse } | {
     $case: "task";
     value: GetTaskResponse;
@@ -1052,12 +1049,12 @@ export const InteractResponse: MessageFns<InteractResponse> = {
 };
 
 /**
- * What an agent sees: a task, some tools, and the end of its work. One server answers exactly one
- * seat of one episode, so no message names an episode: the socket is the capability.
+ * The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
+ * seat of one episode. The socket is the capability, so no message contains an episode ID.
  */
 export type ToolServiceService = typeof ToolServiceService;
 export const ToolServiceService = {
-  /** Returns the task of this seat. May be asked again; the answer's budget is always current. */
+  /** Returns the task of this seat. May be called repeatedly; the budget is always current. */
   getTask: {
     path: "/fumehood.v1.ToolService/GetTask" as const,
     requestStream: false as const,
@@ -1067,7 +1064,7 @@ export const ToolServiceService = {
     responseSerialize: (value: GetTaskResponse): Buffer => Buffer.from(GetTaskResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): GetTaskResponse => GetTaskResponse.decode(value),
   },
-  /** Calls one tool. Calls of one episode are carried out one at a time, in order of arrival. */
+  /** Calls one tool. The calls of an episode are executed one at a time, in order of arrival. */
   callTool: {
     path: "/fumehood.v1.ToolService/CallTool" as const,
     requestStream: false as const,
@@ -1078,8 +1075,8 @@ export const ToolServiceService = {
     responseDeserialize: (value: Buffer): CallToolResponse => CallToolResponse.decode(value),
   },
   /**
-   * The same as GetTask, CallTool and Submit over one open stream: exactly one response per request, in
-   * order. Two to three times faster than unary calls.
+   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
+   * times faster than unary calls.
    */
   interact: {
     path: "/fumehood.v1.ToolService/Interact" as const,
@@ -1091,8 +1088,8 @@ export const ToolServiceService = {
     responseDeserialize: (value: Buffer): InteractResponse => InteractResponse.decode(value),
   },
   /**
-   * Ends a turn with an answer, or the work by giving up. Where the user has no more to say, to answer is to
-   * end the work; then the first one counts.
+   * Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
+   * answer ends the work. Only the first end of the work counts.
    */
   submit: {
     path: "/fumehood.v1.ToolService/Submit" as const,
@@ -1106,24 +1103,24 @@ export const ToolServiceService = {
 } as const;
 
 export interface ToolServiceServer extends UntypedServiceImplementation {
-  /** Returns the task of this seat. May be asked again; the answer's budget is always current. */
+  /** Returns the task of this seat. May be called repeatedly; the budget is always current. */
   getTask: handleUnaryCall<GetTaskRequest, GetTaskResponse>;
-  /** Calls one tool. Calls of one episode are carried out one at a time, in order of arrival. */
+  /** Calls one tool. The calls of an episode are executed one at a time, in order of arrival. */
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
   /**
-   * The same as GetTask, CallTool and Submit over one open stream: exactly one response per request, in
-   * order. Two to three times faster than unary calls.
+   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
+   * times faster than unary calls.
    */
   interact: handleBidiStreamingCall<InteractRequest, InteractResponse>;
   /**
-   * Ends a turn with an answer, or the work by giving up. Where the user has no more to say, to answer is to
-   * end the work; then the first one counts.
+   * Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
+   * answer ends the work. Only the first end of the work counts.
    */
   submit: handleUnaryCall<SubmitRequest, SubmitResponse>;
 }
 
 export interface ToolServiceClient extends Client {
-  /** Returns the task of this seat. May be asked again; the answer's budget is always current. */
+  /** Returns the task of this seat. May be called repeatedly; the budget is always current. */
   getTask(
     request: GetTaskRequest,
     callback: (error: ServiceError | null, response: GetTaskResponse) => void,
@@ -1139,7 +1136,7 @@ export interface ToolServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: GetTaskResponse) => void,
   ): ClientUnaryCall;
-  /** Calls one tool. Calls of one episode are carried out one at a time, in order of arrival. */
+  /** Calls one tool. The calls of an episode are executed one at a time, in order of arrival. */
   callTool(
     request: CallToolRequest,
     callback: (error: ServiceError | null, response: CallToolResponse) => void,
@@ -1156,15 +1153,15 @@ export interface ToolServiceClient extends Client {
     callback: (error: ServiceError | null, response: CallToolResponse) => void,
   ): ClientUnaryCall;
   /**
-   * The same as GetTask, CallTool and Submit over one open stream: exactly one response per request, in
-   * order. Two to three times faster than unary calls.
+   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
+   * times faster than unary calls.
    */
   interact(): ClientDuplexStream<InteractRequest, InteractResponse>;
   interact(options: Partial<CallOptions>): ClientDuplexStream<InteractRequest, InteractResponse>;
   interact(metadata: Metadata, options?: Partial<CallOptions>): ClientDuplexStream<InteractRequest, InteractResponse>;
   /**
-   * Ends a turn with an answer, or the work by giving up. Where the user has no more to say, to answer is to
-   * end the work; then the first one counts.
+   * Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
+   * answer ends the work. Only the first end of the work counts.
    */
   submit(
     request: SubmitRequest,

@@ -1,7 +1,6 @@
-"""The seat for shells: a tool is a path, its arguments are the body, its output is the answer.
+"""The HTTP interface for shells: one path per tool, arguments in the request body, output in the response.
 
-No message of the contract is seen here, so nothing has to be wrapped or unwrapped: what curl prints is what
-the tool said.
+No protobuf message is involved, so ``curl`` prints exactly the output of the tool.
 """
 
 from __future__ import annotations
@@ -16,30 +15,29 @@ from fumehood.core.json_values import JsonObject, ordered_json
 from fumehood.core.ledger import units_by_name
 from fumehood.core.outcome import Finished, GaveUp, Refusal
 from fumehood.core.tools import Value
-from fumehood.wire.http.body import TooLarge, read_body
-from fumehood.wire.http.turns import Turns
+from fumehood.wire.http.requests import CallQueue, TooLarge, read_body
 from fumehood.wire.ports import SeatPort, TaskView
 
 FAILURE_STATUS = 422
-"""The tool said no; it is not the path that was wrong."""
+"""The tool rejected the call or failed. The path was right."""
 REFUSAL_STATUS = 409
-"""The wall said no."""
+"""The service refused the message."""
 TOO_LARGE_STATUS = 413
 
 REMAINING_HEADER = "fumehood-remaining"
-"""What is left after a call, as JSON; ``fumehood-ended`` says whether the work has ended."""
+"""Units left after a call, as JSON. The header ``fumehood-ended`` states whether the work has ended."""
 
 
-class PlainDoor:
-    """Answers for one seat."""
+class PathsEndpoint:
+    """Answers requests for the paths of one seat."""
 
-    def __init__(self, seat: SeatPort, turns: Turns, body_bytes: int) -> None:
+    def __init__(self, seat: SeatPort, calls: CallQueue, body_bytes: int) -> None:
         self._seat = seat
-        self._turns = turns
+        self._calls = calls
         self._body_bytes = body_bytes
 
     async def task(self, _request: Request) -> Response:
-        """Return what to do, in words."""
+        """Return the instruction."""
         return PlainTextResponse(self._seat.view_task().instruction)
 
     async def tools(self, _request: Request) -> Response:
@@ -51,38 +49,37 @@ class PlainDoor:
         return _json(tools, 200)
 
     async def left(self, _request: Request) -> Response:
-        """Return which message of the user it is, and what is left to spend."""
+        """Return the number of the user's message and the units left."""
         view = self._seat.view_task()
-        remaining = units_by_name(view.remaining)
-        return _json({"turn": view.turn, "remaining": remaining}, 200)
+        return _json({"turn": view.turn, "remaining": units_by_name(view.remaining)}, 200)
 
     async def call(self, request: Request) -> Response:
-        """Call the tool that the path names with the arguments in the body."""
+        """Call the tool in the path with the arguments in the body."""
         text = await self._text(request)
         if isinstance(text, Response):
             return text
         tool, call_id = request.path_params["tool"], request.headers.get("fumehood-call-id", "")
-        answer = await self._turns.take(lambda: self._seat.call(tool, text, call_id))
-        return _refused(answer) if isinstance(answer, Refusal) else _answered(answer)
+        reply = await self._calls.execute(lambda: self._seat.call(tool, text, call_id))
+        return _refused(reply) if isinstance(reply, Refusal) else _answered(reply)
 
     async def submit(self, request: Request) -> Response:
-        """End the work with an answer."""
+        """End the turn with the answer in the body."""
         text = await self._text(request)
         return text if isinstance(text, Response) else await self._end(Finished(text))
 
     async def give_up(self, request: Request) -> Response:
-        """End the work without one."""
+        """Give up with the reason in the body."""
         text = await self._text(request)
         return text if isinstance(text, Response) else await self._end(GaveUp(text))
 
     async def _end(self, end: Finished | GaveUp) -> Response:
-        counted = await self._turns.take(lambda: self._seat.submit(end))
-        if isinstance(counted, Refusal):
-            return _refused(counted)
-        if isinstance(counted, TaskView):
-            # The tools are where they were before; a shell needs the words.
-            return _json({"accepted": True, "next": counted.instruction, "turn": counted.turn}, 200)
-        return _json({"accepted": counted}, 200)
+        result = await self._calls.execute(lambda: self._seat.submit(end))
+        if isinstance(result, Refusal):
+            return _refused(result)
+        if isinstance(result, TaskView):
+            # The tools are listed at /tools; a shell needs the instruction.
+            return _json({"accepted": True, "next": result.instruction, "turn": result.turn}, 200)
+        return _json({"accepted": result}, 200)
 
     async def _text(self, request: Request) -> str | Response:
         try:
@@ -106,8 +103,8 @@ def _answered(reply: Reply) -> Response:
 
 
 def _refused(refusal: Refusal) -> Response:
-    words = {"refusal": refusal.kind.value, "limit": refusal.limit, "actual": refusal.actual}
-    return _json(words, REFUSAL_STATUS)
+    body = {"refusal": refusal.kind.value, "limit": refusal.limit, "actual": refusal.actual}
+    return _json(body, REFUSAL_STATUS)
 
 
 def _json(value: object, status: int) -> Response:
