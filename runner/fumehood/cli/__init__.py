@@ -1,4 +1,4 @@
-"""What people type: one file a command. Only words, flags and tables; the work is done in the rooms below."""
+"""The command line: one file per command or group. Commands parse options and print results."""
 
 from fumehood.cli.main import main
 

@@ -15,27 +15,32 @@ from fumehood.engines.engine import EngineOptions
 from fumehood.report.safe_text import safe
 
 FAILED = 1
-MOMENT_S, DAY_S = 0.001, 86_400
+WALL_TIME_MIN_S, WALL_TIME_MAX_S = 0.001, 86_400
 
 
 @click.group()
 def agent() -> None:
-    """Begin an agent of your own, in any language, and try it."""
+    """Create an agent from a template, or check one."""
 
 
 @agent.command()
-@click.option("--language", type=click.Choice(languages()), required=True, help="Of the agent.")
+@click.option(
+    "--language", type=click.Choice(languages()), required=True, help="Language of the template."
+)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 def init(language: str, folder: Path) -> None:
-    """Write a small working agent into FOLDER: its program, a Dockerfile and a test.
+    """Write an agent template into FOLDER.
+
+    The template is a small working agent with a Dockerfile, a test and a task.
 
     \b
+    Example:
       fumehood agent init --language python my-agent
       cd my-agent
       fumehood agent check .
     """
     files = lay_out(language, folder)
-    click.echo(f"{folder} holds {', '.join(files)}. Next:")
+    click.echo(f"Wrote {', '.join(files)} to {folder}. Next:")
     click.echo(f"  cd {folder}")
     for command in next_commands(language):
         click.echo(f"  {command}")
@@ -43,21 +48,20 @@ def init(language: str, folder: Path) -> None:
 
 @agent.command()
 @click.argument("agent_name", metavar="AGENT")
+@click.option("--scripts", is_flag=True, help="AGENT executes scripts: run the protocol cases.")
 @click.option(
-    "--scripts", is_flag=True, help="AGENT carries out scripts: compare what it observes."
-)
-@click.option(
-    "--only", multiple=True, metavar="NAME", help="Only this condition, or vector. Repeatable."
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help="Only this robustness or protocol case. Repeatable.",
 )
 @click.option(
     "--engine", default="auto", show_default=True, help="docker, bubblewrap, process, or auto."
 )
-@click.option(
-    "--runtime", default=None, help="Container runtime of the docker engine, such as runsc."
-)
-@click.option("--wall-time-s", default=60.0, show_default=True, help="For each, seconds.")
-@click.option("--i-trust-this-agent", is_flag=True, help="Let the process engine run any agent.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--runtime", default=None, help="Container runtime of docker, such as runsc.")
+@click.option("--wall-time-s", default=60.0, show_default=True, help="Time limit of each case.")
+@click.option("--i-trust-this-agent", is_flag=True, help="Allow AGENT on the process engine.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def check(
     agent_name: str,
     scripts: bool,
@@ -68,30 +72,33 @@ def check(
     i_trust_this_agent: bool,
     as_json: bool,
 ) -> int:
-    """Put AGENT under every condition that a seat may bring, and say how it came through.
+    """Check the robustness of AGENT in all situations.
 
-    AGENT is what `fumehood run --agent` takes: a folder with a Dockerfile, an image, module:Class, a
-    built-in name. It is looked at from outside: it has to end by itself, to end its work or to have it
-    ended, to send nothing that the wall refuses, and not to crash. What it answers is its own business.
-    Whatever model it asks for, a stand-in answers that needs no key: it asks for a tool twice and is done.
+    AGENT is as in `fumehood run --agent`: a folder with a Dockerfile, an image, module:Class or a built-in
+    name. The agent must not crash or send invalid messages, and its process must end. Its answers are not
+    checked. A stub model answers its model requests: two tool calls, then the end.
 
     \b
+    Examples:
+      fumehood agent check --only big_result noop
       fumehood agent check ./my-agent
       fumehood agent check my_agent:Agent --engine bubblewrap --only big_result
 
-    "not met" is a condition that the agent did not bring about: one that calls no tool meets no failure.
-    Exit status 1 when something failed.
+    "not met" means that the situation did not occur: an agent without tool calls sees no tool failure.
+    Exit status 1 if a case failed.
     """
 
-    def say(line: str) -> None:
+    def print_step(line: str) -> None:
         click.echo(line, err=True)
 
-    if not MOMENT_S <= wall_time_s <= DAY_S:
-        raise InputError(f"--wall-time-s must be from {MOMENT_S} to {DAY_S}, not {wall_time_s}")
-    options = EngineOptions(runtime=runtime, trust=i_trust_this_agent, progress=say)
+    if not WALL_TIME_MIN_S <= wall_time_s <= WALL_TIME_MAX_S:
+        raise InputError(
+            f"--wall-time-s must be from {WALL_TIME_MIN_S} to {WALL_TIME_MAX_S}, not {wall_time_s}"
+        )
+    options = EngineOptions(runtime=runtime, trust=i_trust_this_agent, progress=print_step)
     findings = []
-    with Check.of(agent_name, engine, options, round(wall_time_s * 1000), say) as made:
-        for finding in made.by_scripts(only) if scripts else made.under_conditions(only):
+    with Check.of(agent_name, engine, options, round(wall_time_s * 1000), print_step) as cases:
+        for finding in cases.by_scripts(only) if scripts else cases.under_conditions(only):
             findings.append(finding)
             if not as_json:
                 click.echo(_line(finding))
@@ -99,7 +106,7 @@ def check(
     if as_json:
         click.echo(
             json.dumps(
-                {"agent": agent_name, "failed": failed, "findings": _told(findings)}, indent=2
+                {"agent": agent_name, "failed": failed, "findings": _to_json(findings)}, indent=2
             )
         )
     else:
@@ -114,10 +121,10 @@ def _line(finding: Finding) -> str:
 def _summary(findings: list[Finding], failed: int) -> str:
     held = sum(finding.verdict is Verdict.HOLDS for finding in findings)
     unmet = len(findings) - held - failed
-    return f"{held} of {len(findings)} held, {failed} failed" + (
+    return f"{held} of {len(findings)} passed, {failed} failed" + (
         f", {unmet} not met" if unmet else ""
     )
 
 
-def _told(findings: list[Finding]) -> list[dict[str, object]]:
+def _to_json(findings: list[Finding]) -> list[dict[str, object]]:
     return [{**asdict(finding), "verdict": finding.verdict.value} for finding in findings]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from fumehood.cli.output import print_tables
 from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder
@@ -15,57 +16,71 @@ from fumehood.report.results import join_results
 from fumehood.report.safe_text import safe
 from fumehood.report.statistics.failures import LEVELS, TITLES, Attribution, Label
 from fumehood.report.statistics.failures import attribute as attribute_result
+from fumehood.report.text_table import TextTable
 from fumehood.report.traces import read_traces
+
+Attributions = dict[str, Attribution]
+"""By episode name."""
 
 
 @click.command()
 @click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--each", is_flag=True, help="A line for each failed episode.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--each", is_flag=True, help="Print one line per failed episode.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def attribute(run_dir: Path, each: bool, as_json: bool) -> None:
-    """Say why episodes of the run in DIR failed: by rule, from their traces, without a model.
+    """Show why episodes failed, by rules on their traces.
 
-    Every failed episode gets one primary label, and others that something speaks for. What no rule can
-    tell is unattributed.
+    Each failed episode gets one primary label, and secondary labels for other evidence. An episode that no
+    rule explains is unattributed. No model is used.
+
+    \b
+    Example:
+      fumehood attribute runs/20260101-120000 --each
     """
     folder = RunFolder.open(run_dir)
-    found: dict[str, Attribution] = {}
+    attributions: Attributions = {}
     for result, trace in read_traces(folder, join_results(rescore(folder), folder.suite())):
         why = attribute_result(result, trace.evidence)
         if why is not None:
-            found[str(result.row.name)] = why
+            attributions[str(result.row.name)] = why
     if as_json:
-        click.echo(json.dumps(_to_json(found), indent=2))
+        click.echo(json.dumps(_to_json(attributions), indent=2))
         return
-    for line in _each(found) if each else _counted(found):
-        click.echo(line)
+    if each:
+        for line in _lines(attributions):
+            click.echo(line)
+        return
+    click.echo(f"{len(attributions)} failed episodes")
+    print_tables(_label_table(attributions))
 
 
-def _counted(found: dict[str, Attribution]) -> list[str]:
-    primary = Counter(why.primary for why in found.values())
-    secondary = Counter(label for why in found.values() for label in why.secondary)
-    lines = [f"{len(found)} failed episodes"]
-    for label in Label:
-        if primary[label] or secondary[label]:
-            also = f"  (+{secondary[label]} secondary)" if secondary[label] else ""
-            lines.append(
-                f"  {LEVELS[label].value:<10} {TITLES[label]:<18} {primary[label]:>6}{also}"
-            )
-    return lines
+def _label_table(attributions: Attributions) -> TextTable:
+    primary, secondary = _counts(attributions)
+    rows = [
+        (LEVELS[label].value, TITLES[label], str(primary[label]), str(secondary[label]))
+        for label in Label
+        if primary[label] or secondary[label]
+    ]
+    return TextTable("", ("level", "label", "primary", "secondary"), rows, names=2)
 
 
-def _each(found: dict[str, Attribution]) -> list[str]:
+def _counts(attributions: Attributions) -> tuple[Counter[Label], Counter[Label]]:
+    primary = Counter(why.primary for why in attributions.values())
+    secondary = Counter(label for why in attributions.values() for label in why.secondary)
+    return primary, secondary
+
+
+def _lines(attributions: Attributions) -> list[str]:
     return [
         f"{safe(name)}  {why.primary.value}  {safe('; '.join(sign.what for sign in why.signs))}"
-        for name, why in found.items()
+        for name, why in attributions.items()
     ]
 
 
-def _to_json(found: dict[str, Attribution]) -> JsonObject:
-    primary = Counter(why.primary for why in found.values())
-    secondary = Counter(label for why in found.values() for label in why.secondary)
+def _to_json(attributions: Attributions) -> JsonObject:
+    primary, secondary = _counts(attributions)
     return {
-        "failed": len(found),
+        "failed": len(attributions),
         "labels": {
             label.value: {
                 "level": LEVELS[label].value,
@@ -80,6 +95,6 @@ def _to_json(found: dict[str, Attribution]) -> JsonObject:
                 "secondary": [label.value for label in why.secondary],
                 "signs": [{"label": sign.label.value, "what": sign.what} for sign in why.signs],
             }
-            for name, why in found.items()
+            for name, why in attributions.items()
         },
     }

@@ -1,4 +1,4 @@
-"""What stands beside scores: the no-op and the oracle of a suite, played, or kept where playing took long."""
+"""The scores of the no-op and oracle baselines of a suite, computed or read from a cache."""
 
 from __future__ import annotations
 
@@ -10,30 +10,39 @@ from fumehood.benchmarks.baselines import Baseline, play_noop, play_oracle
 from fumehood.benchmarks.proof import Judge
 from fumehood.core.task import Suite
 from fumehood.records.caches import keep_baseline, kept_baseline
+from fumehood.report import wording
+from fumehood.report.statistics.metrics import Unit
 from fumehood.scorers.registry import score_evidence
 
 LONG_S = 1.0
-"""What takes longer is kept."""
+"""Baselines that take longer are cached."""
 
 
 def noop_of(suite: Suite) -> Baseline:
-    """Return what comes of doing nothing."""
-    return _found("noop", suite, play_noop)
+    """Return the score of an agent that does nothing."""
+    return _baseline("noop", suite, play_noop)
 
 
 def oracle_of(suite: Suite) -> Baseline:
-    """Return what comes of doing what the gold says."""
-    return _found("oracle", suite, play_oracle)
+    """Return the score of the oracle, which makes the calls that the gold contains."""
+    return _baseline("oracle", suite, play_oracle)
 
 
-def _found(name: str, suite: Suite, play: Callable[[Suite, Judge], Baseline]) -> Baseline:
+def describe(baseline: Baseline) -> str:
+    """Return the score of a baseline as text."""
+    ungraded = f", {baseline.ungraded} ungraded" if baseline.ungraded else ""
+    rate = wording.amount(baseline.success_rate, Unit.SHARE)
+    return f"{rate} ({baseline.solved} of {baseline.graded}{ungraded})"
+
+
+def _baseline(name: str, suite: Suite, play: Callable[[Suite, Judge], Baseline]) -> Baseline:
     match kept_baseline(name, suite):
         case {"solved": int(solved), "graded": int(graded), "ungraded": int(ungraded)}:
             return Baseline(solved, graded, ungraded)
     started = time.monotonic()
-    found = play(suite, score_evidence)
+    baseline = play(suite, score_evidence)
     if time.monotonic() - started > LONG_S:
-        # Whoever has no state folder waits again the next time.
+        # Without a writable state folder, the next command computes it again.
         with suppress(OSError):
-            keep_baseline(name, suite, found.to_json())
-    return found
+            keep_baseline(name, suite, baseline.to_json())
+    return baseline

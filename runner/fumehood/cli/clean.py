@@ -13,16 +13,18 @@ from fumehood.report.safe_text import safe
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only list them.")
-@click.option(
-    "--images", is_flag=True, help="Also images that were built from what has changed since."
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@click.option("--dry-run", is_flag=True, help="Only list, remove nothing.")
+@click.option("--images", is_flag=True, help="Also remove outdated images.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def clean(dry_run: bool, images: bool, as_json: bool) -> None:
-    """List and remove what commands left behind that were killed: containers, processes, folders.
+    """Remove containers, processes and folders of killed commands.
 
-    What belongs to a command that still runs, or to one on another machine, is left alone. `fumehood run`
-    does the same when it starts, for the engine it uses.
+    Resources of running commands, and of commands on other machines, are kept. `fumehood run` does the
+    same at its start for the engine that it uses.
+
+    \b
+    Example:
+      fumehood clean --dry-run
     """
     with Machine(owner_is_alive) as machine:
         orphans = list(machine.orphans(images=images))
@@ -38,17 +40,12 @@ def clean(dry_run: bool, images: bool, as_json: bool) -> None:
         click.echo(json.dumps(report, indent=2))
         return
     for orphan in orphans:
-        in_use = " (in use, kept)" if orphan in kept else ""
-        click.echo(safe(f"{orphan.kind.value} {orphan.name}{in_use}"))
+        suffix = " (in use, kept)" if orphan in kept else ""
+        click.echo(safe(f"{orphan.kind.value} {orphan.name}{suffix}"))
     for engine, reason in machine.unreachable.items():
         click.echo(safe(f"fumehood: engine {engine} was not searched: {reason}"), err=True)
     click.echo(f"{len(orphans) - len(kept)} {'to remove' if dry_run else 'removed'}")
 
 
 def _to_json(orphan: Orphan, *, removed: bool) -> dict[str, object]:
-    return {
-        "kind": orphan.kind.value,
-        "name": orphan.name,
-        "run": orphan.run,
-        "removed": removed,
-    }
+    return {"kind": orphan.kind.value, "name": orphan.name, "run": orphan.run, "removed": removed}

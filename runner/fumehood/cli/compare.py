@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fumehood.cli.extra import report_extra
-from fumehood.cli.run_or_resume import carried_out
+from fumehood.cli.output import print_tables, report_extra
+from fumehood.cli.progress import run_with_progress
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import read_yaml, run_config
 from fumehood.orchestrator.rescore import rescore
@@ -144,7 +144,7 @@ def _run_arms(
         for arm, overrides in arms.items()
     }
     return [
-        _target(carried_out(config, out / arm if arm else out, quiet=quiet))
+        _target(run_with_progress(config, out / arm if arm else out, quiet=quiet))
         for arm, config in configs.items()
     ]
 
@@ -198,8 +198,6 @@ def _print(
         report = {"by": dimension, "runs": runs, **result.json, **extra}
         click.echo(json.dumps(report, indent=2))
         return
-    from fumehood.cli.reading import print_tables
-
     print_tables(*result.tables)
     if page:
         click.echo(f"\n{page}")

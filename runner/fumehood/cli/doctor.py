@@ -1,40 +1,48 @@
-"""``fumehood doctor``."""
+"""``fumehood doctor``: checks the engines of this machine, and attacks them with ``--probe``."""
 
 from __future__ import annotations
 
 import json
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
 
+from fumehood.cli.output import print_tables
+from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
-from fumehood.engines.engine import EngineOptions, Isolation
-from fumehood.engines.registry import ENGINES
-from fumehood.records.caches import last_probe, probe_summary, system_name
+from fumehood.engines.engine import Engine, EngineOptions, Isolation
+from fumehood.engines.registry import ENGINES, choose_engine
+from fumehood.records.caches import keep_probe, last_probe, system_name, probe_summary
+from fumehood.redteam.attack import Attack, Result, Verdict
+from fumehood.redteam.page import attack_table, replace_table
+from fumehood.redteam.probe import Probe
 from fumehood.redteam.table import ATTACKS
+from fumehood.report.safe_text import safe
+from fumehood.report.text_table import TextTable
 from fumehood.version import __version__
 
-NOTHING_HOLDS = 2
-"""Exit status where no engine can hold an untrusted agent."""
+NO_ISOLATION = 2
+"""Exit status if no engine isolates an untrusted agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
     engine: str
-    """With its runtime, as one asks for a probe."""
+    """Name with runtime, as ``--probe`` takes it."""
     ready: bool
     isolation: str
     detail: str
     unenforced: tuple[str, ...]
     """Limits that a box can exceed."""
     last_probe: JsonObject | None
-    """What came of the last attack on it."""
+    """The stored report of the last probe."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -48,45 +56,45 @@ class _Finding:
         }
 
     def not_stopped(self) -> tuple[str, ...]:
-        """Return the attacks that it cannot stop by what it says of itself."""
+        """Return the attacks that rely on a limit that the engine does not enforce."""
         if self.isolation.startswith(Isolation.NONE.value):
-            return ()  # It stops none, and says so.
+            return ()  # It stops no attack, which the isolation column says.
         return tuple(attack.name for attack in ATTACKS if attack.limit in self.unenforced)
 
     def notes(self) -> Iterator[str]:
-        """Yield what there is to know."""
+        """Yield the lines of the notes column."""
         yield self.detail
         if self.unenforced:
             yield f"does not enforce: {', '.join(self.unenforced)}"
         if self.not_stopped():
-            yield f"so it does not stop: {', '.join(self.not_stopped())}"
+            yield f"does not stop: {', '.join(self.not_stopped())}"
         if self.ready and not self.isolation.startswith(Isolation.NONE.value):
-            never = f"never; fumehood doctor --probe {self.engine}"
-            yield f"attacked: {probe_summary(self.last_probe) or never}"
+            never = f"never; run fumehood doctor --probe {self.engine}"
+            yield f"probed: {probe_summary(self.last_probe) or never}"
 
 
 @click.command()
 @click.option(
     "--runtime",
     default=None,
-    help="Ask docker for this runtime too, such as runsc; those that bring a kernel are asked for anyway.",
+    help="Also check docker with this runtime.",
 )
 @click.option(
     "--probe",
     "probed",
     multiple=True,
     metavar="ENGINE",
-    help="Attack boxes of this engine (docker, docker/runsc, bubblewrap) and say what held. Repeatable.",
+    help="Attack boxes of this engine, such as docker/runsc. Repeatable.",
 )
 @click.option(
-    "--attack", multiple=True, metavar="NAME", help="With --probe: this attack alone. Repeatable."
+    "--attack", multiple=True, metavar="NAME", help="With --probe: only this attack. Repeatable."
 )
 @click.option(
     "--page",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="With --probe: also write the table into this Markdown page, between its marks.",
+    help="With --probe: also update the table in this Markdown file.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(
     runtime: str | None,
     probed: tuple[str, ...],
@@ -94,16 +102,19 @@ def doctor(
     page: Path | None,
     as_json: bool,
 ) -> int:
-    """Say which engines work here, which isolation each gives, and what to install.
+    """Check which engines work here, and what to install.
 
-    Exit status 2 where no engine can hold an untrusted agent. With --probe: 1 where an attack was not
-    stopped.
+    Exit status 2 if no engine isolates an untrusted agent. With --probe, runs the red-team attacks from
+    boxes of an engine; exit status 1 if an attack was not stopped.
+
+    \b
+    Examples:
+      fumehood doctor
+      fumehood doctor --probe docker/runsc --attack egress
     """
     if probed:
-        from fumehood.cli.probe import probe
-
-        return probe(probed, attack, page, as_json=as_json)
-    findings = [_examine(name, asked) for name, asked in _asked(runtime)]
+        return _probe(probed, attack, page, as_json=as_json)
+    findings = [_examine(name, runtime_name) for name, runtime_name in _engines(runtime)]
     holds = any(finding.ready and not finding.isolation.startswith("none") for finding in findings)
     if as_json:
         report = {
@@ -116,12 +127,12 @@ def doctor(
         }
         click.echo(json.dumps(report, indent=2))
     else:
-        Console(soft_wrap=False).print(_table(findings))
-    return 0 if holds else NOTHING_HOLDS
+        print_tables(_engine_table(findings))
+    return 0 if holds else NO_ISOLATION
 
 
-def _asked(runtime: str | None) -> Iterator[tuple[str, str | None]]:
-    """Yield every engine, also with each runtime that brings a kernel and with the requested one."""
+def _engines(runtime: str | None) -> Iterator[tuple[str, str | None]]:
+    """Yield every engine, also with ``runtime`` and with each runtime that has its own kernel."""
     for name in ENGINES:
         yield name, None
         engine = ENGINES.load(name)()
@@ -139,17 +150,135 @@ def _examine(name: str, runtime: str | None) -> _Finding:
         readiness = engine.check()
         isolation, detail = engine.isolation.value, readiness.detail
         probe = last_probe(name, detail) if readiness.ready else None
-        asked = f"{name}/{runtime}" if runtime else name
-        return _Finding(asked, readiness.ready, isolation, detail, tuple(engine.unenforced), probe)
+        label = f"{name}/{runtime}" if runtime else name
+        return _Finding(label, readiness.ready, isolation, detail, tuple(engine.unenforced), probe)
     finally:
         engine.close()
 
 
-def _table(findings: list[_Finding]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("engine", "ready", "isolation", "what to know"):
-        table.add_column(column, overflow="fold")
-    for finding in findings:
-        ready = "yes" if finding.ready else "no"
-        table.add_row(finding.engine, ready, finding.isolation, "\n".join(finding.notes()))
-    return table
+def _engine_table(findings: list[_Finding]) -> TextTable:
+    rows = [
+        (
+            finding.engine,
+            "yes" if finding.ready else "no",
+            finding.isolation,
+            "\n".join(finding.notes()),
+        )
+        for finding in findings
+    ]
+    return TextTable("", ("engine", "ready", "isolation", "notes"), rows, names=4)
+
+
+BREACHED = 1
+"""Exit status if an attack was not stopped, or could not be tried."""
+
+
+_STYLES = {Result.STOPPED: "green", Result.NOT_APPLICABLE: "dim"}
+
+
+def _probe(
+    engines: Sequence[str], names: Sequence[str], page: Path | None, *, as_json: bool
+) -> int:
+    """Attack each engine and return the exit status.
+
+    Args:
+        engines: ``NAME`` or ``NAME/RUNTIME``.
+        names: of attacks; none means all.
+        page: Markdown file whose table is replaced; None for no file.
+        as_json: print one JSON object instead of lines.
+
+    Raises:
+        InputError: the engine or attack does not exist, or the engine is not ready.
+    """
+    attacks = _choose(names)
+    console = Console(soft_wrap=True, quiet=as_json, highlight=False)
+    verdicts = {engine: _attack(engine, attacks, console) for engine in engines}
+    if page is not None:
+        page.write_text(replace_table(page.read_text("utf-8"), attack_table(verdicts)), "utf-8")
+    if as_json:
+        click.echo(json.dumps(_probe_report(verdicts), indent=2))
+    passing = (Result.STOPPED, Result.NOT_APPLICABLE)
+    held = all(verdict.result in passing for results in verdicts.values() for verdict in results)
+    return 0 if held else BREACHED
+
+
+def _choose(names: Sequence[str]) -> list[Attack]:
+    unknown = sorted(set(names) - {attack.name for attack in ATTACKS})
+    if unknown:
+        known = ", ".join(attack.name for attack in ATTACKS)
+        raise InputError(f"no attack is called {unknown[0]!r}; the attacks are: {known}")
+    return [attack for attack in ATTACKS if not names or attack.name in names]
+
+
+def _attack(name: str, attacks: Sequence[Attack], console: Console) -> list[Verdict]:
+    engine_name, _, runtime = name.partition("/")
+    options = EngineOptions(runtime=runtime or None, progress=console.print)
+    chosen = choose_engine(engine_name, options)
+    console.print(f"{len(attacks)} attacks from boxes of {chosen.reason}", markup=False)
+    if chosen.engine.isolation.is_none:
+        raise InputError(
+            f"the {engine_name} engine gives no isolation, so there is nothing to attack"
+        )
+    results = []
+    with closing(chosen.engine) as engine, Probe(engine) as session:
+        for attack in attacks:
+            results.append(session.attack(attack))
+            _print(results[-1], console, {verdict.detail for verdict in results[:-1]})
+        if len(results) == len(ATTACKS):
+            _keep(engine, results, console)
+    summary = ", ".join(f"{count} {result}" for result, count in _counts(results).items() if count)
+    console.print(f"{name}: {summary}\n", markup=False)
+    return results
+
+
+def _counts(results: Sequence[Verdict]) -> dict[str, int]:
+    return {result.value: sum(verdict.result is result for verdict in results) for result in Result}
+
+
+def _keep(engine: Engine, results: Sequence[Verdict], console: Console) -> None:
+    """Store the result of a complete probe for the reports of later runs."""
+    counts: JsonObject = dict(_counts(results).items())
+    report: JsonObject = {
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "fumehood": __version__,
+        "counts": counts,
+        "attacks": [_verdict_json(verdict) for verdict in results],
+    }
+    try:
+        keep_probe(engine.name, engine.check().detail, report)
+    except OSError as error:
+        console.print(
+            f"the result could not be stored for reports: {error}", style="red", markup=False
+        )
+
+
+def _print(verdict: Verdict, console: Console, printed: Container[str]) -> None:
+    attack, style = verdict.attack, _STYLES.get(verdict.result, "bold red")
+    console.print(f"  {verdict.result.value:<14}", style=style, end="")
+    console.print(f" {attack.name:<17} {attack.wall.value}: {attack.by}", markup=False)
+    if verdict.detail and verdict.detail not in printed:
+        console.print(f"{'':<16} {safe(verdict.detail)}", markup=False)
+
+
+def _probe_report(verdicts: dict[str, list[Verdict]]) -> dict[str, object]:
+    return {
+        "system": system_name(),
+        "engines": [
+            {"engine": engine, "attacks": [_verdict_json(verdict) for verdict in results]}
+            for engine, results in verdicts.items()
+        ],
+    }
+
+
+def _verdict_json(verdict: Verdict) -> JsonObject:
+    attack = verdict.attack
+    return {
+        "attack": attack.name,
+        "file": attack.file,
+        "wall": attack.wall.value,
+        "by": attack.by,
+        "result": verdict.result.value,
+        "detail": verdict.detail,
+        "attempts": verdict.attempts,
+        "wall_ms": verdict.wall_ms,
+    }

@@ -10,14 +10,18 @@ from fumehood.engines.images.agent_python import build_agent_python
 
 @click.group()
 def images() -> None:
-    """Build the images that boxes are started from."""
+    """Build the images of boxes."""
 
 
 @images.command()
 def build() -> None:
-    """Build the image of the Python agents, unless it is there already.
+    """Build the image of Python agents, if it is missing.
 
-    `fumehood run` does the same when it needs the image. Without a registry the base is made out of Debian
-    packages, which takes about half a minute.
+    `fumehood run` builds the image when it needs it. Without a registry the base image is built from
+    Debian packages, which takes about 30 s.
+
+    \b
+    Example:
+      fumehood images build
     """
     click.echo(build_agent_python(lambda line: click.echo(line, err=True), Daemon()))

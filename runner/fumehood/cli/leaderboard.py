@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from fumehood.cli.baselines import noop_of
-from fumehood.cli.extra import report_extra
+from fumehood.cli.output import print_tables, report_extra
+from fumehood.cli.report import unique_labels
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder
 
@@ -20,51 +21,42 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument(
-    "run_dirs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path)
+    "run_dirs", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option(
-    "--json", "as_json", is_flag=True, help="One JSON list on standard output, a line an agent."
-)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list, one object per agent.")
 def leaderboard(run_dirs: tuple[Path, ...], as_json: bool) -> None:
-    """Rank the agents of the run folders RUN…, suite by suite, with intervals and the no-op score beside.
+    """Rank the agents of runs within each suite.
 
-    Every episode is judged again from its trace on the way, and the no-op is played on the tasks as the run
-    froze them.
+    Shows success with its interval and the score of the no-op baseline. Episodes are scored again from
+    their traces; the baseline is computed on the tasks that are stored in the run.
 
     \b
+    Example:
       fumehood leaderboard runs/*
     """
     with report_extra():
-        from fumehood.report.leaderboard import leaderboard_table, ranked, standing
+        from fumehood.report.leaderboard import entry, leaderboard_table, ranked
         from fumehood.report.runs import join_run, subjects_of
-    folders = [RunFolder.open(path) for path in dict.fromkeys(path.resolve() for path in run_dirs)]
-    runs = [
-        join_run(folder, rescore(folder), name)
-        for folder, name in zip(folders, _names(folders), strict=True)
-    ]
-    noops = _noops(runs)
-    lines = ranked(standing(subject, noops[subject.run.label]) for subject in subjects_of(runs))
+    paths = list(dict.fromkeys(path.resolve() for path in run_dirs))
+    runs = []
+    for path, label in zip(paths, unique_labels(paths), strict=True):
+        folder = RunFolder.open(path)
+        runs.append(join_run(folder, rescore(folder), label))
+    noops = _noop_rates(runs)
+    entries = ranked(entry(subject, noops[subject.run.label]) for subject in subjects_of(runs))
     if as_json:
-        click.echo(json.dumps([line.to_json() for line in lines], indent=2))
+        click.echo(json.dumps([line.to_json() for line in entries], indent=2))
         return
-    from fumehood.cli.reading import print_tables
-
-    print_tables(leaderboard_table(lines))
+    print_tables(leaderboard_table(entries))
 
 
-def _noops(runs: Sequence[Run]) -> dict[str, float | None]:
-    """Return what doing nothing scores, by label of the run; tasks that runs share are played once."""
+def _noop_rates(runs: Sequence[Run]) -> dict[str, float | None]:
+    """Return the success rate of the no-op baseline by run label, computed once per suite."""
     by_suite: dict[object, float | None] = {}
-    found = {}
+    rates = {}
     for run in runs:
         digest = run.manifest.get("suite_digest", run.label)
         if digest not in by_suite:
             by_suite[digest] = noop_of(run.suite).success_rate
-        found[run.label] = by_suite[digest]
-    return found
-
-
-def _names(folders: Sequence[RunFolder]) -> list[str]:
-    """Return names of the runs: their folders', with a number where two are alike."""
-    names = [folder.path.name for folder in folders]
-    return [name if names.count(name) == 1 else f"{name}#{at}" for at, name in enumerate(names, 1)]
+        rates[run.label] = by_suite[digest]
+    return rates

@@ -17,9 +17,14 @@ from fumehood_agent.scaffolds.table import WITH_MODEL
 
 
 @click.command("list")
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_all(as_json: bool) -> None:
-    """List what there is: benchmarks, agents, engines, worlds, fault families, profiles, scorers."""
+    """List what is registered: benchmarks, agents, engines and more.
+
+    \b
+    Example:
+      fumehood list
+    """
     tables = {
         "benchmarks": sorted(BENCHMARKS),
         "agents": sorted((*BUILTIN, *WITH_MODEL)),

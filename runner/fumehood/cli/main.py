@@ -25,7 +25,7 @@ COMMANDS = {
     "replay": "fumehood.cli.replay:replay",
     "report": "fumehood.cli.report:report",
     "reproduce": "fumehood.cli.reproduce:reproduce",
-    "resume": "fumehood.cli.resume:resume",
+    "resume": "fumehood.cli.run:resume",
     "run": "fumehood.cli.run:run",
     "schema": "fumehood.cli.schema:schema",
     "score": "fumehood.cli.score:score",
@@ -35,12 +35,12 @@ COMMANDS = {
     "suite": "fumehood.cli.suite:suite",
     "verify": "fumehood.cli.verify:verify",
 }
-"""Name → ``"module:command"``, imported when it is asked for, so that --help is quick."""
+"""Name → ``"module:command"``. A command is imported when it is called, so that --help is fast."""
 
 BAD_INPUT = 2
-"""Exit status when the user has to mend something."""
+"""Exit status of errors that the user can fix."""
 INFRA = 3
-"""Exit status when our own machinery failed."""
+"""Exit status of infrastructure failures."""
 
 
 class _Commands(click.Group):
@@ -59,24 +59,24 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="fumehood")
 def fumehood(**_: Any) -> None:
-    """Run untrusted agents in boxes, behind one socket, and judge what they did.
+    """Run untrusted agents in sandboxes and score what they did.
 
     \b
-    Try it:
-      fumehood doctor                              what this machine can do
-      fumehood run sample --agent policy_aware     forty tasks, one agent, a table
-      fumehood show runs/… EPISODE                 what the agent did, call by call
+    Examples:
+      fumehood doctor                             check the engines of this machine
+      fumehood run sample --agent policy_aware    run one agent on forty tasks
+      fumehood show runs/DIR EPISODE              show an episode call by call
 
-    Exit status: 0 done; 2 something of yours has to be mended, in one line on standard error, nothing is
-    lost; 3 our own machinery failed and says so.
+    Exit status: 0 success; 1 a difference, damage or failed check; 2 an error that you can fix, described
+    in one line on standard error; 3 an infrastructure failure; 130 interrupted.
     """
 
 
 def main() -> None:
     """Run the command line and exit."""
-    # gRPC's own log speaks of connections that close, which is what they are meant to do here.
+    # gRPC logs closed connections, which are normal here.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    # Looked up for every line: who runs this in a process of their own may put another stream there.
+    # Looked up for every line, because an embedding program may replace the stream.
     structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
     try:
         status = fumehood.main(standalone_mode=False)
@@ -90,7 +90,7 @@ def main() -> None:
         click.echo(f"fumehood: {_one_line(error)}", err=True)
         sys.exit(INFRA)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("fumehood: interrupted; what is done is written down", err=True)
+        click.echo("fumehood: interrupted; finished episodes are stored", err=True)
         sys.exit(130)
     sys.exit(status if isinstance(status, int) else 0)
 

@@ -1,4 +1,4 @@
-"""How a run is going: a bar on a terminal, plain lines elsewhere, nothing with --json."""
+"""Shows the progress of a run: a bar on a terminal, plain lines elsewhere, nothing with --json."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from fumehood.core.outcome import outcome_name
+from fumehood.orchestrator import launch
+from fumehood.orchestrator.config import RunConfig
 from fumehood.records.row import EpisodeRow
+from fumehood.records.run_folder import RunFolder
 
 LINE_EVERY_S = 5.0
-"""So often is a line printed where there is no terminal."""
+"""Interval of the lines that are printed without a terminal."""
 
 
 class RunProgress:
-    """Shows how many episodes are done and how they end. A context manager."""
+    """Shows how many episodes are finished and their results. A context manager."""
 
     def __init__(self, console: Console, *, quiet: bool) -> None:
         self._console = console
@@ -50,23 +53,30 @@ class RunProgress:
         self._bar.stop()
         self._print_speed()
         if kind is KeyboardInterrupt and self._folder is not None:
-            go_on = f"go on with: fumehood resume {self._folder}"
-            line = f"{self._done} of {self._total} episodes are done; {go_on}"
+            hint = f"continue with: fumehood resume {self._folder}"
+            line = f"{self._done} of {self._total} episodes are finished; {hint}"
             self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
-    def wait(self, what: str) -> None:
-        """Say what takes long."""
+    def wait(self, step: str) -> None:
+        """Print the name of a long step."""
         if not self._quiet:
-            self._console.print(what, highlight=False, markup=False)
+            self._console.print(step, highlight=False, markup=False)
 
     def start(self, folder: Path, engine: str, to_run: int, done: int) -> None:
-        """Say what is about to happen, and where it is written."""
+        """Print how many episodes run, where, and on which engine.
+
+        Args:
+            folder: the run folder.
+            engine: its name, with the reason for it.
+            to_run: number of episodes to run.
+            done: number of episodes that are finished already.
+        """
         self._folder = folder
         self._total = to_run
         self._started_at = time.monotonic()
         self._task = self._bar.add_task("episodes", total=to_run, good=0, infra="")
         if not self._quiet:
-            before = f" ({done} done before)" if done else ""
+            before = f" ({done} finished before)" if done else ""
             plural = "" if to_run == 1 else "s"
             line = f"{to_run} episode{plural}{before} into {folder}/: {engine}"
             self._console.print(line, highlight=False, markup=False, soft_wrap=True)
@@ -85,6 +95,10 @@ class RunProgress:
             )
         self._print_line()
 
+    def callbacks(self) -> launch.Progress:
+        """Return the callbacks that a run takes."""
+        return launch.Progress(self.start, self.row, self.wait)
+
     def _print_speed(self) -> None:
         if self._done and not self._quiet:
             seconds = max(time.monotonic() - self._started_at, 0.001)
@@ -100,3 +114,19 @@ class RunProgress:
             self._console.print(
                 f"{self._done}/{self._total} episodes, {self._successes} good", highlight=False
             )
+
+
+def run_with_progress(config: RunConfig, path: Path, *, quiet: bool) -> RunFolder:
+    """Return the folder of a finished run: a new run, or an existing one that is resumed.
+
+    Args:
+        config: of the run.
+        path: the run folder.
+        quiet: whether to print no progress.
+
+    Raises:
+        InputError: the folder holds a run with another plan, or the run cannot be executed.
+        InfraError: the services do not start.
+    """
+    with RunProgress(Console(stderr=True), quiet=quiet) as progress:
+        return launch.run_or_resume(config, path, progress.callbacks())

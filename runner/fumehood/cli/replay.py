@@ -32,24 +32,28 @@ class _Episode:
 
 @click.command()
 @click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--episode", multiple=True, help="AGENT/TASK/TRIAL, or a part of it. Repeatable.")
-@click.option("--concurrency", "-j", default=2, show_default=True, help="Episodes at once.")
-@click.option("--service-workers", default=1, show_default=True, help="Sandbox service processes.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@click.option("--episode", multiple=True, help="AGENT/TASK/TRIAL, or a part. Repeatable.")
+@click.option("--concurrency", "-j", default=2, show_default=True, help="Parallel episodes.")
+@click.option("--service-workers", default=1, show_default=True, help="Service processes.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def replay(
     run_dir: Path, episode: tuple[str, ...], concurrency: int, service_workers: int, as_json: bool
 ) -> int:
-    """Make the recorded calls of the run in DIR again, without its agents, and compare.
+    """Repeat the recorded calls of a run without its agents.
 
-    Drives a sandbox service over its sockets and names, for each episode that goes otherwise, the first call
-    whose result or state differs. Exit status 1 where one does, or
-    where an episode of the plan has no row. Nothing goes to the network: pages come from the run's recording.
+    Sends the calls to a service and compares results and states. Prints the first difference of each
+    episode. Exit status 1 if an episode differs or has no row. The command does not use the network:
+    pages come from the recording of the run.
+
+    \b
+    Example:
+      fumehood replay runs/20260101-120000 --episode policy_aware
     """
     folder = RunFolder.open(run_dir)
     rows = folder.rows()
     planned = [_offline(one) for one in planned_of(folder)]
     chosen = _chosen(planned, [row for row in rows if row.trace], episode)
-    missing = _missing(planned, rows, episode)
+    missing = _without_row(planned, rows, episode)
     config = config_of(folder)
 
     def play(one: _Episode) -> Replayed:
@@ -76,58 +80,56 @@ def replay(
         for row, divergence in differences:
             click.echo(safe(f"{row.name}: {divergence}"))
         for name in missing:
-            click.echo(safe(f"{name}: planned, and there is no row of it"))
-        click.echo(
-            f"{len(chosen)} replayed, {identical} byte by byte the same, {len(differences)} not"
-        )
+            click.echo(safe(f"{name}: planned, but has no row"))
+        click.echo(f"{len(chosen)} replayed, {identical} identical, {len(differences)} different")
     return DIFFERS if differences or missing else 0
 
 
 def _chosen(
-    planned: list[PlannedEpisode], rows: list[EpisodeRow], wanted: tuple[str, ...]
+    planned: list[PlannedEpisode], rows: list[EpisodeRow], parts: tuple[str, ...]
 ) -> list[_Episode]:
-    for part in wanted:
+    for part in parts:
         if not any(part in str(row.name) for row in rows):
             raise InputError(
-                f"no episode with a trace is called {part!r}; list them with: fumehood show DIR"
+                f"no episode with a trace matches {part!r}; list them with: fumehood show DIR"
             )
     by_name = {one.name: one for one in planned}
-    chosen = [row for row in rows if _is_wanted(row.name, wanted)]
+    chosen = [row for row in rows if _is_selected(row.name, parts)]
     for row in chosen:
         if row.name not in by_name:
-            raise InputError(f"{row.name} is no episode of this run; see: fumehood verify DIR")
+            raise InputError(f"{row.name} is not an episode of this run; see: fumehood verify DIR")
     return [_Episode(row, by_name[row.name]) for row in chosen]
 
 
-def _missing(
-    planned: list[PlannedEpisode], rows: list[EpisodeRow], wanted: tuple[str, ...]
+def _without_row(
+    planned: list[PlannedEpisode], rows: list[EpisodeRow], parts: tuple[str, ...]
 ) -> list[EpisodeName]:
-    there = {row.name for row in rows}
-    return [one.name for one in planned if one.name not in there and _is_wanted(one.name, wanted)]
+    with_row = {row.name for row in rows}
+    return [
+        one.name for one in planned if one.name not in with_row and _is_selected(one.name, parts)
+    ]
 
 
-def _is_wanted(name: EpisodeName, wanted: tuple[str, ...]) -> bool:
-    return not wanted or any(part in str(name) for part in wanted)
+def _is_selected(name: EpisodeName, parts: tuple[str, ...]) -> bool:
+    return not parts or any(part in str(name) for part in parts)
 
 
 def _offline(one: PlannedEpisode) -> PlannedEpisode:
-    """Return an episode that goes to no network: what was recorded comes from its recording.
+    """Return an episode that reads from the recording instead of the network.
 
     Raises:
-        InputError: it was live, so nothing was kept that it could be played from.
+        InputError: the episode was live and not recorded.
     """
-    around = one.data_source
-    if around is None or around.data_mode in (DataMode.OFFLINE, DataMode.REPLAY):
+    source = one.data_source
+    if source is None or source.data_mode in (DataMode.OFFLINE, DataMode.REPLAY):
         return one
-    if around.data_mode is DataMode.LIVE:
-        raise InputError(
-            "this run was live: what the network said was not kept, so it cannot be replayed"
-        )
-    return replace(one, data_source=replace(around, data_mode=DataMode.REPLAY))
+    if source.data_mode is DataMode.LIVE:
+        raise InputError("this run was live without a recording, so it cannot be replayed")
+    return replace(one, data_source=replace(source, data_mode=DataMode.REPLAY))
 
 
 def _spec(one: PlannedEpisode, config: RunConfig) -> EpisodeSpec:
-    """Return an episode as the run opened it."""
+    """Return the episode as the run started it."""
     spec = one.to_spec(round(config.wall_time_s * 1000))
     return bounded(spec, config.models) if config.models is not None else spec
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from fumehood.cli.extra import report_extra
+from fumehood.cli.output import report_extra
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder
@@ -18,51 +19,49 @@ from fumehood.records.run_folder import RunFolder
     "run_dirs", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Folder to write to.  [default: DIR/report]"
+    "--out", type=click.Path(path_type=Path), help="Output folder.  [default: DIR/report]"
 )
-@click.option(
-    "--baseline",
-    metavar="AGENT",
-    help="The agent that others are compared with.  [default: the first]",
-)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--baseline", metavar="AGENT", help="Baseline of comparisons.  [default: first]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def report(
     run_dirs: tuple[Path, ...], out: Path | None, baseline: str | None, as_json: bool
 ) -> None:
-    """Write a report of the runs in DIR…: a page that opens offline, Markdown, pictures, CSV and Parquet.
+    """Write a report of one or more runs.
 
-    Every episode is judged again from its trace on the way. Agents of several runs are compared on the
-    tasks that they share.
+    The report is an HTML page that opens offline, Markdown, pictures, CSV and Parquet. Episodes are
+    scored again from their traces. Agents are compared on the tasks that they share.
+
+    \b
+    Examples:
+      fumehood report runs/20260101-120000
+      fumehood report runs/one runs/two --baseline policy_aware --out report
     """
     with report_extra():
         from fumehood.report.findings import find
         from fumehood.report.runs import join_run, subjects_of
         from fumehood.report.write import write_report
     runs = []
-    for label, path in zip(_labels(run_dirs), run_dirs, strict=True):
+    for label, path in zip(unique_labels(run_dirs), run_dirs, strict=True):
         folder = RunFolder.open(path)
         runs.append(join_run(folder, rescore(folder), label))
     subjects = subjects_of(runs)
-    chosen = [subject for subject in subjects if baseline in (None, subject.label)]
-    if not chosen:
+    candidates = [subject for subject in subjects if baseline in (None, subject.label)]
+    if not candidates:
         known = ", ".join(subject.label for subject in subjects)
         raise InputError(
-            f"no agent is called {baseline!r}; there are: {known}"
+            f"no agent is called {baseline!r}; the runs have: {known}"
             if subjects
             else "no run has an agent"
         )
-    written = write_report(find(runs, subjects, chosen[0]), out or run_dirs[0] / "report")
+    written = write_report(find(runs, subjects, candidates[0]), out or run_dirs[0] / "report")
     if as_json:
-        click.echo(
-            json.dumps(
-                {"page": str(written[0]), "files": [str(path) for path in written]}, indent=2
-            )
-        )
+        files = [str(path) for path in written]
+        click.echo(json.dumps({"page": files[0], "files": files}, indent=2))
     else:
         click.echo(str(written[0]))
 
 
-def _labels(run_dirs: tuple[Path, ...]) -> list[str]:
-    """Return names of the runs: their folders', with a number where two are alike."""
-    names = [path.resolve().name for path in run_dirs]
+def unique_labels(paths: Sequence[Path]) -> list[str]:
+    """Return the folder names of runs; equal names get a number."""
+    names = [path.resolve().name for path in paths]
     return [name if names.count(name) == 1 else f"{name}#{at}" for at, name in enumerate(names, 1)]

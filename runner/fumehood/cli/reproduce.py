@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import time
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fumehood.cli.extra import report_extra
-from fumehood.cli.provenance import data_of, generated_tasks
-from fumehood.cli.run_or_resume import carried_out
+from fumehood.benchmarks.generator import GENERATORS
+from fumehood.benchmarks.manifest import Manifest, read_manifest
+from fumehood.benchmarks.toolmisuse.tasks import SHA256_BY_PUBLISHED_PATH, task_files
+from fumehood.cli.output import print_tables, report_extra
+from fumehood.cli.progress import run_with_progress
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder
+from fumehood.scorers.registry import score_evidence
 
 if TYPE_CHECKING:
     from fumehood.report.findings import Findings
@@ -26,27 +30,27 @@ if TYPE_CHECKING:
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Published or generated files; without it, generated.",
+    help="Published task files.  [default: generate]",
 )
-@click.option("--profile", default="large", show_default=True, help="How many tasks to generate.")
+@click.option("--profile", default="large", show_default=True, help="Size of the generated suite.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder to write to.  [default: runs/reproduce-TIME]",
+    help="Output folder.  [default: runs/reproduce-TIME]",
 )
 @click.option(
     "--engine",
     default="process",
     show_default=True,
-    help="The agents are built in, so no box is needed.",
+    help="As in `run`; the agents are built in.",
 )
 @click.option(
-    "--concurrency", "-j", type=int, default=2, show_default=True, help="Episodes running at once."
+    "--concurrency", "-j", type=int, default=2, show_default=True, help="Parallel episodes."
 )
 @click.option(
-    "--service-workers", type=int, default=1, show_default=True, help="Sandbox service processes."
+    "--service-workers", type=int, default=1, show_default=True, help="Service processes."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def reproduce(
     what: str,
     data: Path | None,
@@ -57,11 +61,15 @@ def reproduce(
     service_workers: int,
     as_json: bool,
 ) -> None:
-    """Run a paper's protocol and write its tables and figures, ours beside the published numbers.
+    """Reproduce the tables and figures of a paper.
 
-    toolmisuse: three baselines on the test split, as in arXiv 2604.01508. The published tasks do not come
-    along: download them and pass --data, else tasks of the same kind are generated and the result says so.
-    With --out of an earlier reproduction that was interrupted, it is finished.
+    toolmisuse: three baseline agents on the test split, as in arXiv 2604.01508. The published tasks are not
+    included: download them and pass --data. Otherwise tasks of the same kind are generated, and the
+    output says so. The same --out continues an interrupted reproduction.
+
+    \b
+    Example:
+      fumehood reproduce toolmisuse --data path/to/ToolMisuseBench --out runs/paper
     """
     with report_extra():
         from fumehood.report.paper.published import AGENTS, SPLIT
@@ -75,11 +83,11 @@ def reproduce(
         "concurrency": concurrency,
         "service_workers": service_workers,
     }
-    folder = carried_out(run_config(settings), folder_path / "run", quiet=as_json)
+    folder = run_with_progress(run_config(settings), folder_path / "run", quiet=as_json)
     findings = _find(folder)
-    about = data_of(tasks, SPLIT, len(folder.suite().cases))
-    written = write_reproduction(findings, about, str(folder.path), folder_path)
-    _tell(findings, about, written, as_json=as_json)
+    data_source = data_of(tasks, SPLIT, len(folder.suite().cases))
+    written = write_reproduction(findings, data_source, str(folder.path), folder_path)
+    _print(findings, data_source, written, as_json=as_json)
 
 
 def _find(folder: RunFolder) -> Findings:
@@ -91,17 +99,65 @@ def _find(folder: RunFolder) -> Findings:
     return find([run], subjects, subjects[0])
 
 
-def _tell(findings: Findings, data: Data, written: list[Path], *, as_json: bool) -> None:
-    from fumehood.cli.reading import print_tables
+def _print(findings: Findings, data: Data, written: list[Path], *, as_json: bool) -> None:
     from fumehood.report.paper.reproduction import reading_tables, statements
 
     if as_json:
         files = [str(path) for path in written]
-        told = {"page": files[0], "files": files, "before_comparing": list(statements(data))}
-        click.echo(json.dumps(told, indent=2))
+        result = {"page": files[0], "files": files, "before_comparing": list(statements(data))}
+        click.echo(json.dumps(result, indent=2))
         return
     print_tables(*reading_tables(findings))
     click.echo("\nBefore comparing:")
     for statement in statements(data):
         click.echo(f"* {statement}")
     click.echo(f"\n{written[0]}")
+
+
+SEED = 42
+"""Default seed of the published generator."""
+
+
+def generated_tasks(root: Path, profile: str) -> Path:
+    """Generate tasks of the test split, if they are missing, and return their folder.
+
+    Raises:
+        InputError: the profile does not exist, or the folder holds something else.
+    """
+    if not (root.is_dir() and read_manifest(root)):
+        only_test = {"train": 0, "dev": 0}
+        GENERATORS.load("toolmisuse")(profile, SEED, root, splits=only_test, judge=score_evidence)
+    return root
+
+
+def data_of(root: Path, split: str, tasks: int) -> Data:
+    """Describe the files that a split was read from.
+
+    Args:
+        root: folder in the published layout, or one file.
+        split: name of the split.
+        tasks: number of tasks in it.
+    """
+    from fumehood.report.paper.reproduction import Data
+
+    files = (root,) if root.is_file() else task_files(root, split)
+    digests = {path: sha256(path.read_bytes()).hexdigest() for path in files}
+    manifest = read_manifest(root) if root.is_dir() else None
+    return Data(
+        path=str(root),
+        files=tuple((path.name, digest) for path, digest in digests.items()),
+        tasks=tasks,
+        generated=None if manifest is None else _made_from(manifest),
+        published_as=next(
+            (
+                name
+                for name, known in SHA256_BY_PUBLISHED_PATH.items()
+                if known in digests.values() and split in name
+            ),
+            None,
+        ),
+    )
+
+
+def _made_from(manifest: Manifest) -> str:
+    return f"profile {manifest.profile}, release {manifest.release}, seed {manifest.seed}"

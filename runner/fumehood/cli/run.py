@@ -1,4 +1,4 @@
-"""``fumehood run``."""
+"""``fumehood run`` and ``fumehood resume``."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from fumehood.cli.progress import RunProgress
 from fumehood.cli.run_summary import finish
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig, read_yaml, run_config
-from fumehood.orchestrator.launch import Progress, start_run
+from fumehood.orchestrator.launch import resume_run, start_run
+from fumehood.records.run_folder import RunFolder
 
-IN_FILES_ALONE = ("fetch", "judging", "limits", "messages", "models", "search", "seats")
-"""Settings of several parts, which no flag could hold."""
+FILE_ONLY = ("fetch", "judging", "limits", "messages", "models", "search", "seats")
+"""Structured settings, which have no flag."""
 
 _DEFAULTS = {name: field.default for name, field in RunConfig.model_fields.items()}
 
 
 def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> Path | None:
-    """Make a file's settings the defaults of all flags."""
+    """Use the settings of a file as the defaults of the flags."""
     if path is not None:
         settings = read_yaml(path)
         ctx.default_map = {**settings, "agent": settings.get("agents", ())}
-        ctx.obj = {name: settings[name] for name in IN_FILES_ALONE if name in settings}
+        ctx.obj = {name: settings[name] for name in FILE_ONLY if name in settings}
     return path
 
 
@@ -43,7 +44,7 @@ def _setting(name: str) -> str:
     callback=_read_config,
     is_eager=True,
     expose_value=False,
-    help="YAML file with any of these settings; `fumehood schema run` prints its JSON Schema.",
+    help="YAML file with settings; `fumehood schema run` prints its JSON Schema.",
 )
 @click.option(
     "--agent", "-a", multiple=True, metavar="AGENT", help=f"{_setting('agents')} Repeatable."
@@ -81,49 +82,68 @@ def _setting(name: str) -> str:
 @click.option(
     "--out", type=click.Path(path_type=Path), default=None, help="Run folder.  [default: runs/TIME]"
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
-def run(ctx: click.Context, /, out: Path | None, as_json: bool, **given: Any) -> int:
-    """Run agents on the tasks of SUITE, each episode in a box of its own.
+def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) -> int:
+    """Run agents on the tasks of SUITE.
 
-    SUITE is the name of a benchmark, such as `sample`, or a file or folder of tasks; `fumehood list` says
-    which there are. A flag wins over FUMEHOOD_… in the environment, that over --config, that over defaults.
+    SUITE is a benchmark, such as `sample`, or a file or folder of tasks; `fumehood list` lists the
+    benchmarks. Each episode runs in a separate box. A flag overrides the environment variable
+    FUMEHOOD_NAME, which overrides --config.
 
     \b
+    Examples:
       fumehood run sample -a policy_aware -a schema_repair
       fumehood run sample -a my_agent:Agent --trials 5 -j 4
       fumehood run sample -a ./my-agent-in-any-language
 
-    Exit status 2 also when an agent crashed, ran out of time, printed without end or sent what the wall
-    refuses: one line each says so, and every episode is in the run folder all the same.
+    Exit status 2 also if an agent crashed, timed out, printed too much or sent invalid messages. One
+    line reports each; the episodes are in the run folder.
     """
-    settings = {**given, "agents": given["agent"], **(ctx.obj or {})}
+    settings = {**flags, "agents": flags["agent"], **(ctx.obj or {})}
     settings.pop("agent")
     settings["seats"] = {**settings.get("seats", {}), **_seats(settings.pop("seat"))}
     if not settings["suite"]:
-        raise InputError("name a suite, such as: fumehood run sample --agent policy_aware")
+        raise InputError("name a suite, for example: fumehood run sample --agent policy_aware")
     if not settings["agents"]:
         raise InputError(
-            "name at least one agent, such as: --agent policy_aware; see: fumehood list"
+            "name at least one agent, for example: --agent policy_aware; see: fumehood list"
         )
     config = run_config(settings)
     folder_path = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     with RunProgress(Console(stderr=True), quiet=as_json) as progress:
-        folder = start_run(
-            config, folder_path, Progress(progress.start, progress.row, progress.wait)
-        )
+        folder = start_run(config, folder_path, progress.callbacks())
     return finish(folder, folder.rows(), as_json=as_json)
 
 
-def _seats(given: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return who sits where, by seat."""
+@click.command()
+@click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def resume(run_dir: Path, as_json: bool) -> int:
+    """Finish an interrupted run.
+
+    Runs the episodes that are missing, and those that failed as infra. Finished episodes are not
+    repeated. A signed run that was changed is rejected.
+
+    \b
+    Example:
+      fumehood resume runs/20260101-120000
+    """
+    folder = RunFolder.open(run_dir)
+    with RunProgress(Console(stderr=True), quiet=as_json) as progress:
+        resume_run(folder, progress.callbacks())
+    return finish(folder, folder.rows(), as_json=as_json)
+
+
+def _seats(assignments: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return the agent and model of each seat."""
     seats = {}
-    for text in given:
-        seat, is_given, player = text.partition("=")
-        agent, has_model, model = player.partition(",")
-        if not (seat and is_given and agent):
+    for text in assignments:
+        seat, has_agent, participant = text.partition("=")
+        agent, has_model, model = participant.partition(",")
+        if not (seat and has_agent and agent):
             raise InputError(
-                f"--seat {text}: say SEAT=AGENT or SEAT=AGENT,MODEL, such as user=react,some-model"
+                f"--seat {text}: use SEAT=AGENT or SEAT=AGENT,MODEL, such as user=react,some-model"
             )
         seats[seat] = {"agent": agent, **({"model": model} if has_model else {})}
     return seats

@@ -1,40 +1,59 @@
-"""What is said about a run when it is over, by run, resume and score alike."""
+"""Prints the result of a run, for ``run``, ``resume`` and ``score``."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import click
 from rich.console import Console
 
 from fumehood.benchmarks.baselines import Baseline
-from fumehood.cli.baselines import noop_of
-from fumehood.cli.table import agent_table, told
+from fumehood.cli.baselines import describe, noop_of
+from fumehood.cli.output import print_tables
 from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.setup import config_of, planned_of
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.report.results import Counts, count, join_results
+from fumehood.report import wording
+from fumehood.report.results import Counts, Results, count, join_results
 from fumehood.report.safe_text import safe
+from fumehood.report.statistics.metrics import Unit
 from fumehood.report.summary import (
     AgentSummary,
     ContractViolation,
+    ModelCosts,
     breakdown,
     contract_violations,
     model_costs,
     run_digest,
     summarize,
 )
-from fumehood.report.wording import why_no_headline
+from fumehood.report.text_table import TextTable
 
 BAD_INPUT = 2
 INFRA = 3
-WIDE = 200
-"""Columns of what is written to a file or a pipe."""
-LAST_WORDS = 200
-"""Characters of what an agent said last."""
+DIGEST_CHARS = 16
+LAST_LINE_CHARS = 200
+"""Of the last line that an agent wrote to standard error."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    folder: RunFolder
+    planned: int
+    digest: str
+    results: Results
+    counts: Counts
+    agents: Sequence[AgentSummary]
+    noop: Baseline
+    costs: dict[str, ModelCosts]
+    violations: Sequence[ContractViolation]
+
+    @property
+    def no_headline(self) -> str | None:
+        return wording.why_no_headline(self.counts)
 
 
 def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
@@ -43,96 +62,123 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
     Args:
         folder: the run.
         rows: of its episodes, scored.
-        as_json: print one JSON object on standard output, and nothing else there.
+        as_json: print one JSON object on standard output instead of a table.
     """
     planned = planned_of(folder)
-    labels = list(dict.fromkeys(one.agent for one in planned))
-    summaries = summarize(rows, labels)
-    digest = run_digest(rows, [str(one.name) for one in planned])
-    found = list(contract_violations(rows, config_of(folder).limits.output_kb << 10))
-    errors = Console(stderr=True)
-    infra = sum(row.is_infra for row in rows)
-    results = join_results(rows, folder.suite())
-    no_headline = why_no_headline(count(results))
-    noop = noop_of(folder.suite())
-    spent = model_costs(folder, rows) if config_of(folder).models else {}
-    if as_json:
-        report: JsonObject = {
-            "run": str(folder.path),
-            "trace_digest": digest,
-            "episodes": len(rows),
-            "planned": len(planned),
-            "infra": infra,
-            "headline": no_headline is None,
-            "noop": noop.to_json(),
-            "agents": [
-                {
-                    **breakdown([each for each in results if each.row.name.agent == one.agent]),
-                    **one.to_json(),
-                }
-                for one in summaries
-            ],
-            "models": {agent: costs.to_json() for agent, costs in spent.items()},
-            "misbehaviour": [str(complaint) for complaint in found],
-        }
-        print(json.dumps(report, indent=2))
-    else:
-        counts = count(results)
-        if no_headline is not None:
-            errors.print(f"{no_headline}{_hint(folder, counts)}", markup=False, soft_wrap=True)
-        if (
-            why_no_headline(replace(counts, ungraded=0)) is None
-            and counts.ungraded < counts.episodes - infra
-        ):
-            _print_table(folder, summaries, noop, digest, counts)
-        for agent, costs in spent.items():
-            print(f"models: {agent} {costs}")
-    if len(rows) < len(planned) and not as_json:
-        errors.print(
-            f"{len(rows)} of {len(planned)} episodes; finish with: fumehood resume {folder.path}",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
-    for complaint in found:
-        line = f"fumehood: {complaint}{_last_words(folder, complaint)}"
-        errors.print(line, markup=False, highlight=False, soft_wrap=True)
-    if no_headline is not None and infra:
-        return INFRA
-    return BAD_INPUT if found else 0
-
-
-def _print_table(
-    folder: RunFolder,
-    summaries: Sequence[AgentSummary],
-    noop: Baseline,
-    digest: str,
-    counts: Counts,
-) -> None:
-    # A pipe has no width, and the table must not be squeezed into a guess of one.
-    console = Console(width=None if sys.stdout.isatty() else WIDE)
-    console.print(agent_table(summaries))
-    lines = [f"no-op   {told(noop)}: what comes of doing nothing"]
-    if counts.ungraded:
-        graded = sum(one.graded for one in summaries)
-        stands = f"the score stands over {graded} of {graded + counts.ungraded} episodes"
-        lines.append(f"{stands}{_hint(folder, counts)}")
-    lines.append(
-        f"isolation: {folder.manifest()['isolation']}   trace digest: {digest[:16]}…   {folder.path}/"
+    config, suite = config_of(folder), folder.suite()
+    results = join_results(rows, suite)
+    result = _Result(
+        folder=folder,
+        planned=len(planned),
+        digest=run_digest(rows, [str(episode.name) for episode in planned]),
+        results=results,
+        counts=count(results),
+        agents=summarize(rows, list(dict.fromkeys(episode.agent for episode in planned))),
+        noop=noop_of(suite),
+        costs=model_costs(folder, rows) if config.models else {},
+        violations=list(contract_violations(rows, config.limits.output_kb << 10)),
     )
-    console.print("\n" + "\n".join(lines), highlight=False, markup=False)
+    if as_json:
+        click.echo(json.dumps(_to_json(result), indent=2))
+    else:
+        _print_result(result)
+    for violation in result.violations:
+        _print_error(f"fumehood: {violation}{_last_words(folder, violation)}")
+    if result.no_headline is not None and result.counts.infra:
+        return INFRA
+    return BAD_INPUT if result.violations else 0
 
 
-def _hint(folder: RunFolder, counts: Counts) -> str:
+def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
+    """Return one row per agent, with utility and safety if a task has safety checks."""
+    has_safety = any(agent.safety_rate is not None for agent in agents)
+    header = (
+        *("agent", "success", "of"),
+        *(("utility", "safety") if has_safety else ()),
+        *("recovered", "of faulted", "calls", "invalid", "denied", "infra", "how episodes ended"),
+    )
+    rows = [
+        (
+            agent.agent,
+            _share(agent.success_rate),
+            str(agent.graded),
+            *((_share(agent.utility_rate), _share(agent.safety_rate)) if has_safety else ()),
+            _share(agent.recovery_rate),
+            str(agent.faulted),
+            _mean(agent.tool_calls),
+            _mean(agent.invalid_calls),
+            _mean(agent.denied_calls),
+            str(agent.infra),
+            ", ".join(f"{name} {number}" for name, number in agent.outcomes.items()),
+        )
+        for agent in agents
+    ]
+    return TextTable("", header, rows, trailing_text=1)
+
+
+def _to_json(result: _Result) -> JsonObject:
+    return {
+        "run": str(result.folder.path),
+        "trace_digest": result.digest,
+        "episodes": len(result.results),
+        "planned": result.planned,
+        "infra": result.counts.infra,
+        "headline": result.no_headline is None,
+        "noop": result.noop.to_json(),
+        "agents": [
+            {
+                **breakdown([one for one in result.results if one.row.name.agent == agent.agent]),
+                **agent.to_json(),
+            }
+            for agent in result.agents
+        ],
+        "models": {agent: costs.to_json() for agent, costs in result.costs.items()},
+        "contract_violations": [str(violation) for violation in result.violations],
+    }
+
+
+def _print_result(result: _Result) -> None:
+    counts, hint = result.counts, _judge_hint(result.folder, result.counts)
+    if result.no_headline is not None:
+        _print_error(f"{result.no_headline}{hint}")
+    # Ungraded episodes alone do not hide the table: a judge may grade them later.
+    if counts.graded and wording.why_no_headline(replace(counts, ungraded=0)) is None:
+        print_tables(agent_table(result.agents))
+        click.echo(f"\nno-op baseline: {describe(result.noop)}")
+        if counts.ungraded:
+            click.echo(f"scores are over {counts.graded} of {counts.episodes} episodes{hint}")
+        isolation = result.folder.manifest()["isolation"]
+        digest = f"trace digest: {result.digest[:DIGEST_CHARS]}…"
+        click.echo(f"isolation: {isolation}   {digest}   {result.folder.path}/")
+    for agent, costs in result.costs.items():
+        click.echo(f"models: {agent} {costs}")
+    if len(result.results) < result.planned:
+        done = f"{len(result.results)} of {result.planned} episodes"
+        _print_error(f"{done}; finish with: fumehood resume {result.folder.path}")
+
+
+def _print_error(line: str) -> None:
+    Console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _judge_hint(folder: RunFolder, counts: Counts) -> str:
     if not counts.ungraded or config_of(folder).judge:
         return ""
-    return "; what needs an opinion needs a --judge"
+    return "; episodes without a verdict may need a --judge"
 
 
-def _last_words(folder: RunFolder, complaint: ContractViolation) -> str:
-    """Return the last line that the box of the example wrote to standard error, and where the rest is."""
-    for path in folder.outputs(complaint.example):
+def _last_words(folder: RunFolder, violation: ContractViolation) -> str:
+    """Return the last line that the example episode wrote to standard error, and the file."""
+    for path in folder.outputs(violation.example):
         if path.suffix == ".stderr":
             lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            return f": {safe(lines[-1][:LAST_WORDS])}; see {path}" if lines else ""
+            return f": {safe(lines[-1][:LAST_LINE_CHARS])}; see {path}" if lines else ""
     return ""
+
+
+def _share(value: float | None) -> str:
+    return wording.amount(value, Unit.SHARE)
+
+
+def _mean(value: float | None) -> str:
+    return wording.amount(value, Unit.COUNT)

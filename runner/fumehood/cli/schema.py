@@ -14,6 +14,14 @@ from fumehood.orchestrator.config import RunConfig
 @click.command()
 @click.argument("what", type=click.Choice(["run", "task", "faults"]))
 def schema(what: str) -> None:
-    """Print the JSON Schema of a file that this command reads: of a run, one task a line, or added faults."""
+    """Print the JSON Schema of a file format.
+
+    `run` is the file of `fumehood run --config`, `task` is one line of a task file, `faults` is the file
+    of `fumehood run --faults`.
+
+    \b
+    Example:
+      fumehood schema run > run_config.schema.json
+    """
     schemas = {"run": RunConfig.model_json_schema, "task": record_schema, "faults": fault_schema}
     click.echo(json.dumps(schemas[what](), indent=2))

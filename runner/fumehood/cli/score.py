@@ -13,34 +13,37 @@ from fumehood.orchestrator.rescore import rescore
 from fumehood.orchestrator.setup import config_of
 from fumehood.records.run_folder import RunFolder
 
-OF_JUDGES = ("judging", "models")
-"""Settings of a file that a judge needs."""
+JUDGE_SETTINGS = ("judging", "models")
+"""Settings of a judge in a configuration file."""
 
 
 @click.command()
 @click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--judge", help="Ask this judge now, whatever the run's own said; nothing of it is kept."
-)
+@click.option("--judge", help="Ask this judge now; its answers are not stored.")
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
     help="YAML file with `models` and `judging` for --judge.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def score(run_dir: Path, judge: str | None, config: Path | None, as_json: bool) -> int:
-    """Judge the run in DIR again, from its traces alone, and print the table.
+    """Score a run again from its traces.
 
-    Checks on the way that every trace is whole and is the one that was recorded. What no rule decides is
-    counted from what the run's judge said then, and nobody is asked, unless --judge names somebody.
+    Verifies each trace. Criteria that need a judge use the stored answers of the run's judge, unless
+    --judge names another one.
+
+    \b
+    Examples:
+      fumehood score runs/20260101-120000
+      fumehood score runs/20260101-120000 --judge some-model --config models.yaml
     """
     folder = RunFolder.open(run_dir)
-    judging = None if judge is None else _asked_now(folder, judge, config)
+    judging = None if judge is None else _other_judge(folder, judge, config)
     return finish(folder, rescore(folder, judging), as_json=as_json)
 
 
-def _asked_now(folder: RunFolder, judge: str, path: Path | None) -> RunJudge:
-    told = {} if path is None else read_yaml(path)
-    settings = {name: told[name] for name in OF_JUDGES if name in told}
+def _other_judge(folder: RunFolder, judge: str, path: Path | None) -> RunJudge:
+    file = {} if path is None else read_yaml(path)
+    settings = {name: file[name] for name in JUDGE_SETTINGS if name in file}
     config = run_config({**config_of(folder).model_dump(), **settings, "judge": judge})
     return RunJudge(judge_source(config, live=True), folder.path, keeps=False)

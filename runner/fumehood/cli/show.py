@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from fumehood.cli.warning import warn_of_damage
+from fumehood.cli.output import warn_of_damage
 from fumehood.core.errors import InputError
 from fumehood.core.outcome import outcome_name
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
@@ -21,11 +21,16 @@ from fumehood.report.safe_text import safe
 @click.command()
 @click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
 @click.argument("episode", required=False)
-@click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(run_dir: Path, episode: str | None, as_json: bool) -> None:
-    """Show what happened in EPISODE of the run in DIR, call by call; without EPISODE, list them.
+    """Show an episode call by call, or list all episodes.
 
-    EPISODE is AGENT/TASK/TRIAL, or any part that only one episode has.
+    EPISODE is AGENT/TASK/TRIAL, or a part of it that only one episode has.
+
+    \b
+    Examples:
+      fumehood show runs/20260101-120000
+      fumehood show runs/20260101-120000 policy_aware/crud_gold
     """
     folder = RunFolder.open(run_dir)
     rows = folder.rows()
@@ -43,17 +48,21 @@ def show(run_dir: Path, episode: str | None, as_json: bool) -> None:
 
 
 def _trace(folder: RunFolder, row: EpisodeRow) -> list[Record]:
-    """Return the trace that the row tells of, and none that was changed since."""
+    """Return the trace of a row.
+
+    Raises:
+        InputError: the trace was changed.
+    """
     if not row.trace:
         return []
     records = folder.read_trace(row)
     try:
-        is_the_same = verify_chain(records) == row.trace_digest
+        is_intact = verify_chain(records) == row.trace_digest
     except BrokenTrace:
-        is_the_same = False
-    if not is_the_same:
+        is_intact = False
+    if not is_intact:
         raise InputError(
-            f"{folder.path / row.trace} is not the trace that was recorded for {row.name}: it was changed; "
+            f"{folder.path / row.trace} is not the trace that was recorded for {row.name}; "
             f"see: fumehood verify {folder.path}"
         )
     return records
@@ -69,13 +78,15 @@ def _list(rows: list[EpisodeRow], as_json: bool) -> None:
 
 def _find(rows: list[EpisodeRow], wanted: str) -> EpisodeRow:
     exact = [row for row in rows if str(row.name) == wanted]
-    found = exact or [row for row in rows if wanted in str(row.name)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise InputError(f"no episode is called {wanted!r}; list them with: fumehood show DIR")
-    names = ", ".join(str(row.name) for row in found[:3])
-    raise InputError(f"{wanted!r} fits {len(found)} episodes, such as {names}: name more of it")
+    matches = exact or [row for row in rows if wanted in str(row.name)]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
+        raise InputError(f"no episode matches {wanted!r}; list them with: fumehood show DIR")
+    names = ", ".join(str(row.name) for row in matches[:3])
+    raise InputError(
+        f"{wanted!r} matches {len(matches)} episodes, such as {names}; use a longer name"
+    )
 
 
 def _lines(folder: RunFolder, row: EpisodeRow, events: list[dict[str, Any]]) -> Iterator[str]:
@@ -87,9 +98,9 @@ def _lines(folder: RunFolder, row: EpisodeRow, events: list[dict[str, Any]]) -> 
         yield f"\n  {task.seats[0].instruction}\n"
     several = task is not None and len(task.seats) > 1
     for event in events:
-        who = f"{event['seat']}: " if several and "seat" in event else ""
+        prefix = f"{event['seat']}: " if several and "seat" in event else ""
         for line in _event_lines(event):
-            yield f"  {who}{line.lstrip()}" if who else line
+            yield f"  {prefix}{line.lstrip()}" if prefix else line
     for name, verdict in row.score.checks.items():
         yield f"  {_mark(verdict)} {name}"
     for path in folder.outputs(row.name):
@@ -111,11 +122,12 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
                 yield f"      ! {failure['code']}: {failure['message']} {_short(failure['details'])}"
         case "model_call":
             status = "" if event["status"] == 200 else f", status {event['status']}"
-            yield f"      asks {safe(event['model'])}: {event['spent']['model_tokens']:,} tokens{status}"
+            tokens = event["spent"]["model_tokens"]
+            yield f"      model request to {safe(event['model'])}: {tokens:,} tokens{status}"
         case "refused":
-            yield f"      refused: {event['refusal']} ({event['actual']}, at most {event['limit']})"
+            yield f"      refused: {event['refusal']} ({event['actual']}, limit {event['limit']})"
         case "turn_began":
-            yield f"      hears, turn {event['turn']}: {_short(event['text'])}"
+            yield f"      receives turn {event['turn']}: {_short(event['text'])}"
         case "turn_ended":
             yield f"      turn {event['turn']}: {_short(event['answer'])}"
         case "seat_ended":

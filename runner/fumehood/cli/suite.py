@@ -1,4 +1,4 @@
-"""``fumehood suite``: make, check and look at suites of tasks."""
+"""``fumehood suite``: generates, validates and describes suites of tasks."""
 
 from __future__ import annotations
 
@@ -8,50 +8,43 @@ from itertools import chain
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from fumehood.benchmarks.generator import GENERATORS
 from fumehood.benchmarks.manifest import read_manifest, verify_files
 from fumehood.benchmarks.proof import Undecided, prove_not_free, prove_solvable
 from fumehood.benchmarks.quality import QualityReport, quality_report
 from fumehood.benchmarks.registry import load_suite
-from fumehood.cli.baselines import noop_of, oracle_of
-from fumehood.cli.table import told
+from fumehood.cli.baselines import describe, noop_of, oracle_of
+from fumehood.cli.output import print_tables
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Suite
+from fumehood.report.text_table import TextTable
 from fumehood.scorers.registry import score_evidence
 
 DEFAULT_SEED = 42
 
-as_json_option = click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object on standard output."
-)
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 folder_argument = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 
 
 @click.group()
 def suite() -> None:
-    """Make suites of tasks, and check them."""
+    """Generate, validate and describe suites of tasks."""
 
 
 @suite.command()
 @click.argument("family", type=click.Choice(sorted(GENERATORS)))
+@click.option("--profile", default="default", show_default=True, help="Size of the suite.")
 @click.option(
-    "--profile", default="default", show_default=True, help="How large: default, small, medium, …"
-)
-@click.option(
-    "--seed", default=DEFAULT_SEED, show_default=True, help="The same seed gives the same bytes."
+    "--seed", default=DEFAULT_SEED, show_default=True, help="Equal seeds give equal files."
 )
 @click.option(
     "--out", required=True, metavar="DIR", type=click.Path(path_type=Path), help="A new folder."
 )
+@click.option("--train", type=click.IntRange(min=0), help="Number of tasks in train.")
+@click.option("--dev", type=click.IntRange(min=0), help="Number of tasks in dev.")
 @click.option(
-    "--train", type=click.IntRange(min=0), help="Tasks in train, instead of the profile's."
-)
-@click.option("--dev", type=click.IntRange(min=0), help="Tasks in dev, likewise.")
-@click.option(
-    "--test", "test_public", type=click.IntRange(min=0), help="Tasks in test_public, likewise."
+    "--test", "test_public", type=click.IntRange(min=0), help="Number of tasks in test_public."
 )
 @as_json_option
 def generate(
@@ -64,19 +57,26 @@ def generate(
     test_public: int | None,
     as_json: bool,
 ) -> None:
-    """Write a suite of FAMILY into a new folder, every task checked and its oracle proven."""
-    given = {"train": train, "dev": dev, "test_public": test_public}
-    splits = {split: size for split, size in given.items() if size is not None}
+    """Generate a suite of FAMILY into a new folder.
 
-    def tell(split: str, ready: int, total: int) -> None:
+    Each task is validated, and its oracle is run.
+
+    \b
+    Example:
+      fumehood suite generate native --profile small --out my-suite
+    """
+    sizes = {"train": train, "dev": dev, "test_public": test_public}
+    splits = {split: size for split, size in sizes.items() if size is not None}
+
+    def print_split(split: str, ready: int, total: int) -> None:
         if not as_json and ready == total:
             click.echo(
-                f"{split}: {ready} task{'' if ready == 1 else 's'}, all checked and proven",
+                f"{split}: {ready} task{'' if ready == 1 else 's'}, all validated",
                 err=True,
             )
 
     manifest = GENERATORS.load(family)(
-        profile, seed, out, splits=splits, judge=score_evidence, progress=tell
+        profile, seed, out, splits=splits, judge=score_evidence, progress=print_split
     )
     if as_json:
         click.echo(json.dumps(manifest.model_dump(), indent=2))
@@ -88,27 +88,36 @@ def generate(
 @folder_argument
 @as_json_option
 def quality(folder: Path, as_json: bool) -> None:
-    """Say how different from each other and how balanced the tasks in DIR are."""
+    """Measure how diverse and balanced the tasks of a suite are.
+
+    \b
+    Example:
+      fumehood suite quality my-suite
+    """
     report = quality_report(folder)
     if as_json:
         click.echo(json.dumps(report.to_json(), indent=2))
         return
-    Console().print(_quality_table(report))
+    print_tables(_quality_table(report))
 
 
 @suite.command()
 @click.argument("argument", metavar="SUITE")
 @as_json_option
 def validate(argument: str, as_json: bool) -> None:
-    """Check every task of SUITE, and prove its oracle where it has one.
+    """Validate every task, and run its oracle.
 
-    SUITE is what fumehood run takes: NAME[:ARGUMENT] or a path.
+    SUITE is as in `fumehood run`: NAME[:ARGUMENT] or a path.
+
+    \b
+    Example:
+      fumehood suite validate tasks.jsonl
     """
     loaded = load_suite(argument)
     proven = undecided = 0
     for case in loaded.cases:
         prove_not_free(case, score_evidence)
-        # A label may say that nothing solves the task; then there is nothing to play.
+        # An unsolvable task may have an oracle that only documents this.
         if case.gold.oracle and (case.gold.solvable or case.gold.scorer == "native"):
             try:
                 prove_solvable(case, score_evidence)
@@ -117,17 +126,17 @@ def validate(argument: str, as_json: bool) -> None:
                 undecided += 1
     plural = " is" if len(loaded.cases) == 1 else "s are"
     tasks = len(loaded.cases)
-    found: JsonObject = {
+    result: JsonObject = {
         "suite": loaded.name,
         "tasks": tasks,
         "oracles_proven": proven,
         "oracles_undecided": undecided,
     }
-    judged = f", {undecided} for a judge to decide" if undecided else ""
+    judged = f", {undecided} need a judge" if undecided else ""
     click.echo(
-        json.dumps(found, indent=2)
+        json.dumps(result, indent=2)
         if as_json
-        else f"{loaded.name}: {tasks} task{plural} valid, {proven} proven by oracle{judged}"
+        else f"{loaded.name}: {tasks} task{plural} valid, {proven} solved by the oracle{judged}"
     )
 
 
@@ -135,24 +144,28 @@ def validate(argument: str, as_json: bool) -> None:
 @click.argument("argument", metavar="SUITE")
 @as_json_option
 def info(argument: str, as_json: bool) -> None:
-    """Say what SUITE holds, by whose rules it is judged, and what doing nothing and its oracle score.
+    """Describe a suite and score its no-op and oracle baselines.
 
-    Both are played on every task, in memory.
+    Prints tasks, licence, scoring rules, worlds and faults. Both baselines run on every task, in memory.
+
+    \b
+    Example:
+      fumehood suite info sample
     """
     loaded = load_suite(argument)
     described: JsonObject = {**_info(loaded), **_made_from(argument)}
     baselines = {"noop": noop_of(loaded), "oracle": oracle_of(loaded)}
     if as_json:
-        played = {name: baseline.to_json() for name, baseline in baselines.items()}
-        click.echo(json.dumps({**described, **played}, indent=2))
+        scores = {name: baseline.to_json() for name, baseline in baselines.items()}
+        click.echo(json.dumps({**described, **scores}, indent=2))
         return
     for key, value in described.items():
-        click.echo(f"{key:<10} {_words(value)}")
+        click.echo(f"{key:<10} {_text(value)}")
     for key, baseline in baselines.items():
-        click.echo(f"{key:<10} {told(baseline)}")
+        click.echo(f"{key:<10} {describe(baseline)}")
 
 
-def _words(value: Json) -> str:
+def _text(value: Json) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {count}" for name, count in value.items())
     return "not known" if value is None else str(value)
@@ -175,7 +188,7 @@ def _info(loaded: Suite) -> JsonObject:
 
 
 def _made_from(argument: str) -> JsonObject:
-    """Return what a generated suite was made from, after checking that its files are those it was made of."""
+    """Return how a suite was generated, after verifying its files; empty for other suites."""
     path = next(
         (Path(part) for part in (argument, *argument.split(":")) if Path(part).is_dir()), None
     )
@@ -186,19 +199,20 @@ def _made_from(argument: str) -> JsonObject:
     return {"profile": manifest.profile, "release": manifest.release, "seed": manifest.seed}
 
 
-def _quality_table(report: QualityReport) -> Table:
-    table = Table("", *report.splits, box=None, pad_edge=False, header_style="bold")
+def _quality_table(report: QualityReport) -> TextTable:
     columns = [split.to_json() for split in report.splits.values()]
+    rows: list[tuple[str, ...]] = []
     for key, first in columns[0].items():
         if not isinstance(first, dict):
-            table.add_row(key, *(str(column[key]) for column in columns))
+            rows.append((key, *(str(column[key]) for column in columns)))
             continue
-        table.add_row(key)
-        for name in dict.fromkeys(name for column in columns for name in _counts(column[key])):
-            table.add_row(
-                f"  {name}", *(str(_counts(column[key]).get(name, 0)) for column in columns)
-            )
-    return table
+        rows.append((key, *("" for _ in columns)))
+        names = dict.fromkeys(name for column in columns for name in _counts(column[key]))
+        rows += [
+            (f"  {name}", *(str(_counts(column[key]).get(name, 0)) for column in columns))
+            for name in names
+        ]
+    return TextTable("", ("", *report.splits), rows)
 
 
 def _counts(value: object) -> dict[str, object]:

@@ -20,39 +20,44 @@ _HEX_KEY = re.compile(r"[0-9a-f]{64}")
 
 @click.command()
 @click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--key", default=None, help="The key that must have signed it, 64 hex digits.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+@click.option("--key", default=None, help="Expected public key, 64 hex digits.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def verify(run_dir: Path, key: str | None, as_json: bool) -> int:
-    """Compare the run in DIR with its seals and name everything that was cut, moved, edited or added.
+    """Verify the seals of a run and list all damage.
 
-    Without --key, whoever wrote the folder anew may have signed it anew; with it, only who holds that key.
-    Exit status 1 where something is not as it was sealed, also where the run is not over.
+    Damage is anything that was removed, moved, edited or added. Without --key the command cannot detect a
+    folder that was signed again with another key. Exit status 1 if there is damage, or if the run is not
+    finished.
+
+    \b
+    Example:
+      fumehood verify runs/20260101-120000
     """
     if key is not None and not _HEX_KEY.fullmatch(key):
         raise InputError(
-            f"--key is 64 hex digits, as `fumehood verify` prints them, and not {key!r}"
+            f"--key must be 64 hex digits, as `fumehood verify` prints them, not {key!r}"
         )
-    found = verify_folder(run_dir, key)
+    result = verify_folder(run_dir, key)
     if as_json:
-        click.echo(json.dumps(_report(run_dir, found), indent=2))
+        click.echo(json.dumps(_report(run_dir, result), indent=2))
     else:
-        for damage in found.damage:
+        for damage in result.damage:
             click.echo(safe(str(damage)))
-        if not found.damage:
+        if not result.damage:
             click.echo(
-                f"sound: {found.episodes} episodes, signed with {found.key} ({_whose(found.key)})"
+                f"sound: {result.episodes} episodes, signed with {result.key} ({_whose(result.key)})"
             )
-    return DAMAGED if found.damage else 0
+    return DAMAGED if result.damage else 0
 
 
-def _report(run_dir: Path, found: Verification) -> dict[str, object]:
+def _report(run_dir: Path, result: Verification) -> dict[str, object]:
     return {
         "run": str(run_dir),
-        "sound": not found.damage,
-        "signing_key": found.key,
-        "planned": found.planned,
-        "episodes": found.episodes,
-        "damage": [{"where": one.where, "what": one.what} for one in found.damage],
+        "sound": not result.damage,
+        "signing_key": result.key,
+        "planned": result.planned,
+        "episodes": result.episodes,
+        "damage": [{"where": one.where, "what": one.what} for one in result.damage],
     }
 
 

@@ -21,26 +21,26 @@ DIGEST_CHARS = 8
 
 
 NOTE = (
-    "In brackets: 95 % bootstrap intervals over tasks, Wilson's where all tasks agree. No-op: what doing "
-    "nothing scores. Suites of one name that differ are told apart by their digest."
+    "In brackets: 95 % bootstrap intervals over tasks; Wilson intervals if all tasks agree. "
+    "No-op: score of the no-op baseline. Different suites of one name show their digest."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """One agent of one run."""
+class LeaderboardEntry:
+    """One agent of one run, with its score."""
 
     subject: Subject
     success: Estimate
     counts: Counts
     noop: float | None
-    """What doing nothing scores on the same tasks; None where nobody can tell."""
+    """Score of the no-op baseline on the same tasks; None if it is unknown."""
 
     @property
     def why_no_headline(self) -> str | None:
-        """Why this is no result to speak of; None where it is one."""
+        """Why there is no headline number; None if there is one."""
         return why_no_headline(self.counts) or (
-            None if self.counts.episodes else "no episode is done"
+            None if self.counts.episodes else "no episode is finished"
         )
 
     @property
@@ -50,7 +50,7 @@ class Standing:
         return run.suite.name, str(run.manifest.get("suite_digest", ""))
 
     def to_json(self) -> JsonObject:
-        """Return the line with whole numbers and both ends of its interval."""
+        """Return the entry with exact numbers."""
         name, digest = self.suite
         ends = self.success.interval
         return {
@@ -70,52 +70,51 @@ class Standing:
         }
 
 
-def standing(subject: Subject, noop: float | None) -> Standing:
-    """Return how one agent did."""
+def entry(subject: Subject, noop: float | None) -> LeaderboardEntry:
+    """Return the entry of one agent."""
     found = estimates(subject.results, (SUCCESS,))[SUCCESS.name]
-    return Standing(subject, found, count(subject.results), noop)
+    return LeaderboardEntry(subject, found, count(subject.results), noop)
 
 
-def ranked(standings: Iterable[Standing]) -> list[Standing]:
-    """Return lines by suite, best first; what is no result to speak of stands last."""
+def ranked(entries: Iterable[LeaderboardEntry]) -> list[LeaderboardEntry]:
+    """Sort entries by suite and success; entries without a headline number come last."""
     return sorted(
-        standings,
-        key=lambda one: (
-            one.suite,
-            one.why_no_headline is not None,
-            -(one.success.value or 0.0),
-            one.subject.label,
+        entries,
+        key=lambda line: (
+            line.suite,
+            line.why_no_headline is not None,
+            -(line.success.value or 0.0),
+            line.subject.label,
         ),
     )
 
 
-def leaderboard_table(standings: Iterable[Standing]) -> TextTable:
-    """Return lines, in the order in which they come, for people."""
-    lines = list(standings)
+def leaderboard_table(entries: Iterable[LeaderboardEntry]) -> TextTable:
+    """Return the table of entries in the given order."""
+    lines = list(entries)
     digests: dict[str, set[str]] = {}
-    for one in lines:
-        digests.setdefault(one.suite[0], set()).add(one.suite[1])
-    rows = [(_suite(one, len(digests[one.suite[0]]) > 1), *_cells(one)) for one in lines]
+    for line in lines:
+        digests.setdefault(line.suite[0], set()).add(line.suite[1])
+    rows = [(_suite(line, len(digests[line.suite[0]]) > 1), *_cells(line)) for line in lines]
     header = ("Suite", "Agent", "Run", "Success", "No-op", "Over", "Graded")
     return TextTable("Leaderboard", header, rows, names=3, note=NOTE)
 
 
-def _suite(one: Standing, ambiguous: bool) -> str:
-    name, digest = one.suite
+def _suite(line: LeaderboardEntry, ambiguous: bool) -> str:
+    name, digest = line.suite
     return f"{name} ({digest[:DIGEST_CHARS]})" if ambiguous else name
 
 
-def _cells(one: Standing) -> tuple[str, ...]:
-    counts, noop = one.counts, one.noop
-    left_out = wording.missing(counts)
-    graded = f"{counts.graded:,} of {counts.episodes:,}" + (f" ({left_out})" if left_out else "")
-    names = (one.subject.agent, one.subject.run.label)
-    if one.why_no_headline is not None:
+def _cells(line: LeaderboardEntry) -> tuple[str, ...]:
+    counts, noop = line.counts, line.noop
+    graded = wording.graded(counts)
+    names = (line.subject.agent, line.subject.run.label)
+    if line.why_no_headline is not None:
         return (*names, wording.NONE, wording.amount(noop, Unit.SHARE), wording.NONE, graded)
-    value = one.success.value
+    value = line.success.value
     over = wording.NONE if value is None or noop is None else f"{(value - noop) * 100:+.1f} pp"
-    told = wording.estimate(one.success, Unit.SHARE)
-    return (*names, told, wording.amount(noop, Unit.SHARE), over, graded)
+    success = wording.estimate(line.success, Unit.SHARE)
+    return (*names, success, wording.amount(noop, Unit.SHARE), over, graded)
 
 
 def _agents(subject: Subject) -> int:

@@ -13,25 +13,28 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>|~&$])")
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """The first columns name a row, the others hold its numbers."""
+    """A table whose first columns name a row and whose other columns hold numbers."""
 
     title: str
     header: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     names: int = 1
-    """So many columns at the left are names; the others are set to the right."""
+    """Columns at the left that hold names; columns with numbers are aligned to the right."""
+    trailing_text: int = 0
+    """Columns at the right that hold text and are aligned to the left."""
     note: str = ""
-    """What has to be known to read it."""
+    """How to read the table."""
 
 
 def markdown_text(text: str) -> str:
-    """Return text that Markdown shows as it is, on one line."""
+    """Escape text for Markdown, on one line."""
     return _MARKUP.sub(r"\\\1", " ".join(safe(text).split()))
 
 
 def markdown_table(table: TextTable) -> str:
-    """Return a table in Markdown, its title above and its note below."""
-    ruler = [":--"] * table.names + ["--:"] * (len(table.header) - table.names)
+    """Return a table in Markdown, with its title above and its note below."""
+    numbers = len(table.header) - table.names - table.trailing_text
+    ruler = [":--"] * table.names + ["--:"] * numbers + [":--"] * table.trailing_text
     lines = [
         f"### {markdown_text(table.title)}",
         "",

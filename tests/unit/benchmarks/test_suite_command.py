@@ -33,7 +33,7 @@ def test_without_json_people_can_read_it(tmp_path: Path) -> None:
         in _run("generate", "native", "--out", out, "--seed", "3").stdout
     )
     assert "instruction" in _run("quality", out).stdout
-    assert _run("validate", "sample").stdout == "sample: 40 tasks are valid, 40 proven by oracle\n"
+    assert _run("validate", "sample").stdout == "sample: 40 tasks are valid, 40 solved by the oracle\n"
     assert "retrieval 10" in _run("info", "sample").stdout
 
 
@@ -52,7 +52,7 @@ def test_what_only_a_judge_can_decide_is_valid_and_said_so(tmp_path: Path) -> No
     path = tmp_path / "greet.jsonl"
     path.write_text(json.dumps(task), encoding="utf-8")
     told = _run("validate", str(path)).stdout
-    assert told == "greet: 1 task is valid, 0 proven by oracle, 1 for a judge to decide\n"
+    assert told == "greet: 1 task is valid, 0 solved by the oracle, 1 need a judge\n"
 
 
 def test_the_command_is_in_the_table() -> None:
