@@ -19,7 +19,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.engines.engine import Engine, EngineOptions, Isolation
 from fumehood.engines.registry import ENGINES, choose_engine
-from fumehood.records.caches import keep_probe, last_probe, system_name, probe_summary
+from fumehood.records.caches import keep_probe, last_probe, probe_summary, system_name
 from fumehood.redteam.attack import Attack, Result, Verdict
 from fumehood.redteam.page import attack_table, replace_table
 from fumehood.redteam.probe import Probe

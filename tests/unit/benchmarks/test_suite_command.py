@@ -33,7 +33,9 @@ def test_without_json_people_can_read_it(tmp_path: Path) -> None:
         in _run("generate", "native", "--out", out, "--seed", "3").stdout
     )
     assert "instruction" in _run("quality", out).stdout
-    assert _run("validate", "sample").stdout == "sample: 40 tasks are valid, 40 solved by the oracle\n"
+    assert (
+        _run("validate", "sample").stdout == "sample: 40 tasks are valid, 40 solved by the oracle\n"
+    )
     assert "retrieval 10" in _run("info", "sample").stdout
 
 

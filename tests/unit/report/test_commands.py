@@ -105,7 +105,9 @@ def test_a_run_without_a_single_episode_can_be_reported(tmp_path: Path) -> None:
 
 
 def test_a_baseline_that_is_nobody_is_refused(run: RunFolder) -> None:
-    with pytest.raises(InputError, match="no agent is called 'nobody'; the runs have: policy_aware"):
+    with pytest.raises(
+        InputError, match="no agent is called 'nobody'; the runs have: policy_aware"
+    ):
         _invoke(report, run.path, "--baseline", "nobody")
 
 
