@@ -14,8 +14,8 @@ from pathlib import Path
 from fumehood.benchmarks.dbbench.tasks import MODIFYING
 from fumehood.benchmarks.dbbench.world import Sql
 from fumehood.benchmarks.dbbench.world_mariadb import MariaDbSql
-from fumehood.benchmarks.in_memory import play_in_memory
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject, copy_object
 from fumehood.core.task import Case

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.score import Score
 from fumehood.core.task import Case

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from fumehood.benchmarks.generator import GENERATORS
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.generator import GENERATORS
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.config import run_config

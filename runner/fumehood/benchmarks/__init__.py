@@ -1,1 +1,1 @@
-"""Where tasks come from: one folder a benchmark, one table. They know nothing about boxes or services."""
+"""Benchmarks: one folder each, a registry, and the code that benchmarks share."""

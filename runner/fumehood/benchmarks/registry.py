@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from fumehood.benchmarks.reading import Place, Problem, Unreadable, read_records
+from fumehood.benchmarks.shared.reading import Place, Problem, Unreadable, read_records
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.registry import Registry

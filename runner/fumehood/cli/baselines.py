@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from fumehood.benchmarks.baselines import Baseline, play_noop, play_oracle
-from fumehood.benchmarks.proof import Judge
+from fumehood.benchmarks.shared.baselines import Baseline, play_noop, play_oracle
+from fumehood.benchmarks.shared.proof import Judge
 from fumehood.core.task import Suite
 from fumehood.records.caches import keep_baseline, kept_baseline
 from fumehood.report import wording

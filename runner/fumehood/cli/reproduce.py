@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fumehood.benchmarks.generator import GENERATORS
-from fumehood.benchmarks.manifest import Manifest, read_manifest
+from fumehood.benchmarks.shared.generator import GENERATORS
+from fumehood.benchmarks.shared.manifest import Manifest, read_manifest
 from fumehood.benchmarks.toolmisuse.tasks import SHA256_BY_PUBLISHED_PATH, task_files
 from fumehood.cli.output import print_tables, report_extra
 from fumehood.cli.progress import run_with_progress

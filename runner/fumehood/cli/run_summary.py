@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import click
 from rich.console import Console
 
-from fumehood.benchmarks.baselines import Baseline
+from fumehood.benchmarks.shared.baselines import Baseline
 from fumehood.cli.baselines import describe, noop_of
 from fumehood.cli.output import print_tables
 from fumehood.core.json_values import JsonObject

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import click
 
-from fumehood.benchmarks.generator import GENERATORS
-from fumehood.benchmarks.manifest import read_manifest, verify_files
-from fumehood.benchmarks.proof import Undecided, prove_not_free, prove_solvable
-from fumehood.benchmarks.quality import QualityReport, quality_report
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.generator import GENERATORS
+from fumehood.benchmarks.shared.manifest import read_manifest, verify_files
+from fumehood.benchmarks.shared.proof import Undecided, prove_not_free, prove_solvable
+from fumehood.benchmarks.shared.quality import QualityReport, quality_report
 from fumehood.cli.baselines import describe, noop_of, oracle_of
 from fumehood.cli.output import print_tables
 from fumehood.core.json_values import Json, JsonObject

@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fumehood.benchmarks.in_memory import Notebook, open_task
 from fumehood.benchmarks.native.faults import FaultRecord
-from fumehood.benchmarks.validation_errors import field_errors
+from fumehood.benchmarks.shared.in_memory import Notebook, open_task
+from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError, SpecError, nearest
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.config import parse_yaml

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from fumehood.benchmarks.validation_errors import field_errors
+from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError
 from fumehood_snapshots.library.settings import SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.benchmarks.in_memory import Move, play_in_memory
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.added_faults import with_faults

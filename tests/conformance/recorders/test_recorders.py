@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.in_memory import Notebook
+from fumehood.benchmarks.shared.in_memory import Notebook
 from fumehood.core.episode import FireCounts
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import CallRefused, Finished

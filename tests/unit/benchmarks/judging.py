@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fumehood.benchmarks.in_memory import Move, play_in_memory
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.score import Score

@@ -8,7 +8,7 @@ import pytest
 
 from fumehood.benchmarks.agentdojo.tasks import AgentDojo
 from fumehood.benchmarks.agentdojo.world import NEEDS
-from fumehood.benchmarks.in_memory import Move, play_in_memory
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Case

@@ -11,7 +11,7 @@ import pytest
 
 from fumehood.benchmarks.bfcl.checker import python_source
 from fumehood.benchmarks.bfcl.tasks import Bfcl
-from fumehood.benchmarks.in_memory import Move, play_in_memory
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case

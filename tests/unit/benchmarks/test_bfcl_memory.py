@@ -11,7 +11,7 @@ import pytest
 from fumehood.benchmarks.bfcl.memory_tasks import SCENARIOS
 from fumehood.benchmarks.bfcl.package import package_folder
 from fumehood.benchmarks.bfcl.tasks import Bfcl
-from fumehood.benchmarks.in_memory import Move, play_in_memory
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.task import Case
 from tests.parts.installed import installed

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fumehood.benchmarks.bfcl.tasks import UNSOLVABLE, Bfcl
-from fumehood.benchmarks.in_memory import Move
+from fumehood.benchmarks.shared.in_memory import Move
 from tests.parts.bfcl_gold import FAULTY, with_all_arguments
 from tests.parts.installed import installed
 from tests.unit.benchmarks.judging import play

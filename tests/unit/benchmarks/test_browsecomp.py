@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.clock import StoppedClock
 from fumehood.core.encryption import decipher, encipher, unveiled, veiled
 from fumehood.core.errors import InputError

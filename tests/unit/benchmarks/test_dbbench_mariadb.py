@@ -16,8 +16,8 @@ import pytest
 from fumehood.benchmarks.dbbench import mariadb_server
 from fumehood.benchmarks.dbbench.mariadb_server import server
 from fumehood.benchmarks.dbbench.world_mariadb import MariaDbSql
-from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Case

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.in_memory import Move, Notebook, open_task, play_in_memory
 from fumehood.benchmarks.native.generate import obstacles
 from fumehood.benchmarks.native.generate.allocation import (
     DIFFICULTIES,
@@ -29,10 +28,11 @@ from fumehood.benchmarks.native.generate.suite import generate_suite, make_task
 from fumehood.benchmarks.native.generate.templates import crud, files, retrieval, scheduling
 from fumehood.benchmarks.native.records import TaskRecord
 from fumehood.benchmarks.native.tasks import case_of
-from fumehood.benchmarks.proof import Unproven
-from fumehood.benchmarks.quality import quality_report
 from fumehood.benchmarks.registry import load_suite
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.in_memory import Move, Notebook, open_task, play_in_memory
+from fumehood.benchmarks.shared.proof import Unproven
+from fumehood.benchmarks.shared.quality import quality_report
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.task import Case

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.proof import Unproven
-from fumehood.benchmarks.quality import quality_report
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.proof import Unproven
+from fumehood.benchmarks.shared.quality import quality_report
 from fumehood.benchmarks.toolmisuse.generate.allocation import slot_0_1, slot_0_2
 from fumehood.benchmarks.toolmisuse.generate.checks import refuse_incoherent
 from fumehood.benchmarks.toolmisuse.generate.suite import generate_suite, make_task

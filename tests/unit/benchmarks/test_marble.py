@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.marble.world_bargaining import Bargaining
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.conversation import Handover
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import copy_object

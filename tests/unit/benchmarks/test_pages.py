@@ -14,7 +14,7 @@ from fumehood.benchmarks.native.criteria import Criterion
 from fumehood.benchmarks.native.generate.suite import PROFILES as NATIVE_PROFILES
 from fumehood.benchmarks.native.records import record_schema
 from fumehood.benchmarks.native.tasks import load_cases
-from fumehood.benchmarks.proof import prove_not_free, prove_solvable
+from fumehood.benchmarks.shared.proof import prove_not_free, prove_solvable
 from fumehood.benchmarks.toolmisuse.generate.allocation import PROFILES
 from fumehood.cli.schema import schema
 from fumehood.scorers.native_criteria import operations

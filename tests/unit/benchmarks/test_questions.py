@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.benchmarks.proof import prove_not_free, prove_solvable
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.proof import prove_not_free, prove_solvable
 from fumehood.core.clock import StoppedClock
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence

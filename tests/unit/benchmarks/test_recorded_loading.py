@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.reading import Place, Placed, Unreadable
-from fumehood.benchmarks.records import validated
+from fumehood.benchmarks.shared.reading import Place, Placed, Unreadable
+from fumehood.benchmarks.shared.records import validated
 from fumehood.benchmarks.toolmisuse.records import TaskRecord
 from fumehood.benchmarks.toolmisuse.tasks import read_split, read_split_as_reference
 from tests.golden import golden_file, golden_sample

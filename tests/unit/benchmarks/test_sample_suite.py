@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.score import Score
 from fumehood.core.task import Case
 from fumehood.scorers.registry import SCORERS

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.benchmarks.tau2.package import calling, data_folder
 from fumehood.benchmarks.tau2.scorer import ASSERTIONS
 from fumehood.benchmarks.tau2.world_telecom import Tau2Telecom

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.benchmarks.tau2.world import Tau2Company
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import Evidence

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.benchmarks.taubench.world import OPENING
 from fumehood.core.errors import InputError
 from fumehood.core.score import Score

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fumehood.benchmarks.in_memory import play_in_memory
 from fumehood.benchmarks.registry import load_suite
+from fumehood.benchmarks.shared.in_memory import play_in_memory
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject
 from fumehood.core.score import Score

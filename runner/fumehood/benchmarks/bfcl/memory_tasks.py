@@ -16,7 +16,7 @@ from typing import Any
 
 from fumehood.benchmarks.bfcl.package import Entry, join_messages, read_chats, read_entries
 from fumehood.benchmarks.bfcl.world_memory import EMPTY, open_memory
-from fumehood.benchmarks.reading import Place, Problem, Unreadable, read_records
+from fumehood.benchmarks.shared.reading import Place, Problem, Unreadable, read_records
 from fumehood.core.conversation import Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, SpecError

@@ -23,7 +23,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from fumehood.benchmarks.questions.tasks import snapshot_name
-from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records
+from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable, read_records
 from fumehood.core.encryption import VEILED, decipher, encipher
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fumehood.benchmarks.dbbench.world_mariadb import preload
-from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records
-from fumehood.benchmarks.records import cases_of, validated
+from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable, read_records
+from fumehood.benchmarks.shared.records import cases_of, validated
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold

@@ -17,9 +17,9 @@ from fumehood.benchmarks.marble.world_werewolf import (
     Werewolf,
     side_of,
 )
-from fumehood.benchmarks.reading import read_records
-from fumehood.benchmarks.records import cases_of, refuse_duplicates, validated
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.reading import read_records
+from fumehood.benchmarks.shared.records import cases_of, refuse_duplicates, validated
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.conversation import ConversationSpec, Handover
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, SpecError

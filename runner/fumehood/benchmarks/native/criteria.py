@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fumehood.benchmarks.records import StrictRecord
+from fumehood.benchmarks.shared.records import StrictRecord
 
 Name = Annotated[str, Field(min_length=1)]
 

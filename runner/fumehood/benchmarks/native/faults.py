@@ -17,8 +17,8 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from fumehood.benchmarks.records import StrictRecord
-from fumehood.benchmarks.validation_errors import field_errors
+from fumehood.benchmarks.shared.records import StrictRecord
+from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError
 from fumehood.core.fault_plan import FaultRule
 from fumehood.layers.faults.family import AnyPayload, FaultFamily

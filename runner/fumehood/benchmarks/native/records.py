@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from fumehood.benchmarks.native.criteria import Criterion
 from fumehood.benchmarks.native.faults import FaultRecord
-from fumehood.benchmarks.records import StrictRecord
+from fumehood.benchmarks.shared.records import StrictRecord
 from fumehood.core.errors import InputError
 from fumehood.turn_policies.registry import BY_WORLD, TURN_POLICIES
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from fumehood.benchmarks.manifest import read_manifest, verify_files
 from fumehood.benchmarks.native.criteria import CalledBefore, Criterion, TriedAny
 from fumehood.benchmarks.native.records import SeatRecord, TaskRecord
-from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records
-from fumehood.benchmarks.records import cases_of, refuse_duplicates, validated
+from fumehood.benchmarks.shared.manifest import read_manifest, verify_files
+from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable, read_records
+from fumehood.benchmarks.shared.records import cases_of, refuse_duplicates, validated
 from fumehood.core.conversation import ConversationSpec, Turn
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, SpecError, nearest

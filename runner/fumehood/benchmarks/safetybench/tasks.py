@@ -9,9 +9,16 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fumehood.benchmarks.checkout import checkout_folder
-from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable, read_json, read_text
-from fumehood.benchmarks.records import cases_of, validated
+from fumehood.benchmarks.shared.checkout import checkout_folder
+from fumehood.benchmarks.shared.reading import (
+    Place,
+    Placed,
+    Problem,
+    Unreadable,
+    read_json,
+    read_text,
+)
+from fumehood.benchmarks.shared.records import cases_of, validated
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject

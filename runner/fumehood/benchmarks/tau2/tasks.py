@@ -11,9 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fumehood.benchmarks.checkout import first_file
-from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable, read_json, read_text
-from fumehood.benchmarks.records import validated
+from fumehood.benchmarks.shared.checkout import first_file
+from fumehood.benchmarks.shared.reading import (
+    Place,
+    Placed,
+    Problem,
+    Unreadable,
+    read_json,
+    read_text,
+)
+from fumehood.benchmarks.shared.records import validated
 from fumehood.benchmarks.tau2.database import FILES, read_database
 from fumehood.benchmarks.tau2.package import data_folder, domain
 from fumehood.benchmarks.tau2.records import InitialState, Record

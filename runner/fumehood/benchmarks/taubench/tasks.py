@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from fumehood.benchmarks.checkout import checkout_folder
-from fumehood.benchmarks.reading import Place, Placed
-from fumehood.benchmarks.records import validated
+from fumehood.benchmarks.shared.checkout import checkout_folder
+from fumehood.benchmarks.shared.reading import Place, Placed
+from fumehood.benchmarks.shared.records import validated
 from fumehood.benchmarks.taubench.world import AGENT, STOP, USER, describe
 from fumehood.core.conversation import ConversationSpec
 from fumehood.core.episode_spec import SeatSpec

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fumehood.benchmarks.records import StrictRecord
+from fumehood.benchmarks.shared.records import StrictRecord
 
 Split = Literal["train", "dev", "test_public"]
 Difficulty = Literal["easy", "medium", "hard"]

@@ -13,9 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from fumehood.benchmarks.manifest import read_manifest, verify_files
-from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable, read_records
-from fumehood.benchmarks.records import cases_of, refuse_duplicates, validated
+from fumehood.benchmarks.shared.manifest import read_manifest, verify_files
+from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable, read_records
+from fumehood.benchmarks.shared.records import cases_of, refuse_duplicates, validated
 from fumehood.benchmarks.toolmisuse.records import SPLITS, OracleRecord, TaskRecord
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, SpecError, nearest

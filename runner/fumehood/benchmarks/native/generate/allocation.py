@@ -9,7 +9,7 @@ from fumehood.benchmarks.native.generate import obstacles
 from fumehood.benchmarks.native.generate.draft import DraftTask
 from fumehood.benchmarks.native.generate.obstacles import Obstacle
 from fumehood.benchmarks.native.generate.templates import crud, files, retrieval, scheduling
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 
 Template = Callable[[SeededChoices, int], DraftTask]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from fumehood.benchmarks.in_memory import Move, play_in_memory
 from fumehood.benchmarks.native.records import TaskRecord
 from fumehood.benchmarks.native.tasks import case_of, refuse_incoherent
-from fumehood.benchmarks.proof import Judge, Unproven, prove_not_free, prove_solvable
-from fumehood.benchmarks.records import opened
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
+from fumehood.benchmarks.shared.proof import Judge, Unproven, prove_not_free, prove_solvable
+from fumehood.benchmarks.shared.records import opened
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence
 from fumehood.core.task import Case

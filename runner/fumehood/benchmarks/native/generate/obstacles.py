@@ -20,7 +20,7 @@ from fumehood.benchmarks.native.generate.draft import (
     unchanged,
 )
 from fumehood.benchmarks.native.generate.words import ROLES
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.json_values import Json, JsonObject, copy_json
 
 Obstacle = Callable[[DraftTask, SeededChoices, int], DraftTask | None]

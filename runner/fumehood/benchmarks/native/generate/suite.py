@@ -7,22 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fumehood.benchmarks.generator import (
+from fumehood.benchmarks.native.generate.allocation import Slot, make_draft, slot_at
+from fumehood.benchmarks.native.generate.checks import refuse_unfit
+from fumehood.benchmarks.native.generate.draft import DraftTask
+from fumehood.benchmarks.native.records import FORMAT, TaskRecord, record_to_json
+from fumehood.benchmarks.native.tasks import case_of
+from fumehood.benchmarks.shared.generator import (
     Progress,
     SuitePlan,
     no_progress,
     split_sizes,
     write_suite,
 )
-from fumehood.benchmarks.in_memory import play_in_memory
-from fumehood.benchmarks.manifest import Manifest
-from fumehood.benchmarks.native.generate.allocation import Slot, make_draft, slot_at
-from fumehood.benchmarks.native.generate.checks import refuse_unfit
-from fumehood.benchmarks.native.generate.draft import DraftTask
-from fumehood.benchmarks.native.records import FORMAT, TaskRecord, record_to_json
-from fumehood.benchmarks.native.tasks import case_of
-from fumehood.benchmarks.proof import Judge
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.in_memory import play_in_memory
+from fumehood.benchmarks.shared.manifest import Manifest
+from fumehood.benchmarks.shared.proof import Judge
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.json_values import JsonObject
 from fumehood.core.ledger import Budget
@@ -107,7 +107,7 @@ def generate_suite(
 ) -> Manifest:
     """Write a suite, one file per split, with manifest and freeze file.
 
-    See :class:`~fumehood.benchmarks.generator.Generator` for arguments and errors.
+    See :class:`~fumehood.benchmarks.shared.generator.Generator` for arguments and errors.
     """
 
     def make(split: str, index: int) -> tuple[dict[str, Any]]:

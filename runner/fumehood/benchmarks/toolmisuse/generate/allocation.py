@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fumehood.benchmarks.generator import split_sizes
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.generator import split_sizes
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.benchmarks.toolmisuse.generate import crud, files, retrieval, scheduling
 from fumehood.benchmarks.toolmisuse.generate.goal import Entity, Goal
 from fumehood.benchmarks.toolmisuse.records import (

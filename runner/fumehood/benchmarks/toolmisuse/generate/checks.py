@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fumehood.benchmarks.in_memory import play_in_memory
-from fumehood.benchmarks.proof import Judge, Unproven, nothing, prove_not_free, prove_solvable
-from fumehood.benchmarks.records import opened
+from fumehood.benchmarks.shared.in_memory import play_in_memory
+from fumehood.benchmarks.shared.proof import (
+    Judge,
+    Unproven,
+    nothing,
+    prove_not_free,
+    prove_solvable,
+)
+from fumehood.benchmarks.shared.records import opened
 from fumehood.benchmarks.toolmisuse.generate.faults import fires_on_every_call
 from fumehood.benchmarks.toolmisuse.records import OracleRecord, TaskRecord
 from fumehood.benchmarks.toolmisuse.tasks import case_of, refuse_unusable_criteria

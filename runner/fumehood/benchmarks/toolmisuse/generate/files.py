@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.benchmarks.toolmisuse.generate.goal import ENDINGS, PLACES, THINGS, Entity, Goal
 from fumehood.core.json_values import JsonObject
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from fumehood.benchmarks.generator import Progress, SuitePlan, no_progress, write_suite
-from fumehood.benchmarks.manifest import Manifest
-from fumehood.benchmarks.proof import Judge
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.generator import Progress, SuitePlan, no_progress, write_suite
+from fumehood.benchmarks.shared.manifest import Manifest
+from fumehood.benchmarks.shared.proof import Judge
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.benchmarks.toolmisuse.generate.allocation import (
     Slot,
     profile_of,
@@ -100,7 +100,7 @@ def generate_suite(
 ) -> Manifest:
     """Write a suite in the published folder layout, with oracles, manifest and freeze file.
 
-    See :class:`~fumehood.benchmarks.generator.Generator` for arguments and errors.
+    See :class:`~fumehood.benchmarks.shared.generator.Generator` for arguments and errors.
     """
     chosen = profile_of(profile, splits)
 

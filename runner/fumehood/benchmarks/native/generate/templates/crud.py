@@ -14,7 +14,7 @@ from fumehood.benchmarks.native.generate.draft import (
     unchanged,
 )
 from fumehood.benchmarks.native.generate.words import FAMILIES, REASONS, STATES, TIERS
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.json_values import Json, JsonObject
 
 

@@ -13,7 +13,7 @@ from fumehood.benchmarks.native.generate.draft import (
     unchanged,
 )
 from fumehood.benchmarks.native.generate.words import FOLDERS, KEYS, NOTES, WARES
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.json_values import JsonObject
 
 

@@ -15,7 +15,7 @@ from fumehood.benchmarks.native.generate.draft import (
     tried_any,
 )
 from fumehood.benchmarks.native.generate.words import FAMILIES, NOTES, OBJECTS, PLACES
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.json_values import Json, JsonObject
 
 

@@ -15,7 +15,7 @@ from fumehood.benchmarks.native.generate.draft import (
     unchanged,
 )
 from fumehood.benchmarks.native.generate.words import KEYS, VERBS, WARES
-from fumehood.benchmarks.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.json_values import Json, JsonObject
 
 LIST = call("list_jobs")

@@ -7,9 +7,9 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fumehood.benchmarks.in_memory import Notebook, open_task
-from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable
-from fumehood.benchmarks.validation_errors import field_errors
+from fumehood.benchmarks.shared.in_memory import Notebook, open_task
+from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable
+from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError
 from fumehood.core.task import Case
 

@@ -12,8 +12,8 @@ from itertools import islice
 from pathlib import Path
 
 from fumehood.benchmarks.native import records as native
-from fumehood.benchmarks.reading import Place, Problem, Unreadable, read_records
-from fumehood.benchmarks.records import validated
+from fumehood.benchmarks.shared.reading import Place, Problem, Unreadable, read_records
+from fumehood.benchmarks.shared.records import validated
 from fumehood.benchmarks.toolmisuse import records as toolmisuse
 from fumehood.benchmarks.toolmisuse.tasks import read_split_as_reference
 from fumehood.core.json_values import JsonObject, digest_json

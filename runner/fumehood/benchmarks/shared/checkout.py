@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from fumehood.benchmarks.reading import Place, Problem, Unreadable
+from fumehood.benchmarks.shared.reading import Place, Problem, Unreadable
 from fumehood.core.errors import InputError
 
 

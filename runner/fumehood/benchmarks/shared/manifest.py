@@ -16,8 +16,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from fumehood.benchmarks.reading import Place, Placed, Problem, Unreadable
-from fumehood.benchmarks.records import validated
+from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable
+from fumehood.benchmarks.shared.records import validated
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import ordered_json
 

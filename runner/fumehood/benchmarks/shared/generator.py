@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from fumehood.benchmarks.manifest import Manifest, SuiteWriter
-from fumehood.benchmarks.proof import Judge
+from fumehood.benchmarks.shared.manifest import Manifest, SuiteWriter
+from fumehood.benchmarks.shared.proof import Judge
 from fumehood.core.errors import InputError, nearest
 from fumehood.core.registry import Registry
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from fumehood.benchmarks.in_memory import Move, play_in_memory
-from fumehood.benchmarks.proof import Judge, nothing
+from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
+from fumehood.benchmarks.shared.proof import Judge, nothing
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case, Suite

@@ -15,7 +15,7 @@ from math import isinf
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
-from fumehood.benchmarks.validation_errors import FieldError
+from fumehood.benchmarks.shared.validation_errors import FieldError
 from fumehood.core.errors import InputError
 
 T_co = TypeVar("T_co", covariant=True)

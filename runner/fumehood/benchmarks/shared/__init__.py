@@ -1,0 +1,1 @@
+"""Reading, checking, playing and generating tasks: what benchmarks share."""
