@@ -77,10 +77,24 @@ def write_or_remove(path: Path, content: str) -> None:
         raise
 
 
-def append_whole(path: Path, lines: bytes) -> None:
-    """Append all lines and flush them to the disk; if that fails, append nothing."""
+def append_whole(path: Path, lines: bytes, size: int | None = None) -> int:
+    """Append all lines and flush them to the disk; if that fails, append nothing.
+
+    Args:
+        path: of the file.
+        lines: to append.
+        size: expected size of the file, bytes; None accepts any.
+
+    Returns:
+        The new size of the file, bytes.
+
+    Raises:
+        OSError: the disk is full, or the size differs.
+    """
     with path.open("ab", buffering=0) as file:
         before = file.tell()
+        if size not in (None, before):
+            raise OSError(errno.ESTALE, f"another program removed or changed {path.name}")
         try:
             written = file.write(lines)
             if written != len(lines):
@@ -89,3 +103,4 @@ def append_whole(path: Path, lines: bytes) -> None:
         except OSError:
             file.truncate(before)
             raise
+    return before + len(lines)

@@ -59,6 +59,8 @@ class RunFolder:
         self._lock = Lock()
         self._sealing: Sealing | None = None
         self._created: set[Path] = set()
+        self._rows_size: int | None = None
+        """Size of the rows after the last append, bytes; None before the first."""
 
     @classmethod
     def create(
@@ -133,11 +135,21 @@ class RunFolder:
                 self._sealing.reopen()
 
     def seal(self) -> None:
-        """Seal the run if it is signed and every episode has its row."""
+        """Seal the run if it is signed and every episode has its row.
+
+        Raises:
+            InfraError: another program removed or changed the rows, or the seal cannot be written.
+        """
         if self._sealing is None:
             return
+        lines = row_lines(self.path)
+        if self._rows_size not in (None, sum(map(len, lines))):
+            raise InfraError(
+                f"{self.path / ROWS} was removed or changed by another program during the run; "
+                f"run fumehood resume {self.path}"
+            )
         digests = {}
-        for line in row_lines(self.path):
+        for line in lines:
             digests[EpisodeRow.from_json(json.loads(line)).name] = digest_bytes(line)
         with self._writing():
             self._sealing.seal_run(digests)
@@ -233,7 +245,8 @@ class RunFolder:
                 lines = [(canonical_json(row.to_json()) + "\n").encode("ascii") for row in rows]
             else:
                 lines = self._sealing.row_lines(rows)
-            append_whole(self.path / ROWS, b"".join(lines))
+            content = b"".join(lines)
+            self._rows_size = append_whole(self.path / ROWS, content, self._rows_size)
             if self._sealing is not None:
                 self._sealing.continue_after(lines[-1])
 

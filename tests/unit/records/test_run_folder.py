@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InfraError, InputError
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Finished, Infra, InfraKind
@@ -21,6 +21,8 @@ from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.run import missing
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
+from fumehood.records.seals import Signing
+from tests.parts.sealed_runs import KEY, NAMES, new_run, play
 from tests.parts.specs import fault_plan
 from tests.parts.tasks import crud_task
 
@@ -177,7 +179,17 @@ def _lose_the_outcome(value: dict[str, Any]) -> None:
     value["end"] = {"outcome": "won"}
 
 
-@pytest.mark.parametrize("spoil", [_lose_a_key, _lose_the_outcome])
+def _end_in_a_list(value: dict[str, Any]) -> None:
+    value["end"] = [["outcome", "finished"]]
+
+
+def _list_the_checks(value: dict[str, Any]) -> None:
+    value["checks"] = []
+
+
+@pytest.mark.parametrize(
+    "spoil", [_lose_a_key, _lose_the_outcome, _end_in_a_list, _list_the_checks]
+)
 def test_a_row_that_was_changed_is_named_by_its_line(
     folder: RunFolder, spoil: Callable[[dict[str, Any]], None]
 ) -> None:
@@ -242,6 +254,28 @@ def test_nothing_half_written_is_left_lying_about(folder: RunFolder) -> None:
     folder.append_row(row(trace=folder.write_trace(NAME, trace({"kind": "call"}))))
     files = sorted(path.name for path in folder.path.rglob("*") if path.is_file())
     assert files == ["episodes.jsonl", "run.json", "suite.jsonl", "t1.0.jsonl"]
+
+
+@pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_text("")])
+def test_rows_that_another_program_removes_during_a_run_are_an_infra_error(
+    change: Callable[[Path], object], tmp_path: Path
+) -> None:
+    folder = new_run(tmp_path / "run")
+    play(folder, NAMES[0])
+    change(folder.path / "episodes.jsonl")
+    with pytest.raises(InfraError, match=r"removed or changed by another program"):
+        folder.seal()
+    with pytest.raises(InfraError, match=r"another program removed or changed episodes\.jsonl"):
+        play(folder, NAMES[1])
+
+
+def test_an_unsigned_run_stays_unsigned(folder: RunFolder) -> None:
+    resumed = again(folder)
+    resumed.sign_with(Signing(KEY, NAMES))
+    resumed.append_row(row())
+    resumed.seal()
+    assert b'"seal"' not in (folder.path / "episodes.jsonl").read_bytes()
+    assert not (folder.path / "seal.json").exists()
 
 
 PLANNED = list(plan_episodes(SUITE, ["one", "two"], trials=2, seed=0))

@@ -226,8 +226,22 @@ def test_a_folder_that_was_written_anew_by_somebody_else_is_found_with_the_key(
 ) -> None:
     forged = finished_run(tmp_path / "forged", OTHER_KEY).path
     assert found(forged) == []
-    damage = verify(forged, KEY.public).damage
-    assert [str(one) for one in damage] == [f"seal.json: signed with {OTHER_KEY.public}"]
+    verification = verify(forged, KEY.public)
+    assert [str(item) for item in verification.damage] == [
+        f"seal.json: signed with {OTHER_KEY.public}"
+    ]
+    assert (verification.key, verification.planned, verification.episodes) == (
+        OTHER_KEY.public,
+        3,
+        0,
+    )
+
+
+def test_a_run_without_a_readable_seal_has_no_signer_and_no_episodes(run: Path) -> None:
+    (run / "seal.json").write_text("{}")
+    verification = verify(run)
+    assert found(run) == ["seal.json: missing or changed"]
+    assert (verification.key, verification.planned, verification.episodes) == ("", 0, 0)
 
 
 def test_a_run_that_is_not_over_says_what_is_missing(tmp_path: Path) -> None:
