@@ -9,7 +9,7 @@ from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import Json, copy_object
 from fumehood.core.task import Case
 from fumehood.core.tools import ToolCall
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.service.trace_stream import TraceStream
 from fumehood.testing.memory_recorder import MemoryRecorder
@@ -28,13 +28,16 @@ REFERENCE_EPISODES_PER_S = 4223
 
 def layers_cost() -> Iterator[Figure]:
     """Yield the cost of a call beyond that of the world, with five armed faults and a trace."""
-    for profile in sorted(PROFILES):
-        with_layers = best_of(5, partial(_time_layers, profile))
+    for harness_mode in sorted(HARNESS_MODES):
+        with_layers = best_of(5, partial(_time_layers, harness_mode))
         bare = best_of(5, _time_world)
         cost_us = (with_layers - bare) / CALLS * 1e6
         goal = f"at most {LAYERS_US_MAX} µs"
         yield Figure(
-            f"all layers, per call, {profile}", f"{cost_us:.1f} µs", goal, cost_us <= LAYERS_US_MAX
+            f"all layers, per call, {harness_mode}",
+            f"{cost_us:.1f} µs",
+            goal,
+            cost_us <= LAYERS_US_MAX,
         )
 
 
@@ -57,9 +60,9 @@ def in_memory_per_s(cases: Sequence[Case]) -> float:
 def _play_all(cases: Sequence[Case]) -> None:
     agent = load_agent("builtin:schema_repair")
     for case in cases:
-        profile = PROFILES.load(case.task.profile)()
+        harness_mode = HARNESS_MODES.load(case.task.harness_mode)()
         spec = PlannedEpisode("bench", case, 0, case.task.seed).to_spec(60_000)
-        episode = profile.open_episode(spec, MemoryRecorder(), StoppedClock())
+        episode = harness_mode.open_episode(spec, MemoryRecorder(), StoppedClock())
         work(agent, MemorySeat(episode.seats[0]))
         episode.close()
 
@@ -67,17 +70,21 @@ def _play_all(cases: Sequence[Case]) -> None:
 _ARGUMENTS: dict[str, Json] = {"id": "acct3"}
 
 
-def _time_layers(profile: str) -> float:
-    return timed(_calls_through_layers(profile))
+def _time_layers(harness_mode: str) -> float:
+    return timed(_calls_through_layers(harness_mode))
 
 
 def _time_world() -> float:
     return timed(_calls_on_world())
 
 
-def _calls_through_layers(profile: str) -> Callable[[], None]:
+def _calls_through_layers(harness_mode: str) -> Callable[[], None]:
     spec = PlannedEpisode("bench", endless_case(), 0, 1).to_spec(60_000)
-    seat = PROFILES.load(profile)().open_episode(spec, TraceStream(), StoppedClock()).seats[0]
+    seat = (
+        HARNESS_MODES.load(harness_mode)()
+        .open_episode(spec, TraceStream(), StoppedClock())
+        .seats[0]
+    )
 
     def run() -> None:
         for _ in range(CALLS):

@@ -23,7 +23,7 @@ from fumehood.core.task import Case
 from fumehood.core.tools import Failure, ToolCall, Toolset, Value
 from fumehood.engines.engine import Engine, Isolation
 from fumehood.engines.registry import ENGINES
-from fumehood.harness_modes.registry import PROFILES, Profile
+from fumehood.harness_modes.registry import HARNESS_MODES, HarnessMode
 from fumehood.layers.faults.family import BoundFault, FaultFamily, Trigger
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.orchestrator.plan import PlannedEpisode
@@ -42,7 +42,7 @@ POINTS: dict[str, tuple[type, str]] = {
     "engine": (Engine, "runner/fumehood/engines/registry.py"),
     "fault_family": (FaultFamily, "runner/fumehood/layers/faults/registry.py"),
     "turn_policy": (TurnPolicy, "runner/fumehood/turn_policies/registry.py"),
-    "profile": (Profile, "runner/fumehood/harness_modes/registry.py"),
+    "harness_mode": (HarnessMode, "runner/fumehood/harness_modes/registry.py"),
     "scorer": (Scorer, "runner/fumehood/scorers/registry.py"),
     "world": (Toolset, "runner/fumehood/worlds/registry.py"),
 }
@@ -52,7 +52,7 @@ REGISTRIES: list[Registry[Any]] = [
     ENGINES,
     FAMILIES,
     TURN_POLICIES,
-    PROFILES,
+    HARNESS_MODES,
     SCORERS,
     WORLDS,
 ]
@@ -119,10 +119,10 @@ def test_the_entry_point_groups_are_those_of_the_registries() -> None:
     }
 
 
-def _open(case: Case, profile: Profile) -> tuple[Episode, MemoryRecorder]:
+def _open(case: Case, harness_mode: HarnessMode) -> tuple[Episode, MemoryRecorder]:
     recorder = MemoryRecorder()
     spec = PlannedEpisode("agent", case, 0, case.task.seed).to_spec(1000)
-    return profile.open_episode(spec, recorder, StoppedClock()), recorder
+    return harness_mode.open_episode(spec, recorder, StoppedClock()), recorder
 
 
 def _copy_task(tmp_path: Path) -> Case:
@@ -163,7 +163,7 @@ def test_the_fault_adds_a_field_to_every_value() -> None:
 
 def test_the_profile_and_the_scorer_and_the_benchmark_make_an_episode(tmp_path: Path) -> None:
     case = _copy_task(tmp_path)
-    episode, recorder = _open(case, _example("profile")())
+    episode, recorder = _open(case, _example("harness_mode")())
     seat = episode.seats[0]
     text = seat.call("read_file", {"path": "/original.txt"}).result
     assert isinstance(text, Value)
@@ -179,8 +179,8 @@ def test_the_profile_and_the_scorer_and_the_benchmark_make_an_episode(tmp_path: 
 
 
 def test_the_agent_gives_up_where_every_tool_wants_to_know_something(tmp_path: Path) -> None:
-    profile = PROFILES.load("native")()
-    episode, _ = _open(_copy_task(tmp_path), profile)
+    harness_mode = HARNESS_MODES.load("native")()
+    episode, _ = _open(_copy_task(tmp_path), harness_mode)
     agent = _example("agent")()
     assert work(agent, MemorySeat(episode.seats[0])) is Ending.GAVE_UP
     assert isinstance(agent.act({"transcript": [], "tool_schemas": []}), GiveUp)

@@ -8,7 +8,7 @@ from typing import Any
 from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.run_summary import agent_table
 from fumehood.core.clock import StoppedClock
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
@@ -29,9 +29,9 @@ def _agent() -> Any:
 def test_the_agent_of_the_example_ends_every_task_in_its_own_way() -> None:
     endings = set()
     for case in SAMPLE.cases:
-        profile = PROFILES.load(case.task.profile)()
+        harness_mode = HARNESS_MODES.load(case.task.harness_mode)()
         spec = PlannedEpisode("mine", case, 0, case.task.seed).to_spec(1000)
-        episode = profile.open_episode(spec, MemoryRecorder(), StoppedClock())
+        episode = harness_mode.open_episode(spec, MemoryRecorder(), StoppedClock())
         endings.add(work(_agent(), MemorySeat(episode.seats[0])))
         assert episode.ended
     assert endings == {Ending.SUBMITTED, Ending.GAVE_UP}

@@ -15,7 +15,7 @@ from fumehood.core.registry import Registry
 from fumehood.core.tools import Layer, Toolset
 from fumehood.engines.engine import Engine
 from fumehood.engines.registry import ENGINES
-from fumehood.harness_modes.registry import PROFILES, Profile
+from fumehood.harness_modes.registry import HARNESS_MODES, HarnessMode
 from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
 from fumehood.scorers.registry import SCORERS, Scorer
 from fumehood.worlds.registry import WORLDS
@@ -33,11 +33,11 @@ TABLES = [
     pytest.param("fumehood.benchmarks", Benchmark, BENCHMARKS.table, id="benchmarks"),
     pytest.param("fumehood.engines", Engine, ENGINES.table, id="engines"),
     pytest.param("fumehood.layers.faults", Layer, FAULTS, id="faults"),
-    pytest.param("fumehood.harness_modes", Profile, PROFILES.table, id="profiles"),
+    pytest.param("fumehood.harness_modes", HarnessMode, HARNESS_MODES.table, id="harness modes"),
     pytest.param("fumehood.scorers", Scorer, SCORERS.table, id="scorers"),
     pytest.param("fumehood.worlds", Toolset, WORLDS.table, id="worlds"),
 ]
-REGISTRIES = [BENCHMARKS, ENGINES, FAMILIES, PROFILES, SCORERS, WORLDS]
+REGISTRIES = [BENCHMARKS, ENGINES, FAMILIES, HARNESS_MODES, SCORERS, WORLDS]
 
 
 HOMES = {

@@ -37,7 +37,7 @@ def _case(name: str) -> Case:
     task = Task(
         task_id=name,
         world="crud",
-        profile="native",
+        harness_mode="native",
         initial_state={"accounts": {"a1": {"id": "a1", "note": HOSTILE}}},
         fault_plan=(),
         seed=1,

@@ -13,7 +13,7 @@ from fumehood.core.clock import Clock, StoppedClock
 from fumehood.core.episode import Reply
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import Finished, Refusal, RefusalKind
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.testing.memory_recorder import MemoryRecorder
@@ -40,7 +40,7 @@ class JumpingClock:
 def _played(clock: Clock) -> tuple[list[object], list[object]]:
     """Return all that an agent was told but for its time, and all that was written down."""
     spec = episode_spec(wall_ms=WALL_MS, calls=20)
-    recorder, profile = MemoryRecorder(), PROFILES.load("native")()
+    recorder, profile = MemoryRecorder(), HARNESS_MODES.load("native")()
     episode = profile.open_episode(spec, recorder, clock)
     desk = SeatEndpoint(
         episode.seats[0],

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.service_pool import START_TIMEOUT_S
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import Opened
@@ -70,12 +70,16 @@ def service() -> Iterator[ControlClient]:
             process.communicate()
 
 
-@pytest.mark.parametrize("profile", list(PROFILES))
+@pytest.mark.parametrize("harness_mode", list(HARNESS_MODES))
 @pytest.mark.parametrize("world", list(EXAMPLES))
-def test_every_world_lives_there(service: ControlClient, world: str, profile: str) -> None:
+def test_every_world_lives_there(service: ControlClient, world: str, harness_mode: str) -> None:
     example = EXAMPLES[world]
     spec = episode_spec(
-        *EVERY_FAULT, episode_id=world + profile, world=world, profile=profile, state=example.state
+        *EVERY_FAULT,
+        episode_id=world + harness_mode,
+        world=world,
+        harness_mode=harness_mode,
+        state=example.state,
     )
     messages = service.open_episode(spec)
     opened = next(messages)

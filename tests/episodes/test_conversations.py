@@ -26,7 +26,7 @@ HELPED: dict[str, Any] = {
             "instruction": "You want the word one in /a.txt. Check that it is there.",
             "budget": BUDGET,
             "tools": ["read_file"],
-            "player": "script",
+            "counterpart": "script",
             "script": [
                 {"submit": "Write the word one into /a.txt."},
                 {"tool_name": "read_file", "args": {"path": "/a.txt"}},

@@ -27,7 +27,7 @@ from fumehood.core.json_values import canonical_json, digest_json, ordered_json
 from fumehood.core.outcome import Finished, GaveUp, Refusal
 from fumehood.core.trace import BrokenTrace, verify_chain
 from fumehood.engines.output import FrameReader
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.config import read_yaml
 from fumehood.records.frozen_suite import freeze_suite, thaw_suite
 from fumehood.records.row import EpisodeRow
@@ -69,7 +69,7 @@ def control_messages(data: bytes) -> None:
     """An episode specification on the wire; tasks are untrusted."""
     with suppress(DecodeError, InputError):
         spec = spec_from_pb(control_pb2.OpenEpisodeRequest.FromString(data).spec)
-        PROFILES.load("native")().open_episode(spec, MemoryRecorder(), StoppedClock())
+        HARNESS_MODES.load("native")().open_episode(spec, MemoryRecorder(), StoppedClock())
 
 
 def calls(data: bytes) -> None:
@@ -142,10 +142,10 @@ def fault_plan(data: bytes) -> None:
             return
         planned = [{**one, "family": str(one.get("family", "timeout"))} for one in faults]
         well_formed = [one for one in planned if _is_rule(one)]
-        for profile in PROFILES:
+        for harness_mode in HARNESS_MODES:
             with suppress(SpecError):
-                spec = episode_spec(*well_formed, profile=profile)
-                episode = PROFILES.load(profile)().open_episode(
+                spec = episode_spec(*well_formed, harness_mode=harness_mode)
+                episode = HARNESS_MODES.load(harness_mode)().open_episode(
                     spec, MemoryRecorder(), StoppedClock()
                 )
                 episode.seats[0].call("get_account", {"id": "ax1"})
@@ -217,8 +217,8 @@ _FAULTS = (
 
 def _endpoint(world: str, faults: tuple[Mapping[str, object], ...] = ()) -> SeatEndpoint:
     spec = episode_spec(*faults, world=world, state={}, calls=20)
-    recorder, profile = MemoryRecorder(), PROFILES.load("native")()
-    episode = profile.open_episode(spec, recorder, StoppedClock())
+    recorder, harness_mode = MemoryRecorder(), HARNESS_MODES.load("native")()
+    episode = harness_mode.open_episode(spec, recorder, StoppedClock())
     return SeatEndpoint(
         episode.seats[0],
         recorder=recorder,

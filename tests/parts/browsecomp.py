@@ -6,7 +6,7 @@ import csv
 import json
 from pathlib import Path
 
-from fumehood.core.encryption import encipher
+from fumehood.core.encryption import encrypt
 from fumehood_snapshots.build.options import BuildOptions
 from fumehood_snapshots.build.pipeline import build_snapshot
 from fumehood_snapshots.sources.jsonl import JsonLines
@@ -41,7 +41,7 @@ def write_original(path: Path) -> Path:
         rows = csv.writer(stream)
         rows.writerow(["problem", "answer", "problem_topic", "canary"])
         for question, answer in QUESTIONS:
-            rows.writerow([encipher(question, CANARY), encipher(answer, CANARY), "art", CANARY])
+            rows.writerow([encrypt(question, CANARY), encrypt(answer, CANARY), "art", CANARY])
     return path
 
 
@@ -51,8 +51,8 @@ def write_plus(folder: Path, *, enciphered: bool = True) -> Path:
     lines = [
         {
             "query_id": str(number),
-            "query": encipher(question, CANARY) if enciphered else question,
-            "answer": encipher(answer, CANARY) if enciphered else answer,
+            "query": encrypt(question, CANARY) if enciphered else question,
+            "answer": encrypt(answer, CANARY) if enciphered else answer,
         }
         for number, (question, answer) in enumerate(QUESTIONS)
     ]

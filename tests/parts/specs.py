@@ -31,7 +31,7 @@ def episode_spec(
     *faults: Mapping[str, Any],
     episode_id: str = "e1",
     world: str = "crud",
-    profile: str = "native",
+    harness_mode: str = "native",
     state: Mapping[str, Any] = ACCOUNTS,
     seed: int = 1,
     seats: Sequence[SeatSpec] = (),
@@ -41,7 +41,7 @@ def episode_spec(
     return EpisodeSpec(
         episode_id=episode_id,
         world=world,
-        profile=profile,
+        harness_mode=harness_mode,
         initial_state=dict(state),
         fault_plan=fault_plan(*faults),
         seed=seed,

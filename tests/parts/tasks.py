@@ -13,7 +13,7 @@ def crud_task(task_id: str = "t1", **change: Any) -> Task:
     plain: dict[str, Any] = {
         "task_id": task_id,
         "world": "crud",
-        "profile": "native",
+        "harness_mode": "native",
         "initial_state": ACCOUNTS,
         "fault_plan": (),
         "seed": 5,

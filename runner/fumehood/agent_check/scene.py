@@ -51,7 +51,7 @@ class Scene:
         return EpisodeSpec(
             episode_id=self.name,
             world=self.world,
-            profile=PROFILE,
+            harness_mode=PROFILE,
             initial_state=self.initial_state,
             fault_plan=tuple(faults),
             seed=1,

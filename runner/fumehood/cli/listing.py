@@ -8,7 +8,7 @@ import click
 
 from fumehood.benchmarks.registry import BENCHMARKS
 from fumehood.engines.registry import ENGINES
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.scorers.registry import SCORERS
 from fumehood.worlds.registry import WORLDS
@@ -31,11 +31,11 @@ def list_all(as_json: bool) -> None:
         "engines": sorted(ENGINES),
         "worlds": sorted(WORLDS),
         "faults": sorted(FAMILIES),
-        "profiles": sorted(PROFILES),
+        "harness_modes": sorted(HARNESS_MODES),
         "scorers": sorted(SCORERS),
     }
     if as_json:
         click.echo(json.dumps(tables, indent=2))
         return
     for kind, names in tables.items():
-        click.echo(f"{kind:<11} {', '.join(names)}")
+        click.echo(f"{kind:<13} {', '.join(names)}")

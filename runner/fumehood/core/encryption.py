@@ -13,39 +13,39 @@ from itertools import cycle
 
 from fumehood.core.json_values import Json
 
-VEILED = "veiled"
+ENCRYPTED = "encrypted"
 """The profile whose traces hold no plain text of a question, nor of what an agent makes of it."""
-MARK = "enciphered:"
+MARK = "encrypted:"
 
 
-def encipher(text: str, canary: str) -> str:
+def encrypt(text: str, canary: str) -> str:
     """Return base64 from which only the canary gives ``text`` back."""
     return b64encode(_crossed(text.encode("utf-8", "surrogatepass"), canary)).decode("ascii")
 
 
-def decipher(enciphered: str, canary: str) -> str:
-    """Return the text that :func:`encipher` hid.
+def decrypt(encrypted: str, canary: str) -> str:
+    """Return the text that :func:`encrypt` hid.
 
     Raises:
         ValueError: it is not base64, or not of this canary.
     """
-    return _crossed(b64decode(enciphered, validate=True), canary).decode("utf-8", "surrogatepass")
+    return _crossed(b64decode(encrypted, validate=True), canary).decode("utf-8", "surrogatepass")
 
 
-def veiled(value: Json, canary: str) -> Json:
-    """Return a value with every text in it enciphered and marked; keys and numbers stay."""
+def encrypt_texts(value: Json, canary: str) -> Json:
+    """Return a value with every text in it encrypted and marked; keys and numbers stay."""
     if isinstance(value, str):
-        return MARK + encipher(value, canary)
+        return MARK + encrypt(value, canary)
     if isinstance(value, list):
-        return [veiled(item, canary) for item in value]
+        return [encrypt_texts(item, canary) for item in value]
     if isinstance(value, dict):
-        return {key: veiled(item, canary) for key, item in value.items()}
+        return {key: encrypt_texts(item, canary) for key, item in value.items()}
     return value
 
 
-def unveiled(text: str, canary: str) -> str:
+def decrypt_text(text: str, canary: str) -> str:
     """Return a text as it was before :func:`veiled`, or as it is where it is not marked."""
-    return decipher(text.removeprefix(MARK), canary) if text.startswith(MARK) else text
+    return decrypt(text.removeprefix(MARK), canary) if text.startswith(MARK) else text
 
 
 def _crossed(content: bytes, canary: str) -> bytes:

@@ -38,7 +38,7 @@ class DataSource:
         return {"data_mode": self.data_mode.value, "settings": self.settings}
 
 
-def surroundings_from_json(value: Json) -> DataSource:
+def data_source_from_json(value: Json) -> DataSource:
     """Return what :meth:`DataSource.to_json` wrote.
 
     Raises:
@@ -87,7 +87,7 @@ class EpisodeSpec:
     episode_id: str
     """Unique among open episodes. Never shown to an agent."""
     world: str
-    profile: str
+    harness_mode: str
     initial_state: JsonObject
     fault_plan: FaultPlan
     seed: int

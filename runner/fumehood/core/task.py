@@ -23,7 +23,7 @@ class Task:
     task_id: str
     """Unique within its suite."""
     world: str
-    profile: str
+    harness_mode: str
     initial_state: JsonObject
     fault_plan: FaultPlan
     seed: int
@@ -32,7 +32,7 @@ class Task:
     """Labels for tables, such as ``difficulty``; nothing acts on them."""
     conversation: ConversationSpec | None = None
     """How the seats talk to each other; None where each works for itself."""
-    players: Mapping[str, str] = field(default_factory=dict)
+    counterparts: Mapping[str, str] = field(default_factory=dict)
     """By seat, the agent that sits there unless a run says otherwise; the others are the tested agent's."""
     scripts: Mapping[str, tuple[Mapping[str, Json], ...]] = field(default_factory=dict)
     """By seat, the moves of the player :data:`SCRIPT`, in the oracle's form."""

@@ -82,7 +82,7 @@ class EpisodeOpened:
             **further,
             "kind": "opened",
             "world": spec.world,
-            "profile": spec.profile,
+            "harness_mode": spec.harness_mode,
             "seed": str(spec.seed),
             "state": digest_json(spec.initial_state),
             "fault_plan": [rule.to_json() for rule in spec.fault_plan],

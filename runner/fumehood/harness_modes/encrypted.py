@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from fumehood.core.clock import Clock
 from fumehood.core.conversation import TurnBegan, TurnEnded
-from fumehood.core.encryption import decipher, veiled
+from fumehood.core.encryption import decrypt, encrypt_texts
 from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
@@ -41,7 +41,7 @@ class EncryptedQuestions:
             return Native().open_episode(spec, recorder, clock)
         canary = _text(spec, "canary")
         try:
-            question = decipher(_text(spec, "question"), canary)
+            question = decrypt(_text(spec, "question"), canary)
         except ValueError:
             raise SpecError(
                 "initial_state.question", "is not enciphered with the canary beside it"
@@ -109,11 +109,11 @@ class _VeilingRecorder:
         return name if name in self._public else self._text(name)
 
     def _text(self, text: str) -> str:
-        return str(veiled(text, self._canary))
+        return str(encrypt_texts(text, self._canary))
 
     def _values(self, values: Mapping[str, Json]) -> JsonObject:
         return {
-            self._name(key): veiled(_without_keys(value), self._canary)
+            self._name(key): encrypt_texts(_without_keys(value), self._canary)
             for key, value in values.items()
         }
 

@@ -14,7 +14,7 @@ from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
 from fumehood.worlds.registry import WORLDS, preload
 
 
-class Profile(Protocol):
+class HarnessMode(Protocol):
     """A way to run an episode."""
 
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
@@ -26,11 +26,11 @@ class Profile(Protocol):
         ...
 
 
-PROFILES: Registry[Callable[[], Profile]] = Registry(
-    "profile",
+HARNESS_MODES: Registry[Callable[[], HarnessMode]] = Registry(
+    "harness mode",
     {
         "native": "fumehood.harness_modes.native:Native",
-        "veiled": "fumehood.harness_modes.encrypted:EncryptedQuestions",
+        "encrypted": "fumehood.harness_modes.encrypted:EncryptedQuestions",
         "toolmisuse": "fumehood.harness_modes.toolmisuse:ToolMisuse",
     },
 )
@@ -43,5 +43,5 @@ def load_libraries(worlds: Iterable[str]) -> None:
 
 def load_all() -> None:
     """Import every profile, and every world and fault family that one may ask for later."""
-    for registry in (PROFILES, WORLDS, FAMILIES, TOOLMISUSE_FAMILIES):
+    for registry in (HARNESS_MODES, WORLDS, FAMILIES, TOOLMISUSE_FAMILIES):
         registry.load_all()

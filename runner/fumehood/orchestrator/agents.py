@@ -83,7 +83,7 @@ class Participants:
             seat: name_agents([choice.agent], choice.model or config.model)[0]
             for seat, choice in config.seats.items()
         }
-        names = {name for case in suite.cases for name in case.task.players.values()}
+        names = {name for case in suite.cases for name in case.task.counterparts.values()}
         self._defaults = {name: name_agents([name], config.model)[0] for name in sorted(names)}
         self._model = config.model
 
@@ -124,7 +124,7 @@ class Participants:
         return {seat: agent for seat, agent in chosen.items() if agent is not None}
 
     def _counterpart(self, task: Task, seat: str) -> NamedAgent | None:
-        name = task.players.get(seat)
+        name = task.counterparts.get(seat)
         return self._by_seat.get(seat) or (self._defaults[name] if name else None)
 
 

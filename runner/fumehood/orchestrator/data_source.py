@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from fumehood.core.encryption import VEILED
+from fumehood.core.encryption import ENCRYPTED
 from fumehood.core.episode_spec import DataMode, DataSource
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
@@ -35,7 +35,9 @@ def resolve_config(config: RunConfig, suite: Suite) -> RunConfig:
     resolved = config.model_copy(
         update={"snapshot": _absolute(snapshot), "recording": _absolute(config.recording)}
     )
-    if config.data_mode == "record" and any(case.task.profile == VEILED for case in suite.cases):
+    if config.data_mode == "record" and any(
+        case.task.harness_mode == ENCRYPTED for case in suite.cases
+    ):
         raise InputError(
             f"a recording would hold the questions of {suite.name} in plain text: use live"
         )

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fumehood.core.encryption import VEILED
+from fumehood.core.encryption import ENCRYPTED
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.ledger import BudgetKind
@@ -135,7 +135,7 @@ class EpisodeRunner:
         recorded = self._models.recorded(spec.episode_id)
         attempt = attempt_episode(spec, plan, self._pool, recorded)
         # A cassette would store encrypted questions in plain text.
-        if spec.profile != VEILED:
+        if spec.harness_mode != ENCRYPTED:
             self._models.keep(spec.episode_id, attempt.exchanges)
         return attempt
 

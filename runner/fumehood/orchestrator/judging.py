@@ -15,7 +15,7 @@ from typing import Any
 
 import structlog
 
-from fumehood.core.encryption import VEILED, decipher, encipher
+from fumehood.core.encryption import ENCRYPTED, decrypt, encrypt
 from fumehood.core.errors import InputError
 from fumehood.core.trace import ModelExchange
 from fumehood.gateway.dialects import DIALECTS
@@ -96,7 +96,7 @@ class RunJudge:
             return partial(_ask_rule, source.rule)
         if source.name is None:
             return no_judge
-        ask = self._ask_model(episode_id, encrypted=harness_mode == VEILED)
+        ask = self._ask_model(episode_id, encrypted=harness_mode == ENCRYPTED)
         return partial(_ask_votes, source.name, source.config, ask)
 
     def _ask_model(self, episode_id: str, *, encrypted: bool) -> AskModel:
@@ -238,11 +238,11 @@ def _replay(cassette: Cassette, episode_id: str, *, encrypted: bool) -> AskModel
 
 
 def _encrypt(exchange: ModelExchange) -> ModelExchange:
-    return _recode(exchange, lambda text: encipher(text, exchange.key))
+    return _recode(exchange, lambda text: encrypt(text, exchange.key))
 
 
 def _decrypt(exchange: ModelExchange) -> ModelExchange:
-    return _recode(exchange, lambda text: decipher(text, exchange.key))
+    return _recode(exchange, lambda text: decrypt(text, exchange.key))
 
 
 def _recode(exchange: ModelExchange, recode: Callable[[str], str]) -> ModelExchange:

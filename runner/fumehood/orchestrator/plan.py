@@ -39,7 +39,7 @@ class PlannedEpisode:
         return EpisodeSpec(
             episode_id=self.name.identifier,
             world=task.world,
-            profile=task.profile,
+            harness_mode=task.harness_mode,
             initial_state=task.initial_state,
             fault_plan=task.fault_plan,
             seed=self.seed,

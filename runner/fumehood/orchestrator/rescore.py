@@ -36,7 +36,7 @@ def rescore(folder: RunFolder, judge: RunJudge | None = None) -> list[EpisodeRow
             raise InputError(f"{row.name}: the run's suite has no such task")
         # The trace does not contain the exit of the process; the row does.
         ended = Exit(0, ExitReason.EXITED) if isinstance(row.outcome, AgentCrashed) else None
-        ask = judge.ask_for(row.name.identifier, case.task.profile)
+        ask = judge.ask_for(row.name.identifier, case.task.harness_mode)
         scored = score_attempt(case, folder.read_trace(row), ended, None, ask)
         if scored.trace_digest != row.trace_digest:
             raise InputError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from fumehood.core.encryption import VEILED
+from fumehood.core.encryption import ENCRYPTED
 from fumehood.core.errors import InfraError
 from fumehood.core.outcome import Infra, InfraKind, outcome_name
 from fumehood.engines.engine import BoxOutput
@@ -100,7 +100,7 @@ class Run:
         spec = planned.to_spec(self._limits.wall_ms)
         for number in range(1, self._limits.infra_attempts + 1):
             attempt = self._runner.attempt(spec, self._planner(planned))
-            ask = self._judge.ask_for(spec.episode_id, planned.case.task.profile)
+            ask = self._judge.ask_for(spec.episode_id, planned.case.task.harness_mode)
             scored = score_attempt(planned.case, attempt.records, attempt.exit, attempt.infra, ask)
             if not _may_pass(scored) or number == self._limits.infra_attempts:
                 break
@@ -117,7 +117,7 @@ class Run:
             self._folder.write_trace(planned.name, attempt.records) if scored.trace_digest else ""
         )
         # What a box prints may repeat a question that must not be stored.
-        if planned.case.task.profile != VEILED:
+        if planned.case.task.harness_mode != ENCRYPTED:
             self._folder.write_output(planned.name, output.stdout, output.stderr)
         return EpisodeRow(
             name=planned.name,

@@ -41,7 +41,7 @@ def _case_to_json(case: Case) -> JsonObject:
     frozen: JsonObject = {
         "task_id": task.task_id,
         "world": task.world,
-        "profile": task.profile,
+        "harness_mode": task.harness_mode,
         "initial_state": task.initial_state,
         "fault_plan": [rule.to_json() for rule in task.fault_plan],
         "seed": str(task.seed),
@@ -56,7 +56,7 @@ def _case_to_json(case: Case) -> JsonObject:
     }
     if task.conversation is not None:
         frozen["conversation"] = task.conversation.to_json()
-        frozen["players"] = dict(task.players)
+        frozen["counterparts"] = dict(task.counterparts)
         frozen["scripts"] = {
             seat: [dict(step) for step in steps] for seat, steps in task.scripts.items()
         }
@@ -81,7 +81,7 @@ def _case_from_json(value: Mapping[str, Any]) -> Case:
     task = Task(
         task_id=value["task_id"],
         world=value["world"],
-        profile=value["profile"],
+        harness_mode=value["harness_mode"],
         initial_state=value["initial_state"],
         fault_plan=tuple(
             FaultRule(index, rule["family"], rule["trigger"], rule["severity"], rule["payload"])
@@ -103,7 +103,7 @@ def _case_from_json(value: Mapping[str, Any]) -> Case:
         ),
         tags=value["tags"],
         conversation=_conversation(value.get("conversation")),
-        players=value.get("players", {}),
+        counterparts=value.get("counterparts", {}),
         scripts={seat: tuple(steps) for seat, steps in value.get("scripts", {}).items()},
     )
     oracle = None if gold["oracle"] is None else tuple(gold["oracle"])

@@ -156,7 +156,7 @@ def bystander_spec(name: str) -> EpisodeSpec:
     return EpisodeSpec(
         episode_id=name,
         world="files",
-        profile="native",
+        harness_mode="native",
         initial_state={"files": {"/a.txt": "x"}},
         fault_plan=(),
         seed=1,

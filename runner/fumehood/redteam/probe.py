@@ -221,7 +221,7 @@ class Probe:
         return EpisodeSpec(
             episode_id=secret["episode"],
             world="files",
-            profile="native",
+            harness_mode="native",
             initial_state={"files": {"/a.txt": "x"}},
             fault_plan=(plan,),
             seed=1,

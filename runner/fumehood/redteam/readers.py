@@ -68,7 +68,7 @@ def _case_of(spec: EpisodeSpec) -> Case:
     task = Task(
         task_id="probe",
         world=spec.world,
-        profile=spec.profile,
+        harness_mode=spec.harness_mode,
         initial_state=spec.initial_state,
         fault_plan=spec.fault_plan,
         seed=spec.seed,

@@ -131,7 +131,7 @@ def _digest(task: Task) -> str:
     return digest_json(
         {
             "world": task.world,
-            "profile": task.profile,
+            "harness_mode": task.harness_mode,
             "initial_state": task.initial_state,
             "fault_plan": [rule.to_json() for rule in task.fault_plan],
             "seats": [[seat.name, seat.instruction, str(seat.budget)] for seat in task.seats],

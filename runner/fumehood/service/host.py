@@ -156,7 +156,7 @@ def _naming_what_is_missing() -> Iterator[None]:
     except SpecError:
         raise
     except InputError as error:
-        raise SpecError("profile or world", str(error)) from None
+        raise SpecError("harness_mode or world", str(error)) from None
 
 
 def _check_seats(spec: EpisodeSpec) -> None:

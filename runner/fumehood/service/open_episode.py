@@ -9,7 +9,7 @@ from fumehood.core.clock import Clock
 from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.trace import Recorder
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.wire.ports import SpecRejected
@@ -40,7 +40,7 @@ class OpenEpisode:
         """
         self._lock = Lock()
         self._closed = False
-        profile = PROFILES.load(spec.profile)()
+        profile = HARNESS_MODES.load(spec.harness_mode)()
         self._episode: Episode = profile.open_episode(spec, recorder, clock)
         conversation = self._episode.conversation
         self._turn_changed = None if conversation is None else Condition(self._lock)

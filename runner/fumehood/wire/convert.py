@@ -11,7 +11,7 @@ from typing import Any
 
 from fumehood.core.conversation import ConversationSpec, Turn
 from fumehood.core.episode import Reply
-from fumehood.core.episode_spec import DataSource, EpisodeSpec, SeatSpec, surroundings_from_json
+from fumehood.core.episode_spec import DataSource, EpisodeSpec, SeatSpec, data_source_from_json
 from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.json_values import Json, ordered_json
@@ -139,7 +139,7 @@ def spec_to_pb(spec: EpisodeSpec) -> episode_pb2.EpisodeSpec:
     return episode_pb2.EpisodeSpec(
         episode_id=wire_text("episode_id", spec.episode_id),
         world=wire_text("world", spec.world),
-        profile=wire_text("profile", spec.profile),
+        harness_mode=wire_text("harness_mode", spec.harness_mode),
         initial_state_json=ordered_json(spec.initial_state),
         fault_plan_json=ordered_json(plan),
         seed=_decimal("seed", spec.seed),
@@ -161,7 +161,7 @@ def spec_from_pb(spec: episode_pb2.EpisodeSpec) -> EpisodeSpec:
     return EpisodeSpec(
         episode_id=spec.episode_id,
         world=spec.world,
-        profile=spec.profile,
+        harness_mode=spec.harness_mode,
         initial_state=state,
         fault_plan=_plan_from_json(_loads("fault_plan", spec.fault_plan_json)),
         seed=_integer("seed", spec.seed),
@@ -250,7 +250,7 @@ def _conversation_from_pb(spec: episode_pb2.EpisodeSpec) -> ConversationSpec | N
 
 
 def _data_source_from_json(text: str) -> DataSource | None:
-    return surroundings_from_json(_loads("data_source", text)) if text else None
+    return data_source_from_json(_loads("data_source", text)) if text else None
 
 
 def _plan_from_json(plan: Json) -> tuple[FaultRule, ...]:

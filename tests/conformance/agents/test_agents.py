@@ -10,7 +10,7 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
@@ -30,9 +30,9 @@ def _agent(name: str, case: Case) -> Any:
 
 def _play(agent: Any, case: Case) -> tuple[Ending, list[JsonObject]]:
     recorder = MemoryRecorder()
-    profile = PROFILES.load(case.task.profile)()
+    harness_mode = HARNESS_MODES.load(case.task.harness_mode)()
     spec = PlannedEpisode("agent", case, 0, case.task.seed).to_spec(WALL_MS)
-    episode = profile.open_episode(spec, recorder, StoppedClock())
+    episode = harness_mode.open_episode(spec, recorder, StoppedClock())
     ending = work(agent, MemorySeat(episode.seats[0]))
     assert episode.ended
     episode.close()

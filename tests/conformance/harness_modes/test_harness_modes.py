@@ -1,4 +1,4 @@
-"""What the service and the scorers can rely on in every profile of the table."""
+"""What the service and the scorers can rely on in every harness_mode of the table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fumehood.core.json_values import digest_json
 from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.core.outcome import Finished, OutOfBudget
 from fumehood.core.tools import Failure, Value
-from fumehood.harness_modes.registry import PROFILES, Profile
+from fumehood.harness_modes.registry import HARNESS_MODES, HarnessMode
 from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import ACCOUNTS, episode_spec
 
@@ -45,7 +45,7 @@ NEVER_STRIKES = {"family": "timeout", "trigger": {"on_tool": "close_account"}}
 class Opened:
     """An open episode and what was taken down of it."""
 
-    profile: Profile
+    harness_mode: HarnessMode
     episode: Episode
     recorder: MemoryRecorder
 
@@ -56,15 +56,15 @@ class Opened:
         return list(self.recorder.written())
 
 
-@pytest.fixture(params=list(PROFILES))
+@pytest.fixture(params=list(HARNESS_MODES))
 def name(request: pytest.FixtureRequest) -> str:
-    """Every profile there is."""
+    """Every harness_mode there is."""
     return str(request.param)
 
 
 def opened(spec: EpisodeSpec) -> Opened:
-    profile, recorder = PROFILES.load(spec.profile)(), MemoryRecorder()
-    return Opened(profile, profile.open_episode(spec, recorder, StoppedClock()), recorder)
+    harness_mode, recorder = HARNESS_MODES.load(spec.harness_mode)(), MemoryRecorder()
+    return Opened(harness_mode, harness_mode.open_episode(spec, recorder, StoppedClock()), recorder)
 
 
 def played(spec: EpisodeSpec) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ def played(spec: EpisodeSpec) -> list[dict[str, Any]]:
 
 
 def test_it_writes_down_first_that_it_opened_and_last_how_it_closed(name: str) -> None:
-    events = played(episode_spec(profile=name))
+    events = played(episode_spec(harness_mode=name))
     assert [event["kind"] for event in events] == ["opened", *["call"] * 15, "seat_ended", "closed"]
     assert events[0]["state"] == digest_json(ACCOUNTS)
     assert events[-1]["final_state"]["accounts"]["ax1"]["tier"] == "pro"
@@ -90,24 +90,25 @@ def test_it_writes_down_first_that_it_opened_and_last_how_it_closed(name: str) -
 
 def test_it_does_not_touch_the_state_it_was_given(name: str) -> None:
     state = deepcopy(ACCOUNTS)
-    played(episode_spec(profile=name, state=state))
+    played(episode_spec(harness_mode=name, state=state))
     assert state == ACCOUNTS
 
 
 def test_the_same_episode_tells_the_same_story(name: str) -> None:
-    spec = episode_spec(*FAULTS, profile=name)
+    spec = episode_spec(*FAULTS, harness_mode=name)
     assert played(spec) == played(spec)
 
 
 def test_another_seed_tells_another_story(name: str) -> None:
     stories = {
-        json.dumps(played(episode_spec(*FAULTS, profile=name, seed=seed))[1:]) for seed in range(8)
+        json.dumps(played(episode_spec(*FAULTS, harness_mode=name, seed=seed))[1:])
+        for seed in range(8)
     }
     assert len(stories) > 1
 
 
 def test_it_counts_which_planned_faults_were_delivered(name: str) -> None:
-    evidence = read_evidence(played(episode_spec(*FAULTS, NEVER_STRIKES, profile=name)))
+    evidence = read_evidence(played(episode_spec(*FAULTS, NEVER_STRIKES, harness_mode=name)))
     assert evidence.fire_counts[:4] == (1, 1, 1, 1)
     assert evidence.fire_counts[4] > 0
     assert evidence.fire_counts[5] == 0
@@ -116,7 +117,7 @@ def test_it_counts_which_planned_faults_were_delivered(name: str) -> None:
 def test_the_trace_keeps_what_was_sent_beside_what_was_delivered(name: str) -> None:
     one = opened(
         episode_spec(
-            {"family": "schema_drift", "payload": {"add_required": {"x": 1}}}, profile=name
+            {"family": "schema_drift", "payload": {"add_required": {"x": 1}}}, harness_mode=name
         )
     )
     one.call("get_account", id="ax1", x=1)
@@ -125,7 +126,7 @@ def test_the_trace_keeps_what_was_sent_beside_what_was_delivered(name: str) -> N
 
 
 def test_every_call_is_charged_refused_or_not(name: str) -> None:
-    one = opened(episode_spec(profile=name, steps=3, calls=9, retries=9))
+    one = opened(episode_spec(harness_mode=name, steps=3, calls=9, retries=9))
     for tool in ("get_account", "no_such_tool", "get_account"):
         one.call(tool, id="nobody")
     seat = one.episode.seats[0]
@@ -148,7 +149,7 @@ def test_every_call_is_charged_refused_or_not(name: str) -> None:
 def test_each_budget_ends_the_work_at_its_bound(
     name: str, budget: dict[str, Any], calls: int, kind: BudgetKind
 ) -> None:
-    one = opened(episode_spec(profile=name, **budget))
+    one = opened(episode_spec(harness_mode=name, **budget))
     ends = []
     for _ in range(calls):
         one.call("get_account", id="nobody")
@@ -157,7 +158,7 @@ def test_each_budget_ends_the_work_at_its_bound(
 
 
 def test_a_call_beyond_the_budget_changes_nothing(name: str) -> None:
-    one = opened(episode_spec(profile=name, calls=1))
+    one = opened(episode_spec(harness_mode=name, calls=1))
     one.call("get_account", id="ax1")
     refusal = one.call("close_account", id="ax1", reason="")
     assert isinstance(refusal, Failure)
@@ -167,7 +168,7 @@ def test_a_call_beyond_the_budget_changes_nothing(name: str) -> None:
 
 def test_a_fault_that_answers_in_the_tools_place_changes_nothing(name: str) -> None:
     for family in ("timeout", "rate_limit", "authz"):
-        one = opened(episode_spec({"family": family}, profile=name))
+        one = opened(episode_spec({"family": family}, harness_mode=name))
         assert isinstance(one.call("close_account", id="ax1", reason=""), Failure)
         assert one.episode.world.state == ACCOUNTS
 
@@ -177,7 +178,7 @@ def test_seats_share_the_world_and_the_numbering_but_not_the_budget(name: str) -
         SeatSpec(name=seat, instruction=seat, budget=Budget(steps=steps))
         for seat, steps in (("a", 1), ("b", 2))
     ]
-    one = opened(episode_spec(profile=name, seats=seats))
+    one = opened(episode_spec(harness_mode=name, seats=seats))
     one.call("update_account", seat=0, id="ax1", patch={"tier": "pro"})
     answer = one.call("get_account", seat=1, id="ax1")
     assert answer == Value({"account": {"id": "ax1", "tier": "pro"}})
@@ -194,7 +195,7 @@ def test_seats_share_the_world_and_the_numbering_but_not_the_budget(name: str) -
 
 
 def test_two_episodes_have_nothing_in_common(name: str) -> None:
-    spec = episode_spec(*FAULTS, profile=name)
+    spec = episode_spec(*FAULTS, harness_mode=name)
     one, other = opened(spec), opened(spec)
     one.call("get_account", id="ax1")
     one.call("update_account", id="ax1", patch={"tier": "pro"})
@@ -237,18 +238,18 @@ def test_it_says_which_field_of_a_plan_cannot_be_used(
     name: str, rule: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(SpecError) as raised:
-        opened(episode_spec(rule, profile=name))
+        opened(episode_spec(rule, harness_mode=name))
     assert raised.value.field == field
     assert "\n" not in str(raised.value)
 
 
 def test_it_says_which_worlds_there_are(name: str) -> None:
     with pytest.raises(InputError, match="did you mean 'crud'"):
-        opened(episode_spec(profile=name, world="crude"))
+        opened(episode_spec(harness_mode=name, world="crude"))
 
 
 def test_what_it_records_for_a_transcript_is_an_object_or_nothing(name: str) -> None:
-    one = opened(episode_spec(*FAULTS, profile=name))
+    one = opened(episode_spec(*FAULTS, harness_mode=name))
     for _ in range(5):
         reply = one.episode.seats[0].call("get_account", {"id": "ax1"})
         recorded = reply.recorded_arguments

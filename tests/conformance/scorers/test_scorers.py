@@ -13,7 +13,7 @@ from fumehood.core.gold import Gold
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Finished
 from fumehood.core.task import Case
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.scorers.registry import SCORERS
 from fumehood.testing.memory_recorder import MemoryRecorder
@@ -28,7 +28,7 @@ each_scorer = pytest.mark.parametrize("name", list(SCORERS))
 def _evidence(case: Case) -> Evidence:
     recorder = MemoryRecorder()
     spec = PlannedEpisode("agent", case, 0, 1).to_spec(WALL_MS)
-    episode = PROFILES.load("native")().open_episode(spec, recorder, StoppedClock())
+    episode = HARNESS_MODES.load("native")().open_episode(spec, recorder, StoppedClock())
     episode.seats[0].call("close_account", {"id": "a1042", "reason": "relocation"})
     episode.seats[0].finish(Finished("done"))
     episode.close()

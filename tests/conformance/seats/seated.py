@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.service.arguments import SeatLimits
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.testing.memory_recorder import MemoryRecorder
@@ -91,8 +91,8 @@ def _is_plain_object(text: str) -> bool:
 def seated(way: str, spec: EpisodeSpec, limits: SeatLimits) -> Iterator[Seated]:
     """Open an episode and sit down at its first seat."""
     recorder, clock, broken = MemoryRecorder(), HandClock(), list[SpecRejected]()
-    profile = PROFILES.load(spec.profile)()
-    episode = profile.open_episode(spec, recorder, clock)
+    harness_mode = HARNESS_MODES.load(spec.harness_mode)()
+    episode = harness_mode.open_episode(spec, recorder, clock)
     desk = SeatEndpoint(
         episode.seats[0],
         recorder=recorder,

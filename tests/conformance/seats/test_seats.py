@@ -262,10 +262,10 @@ def test_a_transcript_is_told_what_the_faults_made_of_a_call_only_in_the_compati
     sit_down: SitDown,
 ) -> None:
     drift = {"family": "schema_drift", "payload": {"rename_args": {"id": "account_id"}}}
-    seat = sit_down(drift, profile="toolmisuse")
+    seat = sit_down(drift, harness_mode="toolmisuse")
     seat.needs("recorded arguments")
     answer = seat.call("get_account", id="ax1")
     assert json.loads(answer.recorded_arguments_json) == {"account_id": "ax1"}
-    answer = sit_down(drift, profile="native").call("get_account", account_id="ax1")
+    answer = sit_down(drift, harness_mode="native").call("get_account", account_id="ax1")
     assert answer.WhichOneof("result") == "value_json"
     assert not answer.HasField("recorded_arguments_json")

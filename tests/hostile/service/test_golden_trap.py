@@ -112,10 +112,10 @@ def test_all_of_those_faults_were_really_delivered(episode: Listened) -> None:
 
 
 def test_the_trap_would_snap(client: ControlClient, episode_id: str) -> None:
-    """The compatible profile tells of its faults, as the original does; the same search finds it there."""
+    """The compatible harness_mode tells of its faults, as the original does; the same search finds it there."""
     fault = {"family": "timeout", "payload": {"timeout_ms": 50, **HIDDEN}}
     with listening(
-        client, episode_spec(fault, episode_id=episode_id, profile="toolmisuse")
+        client, episode_spec(fault, episode_id=episode_id, harness_mode="toolmisuse")
     ) as episode:
         with socket_dir(episode.directory) as connection:
             heard = "".join(ordinary_answers(connection))

@@ -148,8 +148,8 @@ def test_a_world_that_cannot_go_on_ends_the_episode_without_a_seal(
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"world": "moon"}, "profile or world"),
-        ({"profile": "mild"}, "profile or world"),
+        ({"world": "moon"}, "harness_mode or world"),
+        ({"harness_mode": "mild"}, "harness_mode or world"),
         ({"state": {"accounts": []}}, "initial_state.accounts"),
     ],
 )

@@ -13,7 +13,7 @@ from fumehood.core.episode import Episode
 from fumehood.core.json_values import digest_json
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.tools import Failure, FailureKind
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import episode_spec
 
@@ -59,10 +59,12 @@ class Struck(RuleBasedStateMachine):
     @initialize(
         plan=st.lists(RULES, max_size=4),
         seed=st.integers(0, 9),
-        profile=st.sampled_from(list(PROFILES)),
+        harness_mode=st.sampled_from(list(HARNESS_MODES)),
     )
-    def open(self, plan: list[dict[str, Any]], seed: int, profile: str) -> None:
-        self.spec = episode_spec(*plan, seed=seed, profile=profile, calls=CALLS, retries=RETRIES)
+    def open(self, plan: list[dict[str, Any]], seed: int, harness_mode: str) -> None:
+        self.spec = episode_spec(
+            *plan, seed=seed, harness_mode=harness_mode, calls=CALLS, retries=RETRIES
+        )
         self.recorder = MemoryRecorder()
         self.episode = self._opened(self.recorder)
         self.made: list[tuple[str, dict[str, Any]]] = []
@@ -115,7 +117,9 @@ class Struck(RuleBasedStateMachine):
             assert [event["fire_counts"] for event in closed] == [self.struck]
 
     def _opened(self, recorder: MemoryRecorder) -> Episode:
-        return PROFILES.load(self.spec.profile)().open_episode(self.spec, recorder, StoppedClock())
+        return HARNESS_MODES.load(self.spec.harness_mode)().open_episode(
+            self.spec, recorder, StoppedClock()
+        )
 
     def _has_a_reason(self, rule: int, tool: str) -> None:
         trigger = self.spec.fault_plan[rule].trigger

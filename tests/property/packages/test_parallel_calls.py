@@ -50,14 +50,14 @@ def is_admitted(answer: object) -> bool:
     return answer.WhichOneof("result") == "value_json"
 
 
-@pytest.mark.parametrize("profile", ["native", "toolmisuse"])
+@pytest.mark.parametrize("harness_mode", ["native", "toolmisuse"])
 @pytest.mark.parametrize("kind", ["steps", "calls"])
 @bounded
 @given(callers=st.integers(min_value=2, max_value=AT_ONCE_MAX))
 def test_a_budget_of_one_admits_exactly_one_of_all_who_call_at_once(
-    service: ControlClient, profile: str, kind: str, callers: int
+    service: ControlClient, harness_mode: str, kind: str, callers: int
 ) -> None:
-    spec = episode_spec(episode_id=f"p{next(_numbers)}", profile=profile, **{kind: 1})  # type: ignore[arg-type]
+    spec = episode_spec(episode_id=f"p{next(_numbers)}", harness_mode=harness_mode, **{kind: 1})  # type: ignore[arg-type]
     with listening(service, spec) as episode:
 
         def create(connection: RawSeat, caller: int) -> object:

@@ -153,7 +153,7 @@ def test_a_lone_surrogate_is_rejected_before_sending(text: str) -> None:
     for spec in (
         episode_spec(episode_id=broken),
         episode_spec(world=broken),
-        episode_spec(profile=broken),
+        episode_spec(harness_mode=broken),
         episode_spec(seats=[SeatSpec(instruction=broken, budget=Budget())]),
         episode_spec(seats=[SeatSpec(name=broken, instruction="", budget=Budget())]),
     ):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import canonical_json, digest_json
 from fumehood.core.tools import Failure, FailureKind, ToolCall, Value
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.worlds.registry import WORLDS
 from tests.conformance.worlds.examples import EXAMPLES
@@ -80,16 +80,18 @@ _ARGUMENTS = st.dictionaries(
 _ANYTHING = st.builds(ToolCall, st.sampled_from(["get_account", "search_docs", ""]), _ARGUMENTS)
 
 
-@pytest.mark.parametrize("profile", list(PROFILES))
+@pytest.mark.parametrize("harness_mode", list(HARNESS_MODES))
 @pytest.mark.parametrize("world", OURS)
 @bounded
 @given(data=st.data())
 def test_through_the_door_anything_gets_an_answer(
-    profile: str, world: str, data: st.DataObject
+    harness_mode: str, world: str, data: st.DataObject
 ) -> None:
     _needed(world)
-    spec = episode_spec(world=world, profile=profile, state={})
-    episode = PROFILES.load(profile)().open_episode(spec, MemoryRecorder(), StoppedClock())
+    spec = episode_spec(world=world, harness_mode=harness_mode, state={})
+    episode = HARNESS_MODES.load(harness_mode)().open_episode(
+        spec, MemoryRecorder(), StoppedClock()
+    )
     tools = {tool.name for tool in episode.seats[0].list_tools()}
     for call in [*data.draw(calls_of(world)), data.draw(_ANYTHING)]:
         result = episode.seats[0].call(call.tool_name, call.arguments).result

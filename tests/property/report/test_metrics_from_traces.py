@@ -51,7 +51,7 @@ def tasks(draw: st.DrawFn, number: int) -> Case:
     task = Task(
         task_id=f"task{number}",
         world="crud",
-        profile="toolmisuse",
+        harness_mode="toolmisuse",
         initial_state={"accounts": {"a1": {"id": "a1", "tier": "basic"}}},
         fault_plan=tuple(
             FaultRule(at, family, trigger) for at, (family, trigger) in enumerate(plan)

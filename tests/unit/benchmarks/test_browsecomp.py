@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.clock import StoppedClock
-from fumehood.core.encryption import decipher, encipher, unveiled, veiled
+from fumehood.core.encryption import decrypt, decrypt_text, encrypt, encrypt_texts
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.plan import plan_episodes
@@ -52,7 +52,7 @@ def played(suite: Suite, answer: str) -> tuple[Evidence, str]:
     """Play the first task with its library around it; return the evidence, and all that is written down."""
     config = resolve_config(run_config({"suite": "any", "agents": ("a",)}), suite)
     planned = next(plan_episodes(suite, ["a"], 1, 0, data_source_of(config, suite)))
-    recorder, profile = MemoryRecorder(), PROFILES.load(planned.case.task.profile)()
+    recorder, profile = MemoryRecorder(), HARNESS_MODES.load(planned.case.task.harness_mode)()
     episode = profile.open_episode(planned.to_spec(1000), recorder, StoppedClock())
     seat = episode.seats[0]
     question = QUESTIONS[0][0]
@@ -71,15 +71,15 @@ def played(suite: Suite, answer: str) -> tuple[Evidence, str]:
 def test_the_cipher_is_the_published_one() -> None:
     key = hashlib.sha256(CANARY.encode()).digest()
     crossed = bytes(byte ^ key[at % 32] for at, byte in enumerate(("é" * 40).encode()))
-    assert encipher("é" * 40, CANARY) == base64.b64encode(crossed).decode()
+    assert encrypt("é" * 40, CANARY) == base64.b64encode(crossed).decode()
 
 
 @given(text=st.text(), canary=st.text())
 def test_what_is_veiled_comes_back_whole(text: str, canary: str) -> None:
-    assert decipher(encipher(text, canary), canary) == text
-    shown = veiled({"a": [text, 1, None]}, canary)
+    assert decrypt(encrypt(text, canary), canary) == text
+    shown = encrypt_texts({"a": [text, 1, None]}, canary)
     assert isinstance(shown, dict)
-    assert unveiled(shown["a"][0], canary) == text  # type: ignore[index, arg-type]
+    assert decrypt_text(shown["a"][0], canary) == text  # type: ignore[index, arg-type]
 
 
 @pytest.mark.parametrize("enciphered", [True, False])

@@ -39,7 +39,12 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
         _write(tmp_path, {**RECORD, "fault_plan": [fault], "seed": 7, "tags": {"a": 1}})
     )
     task, gold = case.task, case.gold
-    assert (task.task_id, task.world, task.profile, task.seed) == ("mine", "files", "native", 7)
+    assert (task.task_id, task.world, task.harness_mode, task.seed) == (
+        "mine",
+        "files",
+        "native",
+        7,
+    )
     assert [rule.to_json() for rule in task.fault_plan] == [{**fault, "severity": "soft"}]
     assert task.seats[0].budget[BudgetKind.CALLS] == 4
     assert task.seats[0].budget[BudgetKind.WALL_MS] is None

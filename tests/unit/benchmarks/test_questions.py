@@ -13,7 +13,7 @@ from fumehood.core.clock import StoppedClock
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import canonical_json
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.plan import plan_episodes
@@ -80,7 +80,7 @@ def test_the_searcher_finds_most_answers_and_cites_what_it_read(almanac: Path) -
     config = resolve_config(run_config({"suite": "almanac", "agents": ("searcher",)}), suite)
     scores = []
     for planned in plan_episodes(suite, ["searcher"], 1, 0, data_source_of(config, suite)):
-        recorder, profile = MemoryRecorder(), PROFILES.load("native")()
+        recorder, profile = MemoryRecorder(), HARNESS_MODES.load("native")()
         episode = profile.open_episode(planned.to_spec(1000), recorder, StoppedClock())
         work(Searcher(), MemorySeat(episode.seats[0]))
         episode.close()

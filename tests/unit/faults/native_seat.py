@@ -46,7 +46,7 @@ def _spec(faults: Sequence[Mapping[str, Any]]) -> EpisodeSpec:
     return EpisodeSpec(
         episode_id="e",
         world="files",
-        profile="native",
+        harness_mode="native",
         initial_state={"files": {"/a.txt": "x"}},
         fault_plan=tuple(
             FaultRule(

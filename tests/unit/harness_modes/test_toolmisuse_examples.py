@@ -29,7 +29,7 @@ def played(
     """Return what came of the moves."""
     budget: dict[str, Any] = {"steps": steps, "calls": calls, "retries": retries}
     spec = episode_spec(
-        *faults, world=world, profile="toolmisuse", state=state, seed=seed, **budget
+        *faults, world=world, harness_mode="toolmisuse", state=state, seed=seed, **budget
     )
     recorder = MemoryRecorder()
     episode = ToolMisuse().open_episode(spec, recorder, StoppedClock())

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fumehood.core.encryption import VEILED
+from fumehood.core.encryption import ENCRYPTED
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.judging import RunJudge, judge_source
 from fumehood.scorers.judges.prompt import fence_number
@@ -29,28 +29,30 @@ def config_for(models: ScriptedModels, samples: int = 1) -> RunConfig:
     return run_config({**told, "models": {"providers": [provider], "mode": "replay"}})
 
 
-@pytest.mark.parametrize("profile", ["native", VEILED])
-def test_an_opinion_is_read_again_from_what_was_kept(tmp_path: Path, profile: str) -> None:
+@pytest.mark.parametrize("harness_mode", ["native", ENCRYPTED])
+def test_an_opinion_is_read_again_from_what_was_kept(tmp_path: Path, harness_mode: str) -> None:
     reply = ScriptedReply(text=f"{SECRET} is asked.\n[{NUMBER}] yes")
     with ScriptedModels([reply]) as models:
         config = config_for(models)
-        opinion = RunJudge(judge_source(config, live=True), tmp_path).ask_for("a/t/0", profile)(
-            QUESTION
-        )
+        opinion = RunJudge(judge_source(config, live=True), tmp_path).ask_for(
+            "a/t/0", harness_mode
+        )(QUESTION)
     assert opinion.votes == ("yes",)
     assert (
-        RunJudge(judge_source(config, live=False), tmp_path).ask_for("a/t/0", profile)(QUESTION)
+        RunJudge(judge_source(config, live=False), tmp_path).ask_for("a/t/0", harness_mode)(
+            QUESTION
+        )
         == opinion
     )
     assert (
         RunJudge(judge_source(config, live=False), tmp_path)
-        .ask_for("a/other/0", profile)(QUESTION)
+        .ask_for("a/other/0", harness_mode)(QUESTION)
         .answer
         is None
     )
     kept = [path.read_bytes() for path in (tmp_path / "judge").rglob("*") if path.is_file()]
     assert len(kept) == 3
-    assert any(b"of all" in text for text in kept) is (profile != VEILED)
+    assert any(b"of all" in text for text in kept) is (harness_mode != ENCRYPTED)
 
 
 def replies(*given: ScriptedReply | str) -> Iterator[ScriptedReply]:

@@ -60,7 +60,7 @@ def test_a_task_that_states_no_wall_time_gets_the_runs() -> None:
 
 def test_the_service_is_told_what_it_needs_and_who_it_is_for_by_a_name_of_its_own() -> None:
     spec = next(plan_episodes(SUITE, ["team/agent:1"], 1, 0)).to_spec(1)
-    assert (spec.world, spec.profile, spec.seed) == ("crud", "native", 5)
+    assert (spec.world, spec.harness_mode, spec.seed) == ("crud", "native", 5)
     assert spec.initial_state == ACCOUNTS
     assert spec.episode_id.isascii()
     assert len(spec.episode_id) < 250

@@ -37,7 +37,7 @@ def sealed(end: SeatEnd | None) -> list[Record]:
     """Return the trace of an episode in which one call was made."""
     recorder = MemoryRecorder()
     episode = ToolMisuse().open_episode(
-        episode_spec(profile="toolmisuse"), recorder, StoppedClock()
+        episode_spec(harness_mode="toolmisuse"), recorder, StoppedClock()
     )
     episode.seats[0].call("get_account", {"id": "ax1"})
     if end is not None:

@@ -32,7 +32,7 @@ TALK = ConversationSpec("round_robin", {"turns_max": 3})
             TASK,
             seats=(SEAT, replace(SEAT, name="user")),
             conversation=TALK,
-            players={"user": "script"},
+            counterparts={"user": "script"},
             scripts={"user": ({"say": "hello"}, {"say": "bye"})},
         ),
     ],

@@ -21,7 +21,7 @@ from fumehood.core.gold import Gold
 from fumehood.core.ledger import Budget, BudgetKind
 from fumehood.core.state_diff import changes
 from fumehood.core.task import Case, Suite, Task
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.report.page.bodies import episode_body, task_body
 from fumehood.report.page.contents import embedded_json, packed
@@ -37,11 +37,11 @@ ENOUGH = Budget(steps=9, calls=9, retries=9)
 UPDATE = ("update_account", {"id": "a1", "patch": {"tier": "gold"}})
 
 
-def _case(*faults: FaultRule, profile: str = "native", budget: Budget = ENOUGH) -> Case:
+def _case(*faults: FaultRule, harness_mode: str = "native", budget: Budget = ENOUGH) -> Case:
     task = Task(
         task_id="task",
         world="crud",
-        profile=profile,
+        harness_mode=harness_mode,
         initial_state={"accounts": {"a1": {"id": "a1", "tier": "basic"}}},
         fault_plan=faults,
         seed=3,
@@ -81,7 +81,9 @@ def test_arguments_that_a_fault_altered_are_shown_beside_those_that_were_sent(
     rename = FaultRule(
         0, "schema_drift", {"on_nth_call": 1}, "soft", {"rename_args": {"id": "key"}}
     )
-    first, second = _body(tmp_path, _case(rename, profile="toolmisuse"), UPDATE, UPDATE)["calls"]
+    first, second = _body(tmp_path, _case(rename, harness_mode="toolmisuse"), UPDATE, UPDATE)[
+        "calls"
+    ]
     assert "key" in json.loads(first["arguments_after"])
     assert "id" in json.loads(first["sent"])
     assert first["faults"] == [0]
@@ -128,16 +130,20 @@ plans = st.lists(
     moves, plans, st.sampled_from(["native", "toolmisuse"]), st.integers(1, 8), st.integers(0, 4)
 )
 def test_replay_and_budgets_agree_with_what_was_really_there(
-    made: list[tuple[str, dict[str, Any]]], plan: list[str], profile: str, limit: int, retries: int
+    made: list[tuple[str, dict[str, Any]]],
+    plan: list[str],
+    harness_mode: str,
+    limit: int,
+    retries: int,
 ) -> None:
     faults = tuple(
         FaultRule(at, family, {"on_nth_call": 2 * at + 1}) for at, family in enumerate(plan)
     )
     budget = Budget(steps=limit + 1, calls=limit, retries=retries)
-    task = _case(*faults, profile=profile, budget=budget).task
+    task = _case(*faults, harness_mode=harness_mode, budget=budget).task
     recorder = MemoryRecorder()
     spec = PlannedEpisode("a", Case(task, Gold("native", ())), 0, 3).to_spec(1000)
-    episode = PROFILES.load(profile)().open_episode(spec, recorder, StoppedClock())
+    episode = HARNESS_MODES.load(harness_mode)().open_episode(spec, recorder, StoppedClock())
     seat, before, really = episode.seats[0], json.loads(json.dumps(task.initial_state)), []
     left = []
     for tool, arguments in made:

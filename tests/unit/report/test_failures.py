@@ -28,7 +28,7 @@ def _case(*, solvable: bool | None = True, faults: tuple[str, ...] = (), retries
     task = Task(
         task_id="gold",
         world="crud",
-        profile="native",
+        harness_mode="native",
         initial_state={"accounts": {"a1": {"id": "a1", "tier": "basic"}}},
         fault_plan=tuple(FaultRule(at, family) for at, family in enumerate(faults)),
         seed=1,
@@ -117,7 +117,7 @@ def test_a_call_that_a_fault_made_invalid_is_not_the_agents(tmp_path: Path) -> N
         case,
         task=replace(
             case.task,
-            profile="toolmisuse",
+            harness_mode="toolmisuse",
             fault_plan=(FaultRule(0, "schema_drift", {}, "soft", {"rename_args": {"id": "key"}}),),
         ),
     )

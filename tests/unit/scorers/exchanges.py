@@ -56,7 +56,7 @@ def task(state: Mapping[str, Any] | None = None, *families: str) -> Task:
     return Task(
         task_id="t",
         world="files",
-        profile="native",
+        harness_mode="native",
         initial_state=dict(state or {}),
         fault_plan=tuple(FaultRule(index, family) for index, family in enumerate(families)),
         seed=0,

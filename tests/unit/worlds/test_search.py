@@ -16,7 +16,7 @@ from fumehood.core.json_values import json_bytes
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import OutOfBudget
 from fumehood.core.tools import Failure, Value
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood_snapshots.snapshot import open_snapshot
 from tests.parts.specs import episode_spec
@@ -43,9 +43,9 @@ def spec_of(
     return replace(spec, data_source=around)
 
 
-def opened(spec: EpisodeSpec, profile: str = "native") -> tuple[Episode, MemoryRecorder]:
+def opened(spec: EpisodeSpec, harness_mode: str = "native") -> tuple[Episode, MemoryRecorder]:
     recorder = MemoryRecorder()
-    return PROFILES.load(profile)().open_episode(spec, recorder, StoppedClock()), recorder
+    return HARNESS_MODES.load(harness_mode)().open_episode(spec, recorder, StoppedClock()), recorder
 
 
 def test_an_answer_is_cut_to_what_the_budget_leaves_and_then_the_work_ends(owls: Path) -> None:
@@ -102,8 +102,10 @@ def test_faults_strike_a_library_like_any_other_world(owls: Path) -> None:
         "trigger": {"on_tool": "search", "on_nth_call": 1},
         "payload": {"retry_after_ms": 5},
     }
-    for profile in ("native", "toolmisuse"):
-        seat = opened(replace(spec_of(owls, fault), profile=profile), profile)[0].seats[0]
+    for harness_mode in ("native", "toolmisuse"):
+        seat = opened(replace(spec_of(owls, fault), harness_mode=harness_mode), harness_mode)[
+            0
+        ].seats[0]
         assert isinstance(
             seat.call("search", {"query": "mice", "k": 1, "filter": {}}).result, Failure
         )

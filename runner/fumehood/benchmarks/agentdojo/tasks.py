@@ -89,7 +89,7 @@ def _case(
     task = Task(
         task_id=".".join(part for part in (suite, task_id, injected_id) if part),
         world="agentdojo",
-        profile="native",
+        harness_mode="native",
         initial_state=state,
         fault_plan=(),
         seed=1,

@@ -136,7 +136,7 @@ def _task(name: str, category: str, memory: Memory, turns: tuple[str, ...]) -> T
     return Task(
         task_id=name,
         world="bfcl_memory",
-        profile="native",
+        harness_mode="native",
         initial_state={"memory": memory},
         fault_plan=(),
         seed=1,

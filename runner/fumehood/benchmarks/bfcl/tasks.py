@@ -130,7 +130,7 @@ def _multi_turn_case(entry: Entry, category: str) -> Case:
     task = Task(
         task_id=value["id"],
         world="bfcl",
-        profile="native",
+        harness_mode="native",
         initial_state={
             "initial_config": value["initial_config"],
             "involved_classes": value["involved_classes"],
@@ -207,7 +207,7 @@ def _single_turn_case(entry: Entry, category: str) -> Case:
     task = Task(
         task_id=value["id"],
         world="bfcl_calls",
-        profile="native",
+        harness_mode="native",
         initial_state={"functions": functions},
         fault_plan=(),
         seed=1,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from fumehood.core.encryption import decipher, unveiled
+from fumehood.core.encryption import decrypt, decrypt_text
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
@@ -89,12 +89,12 @@ def _judged(gold: Gold) -> Mapping[str, Json] | None:
 
 def _plain_answer(judged: Mapping[str, Json], task: Task, evidence: Evidence) -> str | None:
     answer = answer_of(task, evidence)
-    return None if answer is None else unveiled(answer, _text(judged, "canary"))
+    return None if answer is None else decrypt_text(answer, _text(judged, "canary"))
 
 
 def _question(judged: Mapping[str, Json], response: str) -> Question:
     canary = _text(judged, "canary")
-    question, right = (decipher(_text(judged, part), canary) for part in ("question", "answer"))
+    question, right = (decrypt(_text(judged, part), canary) for part in ("question", "answer"))
     return Question(
         name=JUDGED,
         asks=f"{ASKS}\n\nThe question was: {question}",

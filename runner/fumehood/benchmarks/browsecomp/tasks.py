@@ -24,7 +24,7 @@ from pathlib import Path
 
 from fumehood.benchmarks.questions.tasks import snapshot_name
 from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable, read_records
-from fumehood.core.encryption import VEILED, decipher, encipher
+from fumehood.core.encryption import ENCRYPTED, decrypt, encrypt
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
@@ -173,7 +173,7 @@ def case_of(question: Question, snapshot: JsonObject | None, judge: str | None) 
     task = Task(
         task_id=question.identity,
         world="search",
-        profile=VEILED,
+        harness_mode=ENCRYPTED,
         initial_state=state,
         fault_plan=(),
         seed=int.from_bytes(sha256(question.identity.encode()).digest()[:4], "big"),
@@ -217,7 +217,7 @@ def _rows(path: Path) -> Iterator[Question]:
 def _row_question(path: Path, number: int, row: dict[str, str]) -> Question:
     try:
         for name in ("problem", "answer"):
-            decipher(row[name] or "", row["canary"] or "")
+            decrypt(row[name] or "", row["canary"] or "")
     except ValueError:
         reason = f"{name} is not encrypted with the canary of its row"
         raise Unreadable(Place(path, number + 1), Problem.INVALID_RECORD, reason) from None
@@ -240,7 +240,7 @@ def _plus_question(
     canary = own_canary if isinstance(own_canary, str) else common_canary
     if canary is None or not _is_encrypted(query, canary):
         canary = canary or PROJECT_CANARY
-        query, answer = encipher(query, canary), encipher(answer, canary)
+        query, answer = encrypt(query, canary), encrypt(answer, canary)
     elif not _is_encrypted(answer, canary):
         reason = "its query is encrypted with the canary, but its answer is not"
         raise Unreadable(record.place, Problem.INVALID_RECORD, reason)
@@ -251,7 +251,7 @@ def _plus_question(
 
 def _is_encrypted(text: str, canary: str) -> bool:
     try:
-        decipher(text, canary)
+        decrypt(text, canary)
     except ValueError:
         return False
     return True

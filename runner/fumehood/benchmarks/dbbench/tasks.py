@@ -186,7 +186,7 @@ def case_of(task_id: str, record: Record) -> Case:
     task = Task(
         task_id=task_id,
         world=WORLD,
-        profile=PROFILE,
+        harness_mode=PROFILE,
         initial_state={"tables": [_table(table) for table in record.tables]},
         fault_plan=(),
         seed=0,

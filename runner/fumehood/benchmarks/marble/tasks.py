@@ -89,7 +89,7 @@ def bargaining_case(record: Record) -> Case:
     task = Task(
         task_id=record.task_id,
         world="bargaining",
-        profile="native",
+        harness_mode="native",
         initial_state={"parties": parties},
         fault_plan=(),
         seed=0,
@@ -189,7 +189,7 @@ def _werewolf_case(number: int, roles: Sequence[str]) -> Case:
     task = Task(
         task_id=f"werewolf_{number}",
         world="werewolf",
-        profile="native",
+        harness_mode="native",
         initial_state=state,
         fault_plan=(),
         seed=number,

@@ -55,14 +55,14 @@ class SeatRecord(StrictRecord):
     budget: BudgetRecord
     tools: list[str] | None = None
     """Tools of the world that this seat has; None for all."""
-    player: str | None = None
+    counterpart: str | None = None
     """Agent of this seat unless the run configures another; None means the agent under evaluation."""
     script: list[Move] | None = None
     """Moves of the counterpart ``script``."""
 
     @model_validator(mode="after")
     def _script_has_a_player(self) -> SeatRecord:
-        if (self.player == "script") != (self.script is not None):
+        if (self.counterpart == "script") != (self.script is not None):
             raise ValueError("script: must be given exactly if player is 'script'")
         return self
 

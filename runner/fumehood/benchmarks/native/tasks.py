@@ -83,7 +83,7 @@ def case_of(record: TaskRecord) -> Case:
     task = Task(
         task_id=record.task_id,
         world=record.world,
-        profile=PROFILE,
+        harness_mode=PROFILE,
         initial_state=record.initial_state,
         fault_plan=tuple(fault.rule(index) for index, fault in enumerate(record.fault_plan)),
         seed=record.seed,
@@ -94,7 +94,9 @@ def case_of(record: TaskRecord) -> Case:
             if conversation is None
             else ConversationSpec(conversation.rule, conversation.settings)
         ),
-        players={seat.name: seat.player for seat in record.seats if seat.player is not None},
+        counterparts={
+            seat.name: seat.counterpart for seat in record.seats if seat.counterpart is not None
+        },
         scripts={
             seat.name: tuple(_set_fields(move) for move in seat.script)
             for seat in record.seats

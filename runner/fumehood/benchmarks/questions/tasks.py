@@ -128,7 +128,7 @@ def _case(
     task = Task(
         task_id=identity,
         world=WORLD,
-        profile=PROFILE,
+        harness_mode=PROFILE,
         initial_state={"snapshot": dict(snapshot)},
         fault_plan=(),
         seed=int.from_bytes(identity.encode("ascii"), "big"),

@@ -147,7 +147,7 @@ def _case(record: Record, checkout: Path) -> Case:
     task = Task(
         task_id=f"safetybench_{record.id}",
         world="safetybench",
-        profile="native",
+        harness_mode="native",
         initial_state={"environments": environments},
         fault_plan=(),
         seed=0,

@@ -17,7 +17,7 @@ from fumehood.core.json_values import Json
 from fumehood.core.outcome import GaveUp
 from fumehood.core.task import Task
 from fumehood.core.trace import Event
-from fumehood.harness_modes.registry import PROFILES
+from fumehood.harness_modes.registry import HARNESS_MODES
 
 Move = Mapping[str, Json]
 """One of ``{"tool_name": …, "args": {…}}``, ``{"submit": answer}`` and ``{"give_up": reason}``."""
@@ -43,14 +43,14 @@ def open_task(task: Task, notebook: Notebook) -> Episode:
     spec = EpisodeSpec(
         episode_id="in_memory",
         world=task.world,
-        profile=task.profile,
+        harness_mode=task.harness_mode,
         initial_state=task.initial_state,
         fault_plan=task.fault_plan,
         seed=task.seed,
         seats=task.seats,
         conversation=task.conversation,
     )
-    return PROFILES.load(task.profile)().open_episode(spec, notebook, StoppedClock())
+    return HARNESS_MODES.load(task.harness_mode)().open_episode(spec, notebook, StoppedClock())
 
 
 def play_in_memory(task: Task, moves: Iterable[Move]) -> Evidence:

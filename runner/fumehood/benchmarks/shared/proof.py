@@ -31,7 +31,7 @@ class Undecided(Unproven):
 
 def nothing(task: Task) -> tuple[Move, ...]:
     """Return the empty answer of an agent that does nothing, and the moves of players who follow a script."""
-    scripted = [seat for seat in task.scripts if task.players.get(seat) == SCRIPT]
+    scripted = [seat for seat in task.scripts if task.counterparts.get(seat) == SCRIPT]
     return (
         {"submit": ""},
         *({"seat": seat, **move} for seat in scripted for move in task.scripts[seat]),

@@ -196,7 +196,7 @@ def _case(placed: Placed[Record], setting: Setting, start: JsonObject, policy: s
     task = Task(
         task_id=record.id,
         world=world.toolset_id,
-        profile="native",
+        harness_mode="native",
         initial_state=copy_object(world.state),
         fault_plan=(),
         seed=0,
@@ -232,7 +232,7 @@ def _add_user(task: Task, record: Record, setting: Setting, policy: str) -> Task
         task,
         seats=(agent, user),
         conversation=_conversation(record),
-        players={USER: SCRIPT},
+        counterparts={USER: SCRIPT},
         scripts={USER: _user_script(record, has_tools=bool(user_tools))},
     )
 

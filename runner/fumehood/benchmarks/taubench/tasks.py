@@ -116,14 +116,14 @@ def _case(number: int, record: Record, where: JsonObject, wiki: str) -> Case:
     task = Task(
         task_id=f"{where['domain']}_{where['split']}_{number}",
         world="taubench",
-        profile="native",
+        harness_mode="native",
         initial_state={**where, "turns_max": STEPS_MAX},
         fault_plan=(),
         seed=0,
         seats=(agent, user),
         tags={"user": record.user_id},
         conversation=ConversationSpec("world", {}),
-        players={USER: SCRIPT},
+        counterparts={USER: SCRIPT},
         scripts={USER: tuple({"submit": text} for text in script)},
     )
     criterion: JsonObject = {"op": "taubench", "task": number}

@@ -215,7 +215,7 @@ def _task(record: TaskRecord) -> Task:
     return Task(
         task_id=record.task_id,
         world=record.domain,
-        profile=PROFILE,
+        harness_mode=PROFILE,
         initial_state=record.initial_state,
         fault_plan=tuple(
             FaultRule(index, fault.fault_type, fault.trigger, fault.severity, fault.payload)

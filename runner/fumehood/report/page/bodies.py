@@ -25,7 +25,7 @@ def task_body(case: Case) -> Body:
     task = case.task
     return {
         "world": task.world,
-        "profile": task.profile,
+        "harness_mode": task.harness_mode,
         "solvable": case.gold.solvable,
         "tags": shown_json(task.tags) if task.tags else "",
         "seats": [

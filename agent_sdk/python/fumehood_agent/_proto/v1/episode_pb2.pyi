@@ -26,7 +26,7 @@ class EpisodeSpec(_message.Message):
 
     EPISODE_ID_FIELD_NUMBER: _builtins.int
     WORLD_FIELD_NUMBER: _builtins.int
-    PROFILE_FIELD_NUMBER: _builtins.int
+    HARNESS_MODE_FIELD_NUMBER: _builtins.int
     INITIAL_STATE_JSON_FIELD_NUMBER: _builtins.int
     FAULT_PLAN_JSON_FIELD_NUMBER: _builtins.int
     SEED_FIELD_NUMBER: _builtins.int
@@ -37,8 +37,8 @@ class EpisodeSpec(_message.Message):
     """Unique among the open episodes of a service. Never sent to an agent."""
     world: _builtins.str
     """Name of the world, such as "crud"."""
-    profile: _builtins.str
-    """Name of the harness mode, which composes the layers: "native" or "toolmisuse"."""
+    harness_mode: _builtins.str
+    """Name of the harness mode, which composes the layers: "native", "encrypted" or "toolmisuse"."""
     initial_state_json: _builtins.str
     """State of the world at the start, one JSON object."""
     fault_plan_json: _builtins.str
@@ -62,7 +62,7 @@ class EpisodeSpec(_message.Message):
         *,
         episode_id: _builtins.str = ...,
         world: _builtins.str = ...,
-        profile: _builtins.str = ...,
+        harness_mode: _builtins.str = ...,
         initial_state_json: _builtins.str = ...,
         fault_plan_json: _builtins.str = ...,
         seed: _builtins.str = ...,
@@ -72,7 +72,7 @@ class EpisodeSpec(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "data_source_json", b"data_source_json", "episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "initial_state_json", b"initial_state_json", "profile", b"profile", "seats", b"seats", "seed", b"seed", "world", b"world"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["conversation", b"conversation", "data_source_json", b"data_source_json", "episode_id", b"episode_id", "fault_plan_json", b"fault_plan_json", "harness_mode", b"harness_mode", "initial_state_json", b"initial_state_json", "seats", b"seats", "seed", b"seed", "world", b"world"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -87,7 +87,7 @@ function details(each, task, body) {
     ...Object.entries(body.ending),
     ["time", `${milliseconds(body.wall)}${body.attempts > 1 ? `, attempt ${body.attempts}` : ""}`],
     ["solvable", known],
-    ["profile", task.profile],
+    ["harness mode", task.harness_mode],
     ["tags", task.tags],
     ["seed", body.seed],
     ["trace", body.trace ? `${body.trace}, SHA-256 ${body.digest}…` : "none"],
