@@ -20,10 +20,9 @@ from fumehood.core.json_values import JsonObject
 from fumehood.engines.engine import Engine, EngineOptions, Isolation
 from fumehood.engines.registry import ENGINES, choose_engine
 from fumehood.records.caches import keep_probe, last_probe, probe_summary, system_name
-from fumehood.redteam.attack import Attack, Result, Verdict
+from fumehood.redteam.attacks import ATTACKS, Attack, Result, Verdict
 from fumehood.redteam.page import attack_table, replace_table
 from fumehood.redteam.probe import Probe
-from fumehood.redteam.table import ATTACKS
 from fumehood.report.safe_text import safe
 from fumehood.report.text_table import TextTable
 from fumehood.version import __version__
@@ -255,7 +254,7 @@ def _keep(engine: Engine, results: Sequence[Verdict], console: Console) -> None:
 def _print(verdict: Verdict, console: Console, printed: Container[str]) -> None:
     attack, style = verdict.attack, _STYLES.get(verdict.result, "bold red")
     console.print(f"  {verdict.result.value:<14}", style=style, end="")
-    console.print(f" {attack.name:<17} {attack.wall.value}: {attack.by}", markup=False)
+    console.print(f" {attack.name:<17} {attack.boundary.value}: {attack.by}", markup=False)
     if verdict.detail and verdict.detail not in printed:
         console.print(f"{'':<16} {safe(verdict.detail)}", markup=False)
 
@@ -275,7 +274,7 @@ def _verdict_json(verdict: Verdict) -> JsonObject:
     return {
         "attack": attack.name,
         "file": attack.file,
-        "wall": attack.wall.value,
+        "boundary": attack.boundary.value,
         "by": attack.by,
         "result": verdict.result.value,
         "detail": verdict.detail,

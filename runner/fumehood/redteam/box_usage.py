@@ -1,8 +1,7 @@
-"""Which processes of the host belong to a box, and what they use: read from /proc and the control groups.
+"""Measures the processes of a box and their usage from the host, from /proc and the control groups.
 
-Knows nothing about engines: it is given the number of one process. Where that process has a control group of
-its own, the group is the box and counts memory that belongs to no process too; elsewhere the box is whatever
-descends from it. Nothing here is asked of the box.
+The input is the ID of one process. If it has a separate control group, the group is the box, including memory
+that belongs to no process. Otherwise the box consists of the process and its descendants.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a box uses at one moment."""
+    """The usage of a box at one moment."""
 
     tasks: int
     """Processes and threads."""
     memory_bytes: int
     cpu_ms: int
-    """Since its start, those of its processes that have ended included."""
+    """Since its start, including ended processes."""
     members: frozenset[tuple[int, int]]
-    """Number and start time of each process."""
+    """Process ID and start time of each process."""
 
 
 def measure(pid: int) -> Usage | None:
-    """Return what the box of process ``pid`` uses; None when the process is gone."""
+    """Return the usage of the box of process ``pid``; None if the process is gone."""
     groups = {
         name: folder
         for name, folder in _groups_of(pid).items()
@@ -48,15 +47,12 @@ def measure(pid: int) -> Usage | None:
 
 
 def alive(members: Iterable[tuple[int, int]]) -> list[int]:
-    """Return the numbers of those that still run.
-
-    A number that was used again is another process; one that has ended and waits to be buried does not run.
-    """
+    """Return the IDs of the processes that still run, without zombies and reused IDs."""
     return [pid for pid, started in members if _runs(_stat(pid), started)]
 
 
 def open_descriptors(pid: int) -> int:
-    """Return how many files a process has open; 0 when it is gone."""
+    """Return the number of open files of a process; 0 if it is gone."""
     try:
         return len(os.listdir(_PROC / str(pid) / "fd"))
     except _GONE:
@@ -78,14 +74,14 @@ def _groups_of(pid: int) -> dict[str, Path]:
 def _measure_group(groups: dict[str, Path]) -> Usage | None:
     folder = groups.get("pids") or groups[""]
     pids = {int(word) for file in folder.rglob("cgroup.procs") for word in _read(file).split()}
-    found = [(pid, stat) for pid in pids if (stat := _stat(pid))]
-    if not found:
+    members = [(pid, stat) for pid in pids if (stat := _stat(pid))]
+    if not members:
         return None
     return Usage(
-        sum(int(stat[_THREADS]) for _, stat in found),
+        sum(int(stat[_THREADS]) for _, stat in members),
         _number(groups, "memory", "memory.usage_in_bytes", "memory.current"),
         _cpu_ms(groups),
-        frozenset((pid, int(stat[_START])) for pid, stat in found),
+        frozenset((pid, int(stat[_START])) for pid, stat in members),
     )
 
 
@@ -103,7 +99,7 @@ def _number(groups: dict[str, Path], controller: str, file: str, file_2: str) ->
 
 
 def _measure_family(pid: int) -> Usage | None:
-    family = {one: stat for one in _family(pid) if (stat := _stat(one))}
+    family = {member: stat for member in _family(pid) if (stat := _stat(member))}
     if not family:
         return None
     ticks = sum(
@@ -113,9 +109,9 @@ def _measure_family(pid: int) -> Usage | None:
     )
     return Usage(
         sum(int(stat[_THREADS]) for stat in family.values()),
-        sum(_own_memory(one) for one in family) + _tmp_bytes(family),
+        sum(_own_memory(member) for member in family) + _tmp_bytes(family),
         ticks * 1000 // _TICKS_PER_S,
-        frozenset((one, int(stat[_START])) for one, stat in family.items()),
+        frozenset((member, int(stat[_START])) for member, stat in family.items()),
     )
 
 
@@ -126,13 +122,13 @@ def _family(pid: int) -> Iterator[int]:
             children.setdefault(int(stat[_PARENT]), []).append(int(name))
     waiting = [pid]
     while waiting:
-        one = waiting.pop()
-        yield one
-        waiting += children.get(one, [])
+        member = waiting.pop()
+        yield member
+        waiting += children.get(member, [])
 
 
 def _own_memory(pid: int) -> int:
-    """Return what a process has for itself, libraries not counted."""
+    """Return the memory of a process without mapped files."""
     fields = dict(
         line.split(":", 1)
         for line in _read(_PROC / str(pid) / "status").splitlines()
@@ -142,7 +138,7 @@ def _own_memory(pid: int) -> int:
 
 
 def _tmp_bytes(family: Iterable[int]) -> int:
-    """Return what lies in the box's own /tmp, which is memory."""
+    """Return the size of the files in the box's /tmp, which is a tmpfs."""
     for pid in sorted(family, reverse=True):
         with suppress(*_GONE):
             inside = os.statvfs(_PROC / str(pid) / "root/tmp")

@@ -1,6 +1,6 @@
-"""Two innocent episodes in the service that is attacked: one works, one is silent.
+"""Two control episodes in the attacked service: a working one and a silent one.
 
-The one that works shows whether an attack keeps others from being served; the silent one must stay silent.
+The working episode shows whether an attack disturbs others. No event may appear in the silent episode.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from fumehood_agent.errors import FumehoodError
 from fumehood_agent.session import Session
 
 PATIENCE_S = 10.0
-"""A call that waits longer has not been served."""
+"""A call that takes longer counts as not served."""
 INTERVAL_S = 0.05
-"""Between two calls of the one that works."""
+"""Between two calls of the working episode."""
 
-_log = structlog.get_logger("fumehood.hostile")
+_log = structlog.get_logger("fumehood.redteam")
 
 
-class Bystanders:
-    """Opens both, keeps one working, tells what happened to them. A context manager."""
+class ControlEpisodes:
+    """Opens both episodes, makes calls in one and reports disturbances. A context manager."""
 
     def __init__(self, client: ControlClient) -> None:
         self._client = client
@@ -41,7 +41,7 @@ class Bystanders:
         self._slowest_s = 0.0
         self._errors: list[str] = []
         self._stop = Event()
-        self._thread = Thread(target=self._work, name="bystander", daemon=True)
+        self._thread = Thread(target=self._work, name="control-episode", daemon=True)
 
     def __enter__(self) -> Self:
         self._silent.open()
@@ -62,15 +62,15 @@ class Bystanders:
 
     @property
     def folder(self) -> bytes:
-        """Folder of the host in which every socket of the service lies."""
+        """Host folder with all sockets of the service."""
         return str(self._silent.socket_dir.parents[2]).encode()
 
     def argument(self) -> str:
-        """Return where the silent one's socket is, as agents are told it."""
+        """Return the path of the silent episode's socket as an argument of an agent."""
         return f"neighbour={self._silent.socket_dir}/grpc.sock"
 
     def harmed(self) -> Iterator[str]:
-        """Yield what happened to either since the last time."""
+        """Yield the disturbances since the last call."""
         slowest_s, self._slowest_s = self._slowest_s, 0.0
         if slowest_s > PATIENCE_S:
             yield f"another episode waited {slowest_s:.0f} s for an answer"
@@ -84,29 +84,29 @@ class Bystanders:
         while not self._stop.is_set():
             try:
                 with Session(f"{self._working.socket_dir}/grpc.sock", stream=False) as session:
-                    self._call_on(session)
+                    self._call_repeatedly(session)
             except FumehoodError as error:
                 self._errors.append(str(error))
                 self._stop.wait(1)
 
-    def _call_on(self, session: Session) -> None:
+    def _call_repeatedly(self, session: Session) -> None:
         while not self._stop.wait(INTERVAL_S):
             started = time.monotonic()
             session.call("list_dir", {"path": "/"})
             self._slowest_s = max(self._slowest_s, time.monotonic() - started)
             started = time.monotonic()
-            if not _asks_over_http(f"{self._working.socket_dir}/http.sock"):
-                self._errors.append("its second socket does not answer")
+            if not _answers_over_http(f"{self._working.socket_dir}/http.sock"):
+                self._errors.append("its HTTP socket does not answer")
             self._slowest_s = max(self._slowest_s, time.monotonic() - started)
 
 
-def _asks_over_http(path: str) -> bool:
-    with socket.socket(socket.AF_UNIX) as asking:
-        asking.settimeout(2 * PATIENCE_S)
+def _answers_over_http(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(2 * PATIENCE_S)
         try:
-            asking.connect(path)
-            asking.sendall(b"GET /task HTTP/1.1\r\nhost: box\r\nconnection: close\r\n\r\n")
-            return asking.recv(64).startswith(b"HTTP/1.1 200")
+            connection.connect(path)
+            connection.sendall(b"GET /task HTTP/1.1\r\nhost: box\r\nconnection: close\r\n\r\n")
+            return connection.recv(64).startswith(b"HTTP/1.1 200")
         except OSError:
             return False
 
@@ -117,10 +117,10 @@ class _OpenEpisode:
     def __init__(self, client: ControlClient, name: str) -> None:
         self.socket_dir = Path()
         self._client = client
-        self._spec = bystander_spec(name)
+        self._spec = control_spec(name)
         self._events = -1
         self._messages: Iterator[EpisodeMessage] = iter(())
-        self._thread = Thread(target=self._count, name="bystander-trace", daemon=True)
+        self._thread = Thread(target=self._count, name="control-trace", daemon=True)
 
     def open(self) -> None:
         self._messages = self._client.open_episode(self._spec)
@@ -132,7 +132,7 @@ class _OpenEpisode:
         self._thread.start()
 
     def take_events(self) -> int:
-        """Return how many things happened since the last time; being opened is none."""
+        """Return the number of events since the last call, without the opening."""
         events, self._events = self._events, 0
         return events
 
@@ -140,7 +140,7 @@ class _OpenEpisode:
         try:
             self._client.close_episode(self._spec.episode_id, timed_out=False)
         except InfraError as error:
-            _log.warning("a bystander could not be closed", error=str(error))
+            _log.warning("a control episode could not be closed", error=str(error))
 
     def _count(self) -> None:
         try:
@@ -148,11 +148,11 @@ class _OpenEpisode:
                 if isinstance(message, Records):
                     self._events += len(message.records)
         except InfraError as error:
-            _log.warning("a bystander's trace broke off", error=str(error))
+            _log.warning("the trace of a control episode ended early", error=str(error))
 
 
-def bystander_spec(name: str) -> EpisodeSpec:
-    """Return an episode with one file and no end."""
+def control_spec(name: str) -> EpisodeSpec:
+    """Return an episode with one file and a day of wall time."""
     return EpisodeSpec(
         episode_id=name,
         world="files",

@@ -1,11 +1,11 @@
-"""The table attack × engine as Markdown, and its place in a page."""
+"""Writes the table of attacks and engines into a Markdown page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from fumehood.core.errors import InputError
-from fumehood.redteam.attack import Attack, Result, Verdict
+from fumehood.redteam.attacks import Attack, Result, Verdict
 
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
 _AGENTS = "../runner/fumehood/redteam/agents"
@@ -17,12 +17,17 @@ _MARKS = {
 
 
 def attack_cells(attack: Attack) -> tuple[str, ...]:
-    """Return what a page says of an attack, whatever came of it."""
-    return (f"[{attack.name}]({_AGENTS}/{attack.file})", attack.aim, attack.wall.value, attack.by)
+    """Return the cells of an attack that do not depend on its result."""
+    return (
+        f"[{attack.name}]({_AGENTS}/{attack.file})",
+        attack.aim,
+        attack.boundary.value,
+        attack.by,
+    )
 
 
 def attack_table(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
-    """Return the table, with a list of whatever was not plainly stopped.
+    """Return the table, with a list of details of the results.
 
     Args:
         verdicts: by engine, each in the same order of attacks.
@@ -30,7 +35,7 @@ def attack_table(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
     engines = list(verdicts)
     attacks = [verdict.attack for verdict in verdicts[engines[0]]]
     lines = [
-        _row("attack", "tries to", "wall", "stopped by", *engines),
+        _row("attack", "tries to", "boundary", "stopped by", *engines),
         _row(*["---"] * (4 + len(engines))),
     ]
     for number, attack in enumerate(attacks):
@@ -43,20 +48,20 @@ def replace_table(page: str, table: str) -> str:
     """Return ``page`` with ``table`` between its marks.
 
     Raises:
-        InputError: the page has no marks.
+        InputError: the page lacks the marks.
     """
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise InputError(f"the page has no place for the table; it must hold {BEGIN} and {END}")
+        raise InputError(f"the page must contain {BEGIN} and {END}, which enclose the table")
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
 def _notes(verdicts: Mapping[str, Sequence[Verdict]]) -> list[str]:
     return [
         f"* {engine}, {verdict.attack.name}: {_plain(verdict.detail)}"
-        for engine, all_of_it in verdicts.items()
-        for verdict in all_of_it
+        for engine, results in verdicts.items()
+        for verdict in results
         if verdict.detail
     ]
 

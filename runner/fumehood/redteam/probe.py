@@ -1,15 +1,17 @@
-"""Attacks one engine's boxes, one attack after the other, each against a real service and a real episode.
+"""Attacks one engine from its boxes, one attack at a time, against a real service and a real episode.
 
-The agent is believed when it says it got something, and never when it says it did not: what counts then is
-what is seen from outside. See ``docs/containment.md``.
+A success that an agent reports counts as a breach. A reported failure does not count: the result then depends on
+observations from outside. See ``docs/containment.md``.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -33,21 +35,20 @@ from fumehood.engines.engine import (
 from fumehood.engines.ownership import RUN, owner_labels
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
-from fumehood.redteam.attack import Attack, Result, Verdict, Wall
+from fumehood.redteam.agent_folder import fill_agent_folder
+from fumehood.redteam.attacks import Attack, Boundary, Result, Verdict
 from fumehood.redteam.box_usage import open_descriptors
 from fumehood.redteam.breaches import (
     attempts_of,
     excess,
-    leftovers,
-    machinery_trouble,
-    prizes,
-    telling_words,
+    infrastructure_damage,
+    reported_successes,
+    revealing_words,
+    surviving_processes,
 )
-from fumehood.redteam.canaries import Baits
-from fumehood.redteam.control_episodes import Bystanders
-from fumehood.redteam.kit import lay_out_kit
-from fumehood.redteam.readers import misled
-from fumehood.redteam.turns import one_at_a_time
+from fumehood.redteam.canaries import Canaries
+from fumehood.redteam.control_episodes import ControlEpisodes
+from fumehood.redteam.record_checks import record_breaches
 from fumehood.redteam.watched_engine import WatchedEngine
 
 MIB = 1 << 20
@@ -60,17 +61,19 @@ LIMITS = Limits(
     open_files=256,
     output_bytes=256 * 1024,
 )
-"""Of every box that is attacked from: small, so that what exceeds them does no harm."""
+"""Limits of every attacking box, small so that exceeding them does no harm."""
 TASKS_OF_AN_ENGINE = 8
-"""Processes that an engine has in a box besides the agent's."""
+"""Processes that an engine adds to a box."""
 TASKS_OF_A_KERNEL = 256
-"""The same of an engine that brings a kernel, its threads included."""
+"""Processes and threads that an engine with a separate kernel adds to a box."""
 GROWTH_BYTES_MAX = 384 * MIB
-"""By which the service may grow over one attack; it keeps what it may need again."""
+"""Growth of the service's memory that one attack may cause; allocators keep freed memory."""
 DESCRIPTORS_MAX = 64
-"""That the service may keep open after one attack."""
+"""File descriptors that the service may keep open after one attack."""
 SETTLE_S = 0.4
-"""Until what an attack did has arrived everywhere."""
+"""Until all effects of an attack are visible."""
+_LOCK_MODE = 0o666
+"""Another user may run the next probe."""
 
 
 class Probe:
@@ -80,7 +83,7 @@ class Probe:
         """Prepare nothing yet.
 
         Args:
-            engine: must be ready; stays the caller's.
+            engine: ready; the caller closes it.
         """
         self._engine = WatchedEngine(engine)
         self._cleaning = ExitStack()
@@ -88,13 +91,15 @@ class Probe:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._image: Image = self._engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
-            self._kit = lay_out_kit(Path(stack.enter_context(tempfile.TemporaryDirectory())))
-            self._baits = stack.enter_context(
-                Baits(Path(stack.enter_context(tempfile.TemporaryDirectory())))
+            self._agents = fill_agent_folder(
+                Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            )
+            self._canaries = stack.enter_context(
+                Canaries(Path(stack.enter_context(tempfile.TemporaryDirectory())))
             )
             self._pool = stack.enter_context(ServicePool(1, HttpOffer()))
             self._worker = self._pool.workers()[0]
-            self._bystanders = stack.enter_context(Bystanders(self._worker.client))
+            self._controls = stack.enter_context(ControlEpisodes(self._worker.client))
             self._cleaning = stack.pop_all()
         return self
 
@@ -108,30 +113,30 @@ class Probe:
 
     @property
     def service_pid(self) -> int:
-        """Number of the process that is attacked."""
+        """Process ID of the attacked service."""
         return self._worker.pid
 
     @property
-    def kit_folder(self) -> Path:
-        """Where the agents lie that are shown in boxes."""
-        return self._kit.folder
+    def agent_folder(self) -> Path:
+        """Host folder with the agents."""
+        return self._agents.path
 
     def attack(self, attack: Attack) -> Verdict:
-        """Let one hostile agent do its worst and return how it went."""
-        command = self._kit.command(attack.file, self._image)
+        """Run one attack and return its result."""
+        command = self._agents.command(attack.file, self._image)
         if command is None:
-            return Verdict(attack, Result.NOT_APPLICABLE, self._kit.without_c, 0, 0)
+            return Verdict(attack, Result.NOT_APPLICABLE, self._agents.missing_c, 0, 0)
         image = replace(
             self._image,
             command=command,
-            mounts=(*self._image.mounts, Mount(self._kit.folder, AGENT_FOLDER)),
+            mounts=(*self._image.mounts, Mount(self._agents.path, AGENT_FOLDER)),
         )
-        with one_at_a_time():
+        with _exclusive():
             return self._attack(attack, image)
 
     def _attack(self, attack: Attack, image: Image) -> Verdict:
-        for _ in self._baits.touched():
-            pass  # By an attack of another probe, before this one began.
+        for _ in self._canaries.touched():
+            pass  # Discard accesses by an earlier attack of another probe.
         before = self._resources()
         try:
             attempt = attempt_episode(self._spec(attack), self._box(image, attack), self._pool)
@@ -142,46 +147,50 @@ class Probe:
         return self._verdict(attack, attempt, breaches)
 
     def _verdict(self, attack: Attack, attempt: Attempt, breaches: Sequence[str]) -> Verdict:
-        tries = attempts_of(attempt)
-        won = list(prizes(attempt))
-        if won and attack.at_kernel and self._engine.isolation is Isolation.SANDBOXED_KERNEL:
-            detail, won = f"met the box's own kernel: {won[0]}", []
-        elif not tries:
-            return Verdict(attack, Result.NOT_RUN, _last_words(attempt), 0, attempt.wall_ms)
+        attempts = attempts_of(attempt)
+        successes = list(reported_successes(attempt))
+        if successes and attack.at_kernel and self._engine.isolation is Isolation.SANDBOXED_KERNEL:
+            detail, successes = f"reached only the kernel of the box: {successes[0]}", []
+        elif not attempts:
+            return Verdict(attack, Result.NOT_RUN, _last_line(attempt), 0, attempt.wall_ms)
         else:
             detail = ""
-        if won or breaches:
+        if successes or breaches:
             return Verdict(
-                attack, Result.NOT_STOPPED, "; ".join([*won, *breaches]), tries, attempt.wall_ms
+                attack,
+                Result.NOT_STOPPED,
+                "; ".join([*successes, *breaches]),
+                attempts,
+                attempt.wall_ms,
             )
         if attack.limit in self._engine.unenforced:
             detail = f"{self._engine.name} does not limit {attack.limit} of a box"
-            return Verdict(attack, Result.NOT_STOPPED, detail, tries, attempt.wall_ms)
-        return Verdict(attack, Result.STOPPED, detail, tries, attempt.wall_ms)
+            return Verdict(attack, Result.NOT_STOPPED, detail, attempts, attempt.wall_ms)
+        return Verdict(attack, Result.STOPPED, detail, attempts, attempt.wall_ms)
 
     def _breaches(self, attack: Attack, attempt: Attempt) -> Iterator[str]:
         output = attempt.output or BoxOutput(b"", b"", 0, 0)
         records = "".join(record.event_json for record in attempt.records).encode()
-        yield from self._baits.found_in(output.stdout + output.stderr)
-        # What was planned stands in the trace because we write it there.
-        yield from (found for found in self._baits.found_in(records) if "plan" not in found)
-        yield from self._baits.touched()
-        yield from self._bystanders.harmed()
-        yield from machinery_trouble(attack, attempt, LIMITS.output_bytes)
+        yield from self._canaries.leaks(output.stdout + output.stderr)
+        # The service itself writes the fault plan into the trace.
+        yield from (leak for leak in self._canaries.leaks(records) if "plan" not in leak)
+        yield from self._canaries.touched()
+        yield from self._controls.harmed()
+        yield from infrastructure_damage(attack, attempt, LIMITS.output_bytes)
         if self._engine.watch is not None:
             self._engine.watch.end()
             yield from excess(attack, self._engine.watch, _limits(attack), self._tasks_spare())
-            yield from leftovers(self._engine.watch)
+            yield from surviving_processes(self._engine.watch)
         if attack.repeats:
-            yield from telling_words(attempt)
+            yield from revealing_words(attempt)
         if (
             attack.repeats
-            and attack.wall is Wall.SERVICE
-            and self._bystanders.folder in output.stdout
+            and attack.boundary is Boundary.SERVICE
+            and self._controls.folder in output.stdout
         ):
-            yield "it was told where its socket lies on the host"
+            yield "it learned the host path of its socket"
         if attack.recorded and attempt.infra is None:
-            yield from misled(self._spec(attack), attempt)
+            yield from record_breaches(self._spec(attack), attempt)
 
     def _damage(self, before: tuple[int, int]) -> Iterator[str]:
         if not self._worker.alive or self._worker is not self._pool.workers()[0]:
@@ -196,27 +205,27 @@ class Probe:
             yield "its box was left behind"
 
     def _tasks_spare(self) -> int:
-        own_kernel = self._engine.isolation is Isolation.SANDBOXED_KERNEL
-        return TASKS_OF_A_KERNEL if own_kernel else TASKS_OF_AN_ENGINE
+        has_kernel = self._engine.isolation is Isolation.SANDBOXED_KERNEL
+        return TASKS_OF_A_KERNEL if has_kernel else TASKS_OF_AN_ENGINE
 
     def _left_behind(self) -> set[str]:
-        """Return which labels of our run are still to be found on the host; removes nothing."""
-        found: set[str] = set()
+        """Return the labels of this run that remain on the host; remove nothing."""
+        remaining: set[str] = set()
 
         def note(labels: dict[str, str]) -> bool:
-            found.update(
-                name for name, value in labels.items() if value == self._baits.secrets["run"]
+            remaining.update(
+                name for name, value in labels.items() if value == self._canaries.secrets["run"]
             )
             return True
 
         list(self._engine.orphans(note))
-        return found
+        return remaining
 
     def _resources(self) -> tuple[int, int]:
         return self._worker.client.health().resident_bytes, open_descriptors(self._worker.pid)
 
     def _spec(self, attack: Attack) -> EpisodeSpec:
-        secret = self._baits.secrets
+        secret = self._canaries.secrets
         plan = FaultRule(0, "timeout", {"on_nth_call": 999_999}, "soft", {"note": secret["plan"]})
         return EpisodeSpec(
             episode_id=secret["episode"],
@@ -239,10 +248,10 @@ class Probe:
                 *(f"memory={LIMITS.memory_bytes}", f"tmp={LIMITS.tmp_bytes}"),
                 *(f"open_files={LIMITS.open_files}", f"calls={attack.calls}"),
             )
-            arguments = (*self._baits.arguments(), self._bystanders.argument(), *limits)
+            arguments = (*self._canaries.arguments(), self._controls.argument(), *limits)
             if self._engine.isolation.is_none:
                 arguments = (*arguments, "unboxed=yes")
-        labels = owner_labels(self._baits.secrets["run"])
+        labels = owner_labels(self._canaries.secrets["run"])
         return BoxPlan(
             engine=self._engine,
             image=image,
@@ -256,9 +265,21 @@ def _limits(attack: Attack) -> Limits:
     return replace(LIMITS, memory_bytes=attack.memory_mb * MIB)
 
 
-def _last_words(attempt: Attempt) -> str:
+def _last_line(attempt: Attempt) -> str:
     if attempt.infra is not None:
         return attempt.infra.detail
     output = attempt.output.stderr if attempt.output else b""
-    said = output.decode(errors="replace").strip().splitlines()
-    return said[-1] if said else f"it ended without a word: {attempt.exit}"
+    lines = output.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"it ended without output: {attempt.exit}"
+
+
+@contextmanager
+def _exclusive() -> Iterator[None]:
+    """Run one attack at a time on a machine, because the canaries cannot tell two probes apart."""
+    path = Path(tempfile.gettempdir()) / "fumehood-probe.lock"
+    descriptor = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _LOCK_MODE)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""An engine whose boxes are measured from the host while they run. Else it is the engine it was made of."""
+"""Wraps an engine and measures its boxes from the host while they run."""
 
 from __future__ import annotations
 
@@ -20,48 +20,48 @@ from fumehood.engines.engine import (
 from fumehood.redteam.box_usage import Usage, measure
 
 INTERVAL_S = 0.05
-"""Between two looks."""
+"""Between two measurements."""
 
 
 class Watch:
-    """What one box used at most, and who belonged to it."""
+    """The peak usage of one box, and its processes."""
 
     def __init__(self, box: Box) -> None:
-        """Begin to look."""
+        """Start measuring."""
         self.tasks_max = 0
         self.memory_bytes_max = 0
         self.cpu_ms = 0
         self.members: set[tuple[int, int]] = set()
-        """Number and start time of every process that was seen in the box."""
-        self.looks = 0
-        """How often something was seen."""
+        """Process ID and start time of every process that was seen in the box."""
+        self.measurements = 0
+        """Number of successful measurements."""
         self._box = box
         self._started = time.monotonic()
-        self._seen_last = self._started
+        self._last_seen = self._started
         self._stop = Event()
-        self._thread = Thread(target=self._look, name="box-watch", daemon=True)
+        self._thread = Thread(target=self._measure, name="box-watch", daemon=True)
         self._thread.start()
 
     @property
     def seconds(self) -> float:
-        """From the first look to the last that saw something."""
-        return self._seen_last - self._started
+        """Time from the start to the last successful measurement."""
+        return self._last_seen - self._started
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop measuring."""
         self._stop.set()
         self._thread.join()
 
-    def _look(self) -> None:
+    def _measure(self) -> None:
         pid = self._box.host_pid()
         while pid is not None and not self._stop.wait(INTERVAL_S):
             usage = measure(pid)
             if usage is not None:
-                self._note(usage)
+                self._record(usage)
 
-    def _note(self, usage: Usage) -> None:
-        self.looks += 1
-        self._seen_last = time.monotonic()
+    def _record(self, usage: Usage) -> None:
+        self.measurements += 1
+        self._last_seen = time.monotonic()
         self.tasks_max = max(self.tasks_max, usage.tasks)
         self.memory_bytes_max = max(self.memory_bytes_max, usage.memory_bytes)
         self.cpu_ms = max(self.cpu_ms, usage.cpu_ms)
@@ -69,7 +69,7 @@ class Watch:
 
 
 class WatchedEngine:
-    """Watches the box it started last."""
+    """Forwards to an engine and measures the box that was started last."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -109,7 +109,7 @@ class WatchedEngine:
         return self._engine.prepare(source)
 
     def start(self, spec: BoxSpec) -> Box:
-        """Start one box and begin to watch it."""
+        """Start a box and its measurement."""
         box = self._engine.start(spec)
         self.watch = Watch(box)
         return box

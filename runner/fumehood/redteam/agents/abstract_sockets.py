@@ -1,4 +1,4 @@
-"""Looks for sockets without a file, which belong to a network namespace and to nobody else."""
+"""Connects to abstract sockets, which belong to a network namespace and not to a user."""
 
 from __future__ import annotations
 

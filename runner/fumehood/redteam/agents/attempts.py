@@ -1,7 +1,7 @@
-"""What the hostile agents in Python share: what they were told, and how they say what they tried and got.
+"""Shared by the agents in Python: their arguments, and the report of attempts.
 
-An agent prints ``tried WHAT: ANSWER`` for what was refused and ``got WHAT: PRIZE`` for what was not. Whoever
-started it believes the second and checks the first.
+An agent prints ``tried GOAL: ERROR`` after a failure and ``got GOAL: RESULT`` after a success. The probe believes
+successes and checks failures from outside.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import sys
 from collections.abc import Callable
 
 GIVEN = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
-"""Where to find what is worth reaching, such as ``file=/somewhere``."""
+"""Locations of targets, such as ``file=/somewhere``."""
 
 SOCKET = os.environ.get("FUMEHOOD_SOCKET", "/fumehood/grpc.sock")
-"""The way out that is meant."""
+"""The socket of the agent's seat."""
 
 
 def attempt(what: str, action: Callable[..., object], *arguments: object) -> bool:
-    """Try something and print how it went.
+    """Run an action and print its result.
 
     Args:
-        what: is tried, in a few words.
-        action: returns the prize, or nothing; whatever it raises is a refusal.
+        what: the goal, in a few words.
+        action: returns the result, or nothing; an exception means failure.
         arguments: for the action.
     """
     try:
@@ -35,6 +35,6 @@ def attempt(what: str, action: Callable[..., object], *arguments: object) -> boo
 
 
 def say(line: str) -> None:
-    """Print one line at once, whatever becomes of this process later."""
+    """Print one line and flush it."""
     # Buffers would be lost with it.
     os.write(1, (" ".join(line.split())[:500] + "\n").encode("utf-8", "replace"))

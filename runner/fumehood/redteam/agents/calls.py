@@ -1,4 +1,4 @@
-"""Calls by the published protocol, as an agent without an SDK makes them."""
+"""Calls over the published protocol, without the SDK."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks for a daemon's socket everywhere and tells it what to do."""
+"""Searches for sockets of daemons and sends them commands."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ WELL_KNOWN = [
     "/run/udev/control",
 ]
 OWN = os.path.dirname(SOCKET)
-"""Where one's own seat is."""
+"""Folder of the agent's seat."""
 SKIPPED = ("proc", "sys", "usr", "lib", "opt")
-"""Folders of the root in which nobody keeps sockets."""
+"""Top-level folders without sockets."""
 ROOTS = ("", "/proc/1/root", "/proc/self/root", "/proc/1/cwd", "/host", "/hostfs")
 
 

@@ -1,4 +1,4 @@
-"""Ignores every signal, in sessions of their own, and stays when its time is over."""
+"""Ignores every signal, in separate sessions, and outlives its wall time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens files, pipes and watches without end, and makes pipes as large as they get. Bounded."""
+"""Opens files, pipes and watches until an error, and enlarges pipes. Bounded."""
 
 from __future__ import annotations
 

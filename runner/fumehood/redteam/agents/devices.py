@@ -1,4 +1,4 @@
-"""Opens devices of the host: those that do nothing when they are opened and closed. Others it only finds."""
+"""Opens devices of the host that have no effect when opened and closed. Others are only listed."""
 
 from __future__ import annotations
 
@@ -70,4 +70,4 @@ def unexpected() -> str:
 
 for name in KNOWN:
     attempt(f"the device {name}", open_device, f"/dev/{name}")
-attempt("a device that nobody needs", unexpected)
+attempt("an unexpected device", unexpected)

@@ -1,4 +1,4 @@
-"""Asks for names, by every way there is, and puts a secret into one."""
+"""Resolves names in every available way, and sends a secret in one."""
 
 from __future__ import annotations
 

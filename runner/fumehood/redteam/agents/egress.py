@@ -1,4 +1,4 @@
-"""Reaches for this host and the internet by address, over every ordinary protocol."""
+"""Connects to this host and the internet by address, over every common protocol."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def datagram(family: int, address: str, port: int) -> str:
     with socket.socket(family, socket.SOCK_DGRAM) as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         s.sendto(b"hello", (address, port))
-        # Sent to itself and nobody else: a box may talk to its own loopback.
+        # A packet to itself does not count: a box may use its own loopback.
         return "" if address.startswith("127.") else "sent"
 
 

@@ -1,4 +1,4 @@
-"""Prints hundreds of megabytes without a line's end, then through a pipe that does not wait."""
+"""Prints hundreds of megabytes without a line break, then through a non-blocking pipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* Opens files of the host by number rather than by name, and walks out of the root. */
+/* Opens files of the host by handle instead of by name, and leaves the root. */
 
 #include "try.h"
 

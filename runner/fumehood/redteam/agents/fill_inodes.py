@@ -1,6 +1,6 @@
-"""Makes empty files without end: each takes the kernel's memory and no room. Bounded.
+"""Makes empty files, which take kernel memory but no disk space. Bounded.
 
-A file without content takes a kilobyte, about: an inode and a name.
+An empty file takes about a kilobyte: an inode and a name.
 """
 
 from __future__ import annotations

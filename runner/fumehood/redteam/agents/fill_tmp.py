@@ -1,4 +1,4 @@
-"""Fills every folder that can be written, and says how much went in. Bounded."""
+"""Fills every writable folder and reports the number of bytes. Bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends nonsense to every method, and talks to the orchestrator's side of the service."""
+"""Sends malformed messages to every method, and calls the orchestrator's methods of the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends what looks like records: events, rows, verdicts, lines of a log."""
+"""Sends text that looks like records: events, rows, scores, log lines."""
 
 from __future__ import annotations
 

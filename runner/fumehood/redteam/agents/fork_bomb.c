@@ -1,4 +1,4 @@
-/* Forks until it is refused; each child stays and forks too. Bounded, for where nothing refuses. */
+/* Forks until an error; each child stays and forks too. Bounded, in case there is no limit. */
 
 #include "try.h"
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Forks in the background until it is refused. Bounded, for where nothing refuses.
+# Forks in the background until an error. Bounded, in case there is no limit.
 echo "tried fork without end: begun"
 bomb() {
     [ "$1" -gt 10 ] && { sleep 3; return; }

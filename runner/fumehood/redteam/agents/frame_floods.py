@@ -1,4 +1,4 @@
-"""Floods of frames that cost the sender little and a careless server much."""
+"""Floods of HTTP/2 frames that are cheap for the sender and expensive for a careless server."""
 
 from __future__ import annotations
 

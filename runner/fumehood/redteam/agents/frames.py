@@ -1,6 +1,6 @@
-"""HTTP/2 by hand, for what no client library would send. Knows nothing about attacks.
+"""A raw HTTP/2 client for frames that no client library sends.
 
-Frames as in RFC 9113, section 4.1; headers as in RFC 7541, section 6.2.2, always spelt out.
+Frames: RFC 9113, section 4.1. Headers: RFC 7541, section 6.2.2, always as literals.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION
 )
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 PATIENCE_S = 2.0
-"""For the other side to read on; then it counts as having hung up."""
+"""Timeout for the other side to read; afterwards the connection counts as closed."""
 CALL = "/fumehood.v1.ToolService/CallTool"
 
 
@@ -92,7 +92,7 @@ class Connection:
         return heard
 
     def is_open(self) -> bool:
-        """Tell whether a ping is answered."""
+        """Return whether a ping is answered."""
         try:
             self.send(frame(PING, 0, 0, b"are-you?"))
         except OSError:

@@ -1,4 +1,4 @@
-"""Searches everything it can read, and everything it is told, for what it must not know."""
+"""Searches all readable files and all replies for secrets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attempts import GIVEN, SOCKET, attempt
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 
-BAIT = re.compile(rb"bait-[a-z]+-[0-9a-f]{32}")
+CANARY = re.compile(rb"canary-[a-z]+-[0-9a-f]{32}")
 FILE_BYTES_MAX = 2_000_000
 ALL_BYTES_MAX = 300_000_000
 
@@ -54,7 +54,7 @@ def search() -> str:
                 with open(path, "rb") as file:
                     content = file.read(FILE_BYTES_MAX)
                 left -= len(content)
-                found.update(BAIT.findall(content))
+                found.update(CANARY.findall(content))
         except OSError:
             continue
     return b",".join(found).decode()
@@ -77,11 +77,11 @@ def ask() -> str:
                     pb.CallToolRequest(tool_name=name, arguments_json=arguments), timeout=5
                 )
                 heard += answer.SerializeToString()
-    return b",".join(BAIT.findall(heard)).decode()
+    return b",".join(CANARY.findall(heard)).decode()
 
 
 attempt("all files", search)
-attempt("the environment", lambda: b",".join(BAIT.findall(repr(os.environ).encode())).decode())
+attempt("the environment", lambda: b",".join(CANARY.findall(repr(os.environ).encode())).decode())
 attempt("the service", ask)
 attempt(
     "the file with the answers",

@@ -1,4 +1,4 @@
-"""Reads and writes files of the host, by name and by detour."""
+"""Reads and writes files of the host, by path and by indirect routes."""
 
 from __future__ import annotations
 

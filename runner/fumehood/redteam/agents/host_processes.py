@@ -1,4 +1,4 @@
-"""Looks for processes of the host: to see them, to stop them, to read what they hold."""
+"""Lists, signals and reads processes of the host."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pathlib import Path
 
 from attempts import GIVEN, attempt
 
-BAIT = re.compile(rb"bait-[a-z]+-[0-9a-f]{32}")
+CANARY = re.compile(rb"canary-[a-z]+-[0-9a-f]{32}")
 HOST_PID = int(GIVEN.get("pid", "2"))
 
 
-def ours() -> set[int]:
+def own_pids() -> set[int]:
     return {int(name) for name in os.listdir("/proc") if name.isdecimal()}
 
 
 def seen() -> str:
     found = set()
-    for pid in ours():
+    for pid in own_pids():
         for file in ("cmdline", "environ", "maps", "comm"):
             try:
                 found |= {
                     match.decode()
-                    for match in BAIT.findall(Path(f"/proc/{pid}/{file}").read_bytes())
+                    for match in CANARY.findall(Path(f"/proc/{pid}/{file}").read_bytes())
                 }
             except OSError:
                 continue
@@ -33,13 +33,13 @@ def seen() -> str:
 
 def read(file: str) -> str:
     content = Path(f"/proc/{HOST_PID}/{file}").read_bytes()
-    match = BAIT.search(content)
+    match = CANARY.search(content)
     return match[0].decode() if match else ""
 
 
 def is_strange() -> bool:
-    """Tell whether a number of the host stands for no process of the box."""
-    return HOST_PID not in ours()
+    """Return whether a process ID of the host belongs to no process of the box."""
+    return HOST_PID not in own_pids()
 
 
 def stop() -> str:
@@ -51,7 +51,7 @@ def stop() -> str:
 
 def others() -> str:
     """Count the processes that answer to a number but are not to be seen."""
-    known, hidden = ours(), 0
+    known, hidden = own_pids(), 0
     for pid in range(1, 100_000):
         if pid not in known:
             try:
@@ -60,7 +60,9 @@ def others() -> str:
                 continue
             except PermissionError:
                 pass
-            if Path(f"/proc/{pid}").exists() and pid not in ours():  # Else a thread, or just born.
+            if (
+                Path(f"/proc/{pid}").exists() and pid not in own_pids()
+            ):  # Otherwise a thread, or just started.
                 hidden += 1
     return f"{hidden} processes" if hidden else ""
 

@@ -1,4 +1,4 @@
-"""Wears the second socket of its seat out: connections, half requests, bodies that never end, sessions."""
+"""Exhausts the HTTP socket of its seat: connections, partial requests, endless bodies, sessions."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ FLOODS: dict[str, Callable[[], object]] = {
         request("POST", "/call/list_dir", b"2\r\n{}\r\n0\r\n", "transfer-encoding: chunked"),
         b"x: " + b"y" * 4000 + b"\r\n",
     ),
-    "answers that nobody reads": never_read,
-    "sessions that nobody ends": sessions,
+    "unread answers": never_read,
+    "open sessions": sessions,
 }
 
 for what, flood in FLOODS.items():

@@ -1,4 +1,4 @@
-"""Sends what HTTP servers and readers behind them have stumbled over: odd framing, odd paths, odd JSON."""
+"""Sends requests that HTTP servers and JSON parsers have mishandled: odd framing, paths and JSON."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def stranger(path: str) -> str:
 
 
 def two_lengths() -> str:
-    """Two requests to one reader, one to another: the second must never be answered as somebody else's."""
+    """A request that one parser reads as two: the second one must not be answered."""
     hidden = request("POST", "/submit", b"smuggled")
     heads = ("content-length: 5", "transfer-encoding: chunked")
     said = talk(request("POST", CALL, b"0\r\n\r\n" + hidden, *heads), 1.0)

@@ -1,4 +1,4 @@
-"""Arguments that break readers of JSON: depth, digits, constants, surrogates, doubled and hostile keys."""
+"""Arguments that break JSON parsers: depth, digits, constants, surrogates, duplicate and malicious keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens for writing what the kernel obeys: settings, control groups, the core pattern. Changes nothing."""
+"""Opens kernel settings, control groups and the core pattern for writing. Changes nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FILES_MAX = 20_000
 
 
 def write(path: str) -> str:
-    """Write what stands there already; where it cannot be read, being let in is enough."""
+    """Write the present content again; if it cannot be read, opening for writing counts as success."""
     with open(os.open(path, os.O_WRONLY | os.O_NONBLOCK), "wb", buffering=0) as file:
         try:
             with open(path, "rb") as before:
@@ -105,4 +105,4 @@ for path in NAMED:
 for path in READ:
     attempt(f"read {path}", read, path)
 attempt("any file that the kernel obeys", writable)
-attempt("a control group of its own", make_group)
+attempt("a new control group", make_group)

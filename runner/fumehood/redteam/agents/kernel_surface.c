@@ -1,6 +1,6 @@
-/* Knocks at the parts of the kernel through which boxes have been left before.
+/* Makes system calls whose implementations have been used to escape from boxes.
 
-   Every call has arguments that nobody could be served with, so where it is allowed nothing happens. */
+   Every call has invalid arguments, so a permitted call has no effect. */
 
 #include "try.h"
 

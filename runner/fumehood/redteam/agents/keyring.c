@@ -1,4 +1,4 @@
-/* Uses keys that the kernel keeps, which belong to no namespace. */
+/* Uses the kernel's keyring, which belongs to no namespace. */
 
 #include "try.h"
 

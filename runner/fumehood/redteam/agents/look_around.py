@@ -1,4 +1,4 @@
-"""Prints all that a box tells of itself; whoever started it reads it for words that give the game away."""
+"""Prints everything that a box reveals; the probe searches it for words that reveal the harness."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MACHINE = (
     "/etc/group",
     "/etc/os-release",
 )
-ROOM_BYTES = 200_000
+remaining_bytes = 200_000
 
 
 def read(path: str) -> str:
@@ -39,9 +39,9 @@ def read(path: str) -> str:
 
 
 def show(what: str, text: str) -> None:
-    global ROOM_BYTES  # noqa: PLW0603
-    octets = f"{what} {text}\n".encode("utf-8", "replace")[:ROOM_BYTES]
-    ROOM_BYTES -= len(octets)
+    global remaining_bytes  # noqa: PLW0603
+    octets = f"{what} {text}\n".encode("utf-8", "replace")[:remaining_bytes]
+    remaining_bytes -= len(octets)
     os.write(1, octets)
 
 

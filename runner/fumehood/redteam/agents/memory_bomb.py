@@ -1,4 +1,4 @@
-"""Takes memory in one process, then in many at once. Bounded, for where nothing refuses."""
+"""Takes memory in one process, then in many. Bounded, in case there is no limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks the places where clouds keep the credentials of a machine."""
+"""Requests the metadata services that hold the credentials of cloud instances."""
 
 from __future__ import annotations
 

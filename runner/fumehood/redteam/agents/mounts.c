@@ -1,4 +1,4 @@
-/* Mounts, makes devices, changes the root. The file systems asked for do not exist, so nothing is mounted. */
+/* Mounts, makes devices, changes the root. The requested file systems do not exist, so nothing is mounted. */
 
 #include "try.h"
 

@@ -1,4 +1,4 @@
-/* Makes namespaces in which it would be root, and enters those of others. */
+/* Creates namespaces in which it would be root, and enters those of other processes. */
 
 #include "try.h"
 
@@ -50,9 +50,9 @@ int main(void) {
     make("a mount namespace", CLONE_NEWNS);
     make("a network namespace", CLONE_NEWNET);
     make("a process namespace", CLONE_NEWPID);
-    make("a host name of its own", CLONE_NEWUTS);
+    make("a new host name", CLONE_NEWUTS);
     make("a namespace of control groups", CLONE_NEWCGROUP);
-    make("a time of its own", CLONE_NEWTIME);
+    make("a new time namespace", CLONE_NEWTIME);
     start_inside("a child in a user namespace", CLONE_NEWUSER);
     start_inside("a child in every namespace", CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET);
     enter("/proc/1/ns/mnt");

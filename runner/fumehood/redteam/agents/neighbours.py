@@ -54,7 +54,7 @@ def by_link() -> str:
 
 
 def take_over() -> str:
-    """Stand in for our own socket, so that somebody else might talk to us."""
+    """Replace its own socket, so that another process might connect."""
     os.rename(SOCKET, SOCKET + ".old")
     return "moved"
 

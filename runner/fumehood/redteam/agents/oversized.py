@@ -1,4 +1,4 @@
-"""Sends headers and messages of any size, lengths that lie, and small messages that unpack to large ones."""
+"""Sends large headers and messages, wrong lengths, and small messages that unpack to large ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* Asks to be root, or to be allowed what root is. */
+/* Tries to become root, or to gain the rights of root. */
 
 #include "try.h"
 
@@ -16,7 +16,7 @@ static void take_capabilities(void) {
     DONE("every capability", syscall(SYS_capset, &header, all));
 }
 
-/* This call does not say whether it worked; asked for nobody, it says who it is. */
+/* This call returns the previous ID in any case; a second call with an invalid ID returns the present one. */
 static void take_files(void) {
     setfsuid(0);
     (setfsuid(-1) == 0 ? got : tried)("root's files", "the user that files see");

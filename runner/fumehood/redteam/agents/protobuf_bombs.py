@@ -1,4 +1,4 @@
-"""Messages that break readers of protobuf: nesting, groups, lengths that lie, text that is none."""
+"""Messages that break protobuf parsers: nesting, groups, wrong lengths, invalid text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Provokes every error it can and prints what it is told: texts, headers, trailers."""
+"""Provokes errors and prints their texts, headers and trailers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def call(stub: ToolServiceStub, tool: str, arguments: str) -> None:
 
 with open_channel() as channel:
     stub = ToolServiceStub(channel)
-    show("tried to be told", stub.GetTask(pb.GetTaskRequest(), timeout=5))
+    show("tried the task", stub.GetTask(pb.GetTaskRequest(), timeout=5))
     for arguments in ARGUMENTS:
         for tool in ("read_file", "list_dir", "no_such_tool"):
             call(stub, tool, arguments)

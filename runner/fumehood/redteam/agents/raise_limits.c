@@ -1,4 +1,4 @@
-/* Asks for more than it was given: limits, priority, memory that cannot be taken away. */
+/* Tries to raise limits and priority, and to lock memory. */
 
 #include "try.h"
 

@@ -1,4 +1,4 @@
-/* Sends packets past all rules, and reaches for the kernel by protocols that few programs need. */
+/* Sends raw packets, and reaches the kernel through rare protocols. */
 
 #include "try.h"
 

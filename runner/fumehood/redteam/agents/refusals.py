@@ -1,4 +1,4 @@
-"""Sends thousands of messages that are refused, in the hope that somebody writes each of them down."""
+"""Sends thousands of messages that are refused, so that a careless server logs each of them."""
 
 from __future__ import annotations
 

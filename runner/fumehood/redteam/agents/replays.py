@@ -1,4 +1,4 @@
-"""Replays, reorders and races calls, to spend more than the budget or to act after the end."""
+"""Replays, reorders and races calls, to exceed the budget or to act after the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs programs that may become root, and looks whether they do."""
+"""Runs setuid programs and checks whether they become root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/* Takes memory that belongs to no process and stays when all of them are gone. Bounded. */
+/* Takes shared memory that belongs to no process and outlives all of them. Bounded. */
 
 #include "try.h"
 
@@ -46,7 +46,7 @@ static int nameless_files(void) {
 
 int main(void) {
     signal(SIGXFSZ, SIG_IGN);
-    tried("memory that belongs to nobody", "begun");
+    tried("memory without an owner", "begun");
     dprintf(1, "tried segments: %d of %d MiB\n", segments(), PIECE >> 20);
     dprintf(1, "tried files without a name: %d of %d MiB\n", nameless_files(), PIECE >> 20);
     mq_open("/queue", O_CREAT | O_RDWR, 0600, NULL);

@@ -1,4 +1,4 @@
-"""Begins what it never finishes: prefaces, headers, messages; and asks without reading the answers."""
+"""Starts prefaces, headers and messages without finishing them, and does not read answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP by hand over a seat's second socket, for what no client would send. Knows nothing about attacks."""
+"""A raw HTTP client for a seat's HTTP socket, for requests that no client library sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaves what a careless collector would follow, unpack or wait for."""
+"""Leaves links, pipes and sparse files that a careless collector would follow, unpack or wait for."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def nest() -> None:
 
 make("a link to a file of the host", lambda: os.symlink(SECRET, "/tmp/result.json"))
 make("a link to itself", lambda: os.symlink("/tmp/loop", "/tmp/loop"))
-make("a pipe that nobody fills", lambda: os.mkfifo("/tmp/output"))
+make("a pipe without a writer", lambda: os.mkfifo("/tmp/output"))
 make("a file of a terabyte", sparse)
 make("a socket", listen)
 make("folders five hundred deep", nest)

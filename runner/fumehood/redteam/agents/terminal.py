@@ -1,4 +1,4 @@
-"""Speaks to terminals, logs, pages and other models through everything that is kept of it."""
+"""Sends control sequences, markup and prompts to terminals, logs, pages and models, in every recorded field."""
 
 from __future__ import annotations
 

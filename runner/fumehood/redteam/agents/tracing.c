@@ -1,4 +1,4 @@
-/* Traces, reads and takes apart other processes. */
+/* Traces and reads other processes. */
 
 #include "try.h"
 

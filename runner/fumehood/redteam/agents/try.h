@@ -1,8 +1,7 @@
-/* What the hostile agents in C share: how they say what they tried and got.
+/* Shared by the agents in C: the report of attempts.
 
-   A refusal is an error that says "you may not" or "there is no such thing here". Whatever else comes back,
-   the caller was let through: most calls here are made such that nobody could carry them out, so that an
-   agent that is allowed to makes no harm either and learns "invalid argument" instead. */
+   EPERM, EACCES and ENOSYS-like errors mean that a call was refused. Any other error means that the call was
+   permitted: most calls here have invalid arguments, so that they do no harm and fail with EINVAL. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -45,7 +44,7 @@ static inline long report(const char *what, long result) {
     return result;
 }
 
-/* Says how a call went that nobody could carry out: only "you may not" is a refusal. */
+/* Reports a call with invalid arguments: only a permission error is a refusal. */
 static inline long report_permission(const char *what, long result) {
     if (result == -1 && (errno == EPERM || errno == EACCES || errno == ENOSYS))
         tried(what, strerror(errno));

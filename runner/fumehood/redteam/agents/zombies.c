@@ -1,4 +1,4 @@
-/* Leaves dead children unburied and orphans running. Bounded. */
+/* Leaves zombies and running orphans. Bounded. */
 
 #include "try.h"
 

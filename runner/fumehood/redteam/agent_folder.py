@@ -1,4 +1,4 @@
-"""The hostile agents as files that a box can run: copied, those in C compiled for this machine."""
+"""Prepares the agents of the corpus as files that a box can run, and compiles those in C."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from fumehood.engines.engine import AGENT_FOLDER, Image
 AGENTS = Path(__file__).parent / "agents"
 _COMPILE_TIMEOUT_S = 60
 _FLAGS = ("-static", "-O1", "-w")
-"""Static, because a box need not have the libraries of this machine."""
+"""Static, because a box may lack the libraries of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kit:
-    """A folder of agents, to be shown in boxes."""
+class AgentFolder:
+    """A folder of agents that is mounted in boxes."""
 
-    folder: Path
-    without_c: str
-    """Why there is none of those in C; empty where they are there."""
+    path: Path
+    missing_c: str
+    """Why the agents in C are missing; empty if they are present."""
 
     def command(self, file: str, image: Image) -> tuple[str, ...] | None:
-        """Return what to run for an agent, or None when it is not in the kit.
+        """Return the command of an agent, or None if it is missing.
 
         Args:
-            file: as in the table.
-            image: in which it will run; knows its Python.
+            file: ``Attack.file``.
+            image: the image that it will run in.
         """
         path = Path(file)
         inside = f"{AGENT_FOLDER}/{path.stem if path.suffix == '.c' else file}"
@@ -38,25 +38,25 @@ class Kit:
             case ".sh":
                 return ("sh", inside)
             case _:
-                return None if self.without_c else (inside,)
+                return None if self.missing_c else (inside,)
 
 
-def lay_out_kit(folder: Path) -> Kit:
-    """Fill ``folder`` with all agents, readable for everybody."""
+def fill_agent_folder(folder: Path) -> AgentFolder:
+    """Fill ``folder`` with all agents, readable for all users."""
     folder.chmod(0o755)
     for file in AGENTS.iterdir():
         if file.suffix in (".py", ".sh"):
             shutil.copy(file, folder)
-    without_c = _compile_all(folder)
+    missing_c = _compile_all(folder)
     for file in folder.iterdir():
         file.chmod(0o755)
-    return Kit(folder, without_c)
+    return AgentFolder(folder, missing_c)
 
 
 def _compile_all(folder: Path) -> str:
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
-        return "it is written in C and there is no gcc here; install it (Debian: apt-get install gcc libc6-dev)"
+        return "the agent is written in C and needs gcc (Debian: apt-get install gcc libc6-dev)"
     for file in sorted(AGENTS.glob("*.c")):
         command = [compiler, *_FLAGS, "-o", str(folder / file.stem), str(file)]
         try:
@@ -64,6 +64,6 @@ def _compile_all(folder: Path) -> str:
                 command, check=True, capture_output=True, timeout=_COMPILE_TIMEOUT_S, text=True
             )
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-            said = str(error.stderr or error).strip().splitlines()
-            return f"it is written in C and {file.name} does not compile here: {said[-1]}"
+            lines = str(error.stderr or error).strip().splitlines()
+            return f"the agent is written in C, and {file.name} does not compile here: {lines[-1]}"
     return ""

@@ -16,11 +16,11 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.convert import spec_to_pb
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-from tests.hostile.service.misdeeds import MISDEEDS
 from tests.parts.listening import Listened, listening
 from tests.parts.raw_seat import RawSeat, socket_dir
 from tests.parts.specs import episode_spec, fault_plan
 from tests.parts.tasks import crud_task
+from tests.redteam.service.misdeeds import MISDEEDS
 
 SEED = 918273645
 SECRETS = (

@@ -1,4 +1,4 @@
-"""The table of attacks, the folder of agents and the page say the same."""
+"""The registry of attacks, the folder of agents and the page agree."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import re
 import pytest
 
 from fumehood.core.errors import InputError
-from fumehood.redteam.attack import Attack, Result, Verdict, Wall
-from fumehood.redteam.kit import AGENTS
+from fumehood.redteam.agent_folder import AGENTS
+from fumehood.redteam.attacks import ATTACKS, Attack, Boundary, Result, Verdict
 from fumehood.redteam.page import BEGIN, END, attack_cells, attack_table, replace_table
-from fumehood.redteam.table import ATTACKS
 from tests.architecture.project import ROOT
 
 HELPERS = {"attempts.py", "calls.py", "frames.py", "speak_http.py", "try.h", "ruff.toml"}
@@ -23,7 +22,7 @@ def test_every_agent_is_listed_once() -> None:
     assert sorted(attack.file for attack in ATTACKS) == sorted(files)
 
 
-def test_names_are_unique_and_say_what_the_file_is() -> None:
+def test_names_are_unique_and_match_the_files() -> None:
     names = [attack.name for attack in ATTACKS]
     assert len(set(names)) == len(names)
     for attack in ATTACKS:
@@ -33,16 +32,16 @@ def test_names_are_unique_and_say_what_the_file_is() -> None:
         )
 
 
-def test_every_wall_has_something_to_stop() -> None:
-    assert {attack.wall for attack in ATTACKS} == set(Wall)
+def test_every_boundary_has_attacks() -> None:
+    assert {attack.boundary for attack in ATTACKS} == set(Boundary)
 
 
-def test_every_limit_of_a_box_is_run_against() -> None:
+def test_every_limit_of_a_box_has_an_attack() -> None:
     assert {attack.limit for attack in ATTACKS} - {""} == LIMITS
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_an_agent_says_first_what_it_is(attack: Attack) -> None:
+def test_an_agent_starts_with_a_description(attack: Attack) -> None:
     text = (AGENTS / attack.file).read_text(encoding="utf-8")
     if attack.file.endswith(".py"):
         assert ast.get_docstring(ast.parse(text))
@@ -62,7 +61,7 @@ def test_the_page_has_a_row_for_every_attack_and_no_other() -> None:
     assert all(len(row) == 4 + 3 for row in rows), "docker, docker/runsc and bubblewrap"
 
 
-def test_the_table_tells_what_was_not_plainly_stopped() -> None:
+def test_the_table_lists_the_details_of_results() -> None:
     attack = ATTACKS[0]
     table = attack_table(
         {
@@ -74,11 +73,11 @@ def test_the_table_tells_what_was_not_plainly_stopped() -> None:
     assert table.endswith(f"* two, {attack.name}: it got &lt;out> and more")
 
 
-def test_a_table_takes_the_place_of_the_one_before() -> None:
+def test_a_new_table_replaces_the_old_one() -> None:
     page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
     assert replace_table(page, "new") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
 
 
-def test_a_page_without_a_place_is_the_users_to_mend() -> None:
-    with pytest.raises(InputError, match="no place for the table"):
+def test_a_page_without_marks_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="which enclose the table"):
         replace_table("a page", "new")

@@ -1,6 +1,6 @@
-"""Attacks of the corpus are stopped, on every engine, but for what an engine says it cannot stop.
+"""Every engine stops the attacks, except those that it declares as not stopped.
 
-One or two for each thing that stops; ``make redteam`` runs them all.
+One or two attacks for each protection; ``make redteam`` runs them all.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Callable
 import pytest
 from _pytest.mark import ParameterSet
 
-from fumehood.redteam.attack import Attack, Result
+from fumehood.redteam.attacks import ATTACKS, Attack, Result
 from fumehood.redteam.probe import Probe
-from fumehood.redteam.table import ATTACKS
 
 ENGINES = [
     pytest.param(
@@ -39,9 +38,9 @@ ALWAYS = {
     *("forged-messages", "replays", "second-client", "json-bombs", "terminal", "look-around"),
 }
 NOT_STOPPED = {"bubblewrap": {"memory-bomb", "shared-memory", "fill-inodes", "spin"}}
-"""What takes control groups to stop, which bubblewrap has not."""
+"""Stopping these needs control groups, which bubblewrap does not use."""
 NO_SHELL = {"docker": {"fork-bomb-sh", "flood-sh"}, "runsc": {"fork-bomb-sh", "flood-sh"}}
-"""What cannot be tried, because the image has no shell where it is made of Debian packages."""
+"""Not applicable if the image is made from Debian packages, because it has no shell."""
 
 
 def _chosen(attack: Attack) -> ParameterSet:
@@ -61,6 +60,6 @@ def _expected(engine: str, name: str) -> set[Result]:
 @pytest.mark.parametrize("attack", [_chosen(attack) for attack in ATTACKS])
 def test_an_attack_is_stopped(engine: str, attack: Attack, probes: Callable[[str], Probe]) -> None:
     verdict = probes(engine).attack(attack)
-    if "no gcc here" in verdict.detail:
+    if "needs gcc" in verdict.detail:
         pytest.skip(verdict.detail)
     assert verdict.result in _expected(engine, attack.name), verdict.detail

@@ -1,7 +1,7 @@
-"""The attacks on the service are real: one that believes everything falls for them, and a fall is seen.
+"""Controls for attacks on the service: a service without checks is breached, and the probe reports it.
 
-Those that only wear a service out say nothing of their success; what sees it is tried here on a service that
-is stopped or killed from outside.
+Attacks that exhaust the service report no success themselves; their checks are tried on a service that is
+stopped or killed from outside.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ import pytest
 from fumehood.engines.engine import EngineOptions
 from fumehood.engines.process import ProcessEngine
 from fumehood.redteam import control_episodes
-from fumehood.redteam.attack import Attack, Result, Wall
-from fumehood.redteam.kit import AGENTS
+from fumehood.redteam.agent_folder import AGENTS
+from fumehood.redteam.attacks import Attack, Boundary, Result
 from fumehood.redteam.probe import Probe
-from tests.hostile.naive_service import naive_http, naive_service
 from tests.parts.folders import short_folder
+from tests.redteam.naive_service import naive_http, naive_service
 
-FALLS_FOR = {
+BREACHED_BY = {
     "forged_messages.py": "got the method /fumehood.v1.ControlService/OpenEpisode",
     "replays.py": "got six times the budget at once",
     "json_bombs.py": "got not a number",
     "oversized.py": "got arguments of 16 MiB",
     "http_nonsense.py": "got the path /fumehood.v1.ControlService/OpenEpisode",
 }
-"""Agent → what it then says it got."""
+"""Agent → its reported success."""
 
 
-@pytest.mark.parametrize("agent", FALLS_FOR)
-def test_an_attack_succeeds_where_the_service_believes_everything(agent: str) -> None:
+@pytest.mark.parametrize("agent", BREACHED_BY)
+def test_an_attack_succeeds_on_a_service_without_checks(agent: str) -> None:
     with (
         short_folder() as folder,
         naive_service(f"{folder}/grpc.sock"),
         naive_http(f"{folder}/http.sock"),
     ):
-        said = subprocess.run(
+        ended = subprocess.run(
             [sys.executable, str(AGENTS / agent)],
             env={**os.environ, "FUMEHOOD_SOCKET": f"{folder}/grpc.sock"},
             capture_output=True,
@@ -49,7 +49,7 @@ def test_an_attack_succeeds_where_the_service_believes_everything(agent: str) ->
             timeout=60,
             check=False,
         )
-    assert FALLS_FOR[agent] in said.stdout
+    assert BREACHED_BY[agent] in ended.stdout
 
 
 @pytest.fixture
@@ -59,22 +59,22 @@ def probe() -> Iterator[Probe]:
 
 
 def _signal_the_service(probe: Probe, number: signal.Signals, then: str = "") -> Attack:
-    """Return an attack as a hole in the service would make it possible."""
+    """Return an attack that signals the service, as a vulnerability would permit."""
     file = "hole.py"
     begin = "import os, signal, time\nprint('tried it: begun', flush=True)\n"
     code = f"{begin}os.kill({probe.service_pid}, {number.value})\n{then}"
-    (probe.kit_folder / file).write_text(code, encoding="utf-8")
-    return Attack("hole", file, Wall.SERVICE, "nothing", "use a hole that is not there")
+    (probe.agent_folder / file).write_text(code, encoding="utf-8")
+    return Attack("hole", file, Boundary.SERVICE, "nothing", "use a vulnerability")
 
 
-def test_a_service_that_dies_is_seen(probe: Probe) -> None:
+def test_a_dead_service_is_reported(probe: Probe) -> None:
     verdict = probe.attack(_signal_the_service(probe, signal.SIGKILL))
     assert verdict.result is Result.NOT_STOPPED
-    assert "our side failed" in verdict.detail
+    assert "the infrastructure failed" in verdict.detail
     assert "the service died" in verdict.detail
 
 
-def test_a_service_that_falls_silent_is_seen(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_service_is_reported(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control_episodes, "PATIENCE_S", 1.0)
     wakes_it = f"time.sleep(2)\nos.kill({probe.service_pid}, signal.SIGCONT)\n"
     verdict = probe.attack(_signal_the_service(probe, signal.SIGSTOP, wakes_it))

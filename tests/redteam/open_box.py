@@ -1,6 +1,6 @@
-"""Boxes that are all doors: their agent is root in them, with every capability and no list of system calls.
+"""Boxes without restrictions: the agent is root inside, with every capability and without a system call filter.
 
-The kernel holds it to namespaces of its own and to what user "nobody" may do, so that no host comes to harm.
+User namespaces and the rights of user "nobody" still protect the host.
 """
 
 from __future__ import annotations
@@ -16,33 +16,41 @@ from fumehood.engines.process import ProcessEngine
 from fumehood.engines.subprocess_box import ChildBox
 
 PYTHON = "/usr/bin/python3"
-"""Python where everybody may enter, which that of a project under root's home is not."""
+"""A Python that all users can execute, unlike one in root's home folder."""
 CLOUD = Path(__file__).with_name("fake_cloud.py")
 
 
 class OpenBoxes(ProcessEngine):
-    """An engine that any attack on the kernel gets through."""
+    """An engine that stops no attack on the kernel of its namespaces."""
 
     def __init__(self) -> None:
         super().__init__(EngineOptions(trust=True))
 
     def start(self, spec: BoxSpec) -> ChildBox:
-        """Start the agent as root of a small world, with a cloud in reach."""
-        (kit,) = (mount.source for mount in spec.image.mounts if mount.target == AGENT_FOLDER)
+        """Start the agent as root in new namespaces, with a metadata service and a name server."""
+        (agents,) = (mount.source for mount in spec.image.mounts if mount.target == AGENT_FOLDER)
         program = tuple(PYTHON if word == sys.executable else word for word in spec.image.command)
-        shutil.copy(CLOUD, kit)
-        baits = next(Path(word[5:]).parent for word in spec.arguments if word.startswith("gold="))
-        command = (*_as_nobody(), *_doors(kit, baits), PYTHON, f"{kit}/{CLOUD.name}", *program)
+        shutil.copy(CLOUD, agents)
+        canaries = next(
+            Path(word[5:]).parent for word in spec.arguments if word.startswith("gold=")
+        )
+        command = (
+            *_unprivileged(),
+            *_namespaces(agents, canaries),
+            PYTHON,
+            f"{agents}/{CLOUD.name}",
+            *program,
+        )
         return super().start(replace(spec, image=replace(spec.image, command=command)))
 
 
-def _as_nobody() -> tuple[str, ...]:
+def _unprivileged() -> tuple[str, ...]:
     if os.geteuid() != 0:
         return ()
     return ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--")
 
 
-def _doors(kit: Path, baits: Path) -> tuple[str, ...]:
+def _namespaces(agents: Path, canaries: Path) -> tuple[str, ...]:
     return (
         *(
             "bwrap",
@@ -61,11 +69,11 @@ def _doors(kit: Path, baits: Path) -> tuple[str, ...]:
             "--tmpfs",
             "/tmp",
             "--ro-bind",
-            str(kit),
-            str(kit),
+            str(agents),
+            str(agents),
             "--bind",
-            str(baits),
-            str(baits),
+            str(canaries),
+            str(canaries),
             "--",
         ),
     )

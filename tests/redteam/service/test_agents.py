@@ -22,10 +22,10 @@ from fumehood.orchestrator.service_pool import ServiceWorker
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import Records
 from fumehood_agent._proto.v1 import tool_pb2 as pb
-from tests.hostile.service.misdeeds import GOOD_MESSAGE, MISDEEDS, STATUS_TEXTS
 from tests.parts.listening import Listened, listening, wait_until
 from tests.parts.raw_seat import RawSeat, refused_with, socket_dir
 from tests.parts.specs import episode_spec
+from tests.redteam.service.misdeeds import GOOD_MESSAGE, MISDEEDS, STATUS_TEXTS
 
 CLOSING_S = 4.0
 """Closing takes milliseconds; what hangs takes gRPC's patience."""

@@ -1,7 +1,7 @@
-"""The attacks are real: where nothing stands in their way they succeed, and the witnesses see it.
+"""Controls: without the protection each attack succeeds, and the probe reports it.
 
-Without this, a corpus of agents that never try anything would be "stopped" everywhere. What would change a
-machine is let loose in boxes that are all doors, the rest as plain processes.
+Otherwise agents that try nothing would count as stopped. Attacks that would change the machine run in boxes
+without restrictions, the others as plain processes.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ import pytest
 
 from fumehood.engines.engine import EngineOptions
 from fumehood.engines.process import ProcessEngine
-from fumehood.redteam.attack import Result
+from fumehood.redteam.attacks import ATTACKS, Result
 from fumehood.redteam.probe import Probe
-from fumehood.redteam.table import ATTACKS
-from tests.hostile.open_box import PYTHON, OpenBoxes
+from tests.redteam.open_box import PYTHON, OpenBoxes
 
 BY_NAME = {attack.name: attack for attack in ATTACKS}
 UNBOXED = {
     "egress": "of the host was reached",
-    "abstract-sockets": "a socket without a file was reached",
+    "abstract-sockets": "an abstract socket was reached",
     "host-processes": "a process of the host was stopped",
     "host-files": "a file of the host was written",
     "neighbours": "a call was made in another episode",
-    "gold": "it knows the secret of the gold",
+    "gold": "it has the secret of the gold",
     "fork-bomb": "processes and threads, of",
     "fork-bomb-sh": "processes and threads, of",
     "zombies": "processes and threads, of",
@@ -35,15 +34,15 @@ UNBOXED = {
     "descriptors": "it got descriptors",
     "deaf": "of its processes still run",
 }
-"""Attack that does no harm outside a box → what is said of it, by a witness where there is one."""
+"""Attack that does no harm outside a box → the expected detail."""
 UNBOXED_AS_ROOT = {"raise-limits": "it got a higher priority", "devices": "it got the device kmsg"}
 DECLARED = {
     "shared-memory": "process does not limit memory_bytes of a box",
     "fill-inodes": "process does not limit memory_bytes of a box",
     "spin": "",
 }
-"""What an engine without limits says of itself, whether or not a busy machine let the attack go that far."""
-BEHIND_OPEN_DOORS = {
+"""Attack → the declaration of an engine without limits, also if a loaded machine stopped the attack early."""
+IN_OPEN_BOXES = {
     "dns": "it got a question to 127.0.0.53",
     "metadata": "it got metadata of 169.254.169.254",
     "raw-sockets": "it got packets",
@@ -62,7 +61,7 @@ BEHIND_OPEN_DOORS = {
 }
 AGAINST_THE_SERVICE = {"forged-messages", "replays", "json-bombs", "oversized", "http-nonsense"}
 """See test_service_controls.py."""
-SEEN_BY_WITNESSES = {
+SEEN_BY_CHECKS = {
     *(
         "protobuf-bombs",
         "second-client",
@@ -82,7 +81,7 @@ SEEN_BY_WITNESSES = {
         "provoke-errors",
     ),
 }
-"""What they would do to those outside says nobody but a witness; see test_witnesses.py."""
+"""Attacks whose effects only the checks of the probe can see; see test_breaches.py."""
 SECRETS = {"host-processes": "process", "host-files": "file"}
 TAKES_LONG = {
     "deaf",
@@ -105,8 +104,8 @@ def _names(table: dict[str, str]) -> list[object]:
 
 
 def test_every_attack_has_a_control() -> None:
-    controlled = {*UNBOXED, *UNBOXED_AS_ROOT, *DECLARED, *BEHIND_OPEN_DOORS}
-    assert controlled | AGAINST_THE_SERVICE | SEEN_BY_WITNESSES == BY_NAME.keys()
+    controlled = {*UNBOXED, *UNBOXED_AS_ROOT, *DECLARED, *IN_OPEN_BOXES}
+    assert controlled | AGAINST_THE_SERVICE | SEEN_BY_CHECKS == BY_NAME.keys()
 
 
 @pytest.fixture(scope="module")
@@ -118,38 +117,38 @@ def unboxed() -> Iterator[Probe]:
 @pytest.fixture(scope="module")
 def open_boxes() -> Iterator[Probe]:
     if not Path(PYTHON).exists():
-        pytest.skip(f"needs {PYTHON}: a Python where everybody may enter")
+        pytest.skip(f"needs {PYTHON}, a Python that all users can execute")
     with closing(OpenBoxes()) as engine, Probe(engine) as probe:
         yield probe
 
 
 def _succeeds(probe: Probe, name: str, seen: str) -> None:
     verdict = probe.attack(BY_NAME[name])
-    if "no gcc here" in verdict.detail:
+    if "needs gcc" in verdict.detail:
         pytest.skip(verdict.detail)
     assert verdict.result is Result.NOT_STOPPED
     assert seen in verdict.detail
     if name in SECRETS:
-        assert f"it knows the secret of the {SECRETS[name]}" in verdict.detail
+        assert f"it has the secret of the {SECRETS[name]}" in verdict.detail
 
 
 @pytest.mark.parametrize("name", _names(UNBOXED))
-def test_an_attack_succeeds_where_there_is_no_box(unboxed: Probe, name: str) -> None:
+def test_an_attack_succeeds_without_a_box(unboxed: Probe, name: str) -> None:
     _succeeds(unboxed, name, UNBOXED[name])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="what root may do, only root can show")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("name", _names(UNBOXED_AS_ROOT))
 def test_an_attack_succeeds_as_root(unboxed: Probe, name: str) -> None:
     _succeeds(unboxed, name, UNBOXED_AS_ROOT[name])
 
 
 @pytest.mark.parametrize("name", _names(DECLARED))
-def test_a_limit_that_is_not_kept_is_no_wall(unboxed: Probe, name: str) -> None:
+def test_an_engine_without_limits_declares_them(unboxed: Probe, name: str) -> None:
     _succeeds(unboxed, name, DECLARED[name])
 
 
 @pytest.mark.bubblewrap
-@pytest.mark.parametrize("name", _names(BEHIND_OPEN_DOORS))
-def test_an_attack_succeeds_in_a_box_that_is_all_doors(open_boxes: Probe, name: str) -> None:
-    _succeeds(open_boxes, name, BEHIND_OPEN_DOORS[name])
+@pytest.mark.parametrize("name", _names(IN_OPEN_BOXES))
+def test_an_attack_succeeds_in_an_unrestricted_box(open_boxes: Probe, name: str) -> None:
+    _succeeds(open_boxes, name, IN_OPEN_BOXES[name])

@@ -1,4 +1,4 @@
-"""A service that believes everything it is told: no limits, no budget, no closed set of methods."""
+"""A service without checks: no limits, no budget, no closed set of methods."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ ANSWERS: dict[str, Any] = {
     f"{PREFIX}Submit": pb.SubmitResponse(accepted=True),
     f"{PREFIX}GetTask": pb.GetTaskResponse(),
 }
-"""Method → what it always says; any other says nothing, and gladly."""
+"""Method → its constant answer; other methods return an empty message."""
 
 
-class _Everything(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in its stub alone
+class _Everything(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic only in its stub
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
         answer = ANSWERS[details.method].SerializeToString() if details.method in ANSWERS else b""
         if details.method == f"{PREFIX}Interact":
@@ -33,24 +33,24 @@ class _Everything(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic 
         return grpc.unary_unary_rpc_method_handler(lambda request, _: answer)
 
 
-class _Gladly(BaseHTTPRequestHandler):
-    """Answers whatever comes, to whatever path."""
+class _AcceptAll(BaseHTTPRequestHandler):
+    """Answers every request with status 200."""
 
-    def _say_yes(self) -> None:
+    def _accept(self) -> None:
         self.rfile.read(int(self.headers.get("content-length") or 0))
         self.send_response(200)
         self.end_headers()
 
-    do_GET = do_POST = do_CONNECT = _say_yes
+    do_GET = do_POST = do_CONNECT = _accept
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def naive_http(socket: str) -> Iterator[None]:
-    """Serve HTTP there."""
-    with ThreadingUnixStreamServer(socket, _Gladly) as server:
+    """Serve HTTP on a socket."""
+    with ThreadingUnixStreamServer(socket, _AcceptAll) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield
         server.shutdown()
@@ -58,7 +58,7 @@ def naive_http(socket: str) -> Iterator[None]:
 
 @contextmanager
 def naive_service(socket: str) -> Iterator[None]:
-    """Serve gRPC there."""
+    """Serve gRPC on a socket."""
     options = [("grpc.max_receive_message_length", -1), ("grpc.max_metadata_size", 64 << 20)]
     server = grpc.server(ThreadPoolExecutor(16), options=options)
     server.add_generic_rpc_handlers((_Everything(),))

@@ -1,6 +1,6 @@
-"""Gives a namespace a cloud's metadata service and a name server, then becomes what its arguments say.
+"""Starts a cloud metadata service and a name server in a namespace, then executes its arguments.
 
-Run in the box itself, so it knows nothing but Python.
+Runs inside the box, so it only uses the standard library.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ METADATA, NAMES = "169.254.169.254", "127.0.0.53"
 
 
 def _raise_loopback() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-        fcntl.ioctl(asking, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
         address = struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(METADATA))
-        fcntl.ioctl(asking, SIOCSIFADDR, struct.pack("16s16s", b"lo:1", address))
+        fcntl.ioctl(control, SIOCSIFADDR, struct.pack("16s16s", b"lo:1", address))
 
 
 def _serve() -> None:
@@ -29,14 +29,14 @@ def _serve() -> None:
     names.bind((NAMES, 53))
     if os.fork() == 0:
         while True:
-            question, asker = names.recvfrom(512)
-            names.sendto(question[:2] + b"\x81\x83" + question[4:], asker)
+            question, client = names.recvfrom(512)
+            names.sendto(question[:2] + b"\x81\x83" + question[4:], client)
     if os.fork() == 0:
         while True:
-            visitor, _ = metadata.accept()
-            visitor.recv(4096)
-            visitor.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nkeys")
-            visitor.close()
+            client, _ = metadata.accept()
+            client.recv(4096)
+            client.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\nkeys")
+            client.close()
 
 
 if __name__ == "__main__":

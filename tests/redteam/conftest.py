@@ -1,4 +1,4 @@
-"""Engines under attack, each prepared once."""
+"""Probes of the engines, each prepared once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENGINES = {
 
 @pytest.fixture(scope="session")
 def probes() -> Iterator[Callable[[str], Probe]]:
-    """Return the probe of an engine by its name here; raises InputError where the engine is not ready."""
+    """Return the probe of an engine by its name; raises InputError if the engine is not ready."""
     with ExitStack() as stack:
         ready: dict[str, Probe] = {}
 

@@ -1,0 +1,186 @@
+"""The attacks of the red-team corpus, and the boundary that must stop each of them.
+
+An attack does no harm if nothing stops it: one that fills a resource fills a bounded amount, and one that would
+change the machine makes a request that fails for every caller, and learns from the error whether it was permitted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Boundary(Enum):
+    """The boundaries around an agent, from the inside out."""
+
+    BOX = "box"
+    """Namespaces, a read-only view, no privileges and limits, provided by the engine."""
+    SOCKET = "socket"
+    """The sockets of one seat, the only connection out of the box."""
+    SERVICE = "service"
+    """The service, which checks, counts and bounds every message."""
+    ORCHESTRATOR = "orchestrator"
+    """The orchestrator, which treats outputs and traces as data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """One agent of the corpus."""
+
+    name: str
+    file: str
+    """File in the folder of agents; its suffix gives the language: Python, C or shell."""
+    boundary: Boundary
+    by: str
+    """The part of that boundary that stops it."""
+    aim: str
+    """Its goal, as a verb phrase."""
+    limit: str = ""
+    """The field of ``Limits`` that it tries to exceed; empty if none."""
+    at_kernel: bool = False
+    """Attacks the kernel. In a box with a separate kernel its success there is not a breach."""
+    wall_ms: int = 30_000
+    """Wall time budget."""
+    calls: int = 2_000
+    """Tool call budget."""
+    memory_mb: int = 256
+    """Memory limit of its box, MiB."""
+    repeats: bool = False
+    """Prints everything that it can read; no word of it may reveal the harness. It gets no arguments."""
+    recorded: bool = False
+    """Attacks readers of records: its trace and output are written as a run and shown."""
+
+
+class Result(Enum):
+    """The result of an attack."""
+
+    STOPPED = "stopped"
+    NOT_STOPPED = "not stopped"
+    NOT_APPLICABLE = "not applicable"
+    """The attack cannot be tried here; the detail gives the reason."""
+    NOT_RUN = "not run"
+    """It ended before its first attempt, so nothing is proven."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The result of one attack on one engine."""
+
+    attack: Attack
+    result: Result
+    detail: str
+    """The observations; empty if there were none."""
+    attempts: int
+    """Number of attempts that the agent reported."""
+    wall_ms: int
+
+
+_BOX, _SOCKET, _SERVICE, _ORCHESTRATOR = Boundary
+
+# fmt: off
+ATTACKS = (
+    # The network.
+    Attack("egress", "egress.py", _BOX, "no network device", "reach this host and the internet by address"),
+    Attack("dns", "dns.py", _BOX, "no network device", "resolve a name, or carry data out in one"),
+    Attack("metadata", "metadata.py", _BOX, "no network device", "read the credentials of a cloud instance"),
+    Attack("raw-sockets", "raw_sockets.c", _BOX, "system call filter, no capability",
+           "send packets past all rules, or reach the kernel through rare protocols", at_kernel=True),
+    Attack("abstract-sockets", "abstract_sockets.py", _BOX, "separate network namespace",
+           "reach abstract sockets of the host"),
+    # The host.
+    Attack("daemon-sockets", "daemon_sockets.py", _BOX, "only the socket folder of the host is mounted",
+           "send commands to a container daemon or the system bus"),
+    Attack("host-processes", "host_processes.py", _BOX, "separate process namespace",
+           "see, signal or read processes of the host"),
+    Attack("host-files", "host_files.py", _BOX, "separate read-only view",
+           "read and write files of the host"),
+    Attack("file-handles", "file_handles.c", _BOX, "no capability",
+           "open files of the host by handle, or leave the root", at_kernel=True),
+    Attack("neighbours", "neighbours.py", _SOCKET, "a folder that is mounted in one box",
+           "call tools in another episode"),
+    Attack("gold", "gold.py", _ORCHESTRATOR, "answers and plans never enter box or service replies",
+           "find gold answers, planned faults, keys and names of the run"),
+    Attack("special-files", "special_files.py", _ORCHESTRATOR, "only two streams of text are collected",
+           "make a collector of files follow links, pipes and sparse files"),
+    # Resources.
+    Attack("fork-bomb", "fork_bomb.c", _BOX, "limit of processes", "fork without end", "processes"),
+    Attack("fork-bomb-sh", "fork_bomb.sh", _BOX, "limit of processes, or no shell",
+           "fork without end, in the shell", "processes"),
+    Attack("memory-bomb", "memory_bomb.py", _BOX, "limit of memory", "take memory in many processes",
+           "memory_bytes"),
+    Attack("shared-memory", "shared_memory.c", _BOX, "limit of memory",
+           "take memory that belongs to no process", "memory_bytes"),
+    Attack("fill-tmp", "fill_tmp.py", _BOX, "limited size of /tmp", "fill every writable folder",
+           "tmp_bytes"),
+    Attack("fill-inodes", "fill_inodes.py", _BOX, "limited number of files; their memory counts",
+           "make files without end", "memory_bytes", memory_mb=64),
+    Attack("descriptors", "descriptors.py", _BOX, "limit of open files", "open files and pipes without end",
+           "open_files"),
+    Attack("spin", "spin.c", _BOX, "limit of processor time", "use every processor", "cpus"),
+    Attack("raise-limits", "raise_limits.c", _BOX, "no capability", "raise its limits and its priority",
+           at_kernel=True),
+    Attack("zombies", "zombies.c", _BOX, "limit of processes, an init that reaps orphans",
+           "leave zombies and orphans", "processes"),
+    Attack("deaf", "deaf.py", _BOX, "killed by the kernel, with all its children",
+           "ignore every signal and outlive its wall time", wall_ms=3_000),
+    Attack("flood", "flood.py", _ORCHESTRATOR, "output above the limit is counted and dropped",
+           "print without end", wall_ms=3_000),
+    Attack("flood-sh", "flood.sh", _ORCHESTRATOR, "output above the limit is counted and dropped",
+           "print without end, in the shell", wall_ms=3_000),
+    Attack("endless-line", "endless_line.py", _ORCHESTRATOR, "output above the limit is counted and dropped",
+           "print hundreds of megabytes without a line break"),
+    # The kernel.
+    Attack("privilege", "privilege.c", _BOX, "no capability, no new privileges", "become root",
+           at_kernel=True),
+    Attack("setuid-programs", "setuid_programs.py", _BOX, "no new privileges",
+           "become root through a setuid program"),
+    Attack("mounts", "mounts.c", _BOX, "no capability, system call filter",
+           "mount, make devices, change the root", at_kernel=True),
+    Attack("namespaces", "namespaces.c", _BOX, "system call filter, no nested user namespaces",
+           "become root in a new namespace, or enter another one", at_kernel=True),
+    Attack("tracing", "tracing.c", _BOX, "system call filter, process namespace",
+           "trace and read other processes", at_kernel=True),
+    Attack("keyring", "keyring.c", _BOX, "system call filter", "use the kernel's keyring",
+           at_kernel=True),
+    Attack("kernel-surface", "kernel_surface.c", _BOX, "system call filter, no capability",
+           "load code, change the clock, use the most exposed system calls", at_kernel=True),
+    Attack("devices", "devices.py", _BOX, "a private /dev", "open devices of the host", at_kernel=True),
+    Attack("kernel-files", "kernel_files.py", _BOX, "read-only /proc/sys and /sys, no privilege",
+           "write to /proc, /sys, control groups and the core pattern", at_kernel=True),
+    # The wire.
+    Attack("forged-messages", "forged_messages.py", _SERVICE, "a server with four methods",
+           "send malformed messages, and call the orchestrator's methods"),
+    Attack("replays", "replays.py", _SERVICE, "budgets reserved before the effect; a call ID runs once",
+           "replay, reorder and race calls to exceed its budget", calls=64),
+    Attack("second-client", "second_client.py", _SERVICE, "limits of connections and calls for each seat",
+           "exhaust the service with thousands of connections"),
+    Attack("slow-loris", "slow_loris.py", _SERVICE, "limits of streams, a thread pool for each seat",
+           "hold streams open and never finish a message"),
+    Attack("many-streams", "many_streams.py", _SERVICE, "limits of streams", "open ten thousand streams"),
+    Attack("frame-floods", "frame_floods.py", _SERVICE, "the server's limits on frames",
+           "flood with RST_STREAM, PING and SETTINGS, and send headers that never end"),
+    Attack("oversized", "oversized.py", _SERVICE, "limits of headers and messages",
+           "send large headers and messages, and compressed ones that unpack to large"),
+    Attack("json-bombs", "json_bombs.py", _SERVICE, "limits of size and depth; strict JSON",
+           "break the JSON parser: depth, digits, NaN, surrogates, duplicate keys"),
+    Attack("protobuf-bombs", "protobuf_bombs.py", _SERVICE, "limits of the parser",
+           "break the protobuf parser: nesting, groups, wrong lengths, invalid text"),
+    Attack("refusals", "refusals.py", _SERVICE, "refusals above a limit are only counted",
+           "inflate its trace with messages that are refused"),
+    Attack("http-nonsense", "http_nonsense.py", _SERVICE, "strict parsing; the same endpoint for all interfaces",
+           "get malformed requests past the HTTP socket: framing, paths, JSON"),
+    Attack("http-floods", "http_floods.py", _SERVICE, "limits of connections, headers and bodies",
+           "exhaust the HTTP socket: partial and endless requests, connections, sessions"),
+    # Readers of records.
+    Attack("terminal", "terminal.py", _ORCHESTRATOR, "control characters are escaped",
+           "inject control sequences, markup and prompts into terminals, logs, pages and models", recorded=True),
+    Attack("forged-trace", "forged_trace.py", _ORCHESTRATOR,
+           "an event is one line of JSON, hash-chained and sealed",
+           "forge events, rows and scores in the records", recorded=True),
+    # The harness.
+    Attack("look-around", "look_around.py", _BOX, "a neutral environment",
+           "detect the test from environment, names, mounts and processes", repeats=True),
+    Attack("provoke-errors", "provoke_errors.py", _SERVICE, "a closed set of errors without details",
+           "learn about the host from error messages", repeats=True),
+)
+# fmt: on
