@@ -14,7 +14,7 @@ DAEMON = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock").removepref
 
 
 class DockerProxy:
-    """Passes bytes between a socket of its own and the daemon's."""
+    """Forwards bytes between a new socket and that of the daemon."""
 
     def __init__(self, folder: Path) -> None:
         self.address = str(folder / "docker.sock")
@@ -43,7 +43,7 @@ class DockerProxy:
         self._open.close()
 
     def refuse(self) -> None:
-        """Cut every road, and let nobody set out again."""
+        """Close all connections and accept no more."""
         self._refuses = True
         for end in self._ends:
             _hang_up(end)

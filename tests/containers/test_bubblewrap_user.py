@@ -1,4 +1,4 @@
-"""Bubblewrap for whoever is not root, and for root, who must not stay so."""
+"""Bubblewrap as an ordinary user, and as root, which drops its privileges."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def python(engine: BubblewrapEngine) -> Image:
     return engine.prepare(AgentSource(AgentKind.BUILTIN, "noop"))
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_an_ordinary_user_gets_the_same_box(socket_dir: Path) -> None:
     (socket_dir / "there").write_text("")
     os.chown(socket_dir, ORDINARY_UID, ORDINARY_UID)
@@ -104,7 +104,7 @@ def test_an_ordinary_user_gets_the_same_box(socket_dir: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="about root")
-def test_a_box_started_by_root_is_nobody_to_the_host_too(
+def test_a_box_started_by_root_is_unprivileged_on_the_host(
     engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
     connect = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/fumehood/grpc.sock'); s.recv(1)"

@@ -146,7 +146,7 @@ def test_a_box_that_cannot_start_leaves_no_container(
     assert containers_of(daemon, labels) == []
 
 
-def test_a_missing_image_is_the_users_to_mend(docker_engine: DockerEngine) -> None:
+def test_a_missing_image_is_an_input_error(docker_engine: DockerEngine) -> None:
     with pytest.raises(InputError, match="no-such-image"):
         docker_engine.prepare(AgentSource(AgentKind.IMAGE, "no-such-image:at-all"))
 
@@ -186,7 +186,7 @@ def test_a_folder_is_built_again_only_when_it_changed(
         (["COPY missing /there"], "missing"),
     ],
 )
-def test_a_folder_that_cannot_be_built_is_the_users_to_mend(
+def test_a_failed_build_is_an_input_error(
     docker_engine: DockerEngine, tmp_path: Path, lines: list[str], message: str
 ) -> None:
     with pytest.raises(InputError, match=message) as caught:
@@ -194,14 +194,14 @@ def test_a_folder_that_cannot_be_built_is_the_users_to_mend(
     assert "\n" not in str(caught.value)
 
 
-def test_a_folder_without_a_dockerfile_is_the_users_to_mend(
+def test_a_folder_without_a_dockerfile_is_an_input_error(
     docker_engine: DockerEngine, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match="no Dockerfile"):
         docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(tmp_path)))
 
 
-def test_an_image_without_a_command_is_the_users_to_mend(
+def test_an_image_without_a_command_is_an_input_error(
     docker_engine: DockerEngine, tmp_path: Path, remove_images: list[str]
 ) -> None:
     with pytest.raises(

@@ -78,7 +78,7 @@ def test_boxes_share_connections(
 def test_an_engine_that_is_not_there_is_said_to_be_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/missing.sock")
     engine = DockerEngine(EngineOptions())
     readiness = engine.check()
     assert not readiness.ready

@@ -1,4 +1,4 @@
-"""The sandbox service in a container of its own, with nothing but a folder for its sockets."""
+"""The image of the sandbox service."""
 
 from __future__ import annotations
 

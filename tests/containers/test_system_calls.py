@@ -57,7 +57,7 @@ def test_every_call_is_either_allowed_or_refused() -> None:
     assert set(_calls_known_to_libseccomp()) - set(listed) == set()
 
 
-def test_docker_is_told_the_same_list() -> None:
+def test_docker_gets_the_same_list() -> None:
     rules = json.loads(docker_profile())["syscalls"]
     assert rules[0] == {"names": ALLOWED, "action": "SCMP_ACT_ALLOW"}
     assert rules[1] == {"names": REFUSED, "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}

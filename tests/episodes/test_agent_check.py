@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fumehood.agent_check.cases import load_robustness_cases
 from fumehood.agent_check.check import Check, Finding, Verdict
-from fumehood.agent_check.init import languages, lay_out, next_commands
-from fumehood.agent_check.robustness_case import load_conditions
+from fumehood.agent_check.init import create_agent, languages, next_commands
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import EngineOptions
 from fumehood.engines.process import ProcessEngine
@@ -34,13 +34,13 @@ def pool() -> Iterator[ServicePool]:
 
 @pytest.fixture
 def look(pool: ServicePool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
-    """Puts an agent of ours under conditions, by their names."""
+    """Runs a test agent on robustness cases, by name."""
     monkeypatch.chdir(AGENTS)
     engine = ProcessEngine(EngineOptions(trust=True))
 
     def look(agent: str, *names: str, wall_ms: int = SOON_MS) -> list[Finding]:
         image = engine.prepare(name_agents([agent])[0].source)
-        return list(Check(engine, image, pool, wall_ms).under_conditions(names))
+        return list(Check(engine, image, pool, wall_ms).robustness(names))
 
     yield look
     engine.close()
@@ -82,7 +82,7 @@ def test_an_agent_that_does_not_end_is_said_to_be_still_at_work(look: Look) -> N
     )
 
 
-def test_an_agent_that_stays_when_its_work_is_done_is_stopped_and_told_of(look: Look) -> None:
+def test_an_agent_that_keeps_running_is_stopped_and_reported(look: Look) -> None:
     (finding,) = look("clumsy_agents:Lingers", "plain")
     assert finding.verdict is Verdict.HOLDS
     assert finding.detail.endswith("it went on for 2 s after its work had ended, and was stopped")
@@ -97,7 +97,7 @@ def test_what_an_agent_did_not_bring_about_is_not_called_proven(look: Look) -> N
     by_name = {finding.name: finding for finding in look("noop", "denied", "turns", "budget_end")}
     assert by_name["denied"].detail == "it made no call that a fault could meet"
     assert by_name["budget_end"].detail == "it ended before its budget did"
-    assert [finding.verdict for finding in by_name.values()].count(Verdict.NOT_MET) == 2
+    assert [finding.verdict for finding in by_name.values()].count(Verdict.NOT_REACHED) == 2
 
 
 def test_a_name_that_there_is_not_is_answered_with_those_that_there_are(look: Look) -> None:
@@ -112,10 +112,10 @@ def test_a_time_that_is_none_is_refused(wall_time_s: str) -> None:
     assert fumehood("agent", "check", "noop", f"--wall-time-s={wall_time_s}", status=2) == ""
 
 
-def test_an_agent_that_asks_a_model_is_answered_by_a_stand_in() -> None:
+def test_an_agent_with_a_model_gets_the_stub_model() -> None:
     words = ("--engine", "process", "--only", "turns", "--only", "budget_end", "--json")
-    told = fumehood_json("agent", "check", "react", *words)
-    assert [finding["detail"] for finding in told["findings"]] == [
+    report = fumehood_json("agent", "check", "react", *words)
+    assert [finding["detail"] for finding in report["findings"]] == [
         "finished, 6 calls",
         "out_of_budget(calls), 2 calls",
     ]
@@ -132,17 +132,20 @@ def test_the_python_template_comes_through_everything_in_a_box(
     printed = fumehood("agent", "check", "agent:Agent", "--engine", "bubblewrap")
     lines = printed.splitlines()
     assert [line.split()[:2] for line in lines[:-1]] == [
-        ["ok", one.name] for one in load_conditions()
+        ["ok", one.name] for one in load_robustness_cases()
     ]
-    assert lines[-1] == f"{len(load_conditions())} of {len(load_conditions())} held, 0 failed"
+    assert (
+        lines[-1]
+        == f"{len(load_robustness_cases())} of {len(load_robustness_cases())} held, 0 failed"
+    )
 
 
-def test_a_failure_is_told_as_json_and_by_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_appears_in_json_and_in_the_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(AGENTS)
     words = ("--engine", "process", "--i-trust-this-agent", "--only", "denied", "--json")
-    told = fumehood_json("agent", "check", "clumsy_agents:FallsOverFailures", *words, status=1)
-    (finding,) = told["findings"]
-    assert (told["failed"], finding["name"], finding["verdict"]) == (1, "denied", "failed")
+    report = fumehood_json("agent", "check", "clumsy_agents:FallsOverFailures", *words, status=1)
+    (finding,) = report["findings"]
+    assert (report["failed"], finding["name"], finding["verdict"]) == (1, "denied", "failed")
 
 
 def test_an_agent_that_carries_scripts_out_is_held_to_every_observation(
@@ -150,15 +153,15 @@ def test_an_agent_that_carries_scripts_out_is_held_to_every_observation(
 ) -> None:
     monkeypatch.chdir(AGENTS)
     words = ("--scripts", "--engine", "process", "--i-trust-this-agent", "--only", "values")
-    told = fumehood_json("agent", "check", "clumsy_agents:Lingers", *words, "--json", status=1)
-    assert "it did not print one line with a JSON list" in told["findings"][0]["detail"]
+    report = fumehood_json("agent", "check", "clumsy_agents:Lingers", *words, "--json", status=1)
+    assert "it did not print one line with a JSON list" in report["findings"][0]["detail"]
     monkeypatch.chdir(INTERPRETER)
     assert fumehood("agent", "check", "agent:Scripted", *words).endswith("1 of 1 held, 0 failed\n")
 
 
 @pytest.mark.parametrize("language", languages())
 def test_every_template_says_how_to_go_on(language: str, tmp_path: Path) -> None:
-    files = lay_out(language, tmp_path / "new")
+    files = create_agent(language, tmp_path / "new")
     assert {"Dockerfile", "README.md", "tasks.jsonl", ".dockerignore"} <= set(files)
     assert any(file.startswith("test") and file != "tasks.jsonl" for file in files)
     commands = next_commands(language)
@@ -169,11 +172,11 @@ def test_every_template_says_how_to_go_on(language: str, tmp_path: Path) -> None
 def test_nothing_that_is_there_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("precious")
     with pytest.raises(InputError, match="is not empty: choose a new folder"):
-        lay_out("python", tmp_path)
+        create_agent("python", tmp_path)
     assert (tmp_path / "mine").read_text() == "precious"
 
 
 def test_the_task_that_comes_along_is_proven(tmp_path: Path) -> None:
-    lay_out("python", tmp_path)
-    told = json.loads(fumehood("suite", "validate", str(tmp_path / "tasks.jsonl"), "--json"))
-    assert (told["tasks"], told["oracles_proven"]) == (1, 1)
+    create_agent("python", tmp_path)
+    report = json.loads(fumehood("suite", "validate", str(tmp_path / "tasks.jsonl"), "--json"))
+    assert (report["tasks"], report["oracles_proven"]) == (1, 1)

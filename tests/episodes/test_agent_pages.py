@@ -1,4 +1,4 @@
-"""The pages for newcomers, a language each: all commands and files on them, in order, in an empty folder."""
+"""Runs all commands and files of the language pages, in order, in an empty folder."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from fumehood.agent_check.cases import load_robustness_cases
 from fumehood.agent_check.init import languages
-from fumehood.agent_check.robustness_case import load_conditions
 from tests.architecture.project import ROOT
 from tests.parts.folder_images import remove_images_from
 
 PAGES = ROOT / "docs" / "agents"
-NEWCOMER_S = 600
-"""A newcomer's patience; a machine's part of it is far less."""
+TIMEOUT_S = 600
 
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDS = re.compile(r"<!-- needs: (.+) -->")
@@ -29,7 +28,7 @@ each_page = pytest.mark.parametrize("page", sorted(PAGES.glob("*.md")), ids=lamb
 
 
 def script(page: str) -> str:
-    """Return what a newcomer does: runs the commands of consoles, writes the files whose names are given."""
+    """Return a script that runs the console commands and writes the named files."""
     steps = ["set -euo pipefail"]
     for language, file, text in BLOCK.findall(page):
         if language == "console":
@@ -39,14 +38,14 @@ def script(page: str) -> str:
     return "\n".join(steps)
 
 
-def promised(page: str) -> list[str]:
-    """Return the lines that the page says will be printed."""
+def expected_output(page: str) -> list[str]:
+    """Return the output lines that the page shows."""
     consoles = [text for language, _, text in BLOCK.findall(page) if language == "console"]
     return [line for text in consoles for line in text.splitlines() if not line.startswith("$ ")]
 
 
 def require(page: str) -> None:
-    """Leave a page out where this machine lacks what its commands need, which CI does not allow."""
+    """Skip a page whose commands need a missing program; CI fails instead."""
     for program in " ".join(NEEDS.findall(page)).split():
         if shutil.which(program) is None:
             message = f"needs {program}"
@@ -54,8 +53,8 @@ def require(page: str) -> None:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Path]:
-    """An empty folder; the images that are made from what comes to lie in it go with it."""
+def work_folder(tmp_path: Path) -> Iterator[Path]:
+    """An empty folder; images built from it are removed with it."""
     yield tmp_path
     remove_images_from(tmp_path)
 
@@ -63,24 +62,24 @@ def desk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.docker
 @pytest.mark.image
 @each_page
-def test_a_newcomer_gets_to_a_judged_agent(page: Path, desk: Path) -> None:
+def test_the_page_leads_to_a_checked_agent(page: Path, work_folder: Path) -> None:
     text = page.read_text(encoding="utf-8")
     require(text)
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     started = time.monotonic()
     done = subprocess.run(
         ["bash", "-c", script(text)],
-        cwd=desk,
+        cwd=work_folder,
         env=environment,
         capture_output=True,
         text=True,
-        timeout=NEWCOMER_S,
+        timeout=TIMEOUT_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr + done.stdout
-    assert [line for line in promised(text) if line not in done.stdout.splitlines()] == []
+    assert [line for line in expected_output(text) if line not in done.stdout.splitlines()] == []
     assert re.search(r"^\S+ +100\.0%", done.stdout, re.MULTILINE), "the task is not solved"
-    assert time.monotonic() - started < NEWCOMER_S
+    assert time.monotonic() - started < TIMEOUT_S
 
 
 @each_page
@@ -99,4 +98,6 @@ def test_there_is_a_page_for_every_template() -> None:
 def test_every_condition_is_described() -> None:
     page = (ROOT / "docs" / "adding" / "agent.md").read_text(encoding="utf-8")
     described = re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE)
-    assert described == [(condition.name, condition.behaviour) for condition in load_conditions()]
+    assert described == [
+        (condition.name, condition.behaviour) for condition in load_robustness_cases()
+    ]

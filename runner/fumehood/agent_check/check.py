@@ -1,4 +1,4 @@
-"""One agent under every condition, or against every vector, each in a box of its own."""
+"""Runs an agent on robustness cases or protocol cases, each in a separate box."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Self, TypeVar
 
-from fumehood.agent_check.judging import differences, evidence_of, lingered, misconduct
-from fumehood.agent_check.protocol_case import Vector, load_vectors
-from fumehood.agent_check.robustness_case import Condition, load_conditions, tools_of_conditions
-from fumehood.agent_check.scene import Scene
-from fumehood.agent_check.stand_in import NAME as MODEL
-from fumehood.agent_check.stand_in import leading_to, stand_in
+from fumehood.agent_check.cases import (
+    CheckCase,
+    ProtocolCase,
+    RobustnessCase,
+    load_protocol_cases,
+    load_robustness_cases,
+    robustness_tools,
+)
+from fumehood.agent_check.evaluation import differences, evidence_of, lingered, problems
+from fumehood.agent_check.stub_model import NAME as MODEL
+from fumehood.agent_check.stub_model import gateway_settings, stub_model
 from fumehood.core.episode_spec import ONLY_SEAT, EpisodeSpec
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import outcome_name
@@ -27,32 +32,32 @@ from fumehood.orchestrator.second_sockets import http_offer
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.trace_receiver import GRACE_S
 
-S = TypeVar("S", bound=Scene)
+C = TypeVar("C", bound=CheckCase)
 
-AT_ONCE = 2
-"""Boxes."""
+CONCURRENCY = 2
+"""Boxes that run at the same time."""
 
 
 class Verdict(Enum):
-    """How it went."""
+    """The result of a case."""
 
     HOLDS = "ok"
     FAILS = "failed"
-    NOT_MET = "not met"
-    """The agent did nothing that would have brought it about, so nothing is known."""
+    NOT_REACHED = "not reached"
+    """The agent did not reach the situation, so nothing was tested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one scene."""
+    """The result of one case."""
 
     name: str
     behaviour: str
     verdict: Verdict
     detail: str
-    """What went wrong, or how the work ended. One line."""
+    """What went wrong, or how the episode ended. One line."""
     wall_ms: int
-    """The start of the box included."""
+    """Including the start of the box."""
 
 
 class Check:
@@ -69,11 +74,11 @@ class Check:
         """Start nothing yet.
 
         Args:
-            engine: makes the boxes.
-            image: what they are started from.
-            pool: lends the service.
-            wall_ms: for each scene, milliseconds.
-            arguments: for the agent.
+            engine: starts the boxes.
+            image: of the boxes.
+            pool: of service workers.
+            wall_ms: wall time budget of each case.
+            arguments: of the agent.
         """
         labels = owner_labels("check")
         self._plan = BoxPlan(
@@ -92,102 +97,100 @@ class Check:
         wall_ms: int,
         progress: Callable[[str], None],
     ) -> Iterator[Self]:
-        """Prepare whatever the agent's boxes need.
+        """Prepare the agent, the engine, a stub model and a service.
 
         Args:
-            agent: as ``fumehood run --agent`` takes it.
-            engine: its name, or ``auto``.
+            agent: in the notation of ``fumehood run --agent``.
+            engine: a name, or ``auto``.
             options: of the engine.
-            wall_ms: for each scene, milliseconds.
-            progress: told, in one line, of what takes long.
+            wall_ms: wall time budget of each case.
+            progress: receives a line when something takes long.
 
         Raises:
             InputError: the agent or the engine cannot be used.
-            InfraError: the engine or the service does not come up.
+            InfraError: the engine or the service does not start.
         """
         (named,) = name_agents([agent])
         with ExitStack() as stack:
             chosen = choose_engine(engine, options).engine
             stack.callback(chosen.close)
             image = chosen.prepare(named.source)
-            models = leading_to(stack.enter_context(stand_in(tools_of_conditions())))
+            models = gateway_settings(stack.enter_context(stub_model(robustness_tools())))
             pool = stack.enter_context(ServicePool(1, http_offer([named], models, progress)))
-            asks = ("--model", MODEL) if is_scaffold(named) else ()
-            yield cls(chosen, image, pool, wall_ms, asks)
+            arguments = ("--model", MODEL) if is_scaffold(named) else ()
+            yield cls(chosen, image, pool, wall_ms, arguments)
 
-    def under_conditions(self, names: Sequence[str] = ()) -> Iterator[Finding]:
-        """Put the agent under conditions and look at it from outside.
+    def robustness(self, names: Sequence[str] = ()) -> Iterator[Finding]:
+        """Run robustness cases and evaluate the agent's behaviour from outside.
 
         Args:
-            names: of those to try; none means all.
+            names: of cases; none means all.
 
         Raises:
             InputError: the agent's box cannot be started.
-            InfraError: something failed on our side.
+            InfraError: the infrastructure failed.
         """
-        return self._each(_chosen(load_conditions(), names), self._condition)
+        return self._each(_selected(load_robustness_cases(), names), self._robustness_case)
 
-    def by_scripts(self, names: Sequence[str] = ()) -> Iterator[Finding]:
-        """Let an agent that carries scripts out do so, and compare what it observes.
+    def protocol(self, names: Sequence[str] = ()) -> Iterator[Finding]:
+        """Run protocol cases with an agent that executes scripts, and compare its observations.
 
         Args:
-            names: of the vectors; none means all.
+            names: of cases; none means all.
 
         Raises:
             InputError: the agent's box cannot be started.
-            InfraError: something failed on our side.
+            InfraError: the infrastructure failed.
         """
-        return self._each(_chosen(load_vectors(), names), self._vector)
+        return self._each(_selected(load_protocol_cases(), names), self._protocol_case)
 
     def play(self, spec: EpisodeSpec) -> Attempt:
-        """Let the agent work in a box.
+        """Run one episode of the agent in a box.
 
         Raises:
-            InputError: its box cannot be started.
-            InfraError: something failed on our side.
+            InputError: the box cannot be started.
+            InfraError: the infrastructure failed.
         """
         attempt = attempt_episode(spec, self._plan, self._pool)
         if attempt.infra is not None:
             raise InfraError(f"{attempt.infra.what.value}: {attempt.infra.detail}")
         return attempt
 
-    def _each(self, scenes: Sequence[S], look: Callable[[S], Finding]) -> Iterator[Finding]:
-        with ThreadPoolExecutor(AT_ONCE) as threads:
-            yield from threads.map(look, scenes)
+    def _each(self, cases: Sequence[C], run: Callable[[C], Finding]) -> Iterator[Finding]:
+        with ThreadPoolExecutor(CONCURRENCY) as threads:
+            yield from threads.map(run, cases)
 
-    def _condition(self, condition: Condition) -> Finding:
-        attempt = self.play(condition.spec(self._wall_ms))
+    def _robustness_case(self, case: RobustnessCase) -> Finding:
+        attempt = self.play(case.spec(self._wall_ms))
         evidence = evidence_of(attempt)
-        wrong = "; ".join(misconduct(attempt, evidence))
-        if wrong:
-            return _finding(condition, Verdict.FAILS, wrong, attempt)
-        if not condition.is_met(evidence):
-            return _finding(condition, Verdict.NOT_MET, condition.met.value, attempt)
+        problem = "; ".join(problems(attempt, evidence))
+        if problem:
+            return _finding(case, Verdict.FAILS, problem, attempt)
+        if not case.is_reached(evidence):
+            return _finding(case, Verdict.NOT_REACHED, case.requires.value, attempt)
         calls = len(evidence.exchanges)
-        how = (
+        detail = (
             f"{outcome_name(evidence.ends[ONLY_SEAT])}, {calls} {'call' if calls == 1 else 'calls'}"
         )
         if lingered(attempt):
-            how += f"; it went on for {GRACE_S:.0f} s after its work had ended, and was stopped"
-        return _finding(condition, Verdict.HOLDS, how, attempt)
+            detail += f"; it ran for {GRACE_S:.0f} s after the end of the episode and was stopped"
+        return _finding(case, Verdict.HOLDS, detail, attempt)
 
-    def _vector(self, vector: Vector) -> Finding:
-        attempt = self.play(vector.spec(self._wall_ms))
-        wrong = "; ".join(differences(vector, attempt))
-        if wrong:
-            return _finding(vector, Verdict.FAILS, wrong, attempt)
-        return _finding(vector, Verdict.HOLDS, "as it has to be", attempt)
+    def _protocol_case(self, case: ProtocolCase) -> Finding:
+        attempt = self.play(case.spec(self._wall_ms))
+        problem = "; ".join(differences(case, attempt))
+        if problem:
+            return _finding(case, Verdict.FAILS, problem, attempt)
+        return _finding(case, Verdict.HOLDS, "as expected", attempt)
 
 
-def _chosen(scenes: Sequence[S], names: Sequence[str]) -> Sequence[S]:
-    by_name = {scene.name: scene for scene in scenes}
+def _selected(cases: Sequence[C], names: Sequence[str]) -> Sequence[C]:
+    by_name = {case.name: case for case in cases}
     for name in names:
         if name not in by_name:
-            raise InputError(
-                f"nothing to check is called {name!r}; there are: {', '.join(by_name)}"
-            )
-    return [by_name[name] for name in names] or scenes
+            raise InputError(f"there is no case {name!r}; cases: {', '.join(by_name)}")
+    return [by_name[name] for name in names] or cases
 
 
-def _finding(scene: Scene, verdict: Verdict, detail: str, attempt: Attempt) -> Finding:
-    return Finding(scene.name, scene.behaviour, verdict, detail, attempt.wall_ms)
+def _finding(case: CheckCase, verdict: Verdict, detail: str, attempt: Attempt) -> Finding:
+    return Finding(case.name, case.behaviour, verdict, detail, attempt.wall_ms)

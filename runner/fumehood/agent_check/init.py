@@ -1,4 +1,4 @@
-"""Working agents to begin from, a folder a language."""
+"""Creates a new agent from a template, one per language."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ TEMPLATES_FOLDER = Path(__file__).parent / "templates"
 
 
 def languages() -> tuple[str, ...]:
-    """Return the languages that there is a template for."""
+    """Return the languages with a template."""
     return tuple(sorted(folder.name for folder in TEMPLATES_FOLDER.iterdir() if folder.is_dir()))
 
 
-def lay_out(language: str, folder: Path) -> list[str]:
-    """Copy a template, and what every language begins with.
+def create_agent(language: str, folder: Path) -> list[str]:
+    """Copy a template and the files that all languages share.
 
     Args:
         language: one of :func:`languages`.
-        folder: to be made; an empty one will do.
+        folder: new or empty.
 
     Returns:
-        The names of its files, in order.
+        The sorted names of the files.
 
     Raises:
-        InputError: the folder holds something, or cannot be written.
+        InputError: the folder is not empty or cannot be written.
     """
     try:
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder} is not empty: choose a new folder")
-        leave_out = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(TEMPLATES_FOLDER / language, folder, dirs_exist_ok=True, ignore=leave_out)
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(TEMPLATES_FOLDER / language, folder, dirs_exist_ok=True, ignore=ignore)
         for file in TEMPLATES_FOLDER.iterdir():
             if file.is_file():
                 shutil.copy(file, folder)
@@ -43,6 +43,6 @@ def lay_out(language: str, folder: Path) -> list[str]:
 
 
 def next_commands(language: str) -> list[str]:
-    """Return what to run in the new folder, as its README says."""
+    """Return the commands in the README of a template."""
     readme = (TEMPLATES_FOLDER / language / "README.md").read_text("utf-8")
     return re.findall(r"^\$ (.+)$", readme, re.MULTILINE)

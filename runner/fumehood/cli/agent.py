@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from fumehood.agent_check.check import Check, Finding, Verdict
-from fumehood.agent_check.init import languages, lay_out, next_commands
+from fumehood.agent_check.init import create_agent, languages, next_commands
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import EngineOptions
 from fumehood.report.safe_text import safe
@@ -39,7 +39,7 @@ def init(language: str, folder: Path) -> None:
       cd my-agent
       fumehood agent check .
     """
-    files = lay_out(language, folder)
+    files = create_agent(language, folder)
     click.echo(f"Wrote {', '.join(files)} to {folder}. Next:")
     click.echo(f"  cd {folder}")
     for command in next_commands(language):
@@ -84,7 +84,7 @@ def check(
       fumehood agent check ./my-agent
       fumehood agent check my_agent:Agent --engine bubblewrap --only big_result
 
-    "not met" means that the situation did not occur: an agent without tool calls sees no tool failure.
+    "not reached" means that the situation did not occur: an agent without tool calls sees no tool failure.
     Exit status 1 if a case failed.
     """
 
@@ -98,7 +98,7 @@ def check(
     options = EngineOptions(runtime=runtime, trust=i_trust_this_agent, progress=print_step)
     findings = []
     with Check.of(agent_name, engine, options, round(wall_time_s * 1000), print_step) as cases:
-        for finding in cases.by_scripts(only) if scripts else cases.under_conditions(only):
+        for finding in cases.protocol(only) if scripts else cases.robustness(only):
             findings.append(finding)
             if not as_json:
                 click.echo(_line(finding))
@@ -115,14 +115,14 @@ def check(
 
 
 def _line(finding: Finding) -> str:
-    return f"{finding.verdict.value:8}{finding.name:18}{finding.behaviour}: {safe(finding.detail)}"
+    return f"{finding.verdict.value:12}{finding.name:18}{finding.behaviour}: {safe(finding.detail)}"
 
 
 def _summary(findings: list[Finding], failed: int) -> str:
     held = sum(finding.verdict is Verdict.HOLDS for finding in findings)
-    unmet = len(findings) - held - failed
+    not_reached = len(findings) - held - failed
     return f"{held} of {len(findings)} passed, {failed} failed" + (
-        f", {unmet} not met" if unmet else ""
+        f", {not_reached} not reached" if not_reached else ""
     )
 
 

@@ -1,4 +1,4 @@
-"""A plain MCP client: its model is offered whatever tools there are, until it has no more to call."""
+"""A plain MCP client: it offers all tools to its model until the model requests no more."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ TURNS_MAX = 30
 
 
 def ask(path: str, request: dict | None = None) -> dict:
-    """Ask the model's provider."""
+    """Send a request to the model provider."""
     body = None if request is None else json.dumps(request).encode()
     headers = {"content-type": "application/json"}
     with urlopen(Request(os.environ["OPENAI_BASE_URL"] + path, body, headers)) as answer:
@@ -24,7 +24,7 @@ def ask(path: str, request: dict | None = None) -> dict:
 
 
 async def main() -> None:
-    """Work on the task until the model has nothing more to call, then hand its last words in."""
+    """Run the agent on the task and submit its final answer."""
     model = ask("/models")["data"][0]["id"]
     async with Client(SEATS[sys.argv[1]]) as seat:
         tools = [
@@ -39,20 +39,20 @@ async def main() -> None:
         messages = [{"role": "user", "content": seat.instructions}]
         for _ in range(TURNS_MAX):
             request = {"model": model, "messages": messages, "tools": offered, "max_tokens": 1024}
-            said = ask("/chat/completions", request)["choices"][0]["message"]
-            messages.append(said)
-            if not said.get("tool_calls"):
-                await seat.call_tool("submit", {"answer": said["content"]})
+            reply = ask("/chat/completions", request)["choices"][0]["message"]
+            messages.append(reply)
+            if not reply.get("tool_calls"):
+                await seat.call_tool("submit", {"answer": reply["content"]})
                 return
-            for call in said["tool_calls"]:
-                asked = call["function"]
-                result = await seat.call_tool(asked["name"], json.loads(asked["arguments"]))
-                told = {
+            for call in reply["tool_calls"]:
+                function = call["function"]
+                result = await seat.call_tool(function["name"], json.loads(function["arguments"]))
+                message = {
                     "role": "tool",
                     "tool_call_id": call["id"],
                     "content": result.content[0].text,
                 }
-                messages.append(told)
+                messages.append(message)
         await seat.call_tool("give_up", {"reason": f"no end after {TURNS_MAX} turns"})
 
 

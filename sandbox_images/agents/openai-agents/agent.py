@@ -1,4 +1,4 @@
-"""OpenAI's Agents SDK as it is published: its model behind a base URL, its tools by MCP over a pipe."""
+"""OpenAI's Agents SDK, unmodified: model by base URL, tools by MCP over a pipe."""
 
 import asyncio
 import subprocess
@@ -11,8 +11,8 @@ HELPER = "/fumehood/bin/fumehood"
 
 
 async def main() -> None:
-    """Work on the task until the model has nothing more to call, then hand its last words in."""
-    set_tracing_disabled(True)  # There is nobody to send traces to.
+    """Run the agent on the task and submit its final answer."""
+    set_tracing_disabled(True)  # There is no network for sending traces.
     task = subprocess.run([HELPER, "task"], capture_output=True, text=True, check=True).stdout
     async with MCPServerStdio({"command": HELPER, "args": ["mcp"]}) as seat:
         model = OpenAI().models.list().data[0].id

@@ -1,4 +1,4 @@
-"""Smolagents as it is published: its model behind a base URL, its tools by MCP over a pipe."""
+"""Smolagents, unmodified: model by base URL, tools by MCP over a pipe."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ HELPER = "/fumehood/bin/fumehood"
 
 
 def main() -> None:
-    """Work on the task until the model has a final answer, then hand that in."""
+    """Run the agent on the task and submit its final answer."""
     task = subprocess.run([HELPER, "task"], capture_output=True, text=True, check=True).stdout
     model = OpenAIModel(OpenAI().models.list().data[0].id, api_base=os.environ["OPENAI_BASE_URL"])
     with MCPClient(

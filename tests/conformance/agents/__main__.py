@@ -1,32 +1,36 @@
-"""Plays every vector in every language on every engine that is ready here, and writes the table down."""
+"""Runs every protocol case in every language on every available engine, and updates the table in the documentation."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 
-from fumehood.agent_check.protocol_case import Vector, load_vectors
+from fumehood.agent_check.cases import ProtocolCase, load_protocol_cases
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.engine import EngineOptions
 from fumehood.engines.registry import choose_engine
 from tests.conformance.agents.languages import LANGUAGES, Language
 from tests.conformance.agents.page import PAGE, table, written
-from tests.conformance.agents.playing import Stage, stage, words_of
+from tests.conformance.agents.playing import Stage, engine_and_runtime, stage
 
 ENGINES = ("process", "bubblewrap", "docker", "docker/runsc")
 
 
 def main() -> int:
-    """Return 0 when everything held that can be tried here."""
+    """Return 0 if all cases pass."""
     failed: dict[tuple[str, str], str] = {}
     engines = [engine for engine in ENGINES if _is_ready(engine)]
     for engine in engines:
         failed |= _play_all(engine, LANGUAGES)
-    page = written(PAGE.read_text("utf-8"), table(LANGUAGES, load_vectors(), engines, failed))
+    page = written(
+        PAGE.read_text("utf-8"), table(LANGUAGES, load_protocol_cases(), engines, failed)
+    )
     PAGE.write_text(page, "utf-8")
-    for (vector, language), what in failed.items():
-        print(f"{language}, {vector}: {what}")
-    tried = len(engines) * sum(len(load_vectors()) - len(language.lacks) for language in LANGUAGES)
+    for (case, language), problem in failed.items():
+        print(f"{language}, {case}: {problem}")
+    tried = len(engines) * sum(
+        len(load_protocol_cases()) - len(language.lacks) for language in LANGUAGES
+    )
     print(
         f"{tried - len(failed)} of {tried} held, on {', '.join(engines)}; the table is in {PAGE.name}"
     )
@@ -34,11 +38,11 @@ def main() -> int:
 
 
 def _is_ready(engine: str) -> bool:
-    name, runtime = words_of(engine)
+    name, runtime = engine_and_runtime(engine)
     try:
         choose_engine(name, EngineOptions(runtime=runtime, trust=True)).engine.close()
     except InputError as error:
-        print(f"{engine} is left out: {error}")
+        print(f"{engine} is skipped: {error}")
         return False
     return True
 
@@ -47,24 +51,24 @@ def _play_all(engine: str, languages: Sequence[Language]) -> dict[tuple[str, str
     failed = {}
     with stage(engine) as boxes:
         for language in languages:
-            for vector in load_vectors():
-                wrong = _wrong(boxes, language, vector)
-                if wrong:
-                    failed[vector.name, language.name] = f"on {engine}: {'; '.join(wrong)}"
-            print(f"{engine}: {language.name} is through", flush=True)
+            for case in load_protocol_cases():
+                problems = _problems(boxes, language, case)
+                if problems:
+                    failed[case.name, language.name] = f"on {engine}: {'; '.join(problems)}"
+            print(f"{engine}: {language.name} is done", flush=True)
     return failed
 
 
-def _wrong(boxes: Stage, language: Language, vector: Vector) -> list[str]:
-    if vector.name in language.lacks:
+def _problems(boxes: Stage, language: Language, case: ProtocolCase) -> list[str]:
+    if case.name in language.lacks:
         return []
     missing = language.missing()
     if missing is not None:
         return [f"needs {missing}"]
     try:
-        return boxes.play(language, vector)
+        return boxes.play(language, case)
     except InfraError as error:
-        return [f"our side failed: {error}"]
+        return [f"the infrastructure failed: {error}"]
 
 
 if __name__ == "__main__":

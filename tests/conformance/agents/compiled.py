@@ -1,4 +1,4 @@
-"""Conformance agents that are compiled before they run."""
+"""Compiles the conformance agents in TypeScript and C++."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMEOUT_S = 300
 
 
 def lay_out_typescript(target: Path) -> None:
-    """Compile the agent in TypeScript, with the SDK beside it as npm would lay it out."""
+    """Compile the agent in TypeScript, with the SDK in ``node_modules``."""
     lay_out_node_modules(target / "node_modules", compiler=False)
     (target / "package.json").write_text(json.dumps({"type": "module"}))
     shutil.copy(FOLDER / "typescript" / "agent.ts", target)
@@ -25,7 +25,7 @@ def lay_out_typescript(target: Path) -> None:
 
 
 def lay_out_cpp(target: Path) -> None:
-    """Compile the agent in C++, once for whoever else asks, and put the one program there is."""
+    """Compile the agent in C++ once, and copy the program."""
     built = FOLDER / "cpp" / ".cache"
     built.mkdir(exist_ok=True)
     with (built / "lock").open("w") as lock:

@@ -1,4 +1,4 @@
-"""The conformance agents: which there are, what each is made of, and what its way to the seat cannot say."""
+"""The conformance agents: their programs, their connections to the seat, and the limits of these."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class Language:
     """One conformance agent."""
 
     name: str
-    way: str
+    connection: str
     """How it reaches its seat."""
     lay_out: Callable[[Path], object]
-    """Fills a folder that boxes see as ``/agent``; may compile."""
+    """Fills a folder that is mounted as ``/agent``; may compile."""
     command: tuple[str, ...]
     """Run in the box; ``python3`` is the box's own."""
     base: Callable[[Callable[[str], None], Daemon], str] = build_agent_python
-    """Makes sure of the image for containers, and names it; it is told how to say what takes long."""
+    """Builds the image for containers and returns its reference."""
     needs: tuple[str, ...] = ()
-    """Programs of this machine, without which it is left out."""
+    """Required programs of this machine; without them it is skipped."""
     lacks: Mapping[str, str] = field(default_factory=dict)
-    """Vector → why this way cannot do what it asks."""
+    """Protocol case → why this connection cannot express it."""
 
     def missing(self) -> str | None:
-        """Return what it needs and this machine has not."""
+        """Return a required program that is missing."""
         return next((program for program in self.needs if shutil.which(program) is None), None)
 
 
@@ -43,24 +43,24 @@ def _copied(folder: str) -> Callable[[Path], object]:
     return lambda target: shutil.copytree(FOLDER / folder, target, dirs_exist_ok=True)
 
 
-_OBJECTS = "arguments are one object by MCP's own rules; what is none is turned away before the wall sees it"
+_OBJECTS = "MCP requires arguments to be an object; clients reject anything else"
 
 LANGUAGES = (
     Language(
         name="Python",
-        way="SDK, gRPC stream",
+        connection="SDK, gRPC stream",
         lay_out=_copied("python"),
         command=("python3", "/agent/agent.py"),
     ),
     Language(
         name="Python asyncio",
-        way="SDK, gRPC calls",
+        connection="SDK, gRPC calls",
         lay_out=_copied("python"),
         command=("python3", "/agent/asyncio_agent.py"),
     ),
     Language(
         name="TypeScript",
-        way="SDK, gRPC stream",
+        connection="SDK, gRPC stream",
         lay_out=lay_out_typescript,
         command=("node", "/agent/agent.js"),
         base=build_agent_node,
@@ -68,14 +68,14 @@ LANGUAGES = (
     ),
     Language(
         name="C++",
-        way="generated code, gRPC stream",
+        connection="generated code, gRPC stream",
         lay_out=lay_out_cpp,
         command=("/agent/agent",),
         needs=("g++", "make", "pkg-config", "protoc", "grpc_cpp_plugin"),
     ),
     Language(
         name="shell, curl",
-        way="HTTP, Connect JSON",
+        connection="HTTP, Connect JSON",
         lay_out=_copied("shell"),
         command=("sh", "/agent/curl.sh"),
         base=build_agent_shell,
@@ -83,7 +83,7 @@ LANGUAGES = (
     ),
     Language(
         name="shell",
-        way="the command, HTTP",
+        connection="the command, HTTP",
         lay_out=_copied("shell"),
         command=("sh", "/agent/command.sh"),
         base=build_agent_shell,
@@ -91,10 +91,10 @@ LANGUAGES = (
     ),
     Language(
         name="MCP client",
-        way="stdio, the command, HTTP",
+        connection="stdio, the command, HTTP",
         lay_out=_copied("mcp"),
         command=("python3", "/agent/mcp_agent.py"),
         lacks={"refusals": _OBJECTS, "size_limits": _OBJECTS},
     ),
 )
-"""Every language there is; a new one is a folder and an entry."""
+"""All languages; a new one needs a folder and an entry."""

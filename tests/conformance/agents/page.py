@@ -1,11 +1,11 @@
-"""The table language × behaviour, as it stands in the documentation."""
+"""The table of languages and behaviours in the documentation."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 
-from fumehood.agent_check.protocol_case import Vector
+from fumehood.agent_check.cases import ProtocolCase
 from tests.architecture.project import ROOT
 from tests.conformance.agents.languages import Language
 
@@ -14,31 +14,31 @@ BEGIN, END = "<!-- table: make conformance -->", "<!-- end of table -->"
 HOLDS, FAILS, LACKS = "yes", "**no**", "–"
 
 Shape = tuple[tuple[str, ...], Mapping[str, str], frozenset[tuple[str, str]]]
-"""Languages; behaviours by vector; what is not to be had, by vector and language."""
+"""Languages; behaviours by case; unsupported pairs of case and language."""
 
 
 def table(
     languages: Sequence[Language],
-    vectors: Sequence[Vector],
+    cases: Sequence[ProtocolCase],
     engines: Sequence[str],
     failed: Mapping[tuple[str, str], str],
 ) -> str:
-    """Return the table, with what was proven and where.
+    """Return the table.
 
     Args:
-        languages: its columns.
-        vectors: its rows.
+        languages: the columns.
+        cases: the rows.
         engines: on which every cell was tried.
-        failed: by vector and language, what went wrong.
+        failed: problem by case and language.
     """
     head = [
-        "vector",
+        "case",
         "behaviour",
-        *(f"{language.name}<br>{language.way}" for language in languages),
+        *(f"{language.name}<br>{language.connection}" for language in languages),
     ]
-    rows = [[f"`{vector.name}`", vector.behaviour] for vector in vectors]
-    for row, vector in zip(rows, vectors, strict=True):
-        row += [_cell(language, vector, failed) for language in languages]
+    rows = [[f"`{case.name}`", case.behaviour] for case in cases]
+    for row, case in zip(rows, cases, strict=True):
+        row += [_cell(language, case, failed) for language in languages]
     lines = [head, ["---"] * len(head), *rows]
     reasons = sorted(
         f"* {language.name}, `{name}`: {reason}"
@@ -51,18 +51,18 @@ def table(
 
 
 def written(page: str, new_table: str) -> str:
-    """Return the page with the table in its place."""
+    """Return the page with the new table."""
     before, _, rest = page.partition(BEGIN)
     return before + new_table + rest.partition(END)[2]
 
 
-def shape_of(languages: Sequence[Language], vectors: Sequence[Vector]) -> Shape:
-    """Return what the table has to show, whatever comes of a try."""
-    return shape_written(table(languages, vectors, (), {}))
+def shape_of(languages: Sequence[Language], cases: Sequence[ProtocolCase]) -> Shape:
+    """Return the expected shape of the table."""
+    return shape_written(table(languages, cases, (), {}))
 
 
 def shape_written(page: str) -> Shape:
-    """Return what the table of a page shows; a cell that failed is in no shape."""
+    """Return the shape of a page's table; a failed cell makes it differ."""
     lines = page.partition(BEGIN)[2].partition(END)[0].strip().splitlines()
     rows = [re.split(r" \| ", line.strip("| ")) for line in lines if line.startswith("|")]
     head, _, *body = rows
@@ -75,7 +75,7 @@ def shape_written(page: str) -> Shape:
     return tuple(head[2:]), behaviours, frozenset(lacking | unproven)
 
 
-def _cell(language: Language, vector: Vector, failed: Mapping[tuple[str, str], str]) -> str:
-    if vector.name in language.lacks:
+def _cell(language: Language, case: ProtocolCase, failed: Mapping[tuple[str, str], str]) -> str:
+    if case.name in language.lacks:
         return LACKS
-    return FAILS if (vector.name, language.name) in failed else HOLDS
+    return FAILS if (case.name, language.name) in failed else HOLDS

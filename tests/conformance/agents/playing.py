@@ -1,4 +1,4 @@
-"""One conformance agent in a box, one vector: what it said and did beside what has to come of it."""
+"""Runs a conformance agent in a box on one protocol case."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from fumehood.agent_check.cases import ProtocolCase
 from fumehood.agent_check.check import Check, Verdict
-from fumehood.agent_check.protocol_case import Vector
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.engine import (
     AGENT_FOLDER,
@@ -30,7 +30,7 @@ WALL_MS = 60_000
 
 
 class Stage:
-    """An engine, and a service behind it."""
+    """An engine with a service."""
 
     def __init__(self, engine: Engine, pool: ServicePool, folder: Path) -> None:
         self._engine = engine
@@ -38,15 +38,15 @@ class Stage:
         self._folder = folder
         self._images: dict[str, Image] = {}
 
-    def play(self, language: Language, vector: Vector) -> list[str]:
-        """Let an agent carry out a vector; return what was not as it has to be."""
+    def play(self, language: Language, case: ProtocolCase) -> list[str]:
+        """Run an agent on a case; return the problems."""
         if language.name not in self._images:
             self._images[language.name] = self._image(language)
         check = Check(self._engine, self._images[language.name], self._pool, WALL_MS)
         return [
-            one.detail
-            for one in check.by_scripts([vector.name])
-            if one.verdict is not Verdict.HOLDS
+            finding.detail
+            for finding in check.protocol([case.name])
+            if finding.verdict is not Verdict.HOLDS
         ]
 
     def _image(self, language: Language) -> Image:
@@ -71,16 +71,16 @@ def _built(language: Language) -> str:
         daemon.close()
 
 
-def words_of(engine: str) -> tuple[str, str | None]:
-    """Return the name of an engine and that of a runtime, out of a text such as ``docker/runsc``."""
+def engine_and_runtime(engine: str) -> tuple[str, str | None]:
+    """Split a text such as ``docker/runsc`` into engine and runtime."""
     name, _, runtime = engine.partition("/")
     return name, runtime or None
 
 
 @contextmanager
 def stage(engine: str) -> Iterator[Stage]:
-    """Make boxes with an engine such as ``docker/runsc``, at seats that have every door."""
-    name, runtime = words_of(engine)
+    """Prepare an engine such as ``docker/runsc``, with seats that offer every interface."""
+    name, runtime = engine_and_runtime(engine)
     with ExitStack() as stack:
         chosen = choose_engine(name, EngineOptions(runtime=runtime, trust=True)).engine
         stack.callback(chosen.close)

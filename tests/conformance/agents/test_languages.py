@@ -1,4 +1,4 @@
-"""Every language, every vector, from inside a box."""
+"""Every language runs every protocol case in a box."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from fumehood.agent_check.protocol_case import Vector, load_vectors
+from fumehood.agent_check.cases import ProtocolCase, load_protocol_cases
 from tests.conformance.agents.languages import LANGUAGES, Language
 from tests.conformance.agents.page import PAGE, shape_of, shape_written
 from tests.conformance.agents.playing import Stage, stage
 
 FEW = ("several_turns",)
-"""Proven on every engine; all of them on one. `make conformance` proves all on all."""
+"""Cases to run on every engine. `make conformance` runs all cases on all engines."""
 
 
 @pytest.fixture(scope="module")
@@ -35,19 +35,19 @@ def elsewhere(request: pytest.FixtureRequest) -> Iterator[Stage]:
         yield made
 
 
-def each(vectors: Sequence[Vector]) -> pytest.MarkDecorator:
-    """Every language with each of the vectors that it can carry out."""
+def each(cases: Sequence[ProtocolCase]) -> pytest.MarkDecorator:
+    """Every language with each of the cases that it can carry out."""
     pairs = [
-        pytest.param(language, vector, id=f"{language.name}-{vector.name}")
+        pytest.param(language, case, id=f"{language.name}-{case.name}")
         for language in LANGUAGES
-        for vector in vectors
-        if vector.name not in language.lacks
+        for case in cases
+        if case.name not in language.lacks
     ]
-    return pytest.mark.parametrize(("language", "vector"), pairs)
+    return pytest.mark.parametrize(("language", "case"), pairs)
 
 
 def require(language: Language) -> None:
-    """Leave a test out where this machine lacks what a language needs, which CI does not allow."""
+    """Skip a test whose language needs a missing program; CI fails instead."""
     missing = language.missing()
     if missing is not None:
         message = f"{language.name} needs {missing}"
@@ -55,28 +55,30 @@ def require(language: Language) -> None:
 
 
 @pytest.mark.bubblewrap
-@each(load_vectors())
-def test_a_language_observes_what_it_has_to(
-    bubblewrap: Stage, language: Language, vector: Vector
+@each(load_protocol_cases())
+def test_a_language_reports_the_expected_observations(
+    bubblewrap: Stage, language: Language, case: ProtocolCase
 ) -> None:
     require(language)
-    assert bubblewrap.play(language, vector) == []
+    assert bubblewrap.play(language, case) == []
 
 
-@each([vector for vector in load_vectors() if vector.name in FEW])
+@each([case for case in load_protocol_cases() if case.name in FEW])
 def test_a_language_works_on_every_engine(
-    elsewhere: Stage, language: Language, vector: Vector
+    elsewhere: Stage, language: Language, case: ProtocolCase
 ) -> None:
     require(language)
-    assert elsewhere.play(language, vector) == []
+    assert elsewhere.play(language, case) == []
 
 
 def test_the_table_has_every_language_and_every_vector() -> None:
-    assert shape_written(PAGE.read_text(encoding="utf-8")) == shape_of(LANGUAGES, load_vectors())
+    assert shape_written(PAGE.read_text(encoding="utf-8")) == shape_of(
+        LANGUAGES, load_protocol_cases()
+    )
 
 
 def test_what_a_language_lacks_is_a_vector_and_has_a_reason() -> None:
-    names = {vector.name for vector in load_vectors()}
+    names = {case.name for case in load_protocol_cases()}
     assert all(
         set(language.lacks) <= names and all(language.lacks.values()) for language in LANGUAGES
     )

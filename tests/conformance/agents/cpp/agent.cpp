@@ -70,7 +70,7 @@ class Seat {
         return response;
     }
 
-    // Sends a call over a stream of its own and cancels it.
+    // Sends a call over a separate stream and cancels it.
     void call_and_cancel(const CallToolRequest& request) {
         grpc::ClientContext context;
         auto stream = stub_->Interact(&context);
@@ -94,7 +94,7 @@ class Seat {
     }
 };
 
-std::string told(const Refusal& refusal) {
+std::string observation_of(const Refusal& refusal) {
     auto name = RefusalKind_Name(refusal.kind()).substr(std::string_view("REFUSAL_KIND_").size());
     for (char& letter : name) letter = static_cast<char>(std::tolower(letter));
     if (refusal.limit() == 0) return "{\"refusal\":" + quoted(name) + "}";
@@ -102,9 +102,9 @@ std::string told(const Refusal& refusal) {
            ",\"actual\":" + std::to_string(refusal.actual()) + "}";
 }
 
-std::string told(const CallToolResponse& response, const std::optional<Json>& measure) {
+std::string observation_of(const CallToolResponse& response, const std::optional<Json>& measure) {
     const std::string end = response.ended() ? ",\"ended\":true}" : "}";
-    if (response.has_refusal()) return told(response.refusal());
+    if (response.has_refusal()) return observation_of(response.refusal());
     if (response.has_failure()) {
         const auto& failure = response.failure();
         return "{\"failure\":{\"code\":" + quoted(failure.code()) + ",\"message\":" + quoted(failure.message()) +
@@ -148,7 +148,7 @@ class Interpreter {
 
     std::string carry_out(const Json& step) {
         const auto what = step.at("do").text();
-        if (what == "task") return told_task();
+        if (what == "task") return observe_task();
         if (what == "call") return call(step);
         if (what == "raw_call") return observed(seat_->call(request(step, step.at("text").text())));
         if (what == "submit" || what == "give_up") return end(step, what == "submit");
@@ -165,7 +165,7 @@ class Interpreter {
         throw std::runtime_error("no such step: " + step.raw());
     }
 
-    std::string told_task() {
+    std::string observe_task() {
         std::vector<std::string> names;
         for (const auto& tool : task_.tools()) names.push_back(quoted(tool.name()));
         return "{\"turn\":" + std::to_string(task_.turn()) + ",\"tools\":" + listed(names) +
@@ -190,7 +190,7 @@ class Interpreter {
 
     std::string observed(const CallToolResponse& response, const std::optional<Json>& measure = {}) {
         ended_ |= response.ended() || response.refusal().kind() == REFUSAL_KIND_ENDED;
-        return told(response, measure);
+        return observation_of(response, measure);
     }
 
     std::string end(const Json& step, bool submits) {
@@ -204,7 +204,7 @@ class Interpreter {
 
     std::string submit(const SubmitRequest& request) {
         const auto response = seat_->submit(request);
-        if (response.has_refusal()) return told(response.refusal());
+        if (response.has_refusal()) return observation_of(response.refusal());
         if (response.has_next())
             task_ = response.next();
         else

@@ -1,4 +1,4 @@
-// JSON as text: a value is a piece of the text it stands in, so that no number is ever read and written anew.
+// JSON as text: a value is a part of the source text, so that numbers are never
 
 #pragma once
 
@@ -67,7 +67,7 @@ class Json {
         return text.substr(begin, text.find_last_not_of(blank) - begin + 1);
     }
 
-    // What stands between the commas and colons of an object or array.
+    // The parts between the commas and colons of an object or array.
     std::vector<std::string_view> parts() const {
         std::vector<std::string_view> pieces;
         std::size_t begin = 1;

@@ -52,7 +52,7 @@ class Server:
         """
         number = self.send(method, params)
         timeout_s = None if deadline_ms is None else deadline_ms / 1000
-        # An answer that came too late for whoever waited is nobody's any more.
+        # A late answer whose caller has stopped waiting is dropped.
         while (answer := json.loads(self._lines.get(timeout=timeout_s)))["id"] != number:
             pass
         result: Json = answer["result"]
@@ -83,14 +83,14 @@ class Interpreter:
 
     def work(self) -> list[Json]:
         """Carry out every script there is; return all observations."""
-        told: list[Json] = []
+        observed: list[Json] = []
         instruction: str | None = self._server.instructions
         while instruction is not None:
             observations = [self._do(step) for step in json.loads(instruction)["steps"]]
-            told += observations
+            observed += observations
             instruction = None if self._ended else self._answer(json.dumps(observations))
         self._server.end()
-        return told
+        return observed
 
     def _do(self, step: Json) -> Json:
         match step:
@@ -117,10 +117,12 @@ class Interpreter:
 
     def _tell_task(self) -> Json:
         listed = self._server.ask("tools/list")
-        told = listed["_meta"][META]
-        left = {kind: int(units) for kind, units in told["remaining"].items() if kind != "wall_ms"}
+        metadata = listed["_meta"][META]
+        left = {
+            kind: int(units) for kind, units in metadata["remaining"].items() if kind != "wall_ms"
+        }
         tools = [tool["name"] for tool in listed["tools"] if tool["name"] not in ENDINGS]
-        return {"turn": told["turn"], "tools": tools, "remaining": left}
+        return {"turn": metadata["turn"], "tools": tools, "remaining": left}
 
     def _reply(self, step: Json, arguments: str) -> Json:
         try:
@@ -129,11 +131,11 @@ class Interpreter:
             )
         except Empty:
             return {"deadline": True}
-        told, text = result["_meta"][META], result["content"][0]["text"]
-        self._ended = self._ended or told.get("ended", False)
-        if "refusal" in told:
+        metadata, text = result["_meta"][META], result["content"][0]["text"]
+        self._ended = self._ended or metadata.get("ended", False)
+        if "refusal" in metadata:
             return _refusal(text)
-        ended = {"ended": True} if told.get("ended") else {}
+        ended = {"ended": True} if metadata.get("ended") else {}
         if result.get("isError"):
             return {"failure": json.loads(text)} | ended
         if "measure" in step:
@@ -145,17 +147,17 @@ class Interpreter:
         result = self._server.ask(
             "tools/call", json.dumps({"name": step["do"], "arguments": arguments})
         )
-        told = result["_meta"][META]
-        if "refusal" in told:
+        metadata = result["_meta"][META]
+        if "refusal" in metadata:
             return _refusal(result["content"][0]["text"])
         self._ended = True
-        return {"accepted": told.get("accepted", False)}
+        return {"accepted": metadata.get("accepted", False)}
 
     def _answer(self, text: str) -> str | None:
         """Submit; return what the user says then."""
         submitted = {"name": "submit", "arguments": {"answer": text}}
-        told = self._server.ask("tools/call", json.dumps(submitted))["_meta"][META]
-        return told["next"]["instruction"] if "next" in told else None
+        metadata = self._server.ask("tools/call", json.dumps(submitted))["_meta"][META]
+        return metadata["next"]["instruction"] if "next" in metadata else None
 
 
 def _called(step: Json, arguments: str) -> str:

@@ -28,16 +28,16 @@ class Interpreter:
 
     def work(self) -> list[Observation]:
         """Carry out every script there is; return all observations."""
-        told: list[Observation] = []
+        observed: list[Observation] = []
         while not self._session.ended:
             self._task = self._session.task
             self._left = self._task.remaining
             observations = [self._do(step) for step in json.loads(self._task.instruction)["steps"]]
-            told += observations
+            observed += observations
             if not self._session.ended:
                 self._session.submit(json.dumps(observations))
         self._session.close()
-        return told
+        return observed
 
     def _sit_down(self) -> None:
         self._session = Session()
@@ -105,7 +105,7 @@ class Interpreter:
 
 
 class Scripted:
-    """The same for `agent:Scripted`: works in a session of its own beside the one it is given."""
+    """The same for `agent:Scripted`, in a second session beside the given one."""
 
     def run(self, _: Session) -> None:
         """Work, and tell."""

@@ -26,18 +26,18 @@ class Interpreter:
     async def work(self) -> list[Observation]:
         """Carry out every script there is; return all observations."""
         await self._sit_down()
-        told: list[Observation] = []
+        observed: list[Observation] = []
         while not self._session.ended:
             self._task = self._session.task
             self._left = self._task.remaining
             observations = [
                 await self._do(step) for step in json.loads(self._task.instruction)["steps"]
             ]
-            told += observations
+            observed += observations
             if not self._session.ended:
                 await self._session.submit(json.dumps(observations))
         await self._session.close()
-        return told
+        return observed
 
     async def _sit_down(self) -> None:
         self._session = await AsyncSession().__aenter__()

@@ -12,13 +12,13 @@ Observation = dict[str, Any]
 
 
 def of_task(task: Task, left: Remaining) -> Observation:
-    """Return what is told of the task, and of what is left."""
+    """Return the observation of the task and of the remaining budget."""
     counted = {kind: units for kind, units in left.items() if kind != "wall_ms"}
     return {"turn": task.turn, "tools": [tool.name for tool in task.tools], "remaining": counted}
 
 
 def of_reply(reply: Reply, measure: str | None) -> Observation:
-    """Return what is told of an answer; of a text that ``measure`` names, its length."""
+    """Return the observation of an answer; a text that ``measure`` names is replaced by its length."""
     ended = {"ended": True} if reply.ended else {}
     if isinstance(reply.result, Failure):
         return {"failure": asdict(reply.result)} | ended
@@ -28,7 +28,7 @@ def of_reply(reply: Reply, measure: str | None) -> Observation:
 
 
 def of_refusal(refused: Refused) -> Observation:
-    """Return what is told of a refusal."""
+    """Return the observation of a refusal."""
     if isinstance(refused, Ended):
         return {"refusal": "ended"}
     numbers = {"limit": refused.limit, "actual": refused.actual} if refused.limit else {}

@@ -1,5 +1,5 @@
 # What both shell agents share: goes through scripts, step by step, and gathers what was observed.
-# Whoever reads it in defines: instruction, tell_task, send_call, end, answer_user, goes_on, cancel. A step is a file, $step, and
+# The including script defines: instruction, tell_task, send_call, end, answer_user, goes_on, cancel. A step is a file, $step, and
 # its parts are variables; observations are printed. What there is to do is in docs/agent_conformance.md.
 set -eu
 
@@ -15,7 +15,7 @@ do_step() {
     raw_call) jq -j .text "$step" >"$scratch/arguments"; send_call ;;
     submit | give_up) jq -j '.answer // .reason' "$step" >"$scratch/text"; end ;;
     cancel_stream) jq -c .arguments "$step" >"$scratch/arguments"; cancel; printf '{"cancelled":true}' ;;
-    reconnect) printf '{"reconnected":true}' ;; # Every request has a connection of its own.
+    reconnect) printf '{"reconnected":true}' ;; # Every request has a new connection.
     *) echo "no such step: $do" >&2; exit 1 ;;
     esac
 }
@@ -39,7 +39,7 @@ value() {
 # Closes an observation, and says so when $1 is "true": it was the last.
 last() { if [ "$1" = true ]; then : >"$ended"; printf ',"ended":true}'; else printf '}'; fi; }
 
-told=
+observed=
 while [ ! -e "$ended" ]; do
     instruction >"$script"
     jq -c '.steps[]' "$script" | split -l 1 - "$scratch/step."
@@ -48,11 +48,11 @@ while [ ! -e "$ended" ]; do
         observations="$observations${observations:+,}$(do_step)"
         rm "$step"
     done
-    told="$told${told:+,}$observations"
+    observed="$observed${observed:+,}$observations"
     if [ ! -e "$ended" ]; then
         printf '[%s]' "$observations" >"$scratch/text"
         answer_user >"$answer"
         goes_on || : >"$ended"
     fi
 done
-printf '[%s]\n' "$told"
+printf '[%s]\n' "$observed"

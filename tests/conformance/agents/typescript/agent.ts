@@ -48,17 +48,17 @@ class Interpreter {
 
   /** Carries out every script there is; returns all observations. */
   async work(): Promise<Observation[]> {
-    const told: Observation[] = [];
+    const observed: Observation[] = [];
     while (!this.session.ended) {
       this.look();
       const script = parseExact(this.task.instruction) as { steps: Step[] };
       const observations: Observation[] = [];
       for (const step of script.steps) observations.push(await this.carryOut(step));
-      told.push(...observations);
+      observed.push(...observations);
       if (!this.session.ended) await this.session.submit(encode(observations));
     }
     this.session.close();
-    return told;
+    return observed;
   }
 
   private look(): void {

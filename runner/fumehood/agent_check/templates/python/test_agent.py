@@ -1,11 +1,11 @@
-"""The agent comes through whatever a seat may do to it. Run with: pytest."""
+"""Runs the agent on all robustness cases. Run with: pytest."""
 
 import subprocess
 from pathlib import Path
 
 
 def test_it_holds_under_every_condition():
-    """In a box of its own for each."""
+    """Each case runs in a separate box."""
     subprocess.run(
         ["fumehood", "agent", "check", "agent:Agent"], cwd=Path(__file__).parent, check=True
     )

@@ -1,3 +1,3 @@
 #!/bin/sh
-# The agent comes through whatever a seat may do to it.
+# Runs the agent on all robustness cases.
 exec fumehood agent check "$(dirname "$0")"

@@ -1,4 +1,4 @@
-"""The model that stands in when agents are looked at, in the words of every provider."""
+"""The stub model of the agent check, in the format of every provider."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from fumehood.agent_check.stand_in import CALLS, DONE, stand_in
+from fumehood.agent_check.stub_model import CALLS, DONE, stub_model
 
 SCHEMA = {"type": "object", "properties": {"a": {}}, "required": ["a"]}
 NOTHING = {"type": "object", "properties": {}}
@@ -29,49 +29,49 @@ RESULTS: dict[str, dict[str, Any]] = {
     "/v1/responses": {"type": "function_call_output", "call_id": "c", "output": "[]"},
     "/v1/messages": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c"}]},
 }
-WAYS: dict[str, tuple[str, list[dict[str, Any]]]] = {
+FORMATS: dict[str, tuple[str, list[dict[str, Any]]]] = {
     "/v1/chat/completions": ("messages", CHAT_TOOLS),
     "/v1/responses": ("input", RESPONSE_TOOLS),
     "/v1/messages": ("messages", MESSAGE_TOOLS),
 }
-each_way = pytest.mark.parametrize("path", WAYS)
+each_format = pytest.mark.parametrize("path", FORMATS)
 
 
-def ask(path: str, *told: dict[str, Any], tools: list[dict[str, Any]] | None = None) -> str:
-    """Return what it says, as text."""
-    key, described = WAYS[path]
+def ask(path: str, *messages: dict[str, Any], tools: list[dict[str, Any]] | None = None) -> str:
+    """Return its reply as text."""
+    key, described = FORMATS[path]
     offered = described if tools is None else tools
-    request = {"model": "any", key: list(told), "max_tokens": 10, "tools": offered}
-    with stand_in({"list_jobs"}) as model:
+    request = {"model": "any", key: list(messages), "max_tokens": 10, "tools": offered}
+    with stub_model({"list_jobs"}) as model:
         posted = Request(model.address + path, json.dumps(request).encode(), method="POST")
         with urlopen(posted, timeout=10) as answer:
             return str(answer.read().decode())
 
 
-@each_way
-def test_it_asks_for_a_tool_that_takes_nothing(path: str) -> None:
-    said = ask(path, USER)
-    assert "list_jobs" in said
-    assert DONE.text not in said
+@each_format
+def test_it_requests_a_tool_without_arguments(path: str) -> None:
+    reply = ask(path, USER)
+    assert "list_jobs" in reply
+    assert DONE.text not in reply
 
 
-def test_it_prefers_the_tools_of_a_seat_whatever_an_agent_calls_them() -> None:
+def test_it_prefers_the_tools_of_the_seat_also_with_a_prefix() -> None:
     own = {"type": "function", "function": {"name": "Exit", "parameters": NOTHING}}
     longer = {"type": "function", "function": {"name": "seat__list_jobs", "parameters": SCHEMA}}
     assert "seat__list_jobs" in ask("/v1/chat/completions", USER, tools=[own, longer])
 
 
-@each_way
-def test_it_is_done_after_two_results(path: str) -> None:
+@each_format
+def test_it_ends_after_two_results(path: str) -> None:
     assert "list_jobs" in ask(path, USER, RESULTS[path])
     assert DONE.text in ask(path, USER, *[RESULTS[path]] * CALLS)
 
 
-@each_way
-def test_it_begins_again_when_the_user_says_more(path: str) -> None:
+@each_format
+def test_it_starts_again_after_another_user_message(path: str) -> None:
     assert "list_jobs" in ask(path, USER, *[RESULTS[path]] * CALLS, USER)
 
 
-@each_way
-def test_without_tools_it_only_speaks(path: str) -> None:
+@each_format
+def test_without_tools_it_replies_with_text(path: str) -> None:
     assert DONE.text in ask(path, USER, tools=[])

@@ -1,4 +1,4 @@
-"""The same seed gives the same traces, whatever the engine and however many services."""
+"""The same seed gives the same trace digest on every engine and with any number of services."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _run(tasks: Path, out: Path, engine: str, workers: int) -> dict[str, object]
 
 
 @pytest.fixture(scope="module")
-def story(some_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> object:
+def digest(some_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> object:
     """Return the digest of one run, to which all others are held."""
     report = _run(some_tasks, tmp_path_factory.mktemp("first") / "run", "process", 2)
     assert report["infra"] == 0
@@ -62,18 +62,18 @@ def story(some_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> object:
 
 @pytest.mark.parametrize("workers", [1, 4])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_two_runs_of_one_seed_tell_the_same_story(
-    engine: str, workers: int, some_tasks: Path, story: object, tmp_path: Path
+def test_two_runs_of_one_seed_have_the_same_digest(
+    engine: str, workers: int, some_tasks: Path, digest: object, tmp_path: Path
 ) -> None:
     report = _run(some_tasks, tmp_path / "run", engine, workers)
     assert report["infra"] == 0
-    assert report["trace_digest"] == story
+    assert report["trace_digest"] == digest
 
 
-def test_another_seed_is_another_run(some_tasks: Path, story: object, tmp_path: Path) -> None:
+def test_another_seed_is_another_run(some_tasks: Path, digest: object, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fumehood", "run", str(some_tasks), "-a", "policy_aware"]
     options = ["--engine", "process", "--seed", "8", "--out", str(tmp_path / "run"), "--json"]
     done = subprocess.run(
         [*command, *options], capture_output=True, text=True, timeout=300, check=True
     )
-    assert json.loads(done.stdout)["trace_digest"] != story
+    assert json.loads(done.stdout)["trace_digest"] != digest
