@@ -1,101 +1,71 @@
-"""Threads that take work one piece at a time and hand over what came of it in batches.
+"""Works through a long list of items in threads and returns the results in batches.
 
-In batches, because writing results down for good costs as much for many as for one.
+Batches, because writing many rows durably costs as much as writing one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from queue import Empty, Queue
-from threading import Lock, Thread
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
 from typing import Generic, TypeVar
 
 W = TypeVar("W")
 R = TypeVar("R")
 
-RESULTS_WAITING = 256
-"""Nobody takes more work while so many results have not been taken over."""
-
-
-class _Gone:
-    """Put among the results by a thread that takes no more work."""
+QUEUED_MAX = 64
+"""Items that wait for a thread; bounds what is taken from a long list."""
 
 
 class EpisodeExecutor(Generic[W, R]):
-    """Works through what is waiting, several pieces at once."""
+    """A bounded queue before a pool of threads. To be used from one thread."""
 
-    def __init__(self, size: int, work: Callable[[W], R], waiting: Iterable[W]) -> None:
-        """Start working.
+    def __init__(self, size: int, work: Callable[[W], R], items: Iterable[W]) -> None:
+        """Begin nothing yet.
 
         Args:
             size: threads.
-            work: does one piece; what it raises ends the whole work.
-            waiting: taken one by one, so it may be long.
+            work: does one item. An exception ends the whole work.
+            items: taken as threads become free, so the list may be long.
         """
         self._work = work
-        self._waiting = iter(waiting)
-        self._taking = Lock()
-        self._results: Queue[R | BaseException | _Gone] = Queue(RESULTS_WAITING)
-        self._at_work = size
-        self._stopped = False
-        for _ in range(size):
-            Thread(target=self._take_and_work, name="episode", daemon=True).start()
+        self._items = iter(items)
+        self._in_hand_max = size + QUEUED_MAX
+        self._threads = ThreadPoolExecutor(size, "episode")
+        self._in_hand: list[Future[R]] = []
 
     def batches(self) -> Iterator[list[R]]:
-        """Yield what has come of the work, in the order in which it was done, until all of it is done.
+        """Yield results as they are done, until all items are done.
 
         Raises:
-            Exception: what ``work`` raised.
+            Exception: ``work`` or the list of items raised it. Earlier results have been yielded.
         """
-        while self._at_work:
-            results, problem = self._take_over()
-            if results:
-                yield results
-            if problem is not None:
-                raise problem
+        self._take_items()
+        while self._in_hand:
+            done = self._wait_for_some()
+            self._take_items()
+            yield [future.result() for future in done if future.exception() is None]
+            for future in done:
+                future.result()
+        self._threads.shutdown()
 
     def rest(self) -> Iterator[list[R]]:
-        """Let nobody take more work, and yield what comes of the pieces that are begun."""
-        self._stopped = True
-        while self._at_work:
-            results, _ = self._take_over()
-            if results:
-                yield results
+        """Begin no further item from now on; return the results of the items that are begun."""
+        self._in_hand = [future for future in self._in_hand if not future.cancel()]
+        return self._remaining()
 
-    def _take_over(self) -> tuple[list[R], BaseException | None]:
-        results: list[R] = []
-        problem: BaseException | None = None
-        for result in self._those_there():
-            if isinstance(result, _Gone):
-                self._at_work -= 1
-            elif isinstance(result, BaseException):
-                problem = problem or result
-            else:
-                results.append(result)
-        return results, problem
+    def _remaining(self) -> Iterator[list[R]]:
+        while self._in_hand:
+            done = self._wait_for_some()
+            yield [future.result() for future in done if future.exception() is None]
+        self._threads.shutdown()
 
-    def _those_there(self) -> Iterator[R | BaseException | _Gone]:
-        """Yield the next result, whenever it comes, and those that are there by then."""
-        yield self._results.get()
-        try:
-            while True:
-                yield self._results.get_nowait()
-        except Empty:
-            return
+    def _take_items(self) -> None:
+        for item in islice(self._items, self._in_hand_max - len(self._in_hand)):
+            self._in_hand.append(self._threads.submit(self._work, item))
 
-    def _take_and_work(self) -> None:
-        try:
-            while (taken := self._take()) is not None:
-                self._results.put(self._work(taken[0]))
-        except BaseException as problem:
-            self._stopped = True
-            self._results.put(problem)
-        self._results.put(_Gone())
-
-    def _take(self) -> tuple[W] | None:
-        with self._taking:
-            if self._stopped:
-                return None
-            for piece in self._waiting:
-                return (piece,)
-            return None
+    def _wait_for_some(self) -> list[Future[R]]:
+        done, _ = wait(self._in_hand, return_when=FIRST_COMPLETED)
+        finished = [future for future in self._in_hand if future in done]
+        self._in_hand = [future for future in self._in_hand if future not in done]
+        return finished
