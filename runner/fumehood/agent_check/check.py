@@ -28,8 +28,7 @@ from fumehood.engines.ownership import owner_labels
 from fumehood.engines.registry import choose_engine
 from fumehood.orchestrator.agents import is_scaffold, name_agents
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
-from fumehood.orchestrator.second_sockets import http_offer
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.service_pool import ServicePool, http_offer
 from fumehood.orchestrator.trace_receiver import GRACE_S
 
 C = TypeVar("C", bound=CheckCase)

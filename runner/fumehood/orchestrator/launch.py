@@ -30,8 +30,7 @@ from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.models import ModelRun
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.run import Run, RunLimits, missing
-from fumehood.orchestrator.second_sockets import http_offer
-from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.service_pool import ServicePool, http_offer
 from fumehood.orchestrator.setup import RunSetup, config_of
 from fumehood.records.caches import last_probe
 from fumehood.records.frozen_suite import freeze_suite
@@ -262,7 +261,7 @@ def _execute(
         limits = RunLimits(concurrency=config.concurrency, wall_ms=round(config.wall_time_s * 1000))
         runner = EpisodeRunner(pool, models)
         judge = RunJudge(setup.judge, folder.path)
-        Run(folder, runner, boxes.plan, limits, judge).execute(to_run, progress.on_row)
+        Run(folder, runner.attempt, boxes.plan, limits, judge).execute(to_run, progress.on_row)
     folder.seal()
 
 

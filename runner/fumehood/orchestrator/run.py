@@ -1,4 +1,4 @@
-"""Many episodes: what is missing is run, every one is written down when it is done."""
+"""Runs many episodes and writes a row of each as soon as it is done."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import structlog
 
 from fumehood.core.encryption import ENCRYPTED
+from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
 from fumehood.core.outcome import Infra, InfraKind, outcome_name
 from fumehood.engines.engine import BoxOutput
-from fumehood.orchestrator.episode_runner import Attempt, EpisodePlan, EpisodeRunner
+from fumehood.orchestrator.episode_runner import Attempt, EpisodePlan
 from fumehood.orchestrator.executor import EpisodeExecutor
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode
@@ -19,45 +20,57 @@ from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 
+AttemptEpisode = Callable[[EpisodeSpec, EpisodePlan], Attempt]
+"""Attempts one episode; an infrastructure failure is part of the result."""
+
 EpisodePlanner = Callable[[PlannedEpisode], EpisodePlan]
 """Plans how the agents of an episode are reached."""
 
 RETRIED = frozenset(
     {InfraKind.ENGINE, InfraKind.SERVICE, InfraKind.COUNTERPART, InfraKind.ORCHESTRATOR}
 )
-"""Failures of ours that may be gone the next time; a task that cannot be hosted never can."""
+"""Infrastructure failures after which an episode is attempted again; a task that cannot be hosted is not."""
 
 LOST_IN_A_ROW_MAX = 8
-"""So many failures of ours in a row are no accident."""
+"""After so many infrastructure failures in a row a run stops, because the next ones would fail too."""
 
 _log = structlog.get_logger("fumehood.run")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """How a run spends the machine."""
+    """Concurrency, attempts and time of a run."""
 
     concurrency: int
-    """Episodes running at once."""
+    """Episodes that run at once."""
     infra_attempts: int = 3
-    """Tries per episode before a failure of ours is written down."""
+    """Attempts per episode before its infrastructure failure is written as its row."""
     wall_ms: int = 60_000
     """Wall time of an episode whose task states none, milliseconds."""
 
 
 class Run:
-    """Runs planned episodes in boxes and writes them into a folder."""
+    """Runs planned episodes and writes them into a folder."""
 
     def __init__(
         self,
         folder: RunFolder,
-        runner: EpisodeRunner,
+        attempt: AttemptEpisode,
         planner: EpisodePlanner,
         limits: RunLimits,
         judge: RunJudge,
     ) -> None:
+        """Run nothing yet.
+
+        Args:
+            folder: receives rows, traces and outputs.
+            attempt: attempts one episode; called from several threads.
+            planner: plans how the agents of an episode are reached; called from several threads.
+            limits: of the run.
+            judge: answers the questions that no criterion decides.
+        """
         self._folder = folder
-        self._runner = runner
+        self._attempt = attempt
         self._planner = planner
         self._limits = limits
         self._judge = judge
@@ -67,45 +80,43 @@ class Run:
     ) -> None:
         """Run every episode, ``concurrency`` at once.
 
-        Stops early when one episode after the other fails on our side: more of them would say no more.
-
         Args:
-            planned: what to run; taken one by one, so it may be long.
-            on_row: told of each finished episode, from this thread.
+            planned: what to run; taken as threads become free, so the list may be long.
+            on_row: called with each finished episode, in this thread.
 
         Raises:
-            InputError: no box can be started from what the user named.
-            InfraError: ``LOST_IN_A_ROW_MAX`` episodes in a row failed on our side.
+            InputError: no box can be started from the agent that the user named.
+            InfraError: the infrastructure failed ``LOST_IN_A_ROW_MAX`` episodes in a row.
         """
-        crew = EpisodeExecutor(self._limits.concurrency, self._episode, planned)
-        in_a_row = 0
+        executor = EpisodeExecutor(self._limits.concurrency, self._run_episode, planned)
+        lost_in_a_row = 0
         try:
-            for rows in crew.batches():
-                self._write_down(rows, on_row)
+            for rows in executor.batches():
+                self._write(rows, on_row)
                 for row in rows:
-                    in_a_row = in_a_row + 1 if _is_machinery(row) else 0
-                    if in_a_row >= LOST_IN_A_ROW_MAX:
-                        raise InfraError(_gave_up(row, in_a_row, self._folder))
+                    lost_in_a_row = lost_in_a_row + 1 if _is_lost(row) else 0
+                    if lost_in_a_row >= LOST_IN_A_ROW_MAX:
+                        raise InfraError(_reason_to_stop(row, lost_in_a_row, self._folder))
         finally:
-            # What was begun is brought to its end and written down, also when somebody interrupts.
-            for rows in crew.rest():
-                self._write_down(rows, on_row)
+            # Episodes that are begun are finished and written, also after an interrupt.
+            for rows in executor.rest():
+                self._write(rows, on_row)
 
-    def _write_down(self, rows: list[EpisodeRow], on_row: Callable[[EpisodeRow], None]) -> None:
+    def _write(self, rows: list[EpisodeRow], on_row: Callable[[EpisodeRow], None]) -> None:
         self._folder.append_rows(rows)
         for row in rows:
             on_row(row)
 
-    def _episode(self, planned: PlannedEpisode) -> EpisodeRow:
+    def _run_episode(self, planned: PlannedEpisode) -> EpisodeRow:
         spec = planned.to_spec(self._limits.wall_ms)
         for number in range(1, self._limits.infra_attempts + 1):
-            attempt = self._runner.attempt(spec, self._planner(planned))
+            attempt = self._attempt(spec, self._planner(planned))
             ask = self._judge.ask_for(spec.episode_id, planned.case.task.harness_mode)
             scored = score_attempt(planned.case, attempt.records, attempt.exit, attempt.infra, ask)
-            if not _may_pass(scored) or number == self._limits.infra_attempts:
+            if not _is_retried(scored) or number == self._limits.infra_attempts:
                 break
             _log.warning(
-                "trying again", episode=str(planned.name), failure=outcome_name(scored.outcome)
+                "attempting again", episode=str(planned.name), failure=outcome_name(scored.outcome)
             )
         return self._row(planned, attempt, scored, number)
 
@@ -116,7 +127,7 @@ class Run:
         trace = (
             self._folder.write_trace(planned.name, attempt.records) if scored.trace_digest else ""
         )
-        # What a box prints may repeat a question that must not be stored.
+        # An agent may print an encrypted question in plain text.
         if planned.case.task.harness_mode != ENCRYPTED:
             self._folder.write_output(planned.name, output.stdout, output.stderr)
         return EpisodeRow(
@@ -135,24 +146,25 @@ class Run:
         )
 
 
-def _is_machinery(row: EpisodeRow) -> bool:
-    """Tell whether a failure says something about the next episode, as that of a single task does not."""
+def _is_lost(row: EpisodeRow) -> bool:
+    """Return whether a row shows an infrastructure failure that the next episode may share."""
     return isinstance(row.outcome, Infra) and row.outcome.what is not InfraKind.TASK
 
 
-def _gave_up(row: EpisodeRow, in_a_row: int, folder: RunFolder) -> str:
-    reason = row.outcome.detail if isinstance(row.outcome, Infra) else ""
+def _reason_to_stop(row: EpisodeRow, lost_in_a_row: int, folder: RunFolder) -> str:
+    detail = row.outcome.detail if isinstance(row.outcome, Infra) else ""
     return (
-        f"{in_a_row} episodes in a row failed on our side, at last {outcome_name(row.outcome)}: {reason}; "
-        f"what is done is written down, go on with: fumehood resume {folder.path}"
+        f"the infrastructure failed {lost_in_a_row} episodes in a row, the last with "
+        f"{outcome_name(row.outcome)}: {detail}; finished episodes are kept, continue with: "
+        f"fumehood resume {folder.path}"
     )
 
 
-def _may_pass(scored: ScoredAttempt) -> bool:
+def _is_retried(scored: ScoredAttempt) -> bool:
     return isinstance(scored.outcome, Infra) and scored.outcome.what in RETRIED
 
 
 def missing(planned: Iterable[PlannedEpisode], rows: Iterable[EpisodeRow]) -> list[PlannedEpisode]:
-    """Return what has no row yet, in the order of the plan; rows of our own failures count as none."""
+    """Return the episodes without a row, in the order of the plan; a row of a failure counts as none."""
     done = {row.name for row in rows if not row.is_infra}
-    return [one for one in planned if one.name not in done]
+    return [episode for episode in planned if episode.name not in done]

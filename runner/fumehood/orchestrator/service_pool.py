@@ -1,4 +1,4 @@
-"""The sandbox services of a run: processes of their own, started here, replaced when they die."""
+"""The sandbox services of a run: separate processes, replaced when they die."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +17,16 @@ from threading import Lock
 from types import TracebackType
 
 from fumehood.core.errors import FumehoodError, InfraError, InputError
+from fumehood.engines.engine import AgentKind
+from fumehood.engines.images.helper import build_helper
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.records import FolderRecords, SessionRecords, default_folder
 from fumehood.gateway.serialization import settings_to_line
 from fumehood.gateway.settings import GatewaySettings
+from fumehood.orchestrator.agents import NamedAgent
 from fumehood.wire.control_client import ControlClient
 
-HANDED_ON = frozenset(
+INHERITED_VARIABLES = frozenset(
     {
         "HOME",
         "LANG",
@@ -37,93 +40,121 @@ HANDED_ON = frozenset(
     }
     | {"GRPC_TRACE", "GRPC_VERBOSITY", "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS"}
 )
-"""Variables that a service gets: what it takes to run Python. Keys stay here."""
+"""Environment variables that a service gets. Others, such as API keys, stay in this process."""
 BAD_INPUT = 2
 """Exit status of a service that the user has to help."""
 POLL_S = 0.005
-"""Between two looks for a socket that is not there yet."""
+"""Interval at which a socket that does not exist yet is looked for."""
 START_TIMEOUT_S = 30.0
 """From the start of a service process until it answers."""
 START_ATTEMPTS = 3
-"""Tries until a service that does not come up is a failure."""
+"""Starts of a service before the run fails."""
 DOUBT_TIMEOUT_S = 2.0
-"""For a service that failed to answer to show that it still does."""
+"""How long a service that failed to answer once may take to answer again."""
 STOP_TIMEOUT_S = 10.0
-"""From being told to stop until a service process is killed."""
+"""From the request to stop until a service process is killed."""
+
+_MAY_USE_HTTP = frozenset({AgentKind.FOLDER, AgentKind.IMAGE})
+"""Kinds of agents that may use HTTP; the SDK uses gRPC."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpOffer:
-    """What the second socket of every seat offers."""
+    """What the HTTP socket of every seat offers."""
 
     helper: Path | None = None
-    """A program that boxes find beside their sockets, as ``bin/fumehood``; None for none."""
+    """Program that boxes find beside their sockets, as ``bin/fumehood``; None for none."""
     models: GatewaySettings | None = None
-    """Who answers for models, with keys; None for nobody."""
+    """Providers of models, with keys; None for no models."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Return how a service is told, keys excepted: everybody on this machine can read arguments."""
+        """Return command-line arguments of a service, without keys, which other users could read."""
         helper = ("--helper", str(self.helper)) if self.helper else ()
         return ("--http", *helper, *(("--models",) if self.models else ()))
 
     def first_line(self) -> bytes:
-        """Return what a service reads first from its standard input; empty where it reads nothing."""
+        """Return the first line of a service's standard input; empty if it reads none."""
         return settings_to_line(self.models).encode() + b"\n" if self.models else b""
+
+
+def http_offer(
+    agents: Iterable[NamedAgent], models: GatewaySettings | None, progress: Callable[[str], None]
+) -> HttpOffer | None:
+    """Return what HTTP sockets offer to the agents of a run; None if no agent can use one.
+
+    Args:
+        agents: of the run.
+        models: providers of models; None for no models.
+        progress: called with one line when a step takes long.
+
+    Raises:
+        InfraError: the helper cannot be compiled.
+    """
+    if models or any(agent.source.kind in _MAY_USE_HTTP for agent in agents):
+        return HttpOffer(build_helper(progress), models)
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceOptions:
+    """How the services of a pool are started."""
+
+    http: HttpOffer | None = None
+    """What HTTP sockets offer; None for no such sockets."""
+    labels: Mapping[str, str] | None = None
+    """Owner of processes and sockets; None for this process."""
+    worlds: Sequence[str] = ()
+    """Worlds whose libraries are loaded at the start."""
+    limits: Mapping[str, int] | None = None
+    """Limits of agents' messages that differ from the defaults, by name."""
+    inline: bool = False
+    """Play built-in agents inside the service, and open no episode for a box."""
+
+    def arguments(self) -> tuple[str, ...]:
+        """Return command-line arguments of a service."""
+        return (
+            *(self.http.arguments() if self.http else ()),
+            *(("--worlds", ",".join(self.worlds)) if self.worlds else ()),
+            *(("--limits", json.dumps(dict(self.limits))) if self.limits else ()),
+            *(("--inline",) if self.inline else ()),
+        )
 
 
 class ServiceWorker:
     """One service process and the connection to it."""
 
-    def __init__(
-        self,
-        directory: Path,
-        http: HttpOffer | None = None,
-        labels: Mapping[str, str] | None = None,
-        *,
-        worlds: Sequence[str] = (),
-        limits: Mapping[str, int] | None = None,
-        inline: bool = False,
-    ) -> None:
+    def __init__(self, directory: Path, options: ServiceOptions | None = None) -> None:
         """Start the process and wait until it answers.
 
         Args:
             directory: for its sockets; must not exist.
-            http: what its second sockets offer; None for no such sockets.
-            labels: of its owner; None for this process on nobody's behalf.
-            worlds: names of those whose libraries are loaded at once.
-            limits: of what agents may send, by name, where they are not the usual ones.
-            inline: play built-in agents inside the service, and open no episode for a box.
+            options: how it is started; None for the defaults.
 
         Raises:
-            InfraError: it does not come up.
-            InputError: it cannot run as this machine is; it has said why on standard error.
+            InfraError: it does not start.
+            InputError: it cannot run on this machine; it has printed the reason.
         """
+        options = options or ServiceOptions()
         self._directory = directory
-        told = (
-            *(http.arguments() if http else ()),
-            *(("--worlds", ",".join(worlds)) if worlds else ()),
-        )
-        told += ("--limits", json.dumps(dict(limits))) if limits else ()
-        told += ("--inline",) if inline else ()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "fumehood.service", str(directory), *told],
+            [sys.executable, "-m", "fumehood.service", str(directory), *options.arguments()],
             stdin=subprocess.PIPE,
-            env={name: value for name, value in os.environ.items() if name in HANDED_ON},
-            # A Ctrl-C in the terminal is for the orchestrator, whose running episodes still need this one.
+            env={name: text for name, text in os.environ.items() if name in INHERITED_VARIABLES},
+            # Ctrl-C in the terminal is for the orchestrator, whose running episodes still need services.
             start_new_session=True,
         )
-        # It ends with us by itself; this is for one that cannot, being stopped or stuck.
-        self._note = SessionRecords(default_folder()).write(
-            self._process.pid, dict(labels or owner_labels("service"))
+        # A service ends when its standard input closes; the record is for one that is stopped or stuck.
+        self._record = SessionRecords(default_folder()).write(
+            self._process.pid, dict(options.labels or owner_labels("service"))
         )
-        if http is not None and self._process.stdin is not None:
-            # A service that has ended by now says so itself.
+        if options.http is not None and self._process.stdin is not None:
+            # A service that has ended already reports that below.
             with suppress(BrokenPipeError):
-                self._process.stdin.write(http.first_line())
+                self._process.stdin.write(options.http.first_line())
                 self._process.stdin.flush()
         self.client = ControlClient(str(directory / "control.sock"))
         self.episodes = 0
-        """Open now, as far as this side knows."""
+        """Episodes that are leased now."""
         try:
             self._wait_for(directory / "control.sock")
             self._wait_for_answer()
@@ -132,23 +163,23 @@ class ServiceWorker:
             raise
 
     def _wait_for(self, socket: Path) -> None:
-        patience = time.monotonic() + START_TIMEOUT_S
-        while not socket.exists() and time.monotonic() < patience:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not socket.exists() and time.monotonic() < deadline:
             status = self._process.poll()
             if status == BAD_INPUT:
-                raise InputError("a sandbox service did not start; the line above says what to do")
+                raise InputError("a sandbox service did not start; the line above gives the remedy")
             if status is not None:
                 raise InfraError(f"a sandbox service ended with status {status} before it answered")
             time.sleep(POLL_S)
 
     def _wait_for_answer(self) -> None:
-        patience = time.monotonic() + START_TIMEOUT_S
+        deadline = time.monotonic() + START_TIMEOUT_S
         while True:
             try:
                 return self.client.wait_until_ready(DOUBT_TIMEOUT_S)
             except InfraError:
-                # One that died meanwhile leaves its socket there, and would be waited for in vain.
-                if not self.alive or time.monotonic() > patience:
+                # A process that has died leaves its socket behind.
+                if not self.alive or time.monotonic() > deadline:
                     raise
 
     @property
@@ -158,7 +189,7 @@ class ServiceWorker:
 
     @property
     def usable(self) -> bool:
-        """True while the process runs and, where that is in doubt, answers."""
+        """True while the process runs and answers; it is asked only after it failed to answer once."""
         if not self.alive or not self.client.in_doubt:
             return self.alive
         try:
@@ -169,7 +200,7 @@ class ServiceWorker:
 
     @property
     def owner_uid(self) -> int:
-        """User as whom the process runs."""
+        """User of the process."""
         return self._directory.stat().st_uid
 
     @property
@@ -178,7 +209,7 @@ class ServiceWorker:
         return self._process.pid
 
     def stop(self) -> None:
-        """End the process, kindly at first, and remove its sockets."""
+        """End the process and remove its sockets. It is killed if it does not end by itself."""
         self.client.close()
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -187,7 +218,7 @@ class ServiceWorker:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._note.unlink(missing_ok=True)
+        self._record.unlink(missing_ok=True)
         shutil.rmtree(self._directory, ignore_errors=True)
 
 
@@ -197,7 +228,7 @@ class _Slot:
 
 
 class ServicePool:
-    """N services; an episode lives in exactly one. Safe to use from several threads."""
+    """Several services; each episode is in exactly one. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -213,25 +244,24 @@ class ServicePool:
 
         Args:
             workers: how many.
-            http: what the second socket of every seat offers; None for no such sockets.
-            labels: of the owner of processes and sockets; None for this process on nobody's behalf.
-            worlds: names of those whose libraries are loaded at once.
-            limits: of what agents may send, by name, where they are not the usual ones.
-            inline: play built-in agents inside the service, and open no episode for a box.
+            http: what HTTP sockets offer; None for no such sockets.
+            labels: owner of processes and sockets; None for this process.
+            worlds: worlds whose libraries are loaded at the start.
+            limits: limits of agents' messages that differ from the defaults, by name.
+            inline: play built-in agents inside the services, and open no episode for a box.
 
         Raises:
-            InfraError: one does not come up.
-            InputError: none can run as this machine is.
+            InfraError: a service does not start.
+            InputError: a service cannot run on this machine.
         """
-        self._labels = dict(labels or owner_labels("service"))
+        labels = dict(labels or owner_labels("service"))
+        self._options = ServiceOptions(
+            http=http, labels=labels, worlds=worlds, limits=limits, inline=inline
+        )
         self._folders = FolderRecords()
-        self._directory = self._folders.make(self._labels)
-        # A service may run as a user of its own, who must get through to a folder that it can name.
+        self._directory = self._folders.make(labels)
+        # A service may run as another user, who must be able to enter a folder whose name it knows.
         self._directory.chmod(0o711)
-        self._http = http
-        self._worlds = worlds
-        self._limits = dict(limits or {})
-        self._inline = inline
         self._lock = Lock()
         self._slots: list[_Slot] = []
         try:
@@ -254,10 +284,10 @@ class ServicePool:
 
     @contextmanager
     def lease(self) -> Iterator[ControlClient]:
-        """Lend the service with the fewest open episodes; one that is dead or dying is replaced first.
+        """Lend the service with the fewest leases; one that has died is replaced first.
 
         Raises:
-            InfraError: the replacement does not come up.
+            InfraError: the replacement does not start.
         """
         with self._lock:
             slot = min(self._slots, key=lambda slot: slot.worker.episodes)
@@ -274,7 +304,7 @@ class ServicePool:
 
     @property
     def owner_uid(self) -> int:
-        """User as whom the services run: whoever owns their sockets."""
+        """User of the services, who owns their sockets."""
         return self._slots[0].worker.owner_uid
 
     def workers(self) -> tuple[ServiceWorker, ...]:
@@ -294,11 +324,4 @@ class ServicePool:
         return self._start_once()
 
     def _start_once(self) -> ServiceWorker:
-        return ServiceWorker(
-            self._directory / secrets.token_hex(4),
-            self._http,
-            self._labels,
-            worlds=self._worlds,
-            limits=self._limits,
-            inline=self._inline,
-        )
+        return ServiceWorker(self._directory / secrets.token_hex(4), self._options)
