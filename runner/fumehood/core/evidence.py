@@ -52,7 +52,7 @@ class Exchange:
         return self.failure is None or self.failure.kind is FailureKind.WORLD
 
     def to_transcript(self) -> JsonObject:
-        """Return the entry as ToolMisuseBench writes it: arguments as arguments_after (spec part 7)."""
+        """Return the entry as ToolMisuseBench writes it: arguments as arguments_after."""
         return {
             "tool_name": self.tool_name,
             "args": dict(self.arguments_after),

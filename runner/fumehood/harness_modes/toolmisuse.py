@@ -27,7 +27,9 @@ STREAM_STRIDE = 9973
 
 
 class SequentialRandom:
-    """Draws in order from each rule's own stream (spec part 4.2).
+    """Draws in order from the stream of each rule.
+
+    Source: docs/reference/toolmisuse.md, Random draws.
 
     The stream of the rule at position i is seeded with base·9973 + i, where base is the rule's own
     ``prob.seed`` if it has one, else the task's seed. What a draw is about does not matter, only how many
@@ -58,7 +60,10 @@ def _base(rule: FaultRule, seed: int) -> int:
 
 
 class ToolMisuse:
-    """The compatibility profile (spec parts 2 to 5): replays the reference call for call."""
+    """The harness mode of ToolMisuseBench: reproduces the reference call by call.
+
+    Source: docs/reference/toolmisuse.md.
+    """
 
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
         """Build the world and one door a seat."""

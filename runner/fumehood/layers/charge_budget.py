@@ -22,10 +22,12 @@ _ONE_RETRY = {BudgetKind.RETRIES: 1}
 
 
 class ChargeBudget:
-    """Reserves a step and a call before the effect, and a retry for every failure (spec parts 4.1, 4.6).
+    """Reserves a step and a call before the effect, and a retry for every failure.
 
-    Where answers have a budget, all that is left of it is reserved and told to the tool, and the size of the
-    answer settled. A failure that no retry is left for is replaced by ``retry_exceeded``.
+    Source: docs/reference/toolmisuse.md, Order of a call and Budgets.
+
+    If results have a size limit, the whole remainder is reserved and passed to the tool, and the actual size is
+    settled afterwards. A failure without a retry left is replaced by ``retry_exceeded``.
     """
 
     def __init__(self, ledger: Ledger) -> None:

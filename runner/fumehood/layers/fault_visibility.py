@@ -16,7 +16,7 @@ from fumehood.core.tools import (
 
 
 class HideFaults:
-    """Empties the details of a rewritten failure, which would give the true one away (spec part 11.3)."""
+    """Empties the details of a rewritten failure, which would give the true one away."""
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Forward the call; a failure that lies, lies completely."""
@@ -29,7 +29,7 @@ class HideFaults:
 
 
 class RevealFaults:
-    """Puts the fired_faults of a result into the result itself (spec parts 4.1, 4.5, 4.8).
+    """Puts the fired_faults of a result into the result itself (docs/reference/toolmisuse.md, Visibility).
 
     That an agent under test can read this is a weakness of the original, kept for comparison only.
     """

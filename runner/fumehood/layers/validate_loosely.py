@@ -17,7 +17,7 @@ _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
 }
-"""A boolean passes as a number, because the reference asks the host language (spec part 3)."""
+"""A boolean passes as a number, because the reference uses Python's isinstance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,10 @@ class _Signature:
 
 
 class ValidateLoosely:
-    """The reference's own rules in the reference's own order (spec part 3): tool, missing, unknown, types."""
+    """Validates with the rules and in the order of the reference: tool, missing, unknown, types.
+
+    Source: docs/reference/toolmisuse.md, Validation.
+    """
 
     def __init__(self, toolset_id: str, tools: tuple[ToolSpec, ...]) -> None:
         self._toolset_id = toolset_id

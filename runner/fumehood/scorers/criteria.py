@@ -6,7 +6,9 @@ Source: docs/reference/toolmisuse.md, Criteria.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from fumehood.core.errors import SpecError
 from fumehood.core.evidence import Evidence, Exchange
@@ -15,12 +17,20 @@ from fumehood.core.json_values import Json, JsonObject
 Criterion = Mapping[str, Json]
 
 
-def check_all(criteria: Sequence[Criterion], evidence: Evidence) -> dict[str, bool]:
+def check_all(
+    criteria: Sequence[Criterion], evidence: Evidence, initial_state: JsonObject | None = None
+) -> dict[str, bool]:
     """Return whether each criterion holds, by the name ``check_<index>:<op>``.
+
+    Args:
+        criteria: in the published format.
+        evidence: of the episode.
+        initial_state: of the task; it decides which account ids are strings.
 
     Raises:
         SpecError: a criterion cannot be evaluated; the reference also stops there with an error.
     """
+    evidence = replace(evidence, final_state=_reference_state(evidence, initial_state or {}))
     checks: dict[str, bool] = {}
     for index, criterion in enumerate(criteria):
         try:
@@ -73,26 +83,40 @@ def _exists(criterion: Criterion, evidence: Evidence) -> bool:
 
 
 def _in(criterion: Criterion, evidence: Evidence) -> bool:
-    value, container = criterion.get("value"), resolve(evidence.final_state, criterion["path"])
-    if isinstance(container, dict) and not isinstance(value, str):
-        return value in _keys_of_other_types(container)
-    return value in container  # type: ignore[operator]
-
-
-def _keys_of_other_types(container: JsonObject) -> list[Json]:
-    """Return the keys that were numbers or booleans before JSON turned them into strings.
-
-    The reference keeps such an account under its original ID, which the account still contains.
-    """
-    ids = {key: entry.get("id") for key, entry in container.items() if isinstance(entry, dict)}
-    return [
-        name for key, name in ids.items() if not isinstance(name, str) and json.dumps(name) == key
-    ]
+    return criterion.get("value") in resolve(evidence.final_state, criterion["path"])  # type: ignore[operator]
 
 
 def _map_value_equals(criterion: Criterion, evidence: Evidence) -> bool:
     entries = resolve(evidence.final_state, criterion["path"])
     return isinstance(entries, dict) and entries.get(criterion["key"]) == criterion.get("value")  # type: ignore[arg-type]
+
+
+def _reference_state(evidence: Evidence, initial_state: JsonObject) -> JsonObject:
+    """Return the final state with the account keys that the reference has.
+
+    The reference keeps an account that was created with the id ``12`` under the number; in JSON, its key is
+    the string ``"12"``. So ``accounts.12`` does not find it, but ``in`` with the value ``12`` does.
+    """
+    accounts, before = evidence.final_state.get("accounts"), initial_state.get("accounts")
+    created = list(_created_ids(evidence))
+    ids = {json.dumps(name): name for name in created if not isinstance(name, str)}
+    if not ids or not isinstance(accounts, dict):
+        return evidence.final_state
+    strings = {*(before if isinstance(before, dict) else ()), *created}
+    restored: Any = {
+        key: account for key, account in accounts.items() if key not in ids or key in strings
+    }
+    restored |= {ids[key]: account for key, account in accounts.items() if key in ids}
+    return {**evidence.final_state, "accounts": restored}
+
+
+def _created_ids(evidence: Evidence) -> Iterator[str | float]:
+    """Yield the ids of the accounts that calls created."""
+    for call in evidence.exchanges:
+        if call.tool_name == "create_account" and call.output is not None:
+            match call.output.get("account"):
+                case {"id": str() | int() | float() as name}:
+                    yield name
 
 
 def _tool_call(criterion: Criterion, evidence: Evidence) -> bool:

@@ -1,4 +1,4 @@
-"""Customer accounts: read, change, create, close (ToolMisuseBench, spec part 2.1)."""
+"""Customer accounts: read, change, create, close (docs/reference/toolmisuse.md, Worlds)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Crud:
     def _create(self, accounts: JsonObject, arguments: Mapping[str, Json]) -> ToolResult:
         fields = arguments["fields"]
         account = copy_object(fields if isinstance(fields, dict) else {})
-        # Any false id, be it 0, [] or "", takes a generated one (correction C3).
+        # Any false id, be it 0, [] or "", takes a generated one, as in the reference.
         name = account.get("id") or f"acct_{len(accounts) + len(self._untexted) + 1}"
         if isinstance(name, dict | list):
             return _UNUSABLE_ID

@@ -1,4 +1,4 @@
-"""A flat store of text files (ToolMisuseBench, spec part 2.3)."""
+"""A flat store of text files (docs/reference/toolmisuse.md, Worlds)."""
 
 from __future__ import annotations
 

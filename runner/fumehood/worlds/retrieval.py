@@ -1,4 +1,4 @@
-"""A shelf of documents: search and fetch (ToolMisuseBench, spec part 2.2)."""
+"""A shelf of documents: search and fetch (docs/reference/toolmisuse.md, Worlds)."""
 
 from __future__ import annotations
 
@@ -82,6 +82,6 @@ class Retrieval:
 
 
 def _score(doc: JsonObject, terms: list[str]) -> int:
-    # Only an absent part is empty; null is searched as the word "none" (correction C4).
+    # Only an absent part is empty; null is searched as the word "none", as in the reference.
     text = f"{doc.get('title', '')} {doc.get('text', '')}".lower()
     return sum(text.count(term) for term in terms)

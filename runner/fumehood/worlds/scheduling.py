@@ -1,4 +1,4 @@
-"""A table of recurring jobs (ToolMisuseBench, spec part 2.4)."""
+"""A table of recurring jobs (docs/reference/toolmisuse.md, Worlds)."""
 
 from __future__ import annotations
 

@@ -44,5 +44,5 @@ def keep_order(module: ModuleType) -> None:
 
 
 def refuse(code: str, message: str) -> Failure:
-    """Return a tool's own refusal, without details, as the reference gives them (spec part 2)."""
+    """Return a tool's own refusal, without details, as the ToolMisuseBench reference does."""
     return Failure(FailureKind.WORLD, code, message)

@@ -32,7 +32,7 @@ SPEC_NUMBERS = [
     (7, 2, [0.8857206002267599, 0.9152550726210736]),
     (62009, 0, [0.09346623817445121]),
 ]
-"""Seed, rule, and the first numbers of its stream (ToolMisuseBench, spec part 4.2)."""
+"""Seed, rule, and the first numbers of its stream (docs/reference/toolmisuse.md, Random draws)."""
 
 
 def draw(

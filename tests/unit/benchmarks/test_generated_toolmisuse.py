@@ -137,7 +137,7 @@ def test_after_a_failure_nothing_is_left(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-# The published scheme of release 0.2 (spec part 10).
+# The published scheme of release 0.2 (docs/reference/toolmisuse.md, Generated suites).
 
 
 def test_the_second_release_has_the_published_counts() -> None:

@@ -1,4 +1,4 @@
-"""What the four worlds answer, where it is easily got wrong (ToolMisuseBench, spec part 2)."""
+"""What the four worlds answer, where it is easily got wrong (docs/reference/toolmisuse.md, Worlds)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class ToolMisuseScorer:
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return checks and metrics."""
-        checks = check_all(gold.criteria, evidence)
+        checks = check_all(gold.criteria, evidence, task.initial_state)
         success = bool(checks) and all(checks.values())
         return Score(success, checks, task_metrics(task, evidence.exchanges, success))
 

@@ -17,7 +17,7 @@ from statistics import fmean
 from fumehood.report.results import Result, Results
 
 BUDGETS = (4, 8, 16, 32)
-"""The tool-call budgets k at which S(k) is published (spec part 8)."""
+"""The tool-call budgets k at which S(k) is published (docs/reference/toolmisuse.md, Metrics)."""
 
 
 class Unit(Enum):
@@ -76,7 +76,7 @@ def solved_within(budget: int, result: Result) -> float | None:
 def _area(result: Result) -> float | None:
     """Return the trapezoid area under S(k) over the published budgets, divided by their span.
 
-    The normaliser is not published; this one fits the published areas (spec part 8).
+    The normaliser is not published; this one fits the published areas (docs/reference/toolmisuse.md, Metrics).
     """
     heights = [solved_within(budget, result) for budget in BUDGETS]
     known = [height for height in heights if height is not None]
