@@ -30,7 +30,7 @@ def test_an_account_created_with_a_number_as_id_is_kept_under_the_number(
 
 
 def test_an_account_of_the_initial_state_is_found_although_its_number_was_created_too() -> None:
-    criteria = [
+    criteria: list[dict[str, Any]] = [
         {"op": "exists", "path": "accounts.7"},
         {"op": "in", "path": "accounts", "value": 7},
     ]
