@@ -17,7 +17,7 @@ LIBRARIES = {
     "fumehood_agent": {"google", "grpc"},
     "fumehood.__main__": set(),
     "fumehood.agent_check": set(),
-    "fumehood.benchmarks": {"pydantic", "pydantic_core", "pymysql", "yaml"},
+    "fumehood.benchmarks": {"pydantic", "pydantic_core", "pymysql", "sqlglot", "yaml"},
     "fumehood.cli": {"click", "rich", "structlog"},
     "fumehood.core": set(),
     "fumehood.engines": {"docker", "requests", "tenacity", "urllib3"},

@@ -39,7 +39,7 @@ class Expected:
 
 
 EXPECTED = (
-    Expected("dbbench:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
+    Expected("dbbench:sqlite:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
     Expected("dbbench:mariadb:{data}/agentbench-dbbench/dev.jsonl", oracle=60, noop=0),
     Expected("bfcl:multi_turn_base", oracle=200, noop=0, one_call_less=0),
     Expected("bfcl:multi_turn_miss_func", oracle=200, noop=0, one_call_less=0),

@@ -1,7 +1,7 @@
-"""dbbench on SQLite and on MariaDB, side by side: gold, published queries, and where the dialects part.
+"""Compares dbbench on SQLite and on MariaDB: gold, published queries, and differences of the dialects.
 
-``make benchmarks-parity`` runs this. Arguments are files of records or checkouts of AgentBench; without any,
-the split ``dev`` of the folder of public data is taken.
+``make benchmarks-parity`` runs this. Arguments are files of records or checkouts of AgentBench. The
+default is the split ``dev`` in the folder of public data.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ PROBES = (
     "SELECT LENGTH('é')",
     "SELECT word || '!' FROM words",
     "SELECT word FROM words WHERE word REGEXP '^a'",
-    "SELECT YEAR(day) FROM words",
+    "SELECT YEAR(day), MONTH(day) FROM words",
+    "SELECT 7 DIV 2, 7 MOD 2, TRUNCATE(1.57, 1)",
+    "SELECT LCASE(word), UCASE(word) FROM words # comment",
+    "SELECT LOCATE('N', word), LEFT(word, 1), RIGHT(word, 1) FROM words",
     "SELECT STR_TO_DATE('1 May 2001', '%d %M %Y')",
     "SELECT SUBSTRING_INDEX('a,b', ',', 1)",
     "SELECT GROUP_CONCAT(word SEPARATOR ';') FROM words",
@@ -54,75 +57,77 @@ PROBES = (
     "INSERT IGNORE INTO words VALUES ('x', 'y', 'z')",
     "TRUNCATE TABLE words",
 )
-"""Statements that say where the dialects part, and some where they do not."""
+"""Statements for which the dialects may differ."""
 
-REFUSED = "refused:"
+REJECTED = "rejected:"
 
 
 def main() -> int:
-    """Compare, print, and return how many gold verdicts differ."""
+    """Print the comparison and return the number of different gold scores."""
     different = 0
     for path in sys.argv[1:] or [str(data_folder() / "agentbench-dbbench" / "dev.jsonl")]:
         try:
             different += _compare(path)
         except InputError as error:
-            print(f"left out  {path}: {error}")
+            print(f"skipped   {path}: {error}")
     tables: list[Json] = [WORDS]
     for probe in PROBES:
-        print(_told(probe, {"tables": tables}) or f"same      {probe}")
+        print(_difference(probe, {"tables": tables}) or f"same      {probe}")
     return different
 
 
 def _compare(path: str) -> int:
-    """Print how two databases do on one file, and return how many gold verdicts differ."""
-    here, there = (load_suite(f"dbbench:{server}{path}").cases for server in ("", "mariadb:"))
-    verdicts = [(_verdict(one), _verdict(other)) for one, other in zip(here, there, strict=True)]
-    for what, changes in (("changes", True), ("answers", False)):
-        told = [
-            verdict
-            for case, verdict in zip(here, verdicts, strict=True)
-            if _changes(case) is changes
+    """Compare both databases on one file and return the number of different gold scores."""
+    sqlite, mariadb = (
+        load_suite(f"dbbench:{database}:{path}").cases for database in ("sqlite", "mariadb")
+    )
+    scores = [(_success(one), _success(other)) for one, other in zip(sqlite, mariadb, strict=True)]
+    for kind, changes in (("changes", True), ("answers", False)):
+        pairs = [
+            pair for case, pair in zip(sqlite, scores, strict=True) if _is_change(case) is changes
         ]
-        right = [sum(verdict[side] is True for verdict in told) for side in (0, 1)]
-        print(f"{path}: gold {what}: SQLite {right[0]}/{len(told)}, MariaDB {right[1]}/{len(told)}")
-    queries = list(_queries(Path(path), here))
-    print(f"{path}: published queries answered alike: {queries.count(None)}/{len(queries)}")
+        solved = [sum(pair[side] is True for pair in pairs) for side in (0, 1)]
+        print(
+            f"{path}: gold {kind}: SQLite {solved[0]}/{len(pairs)}, MariaDB {solved[1]}/{len(pairs)}"
+        )
+    queries = list(_query_differences(Path(path), sqlite))
+    print(f"{path}: published queries with equal results: {queries.count(None)}/{len(queries)}")
     print(*filter(None, queries), sep="\n")
-    return sum(one is not other for one, other in verdicts)
+    return sum(one is not other for one, other in scores)
 
 
-def _queries(path: Path, cases: tuple[Case, ...]) -> Iterator[str | None]:
-    """Yield for every question with a published query what differs, or None."""
+def _query_differences(path: Path, cases: tuple[Case, ...]) -> Iterator[str | None]:
+    """Yield the difference, or None, for every question with a published query."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     for line, case in zip(lines, cases, strict=False):
         query = json.loads(line).get("sql", {}).get("query")
-        if query is not None and not _changes(case):
-            yield _told(query, case.task.initial_state)
+        if query is not None and not _is_change(case):
+            yield _difference(query, case.task.initial_state)
 
 
-def _told(query: str, state: JsonObject) -> str | None:
-    here, there = (_said(world(copy_object(state)), query) for world in (Sql, MariaDbSql))
-    if here == there or (here.startswith(REFUSED) and there.startswith(REFUSED)):
+def _difference(query: str, state: JsonObject) -> str | None:
+    sqlite, mariadb = (_result(world(copy_object(state)), query) for world in (Sql, MariaDbSql))
+    if sqlite == mariadb or (sqlite.startswith(REJECTED) and mariadb.startswith(REJECTED)):
         return None
-    return f"DIFFERS   {query}\n          SQLite:  {here[:90]}\n          MariaDB: {there[:90]}"
+    return f"DIFFERS   {query}\n          SQLite:  {sqlite[:90]}\n          MariaDB: {mariadb[:90]}"
 
 
-def _changes(case: Case) -> bool:
+def _is_change(case: Case) -> bool:
     return case.task.tags["type"] in MODIFYING
 
 
-def _verdict(case: Case) -> bool | None:
+def _success(case: Case) -> bool | None:
     return score_evidence(
         case.task, case.gold, play_in_memory(case.task, case.gold.oracle or ())
     ).success
 
 
-def _said(world: Sql, query: str) -> str:
+def _result(world: Sql, query: str) -> str:
     result = world.call(ToolCall("execute_sql", {"query": query}))
     return (
         str(result.output["response"])
         if isinstance(result, Value)
-        else f"{REFUSED} {result.message}"
+        else f"{REJECTED} {result.message}"
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.parts.benchmark_data import SAMPLES
 from tests.parts.commands import fumehood_json
 
-SUITE = f"dbbench:{SAMPLES / 'dbbench.jsonl'}"
+SUITE = f"dbbench:sqlite:{SAMPLES / 'dbbench.jsonl'}"
 TIMEOUT = (
     "format: fumehood.faults/1\nfaults: [{family: timeout, trigger: {on_tool: execute_sql}}]\n"
 )

@@ -37,7 +37,10 @@ SLICES: Mapping[str, tuple[str, ...]] = {
         "bfcl:memory_kv",
         "bfcl:memory_rec_sum",
     ),
-    "dbbench": (f"dbbench:{SAMPLES / 'dbbench.jsonl'}", "dbbench:mariadb:{made}/on_mariadb.jsonl"),
+    "dbbench": (
+        f"dbbench:sqlite:{SAMPLES / 'dbbench.jsonl'}",
+        "dbbench:mariadb:{made}/on_mariadb.jsonl",
+    ),
     "marble": ("marble:werewolf:{made}/roles.yaml",),
     "native": (f"native:{_SAMPLE}",),
     "tau2": ("tau2:telecom", "tau2:airline", "tau2:mock"),

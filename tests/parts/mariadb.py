@@ -6,19 +6,15 @@ import os
 
 import pytest
 
-from fumehood.benchmarks.dbbench.mariadb_server import mariadbd
-from fumehood.core.errors import InputError
+from fumehood.benchmarks.dbbench import mariadb_server
 
 
 def has_mariadb() -> bool:
     """Return whether MariaDB is installed; raises an error if it is missing and ``CI`` is set."""
-    try:
-        mariadbd()
-    except InputError as error:
-        if os.environ.get("CI"):
-            raise AssertionError(str(error)) from None
-        return False
-    return True
+    installed = mariadb_server.has_mariadb()
+    if not installed and os.environ.get("CI"):
+        raise AssertionError(mariadb_server.INSTALL)
+    return installed
 
 
 def needs_mariadb() -> None:

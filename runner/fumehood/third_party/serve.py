@@ -17,6 +17,7 @@ from typing import Any
 CHECKERS = {
     "agentdojo": "fumehood.benchmarks.agentdojo.checker",
     "bfcl": "fumehood.benchmarks.bfcl.checker",
+    "dbbench": "fumehood.benchmarks.dbbench.translator",
     "safetybench": "fumehood.benchmarks.safetybench.checker",
     "tau2": "fumehood.benchmarks.tau2.checker",
     "taubench": "fumehood.benchmarks.taubench.checker",

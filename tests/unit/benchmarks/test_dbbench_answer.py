@@ -1,4 +1,4 @@
-"""dbbench's comparison of answers, and that it evaluates nothing."""
+"""Tests of dbbench's comparison of answers, which evaluates no expression."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fumehood.core.json_values import JsonObject
         ("[None, 2]", ["2", "0"]),
     ],
 )
-def test_these_are_the_same(answer: str, label: list[str]) -> None:
+def test_equal_answers(answer: str, label: list[str]) -> None:
     assert same_answer(answer, label)
 
 
@@ -45,11 +45,11 @@ def test_these_are_the_same(answer: str, label: list[str]) -> None:
         ("[1+1]", ["2"]),
     ],
 )
-def test_these_are_not(answer: str, label: list[str]) -> None:
+def test_different_answers(answer: str, label: list[str]) -> None:
     assert not same_answer(answer, label)
 
 
-def test_an_answer_that_is_a_program_is_text(tmp_path: Path) -> None:
+def test_an_expression_is_not_evaluated(tmp_path: Path) -> None:
     trace = tmp_path / "ran"
     program = f"[open({str(trace)!r}, 'w')]"
     assert read_answer(program)
@@ -57,23 +57,23 @@ def test_an_answer_that_is_a_program_is_text(tmp_path: Path) -> None:
 
 
 @given(st.text() | st.text(alphabet="[](),'\"x0\\ ").map(lambda inner: f"[{inner}]"))
-def test_any_answer_can_be_read(answer: str) -> None:
+def test_any_text_can_be_read(answer: str) -> None:
     assert all(isinstance(value, str) for value in read_answer(answer))
 
 
-def test_what_nests_without_end_is_read_by_hand() -> None:
+def test_deeply_nested_text_is_split_without_parsing() -> None:
     assert read_answer("[" * 5000 + "]" * 5000)
     assert read_answer(f"[0x{'f' * 5000}]")
 
 
-def test_the_order_of_rows_does_not_count_and_that_of_columns_is_the_tasks() -> None:
-    wanted = [("t", ("a", "b"))]
+def test_the_order_of_rows_does_not_count_and_columns_are_selected_by_name() -> None:
+    expected = [("t", ("a", "b"))]
     one: JsonObject = {"name": "t", "columns": ["a", "b"], "rows": [["1", "2"], ["3", None]]}
     other: JsonObject = {
         "name": "t",
         "columns": ["b", "new", "a"],
         "rows": [[None, "", "3"], ["2", "", "1"]],
     }
-    assert tables_digest([one], wanted) == tables_digest([other], wanted) is not None
-    assert tables_digest([{**one, "name": "other"}], wanted) is None
-    assert tables_digest([{**one, "columns": ["a", "c"]}], wanted) is None
+    assert tables_digest([one], expected) == tables_digest([other], expected) is not None
+    assert tables_digest([{**one, "name": "other"}], expected) is None
+    assert tables_digest([{**one, "columns": ["a", "c"]}], expected) is None

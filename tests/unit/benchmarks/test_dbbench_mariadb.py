@@ -1,4 +1,4 @@
-"""dbbench on a real MariaDB: the same verdicts as on SQLite, and nobody gets out of an attempt's database."""
+"""Tests of dbbench on MariaDB: equal scores as on SQLite, and isolation of attempts."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ TABLE: JsonObject = {
 }
 
 
-def _verdict(case: Case, moves: Sequence[Move]) -> bool | None:
+def _success(case: Case, moves: Sequence[Move]) -> bool | None:
     return score_evidence(case.task, case.gold, play_in_memory(case.task, moves)).success
 
 
 def _both(path: Path) -> list[tuple[Case, Case]]:
     pairs = zip(
-        load_suite(f"dbbench:{path}").cases,
+        load_suite(f"dbbench:sqlite:{path}").cases,
         load_suite(f"dbbench:mariadb:{path}").cases,
         strict=True,
     )
@@ -54,48 +54,50 @@ def _world() -> MariaDbSql:
     return MariaDbSql({"tables": tables})
 
 
-def _said(world: MariaDbSql, query: str) -> str:
+def _result(world: MariaDbSql, query: str) -> str:
     result = world.call(ToolCall("execute_sql", {"query": query}))
     assert isinstance(result, Value | Failure)
     return (
-        str(result.output["response"]) if isinstance(result, Value) else f"refused {result.message}"
+        str(result.output["response"])
+        if isinstance(result, Value)
+        else f"rejected {result.message}"
     )
 
 
-def test_gold_and_nothing_get_the_same_verdict_on_both() -> None:
-    for here, there in _both(SAMPLE):
+def test_gold_and_the_no_op_have_equal_scores_on_both_databases() -> None:
+    for sqlite, mariadb in _both(SAMPLE):
         assert (
-            _verdict(here, here.gold.oracle or ())
-            is _verdict(there, there.gold.oracle or ())
+            _success(sqlite, sqlite.gold.oracle or ())
+            is _success(mariadb, mariadb.gold.oracle or ())
             is True
         )
-        assert _verdict(there, ({"submit": ""},)) is False
+        assert _success(mariadb, ({"submit": ""},)) is False
 
 
-def test_every_gold_of_the_published_dev_split_gets_the_same_verdict_on_both() -> None:
+def test_gold_of_the_published_dev_split_has_equal_scores_on_both_databases() -> None:
     pairs = _both(benchmark_data("agentbench-dbbench/dev.jsonl"))
-    verdicts = [
-        (_verdict(here, here.gold.oracle or ()), _verdict(there, there.gold.oracle or ()))
-        for here, there in pairs
+    scores = [
+        (_success(sqlite, sqlite.gold.oracle or ()), _success(mariadb, mariadb.gold.oracle or ()))
+        for sqlite, mariadb in pairs
     ]
-    assert verdicts == [(True, True)] * 60
+    assert scores == [(True, True)] * 60
 
 
-def test_what_is_of_mysql_alone_is_answered() -> None:
+def test_features_of_mysql_alone_are_available() -> None:
     world = _world()
-    assert _said(world, "SELECT Name FROM `Two % words` WHERE Name REGEXP '^b'") == "[('Bé',)]"
-    known = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
-    assert _said(world, known) == "[('Two % words',)]"
-    assert _said(world, "SELECT DATABASE()") == "[('task',)]"
+    assert _result(world, "SELECT Name FROM `Two % words` WHERE Name REGEXP '^b'") == "[('Bé',)]"
+    query = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
+    assert _result(world, query) == "[('Two % words',)]"
+    assert _result(world, "SELECT DATABASE()") == "[('task',)]"
 
 
-def test_what_is_written_is_in_the_state_and_a_refusal_is_not() -> None:
+def test_the_state_contains_changes_of_accepted_statements() -> None:
     world = _world()
-    assert _said(world, "UPDATE `Two % words` SET Note = 'y' WHERE Name = 'ann'") == "[]"
-    assert _said(world, "CREATE TABLE a (b INT)") == "[]"
-    assert _said(world, "INSERT INTO a VALUES (1), (NULL)") == "[]"
-    assert _said(world, "INSERT INTO nowhere VALUES (1)").startswith(
-        "refused 1146: Table 'task.nowhere'"
+    assert _result(world, "UPDATE `Two % words` SET Note = 'y' WHERE Name = 'ann'") == "[]"
+    assert _result(world, "CREATE TABLE a (b INT)") == "[]"
+    assert _result(world, "INSERT INTO a VALUES (1), (NULL)") == "[]"
+    assert _result(world, "INSERT INTO nowhere VALUES (1)").startswith(
+        "rejected 1146: Table 'task.nowhere'"
     )
     assert world.revision == 3
     assert world.state["tables"] == [
@@ -119,19 +121,19 @@ def test_what_is_written_is_in_the_state_and_a_refusal_is_not() -> None:
         "USE mysql",
     ],
 )
-def test_nobody_leaves_the_database_of_an_attempt(query: str) -> None:
-    assert _said(_world(), query).startswith("refused")
+def test_an_attempt_cannot_leave_its_database(query: str) -> None:
+    assert _result(_world(), query).startswith("rejected")
 
 
-def test_no_file_of_the_machine_is_read() -> None:
-    assert _said(_world(), "SELECT LOAD_FILE('/etc/passwd')") == "[(None,)]"
+def test_no_file_can_be_read() -> None:
+    assert _result(_world(), "SELECT LOAD_FILE('/etc/passwd')") == "[(None,)]"
 
 
-def test_two_attempts_do_not_see_each_other_and_leave_nothing() -> None:
+def test_attempts_are_isolated_and_dropped() -> None:
     first, second = _world(), _world()
-    assert "attempt" not in _said(second, "SHOW DATABASES")
-    assert _said(first, "DELETE FROM `Two % words`") == "[]"
-    assert _said(second, "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
+    assert "attempt" not in _result(second, "SHOW DATABASES")
+    assert _result(first, "DELETE FROM `Two % words`") == "[]"
+    assert _result(second, "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
     del first, second
     gc.collect()
     last = _world()
@@ -139,26 +141,26 @@ def test_two_attempts_do_not_see_each_other_and_leave_nothing() -> None:
     assert [name for name in names if name.startswith("attempt")] == [last._database._name]  # type: ignore[attr-defined]
 
 
-def test_a_statement_without_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mariadb_server, "SILENCE_TIMEOUT_S", 0.3)
+def test_a_statement_that_does_not_end_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mariadb_server, "READ_TIMEOUT_S", 0.3)
     world = _world()
     for endless in (
         "SELECT SLEEP(100)",
         "BEGIN NOT ATOMIC WHILE TRUE DO SET @a = 1; END WHILE; END",
     ):
-        assert _said(world, endless).startswith("refused the statement took too long")
-    assert _said(world, "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
+        assert _result(world, endless).startswith("rejected the statement took too long")
+    assert _result(world, "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
 
 
-def test_more_rows_than_anybody_reads_are_not_read() -> None:
+def test_rows_beyond_the_limit_are_not_read() -> None:
     world = _world()
-    crowd = ", ".join(f"`Two % words` AS t{number}" for number in range(20))
-    assert _said(world, f"SELECT t0.Name FROM {crowd}").endswith("[TRUNCATED]")
-    assert _said(world, "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
+    tables = ", ".join(f"`Two % words` AS t{number}" for number in range(20))
+    assert _result(world, f"SELECT t0.Name FROM {tables}").endswith("[TRUNCATED]")
+    assert _result(world, "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
 
 
 @pytest.mark.parametrize(
-    ("statement", "left"),
+    ("statement", "remaining"),
     [
         ("SET @drop = CONCAT('DROP DATABASE ', DATABASE()); PREPARE it FROM @drop; EXECUTE it", []),
         (
@@ -167,33 +169,33 @@ def test_more_rows_than_anybody_reads_are_not_read() -> None:
         ),
     ],
 )
-def test_what_an_agent_destroys_is_destroyed_and_no_failure_of_ours(
-    statement: str, left: list[JsonObject]
+def test_a_destroyed_database_is_not_an_infrastructure_failure(
+    statement: str, remaining: list[JsonObject]
 ) -> None:
     world = _world()
     for part in statement.split("; "):
-        assert not _said(world, part).startswith("refused")
-    assert world.state == {"tables": left}
+        assert not _result(world, part).startswith("rejected")
+    assert world.state == {"tables": remaining}
 
 
-def test_a_table_that_an_attempt_holds_for_ever_is_in_the_way_of_no_other() -> None:
+def test_a_lock_of_an_ended_attempt_does_not_block_others() -> None:
     world = _world()
     for query in ("XA START 'x'", "DELETE FROM `Two % words`", "XA END 'x'", "XA PREPARE 'x'"):
-        _said(world, query)
+        _result(world, query)
     del world
     gc.collect()
     started = time.monotonic()
     assert _world().state == {"tables": [TABLE]}
-    assert time.monotonic() - started < mariadb_server.SILENCE_TIMEOUT_S
+    assert time.monotonic() - started < mariadb_server.READ_TIMEOUT_S
     assert _world().state == {"tables": [TABLE]}
 
 
-def test_there_is_no_port_and_nothing_stays_when_its_process_is_killed() -> None:
+def test_the_server_has_no_port_and_ends_with_its_process() -> None:
     code = (
         "import sys\n"
         "from fumehood.benchmarks.dbbench.mariadb_server import server\n"
-        "told = server().trusted('SELECT @@datadir, @@skip_networking, @@pid_file')\n"
-        "print(*told[0], flush=True)\n"
+        "row = server().trusted('SELECT @@datadir, @@skip_networking, @@pid_file')\n"
+        "print(*row[0], flush=True)\n"
         "sys.stdin.read()\n"
     )
     with subprocess.Popen(
@@ -204,29 +206,31 @@ def test_there_is_no_port_and_nothing_stays_when_its_process_is_killed() -> None
         server_pid = int(Path(pid_file).read_text(encoding="ascii"))
         os.kill(process.pid, signal.SIGKILL)
     assert closed == "1"
-    patience = time.monotonic() + 10
-    while Path(data).parent.exists() and time.monotonic() < patience:
+    deadline = time.monotonic() + 10
+    while Path(data).parent.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not Path(data).parent.exists()
     assert not Path(f"/proc/{server_pid}").exists()
 
 
-def test_a_server_that_died_is_replaced_for_the_next_attempt() -> None:
+def test_a_killed_server_is_replaced_for_the_next_attempt() -> None:
     world, first = _world(), server()
     ((pid_file,),) = first.trusted("SELECT @@pid_file")
     os.kill(int(Path(str(pid_file)).read_text(encoding="ascii")), signal.SIGKILL)
-    assert _said(world, "SELECT 1").startswith("refused the statement took too long, or broke")
-    patience = time.monotonic() + 10
-    while first.alive and time.monotonic() < patience:
+    assert _result(world, "SELECT 1").startswith("rejected the statement took too long or broke")
+    deadline = time.monotonic() + 10
+    while first.alive and time.monotonic() < deadline:
         time.sleep(0.02)
-    with pytest.raises(InfraError, match="MariaDB is gone"):
-        _said(world, "SELECT 1")
-    assert _said(_world(), "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
+    with pytest.raises(InfraError, match="MariaDB has ended"):
+        _result(world, "SELECT 1")
+    assert _result(_world(), "SELECT COUNT(*) FROM `Two % words`") == "[(2,)]"
     assert not Path(str(pid_file)).parent.exists()
 
 
-def test_without_a_server_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_server_is_reported_with_the_install_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(mariadb_server, "_PATH", "/nowhere")
-    with pytest.raises(InputError, match=r"apt-get install .*mariadb-server-core") as refusal:
+    with pytest.raises(InputError, match=r"apt-get install .*mariadb-server-core") as error:
         load_suite(f"dbbench:mariadb:{SAMPLE}")
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(error.value)

@@ -1,1 +1,1 @@
-"""AgentBench's dbbench: questions about a table, and changes to it."""
+"""AgentBench's dbbench: questions about a table, and changes to it, in SQL."""

@@ -10,19 +10,29 @@ from fumehood.core.json_values import Json, JsonObject
 Row = tuple[Any, ...]
 
 
-class Refused(Exception):
-    """The database said no; the message is its own."""
+class Rejected(Exception):
+    """The database rejected a statement. The message is the database's own."""
 
 
 class SqlDatabase(Protocol):
-    """One database for one attempt. What it says no to raises ``Refused`` and has changed nothing."""
+    """The database of one attempt. A statement that raises ``Rejected`` has changed nothing."""
 
-    def make(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Json]]) -> None:
-        """Make a table of texts."""
+    def create_table(
+        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Json]]
+    ) -> None:
+        """Create a table with text columns."""
         ...
 
     def execute(self, statement: str, rows_max: int) -> tuple[list[Row], bool]:
-        """Execute one statement of an agent; return its rows, and whether anything may have been written."""
+        """Execute a statement of an agent.
+
+        Args:
+            statement: One statement in MySQL's dialect.
+            rows_max: Maximum number of returned rows.
+
+        Returns:
+            The rows, and whether the statement may have changed data.
+        """
         ...
 
     def tables(self) -> list[JsonObject]:
@@ -30,11 +40,11 @@ class SqlDatabase(Protocol):
         ...
 
 
-def quoted(name: str) -> str:
-    """Return a name as MySQL quotes it, which SQLite understands too."""
+def quote_name(name: str) -> str:
+    """Return a name in MySQL's quotes, which SQLite accepts as well."""
     return "`" + name.replace("`", "``") + "`"
 
 
-def cell_of(value: object) -> Json:
-    """Return what a cell holds; in a text column that is text, others may hold anything."""
+def cell_to_json(value: object) -> Json:
+    """Return a cell as text or None; columns that an agent adds may have other types."""
     return value if value is None or isinstance(value, str) else str(value)

@@ -1,6 +1,6 @@
-"""A MariaDB server of this process's own, which ends with it: no port, a socket that nobody else can reach.
+"""A private MariaDB server of this process, with a Unix socket in a private folder and no port.
 
-Started at its first use, from Debian's package, in a new folder: a third of a second and 80 MB of disk.
+It starts on first use, in 0.3 s with 80 MB of disk, and ends with this process.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from fumehood.core.errors import InfraError, InputError
 if TYPE_CHECKING:
     from pymysql.connections import Connection
 
-NEEDS = (
-    "MariaDB is needed: apt-get install --no-install-recommends mariadb-server-core "
+INSTALL = (
+    "dbbench: MariaDB is not installed; run: apt-get install --no-install-recommends mariadb-server-core "
     "&& pip install 'fumehood[mariadb]'"
 )
 SERVER_UID = 65531
-"""User and group of a server that root starts; not the service's, not a checker's, not a box's."""
+"""User and group of a server that root starts. No other part of Fumehood uses them."""
 START_TIMEOUT_S = 30.0
 STATEMENT_TIMEOUT_S = 5.0
-"""Of one statement, by the server's own count."""
-SILENCE_TIMEOUT_S = 10.0
-"""Until a server that says nothing is not waited for any more: some statements it does not count."""
+"""Limit of a statement, enforced by the server."""
+READ_TIMEOUT_S = 10.0
+"""Limit of waiting for the server, which does not enforce its own limit for all statements."""
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MEMORY_KB_MAX = 2 << 20
-_KEEPER = f"""
+_SUPERVISOR = f"""
 ulimit -c 0; ulimit -v {_MEMORY_KB_MAX}
 exec 3<&0
 "$@" >errors 2>&1 3<&- &
@@ -50,8 +50,8 @@ wait $server
 kill $watch
 cd / && rm -rf "$FOLDER"
 """
-"""Outlives whoever started it by a moment: its standard input ends with them, and then it ends the server. If
-the server ends by itself, so does this."""
+"""Shell script that runs the server and kills it when standard input ends, that is, when the process that
+started it has ended. It then removes the folder."""
 _OPTIONS = (
     "--no-defaults",
     "--skip-networking",
@@ -62,53 +62,61 @@ _OPTIONS = (
     "--character-set-server=utf8mb4",
     "--max-allowed-packet=1M",
     "--max-connections=512",
-    # Of a table that a transaction holds which has outlived its attempt.
+    # A transaction of an ended attempt may hold a lock.
     "--lock-wait-timeout=2",
     "--innodb-lock-wait-timeout=2",
     "--performance-schema=0",
     "--innodb-buffer-pool-size=16M",
     "--innodb-data-file-path=ibdata1:4M:autoextend",
     "--innodb-temp-data-file-path=ibtmp1:4M:autoextend",
-    # What is in it is thrown away: nothing is lost that was not written to the disk.
+    # The data are discarded, so they need not reach the disk.
     "--innodb-flush-log-at-trx-commit=0",
     "--innodb-flush-method=nosync",
     "--debug-no-sync",
     "--sync-frm=0",
 )
-_MADE_BY = ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
-_KEEPER_USER = "keeper"
-_FIRST = f"""\
-CREATE USER {_KEEPER_USER}@localhost;
-GRANT ALL ON *.* TO {_KEEPER_USER}@localhost WITH GRANT OPTION;
+_SYSTEM_TABLES = ("mysql_system_tables.sql", "mysql_system_tables_data.sql")
+_ADMIN = "admin"
+_INIT_SQL = f"""\
+CREATE USER {_ADMIN}@localhost;
+GRANT ALL ON *.* TO {_ADMIN}@localhost WITH GRANT OPTION;
 """
 
 
 class MariaDbServer:
-    """Safe to use from several threads."""
+    """A running server. It may be used from several threads."""
 
     def __init__(self) -> None:
-        """Start it.
+        """Start the server.
 
         Raises:
-            InputError: it is not installed.
-            InfraError: it does not start.
+            InputError: MariaDB is not installed.
+            InfraError: MariaDB does not start.
         """
         binary = mariadbd()
-        self._folder = Path(tempfile.mkdtemp(prefix="gb-mariadb-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="fumehood-mariadb-"))
         self._socket = self._folder / "socket"
-        told = [*_OPTIONS, f"--datadir={self._folder / 'data'}", f"--socket={self._socket}"]
-        told += [f"--tmpdir={self._folder}", f"--pid-file={self._folder / 'pid'}"]
-        # Where files may be read and written by statements: nowhere.
-        told += [f"--secure-file-priv={self._folder / 'nowhere'}"]
+        options = [*_OPTIONS, f"--datadir={self._folder / 'data'}", f"--socket={self._socket}"]
+        options += [f"--tmpdir={self._folder}", f"--pid-file={self._folder / 'pid'}"]
+        # Statements may read and write files only in this empty folder.
+        options += [f"--secure-file-priv={self._folder / 'nowhere'}"]
         for inside in ("data", "nowhere"):
             (self._folder / inside).mkdir()
-        self._give_away()
-        self._fill(binary, told)
-        first = self._folder / "first.sql"
-        first.write_text(_FIRST, encoding="ascii")
-        first.chmod(0o644)
-        self._keeper = subprocess.Popen(
-            ["/bin/sh", "-c", _KEEPER, "mariadb", str(binary), *told, f"--init-file={first}"],
+        self._change_owner()
+        self._create_system_tables(binary, options)
+        init_file = self._folder / "init.sql"
+        init_file.write_text(_INIT_SQL, encoding="ascii")
+        init_file.chmod(0o644)
+        self._supervisor = subprocess.Popen(
+            [
+                "/bin/sh",
+                "-c",
+                _SUPERVISOR,
+                "mariadb",
+                str(binary),
+                *options,
+                f"--init-file={init_file}",
+            ],
             stdin=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=self._folder,
@@ -120,31 +128,29 @@ class MariaDbServer:
         self._lock = Lock()
         self._numbers = 0
         self._connections: dict[str, Connection] = {}
-        self.over: deque[str] = deque()
-        """Names of attempts that are over. What is theirs is dropped when the next begins, because whatever
-        notices that one is over may run in the middle of anything."""
-        self._wait()
+        self.ended_attempts: deque[str] = deque()
+        """Names of ended attempts. Their databases are dropped when the next attempt starts, because the
+        finalizer can run at any point."""
+        self._wait_until_ready()
 
     @property
     def alive(self) -> bool:
-        """Whether it has not ended."""
-        return self._keeper.poll() is None
+        """Whether the server is running."""
+        return self._supervisor.poll() is None
 
-    def begin(self, may: str) -> str:
-        """Make a database and a user of one name, for one attempt, and drop those of attempts that are over.
+    def begin_attempt(self, rights: str) -> str:
+        """Create a database and a user with the same name, and drop those of ended attempts.
 
         Args:
-            may: rights of the user on that database.
+            rights: The user's rights on the database.
 
         Raises:
-            InfraError: the server does not.
+            InfraError: The server fails.
         """
-        while self.over:
-            name = self.over.popleft()
-            self.leave(name)
-            with suppress(
-                InfraError
-            ):  # Where it cannot be dropped it stays, and is in nobody's way.
+        while self.ended_attempts:
+            name = self.ended_attempts.popleft()
+            self.disconnect(name)
+            with suppress(InfraError):  # A database that cannot be dropped is left until the end.
                 self.trusted(
                     f"DROP USER IF EXISTS {name}@localhost", f"DROP DATABASE IF EXISTS {name}"
                 )
@@ -154,54 +160,54 @@ class MariaDbServer:
         self.trusted(
             f"CREATE DATABASE {name} CHARACTER SET utf8mb4",
             f"CREATE USER {name}@localhost WITH MAX_STATEMENT_TIME {STATEMENT_TIMEOUT_S}",
-            f"GRANT {may} ON {name}.* TO {name}@localhost",
+            f"GRANT {rights} ON {name}.* TO {name}@localhost",
         )
         return name
 
     def trusted(self, *statements: str) -> list[tuple[object, ...]]:
-        """Execute statements of our own and return the rows of the last.
+        """Execute statements of this project and return the rows of the last one.
 
         Raises:
-            InfraError: the server does not carry them out.
+            InfraError: The server rejects a statement.
         """
         errors = import_module("pymysql").err
-        with self._lock, self._connections[_KEEPER_USER].cursor() as cursor:
+        with self._lock, self._connections[_ADMIN].cursor() as cursor:
             try:
                 for statement in statements:
                     cursor.execute(statement)
                 return list(cursor.fetchall())
             except errors.Error as error:
-                if not self._connections[_KEEPER_USER].open:
-                    self._connections[_KEEPER_USER] = self._connect(_KEEPER_USER)
+                if not self._connections[_ADMIN].open:
+                    self._connections[_ADMIN] = self._connect(_ADMIN)
                 raise InfraError(f"MariaDB: {error}") from None
 
     def connection(self, name: str) -> Connection:
-        """Return the connection of an attempt, a new one where it has none.
+        """Return the connection of an attempt, which is opened if necessary.
 
         Raises:
-            InfraError: the server is gone.
+            InfraError: The server has ended.
         """
         if name not in self._connections:
             self._connections[name] = self._connect(name, name)
         return self._connections[name]
 
-    def leave(self, name: str) -> None:
-        """Close the connection of an attempt, whatever it does just now."""
+    def disconnect(self, name: str) -> None:
+        """Kill and close the connection of an attempt."""
         connection = self._connections.pop(name, None)
         if connection is not None:
             number: int = connection.thread_id()  # type: ignore[no-untyped-call]
-            with suppress(InfraError):  # It may have ended by itself.
+            with suppress(InfraError):  # It may have ended already.
                 self.trusted(f"KILL {number}")
-            with suppress(import_module("pymysql").err.Error):  # Or be closed.
+            with suppress(import_module("pymysql").err.Error):  # It may be closed already.
                 connection.close()
 
     def _connect(self, user: str, database: str | None = None) -> Connection:
         if not self.alive:
-            raise InfraError("MariaDB is gone")
+            raise InfraError("MariaDB has ended")
         pymysql = import_module("pymysql")
-        road = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        unix_socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            road.connect(str(self._socket))
+            unix_socket.connect(str(self._socket))
             connection: Connection = pymysql.Connection(
                 defer_connect=True,
                 user=user,
@@ -209,40 +215,40 @@ class MariaDbServer:
                 charset="utf8mb4",
                 autocommit=True,
                 ssl_disabled=True,
-                read_timeout=SILENCE_TIMEOUT_S,
-                # Clock and chance of a connection stand still, as long as nobody sets them.
+                read_timeout=READ_TIMEOUT_S,
+                # Fixed clock and random numbers, unless a statement sets them.
                 init_command="SET timestamp = 1735732800, rand_seed1 = 1, rand_seed2 = 2",
             )
-            connection.connect(road)
+            connection.connect(unix_socket)
         except (OSError, pymysql.err.Error) as error:
-            # A reader that PyMySQL leaves behind would keep it open until somebody collects it.
-            if (left := road.detach()) >= 0:
-                os.close(left)
-            raise InfraError(f"MariaDB is gone: {error}") from None
+            # PyMySQL's reader would keep the descriptor open until it is garbage-collected.
+            if (descriptor := unix_socket.detach()) >= 0:
+                os.close(descriptor)
+            raise InfraError(f"MariaDB has ended: {error}") from None
         return connection
 
     def stop(self) -> None:
-        """End the server and remove its folder."""
-        assert self._keeper.stdin is not None
-        with suppress(OSError):  # It may have ended by itself.
-            self._keeper.stdin.close()
-        self._keeper.wait()
+        """Stop the server and remove its folder."""
+        assert self._supervisor.stdin is not None
+        with suppress(OSError):  # It may have ended already.
+            self._supervisor.stdin.close()
+        self._supervisor.wait()
         for connection in self._connections.values():
             with suppress(import_module("pymysql").err.Error):
                 connection.close()
 
-    def _give_away(self) -> None:
+    def _change_owner(self) -> None:
         if os.geteuid() == 0:
             for path in (self._folder, *self._folder.iterdir()):
                 os.chown(path, SERVER_UID, SERVER_UID)
 
-    def _fill(self, binary: Path, told: list[str]) -> None:
-        """Make the tables that every server has."""
+    def _create_system_tables(self, binary: Path, options: list[str]) -> None:
+        """Create the server's system tables."""
         share = binary.parents[1] / "share" / "mysql"
-        made = "".join((share / name).read_text(encoding="utf-8") for name in _MADE_BY)
-        done = subprocess.run(
-            [binary, *told, "--bootstrap"],
-            input=f"CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n{made}",
+        script = "".join((share / name).read_text(encoding="utf-8") for name in _SYSTEM_TABLES)
+        result = subprocess.run(
+            [binary, *options, "--bootstrap"],
+            input=f"CREATE DATABASE mysql;\nUSE mysql;\nSET @auth_root_socket = NULL;\n{script}",
             cwd=self._folder,
             capture_output=True,
             text=True,
@@ -250,32 +256,32 @@ class MariaDbServer:
             check=False,
             **_as_user(),
         )
-        if done.returncode != 0:
+        if result.returncode != 0:
             shutil.rmtree(self._folder, ignore_errors=True)
-            raise InfraError(f"MariaDB does not start: {' '.join(done.stderr.split())[-500:]}")
+            raise InfraError(f"MariaDB does not start: {' '.join(result.stderr.split())[-500:]}")
 
-    def _wait(self) -> None:
-        patience = time.monotonic() + START_TIMEOUT_S
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + START_TIMEOUT_S
         while True:
             try:
                 if self._socket.exists():
-                    self._connections[_KEEPER_USER] = self._connect(_KEEPER_USER)
+                    self._connections[_ADMIN] = self._connect(_ADMIN)
                     return
             except InfraError:
                 pass
-            if time.monotonic() > patience or self._keeper.poll() is not None:
+            if time.monotonic() > deadline or self._supervisor.poll() is not None:
                 self.stop()
-                raise InfraError("MariaDB does not answer")
+                raise InfraError(f"MariaDB does not answer within {START_TIMEOUT_S} s")
             time.sleep(0.01)
 
 
 _servers: list[MariaDbServer] = []
-"""Of this process: one, or none yet."""
+"""The server of this process, if it has started."""
 _starting = Lock()
 
 
 def server() -> MariaDbServer:
-    """Return the server of this process, started at its first use, and anew where it is gone."""
+    """Return the server of this process, which is started if it is not running."""
     with _starting:
         if _servers and not _servers[-1].alive:
             _servers.pop().stop()
@@ -285,19 +291,28 @@ def server() -> MariaDbServer:
 
 
 def mariadbd() -> Path:
-    """Return where the server's program is.
+    """Return the path of the server's program.
 
     Raises:
-        InputError: it, or its client, is not installed.
+        InputError: The server or its Python client is not installed.
     """
-    found = shutil.which("mariadbd", path=_PATH)
-    if found is None or find_spec("pymysql") is None:
-        raise InputError(NEEDS)
-    return Path(found)
+    program = shutil.which("mariadbd", path=_PATH)
+    if program is None or find_spec("pymysql") is None:
+        raise InputError(INSTALL)
+    return Path(program)
+
+
+def has_mariadb() -> bool:
+    """Return whether the server and its Python client are installed."""
+    try:
+        mariadbd()
+    except InputError:
+        return False
+    return True
 
 
 def _as_user() -> dict[str, Any]:
-    """Return how a child becomes another user; only root's has to."""
+    """Return the arguments of ``Popen`` that make root's child another user."""
     if os.geteuid() != 0:
         return {}
     return {"user": SERVER_UID, "group": SERVER_UID, "extra_groups": []}

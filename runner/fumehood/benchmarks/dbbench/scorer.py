@@ -1,4 +1,9 @@
-"""Scores dbbench."""
+"""Scores dbbench: compares answers and hashes tables by AgentBench's rules.
+
+The original passes the agent's text to Python's ``eval``. Here the text is read as a literal, or split
+in the way in which the original splits text that it cannot evaluate. An expression such as ``[1+1]`` is
+therefore not evaluated.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +23,17 @@ from fumehood.scorers.criteria import Criterion
 from fumehood.scorers.native import NativeScorer, task_metrics
 
 ANSWER = "dbbench_answer"
-"""``label`` lists the right values."""
+"""Criterion of a question; ``label`` lists the right values."""
 TABLES = "dbbench_tables"
-"""``md5`` is the digest of the task's own tables when all is done."""
+"""Criterion of a change; ``md5`` is the digest of the task's tables at the end."""
 
 
 class DbBench:
-    """The original's two criteria; both need an answer, for without one the original judges nothing."""
+    """Scorer of dbbench. Both criteria require an answer, as in the original."""
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
-        """Return the verdict and the native metrics."""
-        if not any(each.get("op") in (ANSWER, TABLES) for each in gold.criteria):
+        """Return the score and the native metrics."""
+        if not any(item.get("op") in (ANSWER, TABLES) for item in gold.criteria):
             return NativeScorer().score(task, gold, evidence)
         end = evidence.ends.get(task.seats[0].name)
         checks = {"end:answered": isinstance(end, Finished)}
@@ -44,19 +49,19 @@ class DbBench:
 def _holds(index: int, criterion: Criterion, task: Task, evidence: Evidence, answer: str) -> bool:
     match criterion:
         case {"op": "dbbench_answer", "label": [*label]} if all(
-            isinstance(each, str) for each in label
+            isinstance(value, str) for value in label
         ):
-            # The original's tool cannot be called without an answer, and would take an empty text for 0.
-            return bool(answer.strip()) and same_answer(answer, [str(each) for each in label])
+            # The original requires an answer. It would read an empty text as 0.
+            return bool(answer.strip()) and same_answer(answer, [str(value) for value in label])
         case {"op": "dbbench_tables", "md5": str(digest)}:
-            left = tables_digest(_tables(evidence.final_state.get("tables")), _wanted(task))
-            return left == digest_of_label(digest)
+            actual = tables_digest(_tables(evidence.final_state.get("tables")), _expected(task))
+            return actual == digest_of_label(digest)
     raise SpecError(
         f"criteria[{index}]", "must be dbbench_answer with label, or dbbench_tables with md5"
     )
 
 
-def _wanted(task: Task) -> list[tuple[str, list[str]]]:
+def _expected(task: Task) -> list[tuple[str, list[str]]]:
     return [
         (name, [str(column) for column in columns])
         for table in _tables(task.initial_state.get("tables"))
@@ -72,77 +77,79 @@ def _tables(value: Json) -> Sequence[Json]:
 
 TOLERANCE = 1e-2
 _ONE_VALUE = re.compile(r"\[+\(([^(]*),\)\]+")
-"""A row of one value, as MySQL's client shows it, that is no literal."""
+"""A row of one value that is not a literal, as MySQL's client shows it."""
 HASH_CHARS = 5
 JOINED_CHARS_MAX = 1024
-"""MySQL's usual ``group_concat_max_len``."""
-NOTHING = frozenset(
+"""Default of MySQL's ``group_concat_max_len``."""
+ZERO_TEXTS = frozenset(
     {"", "none", "null", "undefined", "nan", "inf", "infinity", "-inf", "-infinity"}
 )
-"""What counts as 0, whatever its case."""
+"""Texts that count as 0, in any case."""
 ANSWER_CHARS_MAX = 20_000
-"""Longer text is not read as a list."""
+"""Longer text is not parsed as a literal."""
 
 
 def same_answer(answer: str, label: Sequence[str]) -> bool:
-    """Tell whether an answer is right: order does not count, nor do 0.01, commas and per cent signs."""
-    given, wanted = read_answer(answer), [_plain(value) for value in label]
-    numbers = _numbers(given), _numbers(wanted)
+    """Return whether an answer is right. Order, differences up to 0.01, commas and per cent signs do not count."""
+    actual, expected = read_answer(answer), [_normalise(value) for value in label]
+    numbers = _numbers(actual), _numbers(expected)
     if numbers[0] is not None and numbers[1] is not None:
         return _same_numbers(numbers[0], numbers[1])
-    if len(given) == len(wanted) == 1:
-        return given == wanted
-    return set(given) == set(wanted)
+    if len(actual) == len(expected) == 1:
+        return actual == expected
+    return set(actual) == set(expected)
 
 
 def read_answer(text: str) -> list[str]:
-    """Return the values that an answer lists; one value where it is no list."""
+    """Return the values of an answer; text that is not a list is one value."""
     stripped = text.strip()
     if not (stripped.startswith("[") and stripped.endswith("]")):
-        return [_plain(stripped)]
+        return [_normalise(stripped)]
     try:
-        found = ast.literal_eval(stripped) if len(stripped) <= ANSWER_CHARS_MAX else None
-        if isinstance(found, list):
-            return [_plain(str(_only(item))) for item in found if not _is_row(found, item)]
+        values = ast.literal_eval(stripped) if len(stripped) <= ANSWER_CHARS_MAX else None
+        if isinstance(values, list):
+            return [
+                _normalise(str(_unpack(item))) for item in values if not _is_omitted(values, item)
+            ]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         pass
-    one = _ONE_VALUE.fullmatch(stripped)
-    return [_plain(part) for part in ([one[1]] if one else _split(stripped[1:-1]))]
+    match = _ONE_VALUE.fullmatch(stripped)
+    return [_normalise(part) for part in ([match[1]] if match else _split(stripped[1:-1]))]
 
 
 def tables_digest(
-    tables: Sequence[Json], wanted: Iterable[tuple[str, Sequence[str]]]
+    tables: Sequence[Json], expected: Iterable[tuple[str, Sequence[str]]]
 ) -> str | None:
-    """Return the digest of some tables together.
+    """Return one digest of several tables.
 
     Args:
-        tables: as the world left them.
-        wanted: name and columns of each table that counts.
+        tables: Tables of the final state.
+        expected: Name and columns of each table to include.
 
     Returns:
-        None where one of them, or a column, is gone.
+        None if a table or a column is missing.
     """
     by_name = {table["name"]: table for table in tables if isinstance(table, dict)}
-    digests = [_table_digest(by_name.get(name), columns) for name, columns in wanted]
+    digests = [_table_digest(by_name.get(name), columns) for name, columns in expected]
     known = [digest for digest in digests if digest is not None]
     return "_".join(sorted(known)) if len(known) == len(digests) else None
 
 
 def digest_of_label(text: str) -> str:
-    """Return the digest in a recorded one, which may still be in MySQL's brackets: ``[('…',)]``."""
+    """Return a recorded digest without the brackets of MySQL's client: ``[('…',)]``."""
     return text.strip().strip("[]()").split(",")[0].strip().strip("'\"")
 
 
 def _table_digest(table: Json, columns: Sequence[str]) -> str | None:
     match table:
-        case {"columns": [*there], "rows": [*rows]} if set(columns) <= set(map(str, there)):
-            places = [there.index(column) for column in columns]
+        case {"columns": [*names], "rows": [*rows]} if set(columns) <= set(map(str, names)):
+            indices = [names.index(column) for column in columns]
         case _:
             return None
     hashes = sorted(
-        _row_hash([row[place] for place in places]) for row in rows if isinstance(row, list)
+        _row_hash([row[index] for index in indices]) for row in rows if isinstance(row, list)
     )
-    # Of no rows the original's query makes NULL.
+    # The original's query returns NULL for an empty table.
     return _md5(",".join(hashes)[:JOINED_CHARS_MAX]) if hashes else "None"
 
 
@@ -154,23 +161,23 @@ def _md5(text: str) -> str:
     return md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
-def _only(item: object) -> object:
+def _unpack(item: object) -> object:
     return item[0] if isinstance(item, tuple) and len(item) == 1 else item
 
 
-def _is_row(found: Sequence[object], item: object) -> bool:
-    """Tell whether the original leaves a value out: a row of several, among nothing but rows."""
-    only_rows = all(isinstance(each, tuple) for each in found)
+def _is_omitted(values: Sequence[object], item: object) -> bool:
+    """Return whether the original omits a value: a row of several values in a list of rows."""
+    only_rows = all(isinstance(value, tuple) for value in values)
     return only_rows and isinstance(item, tuple) and len(item) != 1
 
 
-def _plain(value: str) -> str:
+def _normalise(value: str) -> str:
     text = value.strip().strip("'\"").strip()
     if text.endswith("%"):
         return text[:-1].strip()
     if not text.startswith("[") and not text.endswith("]"):
         text = text.replace(",", "")
-    return "0" if text.lower() in NOTHING else text
+    return "0" if text.lower() in ZERO_TEXTS else text
 
 
 def _numbers(values: Sequence[str]) -> list[float] | None:
@@ -180,18 +187,19 @@ def _numbers(values: Sequence[str]) -> list[float] | None:
         return None
 
 
-def _same_numbers(given: Sequence[float], wanted: Sequence[float]) -> bool:
-    left = list(wanted)
-    for value in given:
-        near = next((at for at, other in enumerate(left) if abs(value - other) <= TOLERANCE), None)
-        if near is None:
+def _same_numbers(actual: Sequence[float], expected: Sequence[float]) -> bool:
+    remaining = list(expected)
+    for value in actual:
+        indices = (at for at, other in enumerate(remaining) if abs(value - other) <= TOLERANCE)
+        match = next(indices, None)
+        if match is None:
             return False
-        del left[near]
-    return not left
+        del remaining[match]
+    return not remaining
 
 
 def _split(text: str) -> Iterable[str]:
-    """Yield the parts of a list between commas that are in no quotes; empty parts are left out."""
+    """Yield the non-empty parts of a text between unquoted commas."""
     current, quoted = "", False
     for char in text:
         if char in "'\"":

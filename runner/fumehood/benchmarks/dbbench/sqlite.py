@@ -1,80 +1,40 @@
-"""SQLite in memory as a MySQL database."""
+"""SQLite in memory as a MySQL database, safe for untrusted statements.
+
+An authorizer limits what a statement may do, and SQLite limits the size of values. Steps of SQLite's
+virtual machine are counted, so that a statement always ends at the same step. Only the work inside a
+single step has a limit of processor time instead. Random numbers and the clock are unavailable, so
+that runs are reproducible.
+"""
 
 from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fumehood.benchmarks.dbbench import mysql_dialect
-from fumehood.benchmarks.dbbench.database import Refused, Row, cell_of, quoted
+from fumehood.benchmarks.dbbench.database import Rejected, Row, cell_to_json, quote_name
+from fumehood.core.errors import InfraError
 from fumehood.core.json_values import Json, JsonObject
+from fumehood.third_party.process import checker
 
 COLLATION = "mysql_text"
-
-
-class SqliteAsMySql:
-    """Implements the world's ``SqlDatabase``."""
-
-    def __init__(self) -> None:
-        self._database = GuardedDatabase()
-        self._database.add_collation(COLLATION, mysql_dialect.compare)
-        for name, (arguments, function) in mysql_dialect.FUNCTIONS.items():
-            self._database.add_function(name, arguments, function)
-
-    def make(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Json]]) -> None:
-        """Make a table of texts."""
-        told = ", ".join(f"{quoted(column)} TEXT COLLATE {COLLATION}" for column in columns)
-        marks = ", ".join("?" * len(columns))
-        self._database.trusted(f"CREATE TABLE {quoted(name)} ({told})")
-        self._database.fill(f"INSERT INTO {quoted(name)} VALUES ({marks})", rows)
-
-    def execute(self, statement: str, rows_max: int) -> tuple[list[Row], bool]:
-        """Execute one statement of an agent."""
-        if mysql_dialect.asks_for_tables(statement):
-            return [(name,) for name in self._names()], False
-        table = mysql_dialect.table_asked_about(statement)
-        if table is not None:
-            return [(column, "text", "YES", "", None, "") for column in self._columns(table)], False
-        return self._database.untrusted(mysql_dialect.to_sqlite(statement), rows_max)
-
-    def tables(self) -> list[JsonObject]:
-        """Return the tables in the order in which they were made, their rows in that of SQLite."""
-        return [self._table(name) for name in self._names()]
-
-    def _names(self) -> list[str]:
-        listed = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
-        return [name for (name,) in self._database.trusted(listed)]
-
-    def _columns(self, table: str) -> list[str]:
-        found = self._database.trusted("SELECT name FROM pragma_table_info(?)", (table,))
-        if not found:
-            raise Refused(f"no such table: {table}")
-        return [name for (name,) in found]
-
-    def _table(self, name: str) -> JsonObject:
-        columns: list[Json] = [*self._columns(name)]
-        found = self._database.trusted(f"SELECT * FROM {quoted(name)}")
-        rows: list[Json] = [[cell_of(value) for value in row] for row in found]
-        return {"name": name, "columns": columns, "rows": rows}
-
-
 VALUE_BYTES_MAX = 32 << 10
-"""Of a value or a row."""
+"""Limit of a value and of a row."""
 STATEMENT_BYTES_MAX = 64 << 10
 STEPS_MAX = 2_000_000
-"""Of SQLite's virtual machine, for one statement: a fraction of a second."""
+"""Limit of SQLite's virtual machine per statement, a fraction of a second."""
 CPU_S_MAX = 5.0
-"""Of one statement, in which single steps, such as a search in long texts, take long."""
+"""Limit per statement; single steps, such as a search in long texts, may take long."""
 CALL_STEPS = 50
-"""What a call of a function in Python counts for, besides the characters that it is handed."""
+"""Steps that a call of a Python function counts, in addition to the characters of its arguments."""
 PAGES_MAX = 4096
-"""Of the database, 4 KiB each."""
+"""Limit of the database, in pages of 4 KiB."""
 HEAP_BYTES_MAX = 256 << 20
-"""Of all databases of the process together: sorting needs memory too."""
+"""Limit of all databases of the process together."""
 PATTERN_BYTES_MAX = 256
-_STEPS_BETWEEN_LOOKS = 500
+_STEPS_PER_CHECK = 500
 
 READING = frozenset(
     {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
@@ -98,14 +58,71 @@ FORBIDDEN_FUNCTIONS = frozenset(
     {"current_date", "current_time", "current_timestamp", "load_extension", "random", "randomblob"}
 )
 DATE_FUNCTIONS = ("date", "time", "datetime", "julianday", "strftime", "unixepoch")
-_OF_THIS_MACHINE = frozenset({"now", "subsec", "subsecond", "localtime", "utc"})
+_CLOCK_ARGUMENTS = frozenset({"now", "subsec", "subsecond", "localtime", "utc"})
+
+
+class SqliteAsMySql:
+    """Implements ``SqlDatabase`` with MySQL's collation and functions, over a ``GuardedDatabase``."""
+
+    def __init__(self) -> None:
+        self._database = GuardedDatabase()
+        self._database.add_collation(COLLATION, compare)
+        for name, (arguments, function) in FUNCTIONS.items():
+            self._database.add_function(name, arguments, function)
+
+    def create_table(
+        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Json]]
+    ) -> None:
+        """Create a table with text columns."""
+        definitions = ", ".join(f"{quote_name(name)} TEXT COLLATE {COLLATION}" for name in columns)
+        placeholders = ", ".join("?" * len(columns))
+        self._database.trusted(f"CREATE TABLE {quote_name(name)} ({definitions})")
+        self._database.fill(f"INSERT INTO {quote_name(name)} VALUES ({placeholders})", rows)
+
+    def execute(self, statement: str, rows_max: int) -> tuple[list[Row], bool]:
+        """Translate and execute a statement of an agent."""
+        if len(statement) > STATEMENT_BYTES_MAX:
+            raise Rejected(f"the statement is longer than {STATEMENT_BYTES_MAX} bytes")
+        try:
+            translation = checker("dbbench").ask({"statement": statement})
+        except InfraError:
+            raise Rejected("the statement is too complex") from None
+        match translation:
+            case {"tables": _}:
+                return [(name,) for name in self._table_names()], False
+            case {"columns": str(table)}:
+                columns = self._columns(table)
+                return [(column, "text", "YES", "", None, "") for column in columns], False
+            case {"sql": str(sql)}:
+                return self._database.untrusted(sql, rows_max)
+        raise Rejected(str(translation.get("rejected")))
+
+    def tables(self) -> list[JsonObject]:
+        """Return the tables in order of creation, with their rows in SQLite's order."""
+        return [self._table(name) for name in self._table_names()]
+
+    def _table_names(self) -> list[str]:
+        query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
+        return [name for (name,) in self._database.trusted(query)]
+
+    def _columns(self, table: str) -> list[str]:
+        rows = self._database.trusted("SELECT name FROM pragma_table_info(?)", (table,))
+        if not rows:
+            raise Rejected(f"no such table: {table}")
+        return [name for (name,) in rows]
+
+    def _table(self, name: str) -> JsonObject:
+        columns: list[Json] = [*self._columns(name)]
+        rows = self._database.trusted(f"SELECT * FROM {quote_name(name)}")
+        cells: list[Json] = [[cell_to_json(value) for value in row] for row in rows]
+        return {"name": name, "columns": columns, "rows": cells}
 
 
 class GuardedDatabase:
-    """One database. Not safe for use from several threads at once."""
+    """A database that limits untrusted statements. Use it from one thread at a time."""
 
     def __init__(self) -> None:
-        # Without the cache, because a statement from it would not be shown to the authorizer again.
+        # The authorizer does not see cached statements, so there is no cache.
         self._database = sqlite3.connect(
             ":memory:", isolation_level=None, check_same_thread=False, cached_statements=0
         )
@@ -115,89 +132,90 @@ class GuardedDatabase:
             ("max_page_count", PAGES_MAX),
         ):
             self._database.execute(f"PRAGMA {name} = {value}").close()
-        for limit, most in (
+        for limit, maximum in (
             (sqlite3.SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX),
             (sqlite3.SQLITE_LIMIT_SQL_LENGTH, STATEMENT_BYTES_MAX),
             (sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_BYTES_MAX),
             (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
         ):
-            self._database.setlimit(limit, most)
+            self._database.setlimit(limit, maximum)
         self._database.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        self._plain = sqlite3.connect(":memory:", check_same_thread=False)
+        self._date_database = sqlite3.connect(":memory:", check_same_thread=False)
         for name in DATE_FUNCTIONS:
-            self.add_function(name, -1, _dated(name, self._plain))
+            self.add_function(name, -1, _date_function(name, self._date_database))
         self._steps = 0
-        self._until_s = 0.0
+        self._deadline_cpu_s = 0.0
         self._wrote = False
 
     def add_function(self, name: str, arguments: int, function: Callable[..., Any]) -> None:
-        """Let statements call a function that always gives the same for the same.
+        """Add a deterministic function to SQL.
 
         Args:
-            name: as statements call it.
-            arguments: how many; -1 for any number.
-            function: takes and returns what a cell can hold.
+            name: Name in SQL.
+            arguments: Number of arguments; -1 for any number.
+            function: Takes and returns values of cells.
         """
 
         def counted(*values: Any) -> Any:
-            return function(*values) if self._may_go_on(CALL_STEPS, *values) else None
+            return function(*values) if self._count_call(CALL_STEPS, *values) else None
 
         self._database.create_function(name, arguments, counted, deterministic=True)
 
     def add_collation(self, name: str, compare: Callable[[str, str], int]) -> None:
-        """Let columns be compared in a way of their own."""
+        """Add a collation to SQL."""
 
-        def counted(one: str, other: str) -> int:
-            return compare(one, other) if self._may_go_on(1, one, other) else 0
+        def counted(first: str, second: str) -> int:
+            return compare(first, second) if self._count_call(1, first, second) else 0
 
         self._database.create_collation(name, counted)
 
     def trusted(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Execute a statement of our own and return all rows.
+        """Execute a statement of this project and return all rows.
 
         Raises:
-            Refused: it cannot be executed.
+            Rejected: SQLite rejects the statement.
         """
         try:
             return self._database.execute(statement, values).fetchall()
         except (sqlite3.Error, ValueError, MemoryError) as error:
-            raise Refused(str(error)) from None
+            raise Rejected(str(error)) from None
 
     def fill(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Execute a statement of our own once for every row.
+        """Execute a statement of this project once per row.
 
         Raises:
-            Refused: it cannot be executed.
+            Rejected: SQLite rejects the statement.
         """
         try:
             self._database.executemany(statement, rows)
         except (sqlite3.Error, ValueError, MemoryError) as error:
-            raise Refused(str(error)) from None
+            raise Rejected(str(error)) from None
 
     def untrusted(self, statement: str, rows_max: int) -> tuple[list[Row], bool]:
-        """Execute one statement of somebody else's.
+        """Execute one statement of an agent.
 
         Args:
-            statement: as it came.
-            rows_max: so many rows are returned at most.
+            statement: In SQLite's dialect.
+            rows_max: Maximum number of returned rows.
 
         Returns:
-            The rows, and whether anything may have been written.
+            The rows, and whether the statement may have changed data.
 
         Raises:
-            Refused: it cannot or must not be executed, and has changed nothing.
+            Rejected: The statement is invalid, forbidden or exceeds a limit. It has changed nothing.
         """
-        self._steps, self._wrote, self._until_s = 0, False, time.thread_time() + CPU_S_MAX
+        self._steps, self._wrote = 0, False
+        self._deadline_cpu_s = time.thread_time() + CPU_S_MAX
         self._database.set_authorizer(self._authorize)
-        self._database.set_progress_handler(self._look, _STEPS_BETWEEN_LOOKS)
+        self._database.set_progress_handler(self._is_over_limit, _STEPS_PER_CHECK)
         try:
             cursor = self._database.execute(statement)
             rows = cursor.fetchmany(rows_max)
             cursor.close()
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
-            raise Refused(str(error)) from None
+            raise Rejected(str(error)) from None
         except MemoryError:
-            raise Refused("out of memory") from None
+            raise Rejected("out of memory") from None
         finally:
             self._database.set_progress_handler(None, 0)
             self._database.set_authorizer(None)
@@ -209,12 +227,12 @@ class GuardedDatabase:
         self._wrote |= action in WRITING
         return sqlite3.SQLITE_OK if action in READING | WRITING else sqlite3.SQLITE_DENY
 
-    def _look(self) -> bool:
-        self._steps += _STEPS_BETWEEN_LOOKS
-        return self._steps > STEPS_MAX or time.thread_time() > self._until_s
+    def _is_over_limit(self) -> bool:
+        self._steps += _STEPS_PER_CHECK
+        return self._steps > STEPS_MAX or time.thread_time() > self._deadline_cpu_s
 
-    def _may_go_on(self, steps: int, *values: Any) -> bool:
-        """Count what a callback costs; the statement that has used up its steps ends here."""
+    def _count_call(self, steps: int, *values: Any) -> bool:
+        """Count the steps of a callback; returns False and ends the statement above the limit."""
         self._steps += steps + sum(len(value) for value in values if isinstance(value, str | bytes))
         if self._steps <= STEPS_MAX:
             return True
@@ -222,14 +240,76 @@ class GuardedDatabase:
         return False
 
 
-def _dated(name: str, plain: sqlite3.Connection) -> Callable[..., Any]:
-    """Return one of SQLite's date functions, taken from another database, without what depends on now."""
+def _date_function(name: str, database: sqlite3.Connection) -> Callable[..., Any]:
+    """Return a date function of SQLite that rejects arguments which read the clock."""
 
-    def dated(*values: Any) -> Any:
-        given = values[1:] if name == "strftime" else values
-        if not given or any(str(value).strip().lower() in _OF_THIS_MACHINE for value in given):
-            raise ValueError("there is no clock here")
-        marks = ", ".join("?" * len(values))
-        return plain.execute(f"SELECT {name}({marks})", values).fetchone()[0]
+    def without_clock(*values: Any) -> Any:
+        dates = values[1:] if name == "strftime" else values
+        if not dates or any(str(value).strip().lower() in _CLOCK_ARGUMENTS for value in dates):
+            raise ValueError("the current time is not available")
+        placeholders = ", ".join("?" * len(values))
+        return database.execute(f"SELECT {name}({placeholders})", values).fetchone()[0]
 
-    return dated
+    return without_clock
+
+
+def compare(first: str, second: str) -> int:
+    """Compare as MySQL's default collations do: without case, accents and trailing blanks."""
+    one, other = _fold(first), _fold(second)
+    return (one > other) - (one < other)
+
+
+def _fold(text: str) -> str:
+    if text.isascii():
+        return text.lower().rstrip(" ")
+    parts = unicodedata.normalize("NFD", text.casefold())
+    return "".join(part for part in parts if not unicodedata.combining(part)).rstrip(" ")
+
+
+def _null_safe(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that is NULL if one of its arguments is NULL, as most of MySQL's are."""
+    return lambda *values: None if None in values else function(*values)
+
+
+def _concat_ws(separator: Any, *values: Any) -> str | None:
+    texts = [str(value) for value in values if value is not None]
+    return None if separator is None else str(separator).join(texts)
+
+
+def _right(value: Any, length: Any) -> str:
+    text = str(value)
+    return text[max(len(text) - max(int(length), 0), 0) :]
+
+
+def _locate(part: Any, whole: Any, start: Any = 1) -> int:
+    offset = int(start) - 1
+    return str(whole).lower().find(str(part).lower(), offset) + 1 if offset >= 0 else 0
+
+
+def _substring_index(value: Any, separator: Any, count: Any) -> str:
+    text, delimiter, number = str(value), str(separator), int(count)
+    if not delimiter or number == 0:
+        return ""
+    parts = text.split(delimiter)
+    return delimiter.join(parts[:number] if number > 0 else parts[number:])
+
+
+def _truncate(value: Any, digits: Any) -> float:
+    factor = 10.0 ** max(min(int(digits), 30), -30)
+    return int(float(value) * factor) / factor
+
+
+FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
+    "char_length": (1, _null_safe(lambda value: len(str(value)))),
+    "concat_ws": (-1, _concat_ws),
+    "day": (1, _null_safe(lambda date: int(str(date)[8:10]))),
+    "locate": (-1, _null_safe(_locate)),
+    "month": (1, _null_safe(lambda date: int(str(date)[5:7]))),
+    "mysql_left": (2, _null_safe(lambda value, length: str(value)[: max(int(length), 0)])),
+    "mysql_right": (2, _null_safe(_right)),
+    "mysql_truncate": (2, _null_safe(_truncate)),
+    "octet_length": (1, _null_safe(lambda value: len(str(value).encode("utf-8", "replace")))),
+    "substring_index": (3, _null_safe(_substring_index)),
+    "year": (1, _null_safe(lambda date: int(str(date)[:4]))),
+}
+"""Name → number of arguments and implementation."""

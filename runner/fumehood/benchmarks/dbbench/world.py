@@ -1,32 +1,45 @@
-"""A SQL database behind one tool."""
+"""A SQL database behind one tool: SQLite in memory executes statements in MySQL's dialect.
+
+A result is the rows as text, cut to the length that AgentBench's dbbench shows. All columns are text,
+as in the original.
+"""
 
 from __future__ import annotations
 
-from fumehood.benchmarks.dbbench import mysql_dialect
-from fumehood.benchmarks.dbbench.database import Refused, SqlDatabase
+import re
+
+from fumehood.benchmarks.dbbench.database import Rejected, SqlDatabase
 from fumehood.benchmarks.dbbench.sqlite import SqliteAsMySql
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
+from fumehood.third_party.process import checker
 from fumehood.worlds.schema import refuse, tool
 
-TEXT_CHARS_MAX = 800
-"""Of an answer or an error; what is longer is cut and marked."""
-CUT = "[TRUNCATED]"
+RESULT_CHARS_MAX = 800
+"""Longer results and error messages are cut and marked."""
+CUT_MARK = "[TRUNCATED]"
 ROWS_MAX = 200
-"""More could not be seen within ``TEXT_CHARS_MAX``."""
-
+"""More rows do not fit into ``RESULT_CHARS_MAX``."""
+_TRANSACTION = re.compile(
+    r"\s*(begin|start\s+transaction|commit|rollback)\s*(work\s*)?;?\s*", re.IGNORECASE
+)
 _TOOLS = (
     tool(
         "execute_sql",
-        "Execute one SQL statement (MySQL) and see its rows or its error.",
+        "Execute one SQL statement (MySQL) and return its rows or its error.",
         query="string",
     ),
 )
 
 
+def preload() -> None:
+    """Start the translator's process while this one can still read Python's files."""
+    checker("dbbench")
+
+
 class Sql:
-    """State: ``tables``, a list of ``{"name", "columns", "rows"}``; rows are lists of texts and nulls."""
+    """A database. State: ``tables``, a list of ``{"name", "columns", "rows"}`` with texts and nulls."""
 
     toolset_id = "sql_v1"
 
@@ -34,25 +47,25 @@ class Sql:
         """Take over ``state``.
 
         Args:
-            state: as above.
-            database: an empty one; None for SQLite's.
+            state: As described above.
+            database: An empty database; the default is SQLite.
 
         Raises:
-            SpecError: ``tables`` is there and is not such a list.
+            SpecError: ``tables`` is invalid.
         """
         self._state = state
-        self._is_fresh = True
+        self._is_current = True
         self._database = database or SqliteAsMySql()
         self._fill(state.get("tables", []))
         self.revision = 0
 
     @property
     def state(self) -> JsonObject:
-        """The tables, in the order in which the database keeps them and their rows."""
-        if not self._is_fresh:
+        """The tables and rows, in the database's order."""
+        if not self._is_current:
             tables: list[Json] = [*self._database.tables()]
             self._state = {**self._state, "tables": tables}
-            self._is_fresh = True
+            self._is_current = True
         return self._state
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
@@ -60,16 +73,16 @@ class Sql:
         return _TOOLS
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one call whose arguments fit its tool's schema."""
+        """Execute one statement. Each statement is a transaction of its own."""
         query = str(call.arguments["query"])
-        if mysql_dialect.is_of_transactions(query):
+        if _TRANSACTION.fullmatch(query):
             return Value({"response": "[]"})
         try:
-            rows, wrote = self._database.execute(query, ROWS_MAX)
-        except Refused as refused:
-            return refuse("sql_error", _cut(str(refused)))
-        if wrote:
-            self._is_fresh = False
+            rows, may_have_written = self._database.execute(query, ROWS_MAX)
+        except Rejected as rejection:
+            return refuse("sql_error", _cut(str(rejection)))
+        if may_have_written:
+            self._is_current = False
             self.revision += 1
         return Value({"response": _cut(str(rows))})
 
@@ -79,26 +92,26 @@ class Sql:
         for index, table in enumerate(tables):
             match table:
                 case {"name": str(name), "columns": [*columns], "rows": [*rows]} if columns:
-                    self._make(f"initial_state.tables[{index}]", name, columns, rows)
+                    self._create(f"initial_state.tables[{index}]", name, columns, rows)
                 case _:
                     raise SpecError(
                         f"initial_state.tables[{index}]", "must have a name, columns and rows"
                     )
 
-    def _make(self, field: str, name: str, columns: list[Json], rows: list[Json]) -> None:
+    def _create(self, field: str, name: str, columns: list[Json], rows: list[Json]) -> None:
         if not all(isinstance(column, str) for column in columns):
             raise SpecError(f"{field}.columns", "must be names")
         cells = [row for row in rows if isinstance(row, list) and len(row) == len(columns)]
         if len(cells) < len(rows) or not all(_is_cell(cell) for row in cells for cell in row):
             raise SpecError(f"{field}.rows", "must each have a text or null for every column")
         try:
-            self._database.make(name, [str(column) for column in columns], cells)
-        except Refused as refused:
-            raise SpecError(field, f"cannot be made: {refused}") from None
+            self._database.create_table(name, [str(column) for column in columns], cells)
+        except Rejected as rejection:
+            raise SpecError(field, f"cannot be created: {rejection}") from None
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= TEXT_CHARS_MAX else text[:TEXT_CHARS_MAX] + CUT
+    return text if len(text) <= RESULT_CHARS_MAX else text[:RESULT_CHARS_MAX] + CUT_MARK
 
 
 def _is_cell(value: Json) -> bool:

@@ -1,4 +1,7 @@
-"""The world sql on MariaDB."""
+"""The world ``sql`` on a MariaDB server, where each attempt has its own database and user.
+
+State and tool equal those of ``sql``. Clock and random numbers are MariaDB's own.
+"""
 
 from __future__ import annotations
 
@@ -7,82 +10,82 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from fumehood.benchmarks.dbbench.database import Refused, Row, cell_of, quoted
+from fumehood.benchmarks.dbbench.database import Rejected, Row, cell_to_json, quote_name
 from fumehood.benchmarks.dbbench.mariadb_server import MariaDbServer, mariadbd, server
 from fumehood.benchmarks.dbbench.world import Sql
 from fumehood.core.errors import InfraError
 from fumehood.core.json_values import Json, JsonObject
 
+RIGHTS = (
+    "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES, CREATE VIEW, SHOW VIEW"
+)
+"""Without routines, triggers, events and locks, which could outlive or block statements."""
+READING_KEYWORDS = ("select", "show", "describe", "desc", "explain", "with", "values", "(")
+ROWS_MAX = 10_000
+"""Limit of a table's rows in the state."""
+DATABASE_ALIAS = "task"
+"""Name of the database in all results, so that no trace depends on the number of earlier attempts."""
+_INVALID_NAME_CODES = frozenset({1059, 1060, 1103, 1166})
+"""A name is too long, duplicate or empty. SQLite accepts such names, and one record of dbbench has one."""
+_CONNECTION_LOST_CODES = frozenset({2006, 2013})
+
 
 def preload() -> None:
-    """See that there is a server to start, and import its client, before a process may no longer read it."""
+    """Check that the server is installed and import its client while this process can read them."""
     mariadbd()
     import_module("pymysql.cursors")
 
 
 class MariaDbSql(Sql):
-    """State: as that of ``sql``; tables of an agent's own come last, by name."""
+    """A database of MariaDB. State as in ``Sql``; tables that an agent adds come last, by name."""
 
     toolset_id = "sql_mariadb_v1"
 
     def __init__(self, state: JsonObject) -> None:
-        """Take over ``state``, in a new database.
+        """Take over ``state`` in a new database.
 
         Raises:
-            SpecError: ``tables`` is there and is no list of tables.
+            SpecError: ``tables`` is invalid.
             InputError: MariaDB is not installed.
-            InfraError: it does not start.
+            InfraError: MariaDB does not start.
         """
         preload()
         super().__init__(state, MariaDbAttempt(server()))
 
 
-MAY = (
-    "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES, CREATE VIEW, SHOW VIEW"
-)
-"""Without what would stay or block: routines, triggers, events, locks."""
-READS = ("select", "show", "describe", "desc", "explain", "with", "values", "(")
-ROWS_KEPT_MAX = 10_000
-"""Of a table, in the state."""
-SHOWN_NAME = "task"
-"""What the database is called in whatever an agent sees, so that no trace tells how many came before."""
-_UNNAMEABLE = frozenset({1059, 1060, 1103, 1166})
-"""Codes of names that are too long, twice there or empty, as one of dbbench's is: SQLite takes them."""
-_GONE = frozenset({2006, 2013})
-"""Codes of a connection that broke off."""
-
-
 class MariaDbAttempt:
-    """Implements the worlds' ``SqlDatabase``. Not safe for use from several threads at once."""
+    """Implements ``SqlDatabase`` with one database of a server. Use it from one thread at a time."""
 
     def __init__(self, server: MariaDbServer) -> None:
-        """Make an empty database.
+        """Create an empty database.
 
         Raises:
-            InfraError: the server does not.
+            InfraError: The server fails.
         """
         self._server = server
-        self._name = server.begin(MAY)
-        weakref.finalize(self, server.over.append, self._name)
-        self._given: list[str] = []
+        self._name = server.begin_attempt(RIGHTS)
+        weakref.finalize(self, server.ended_attempts.append, self._name)
+        self._initial_tables: list[str] = []
 
-    def make(self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Json]]) -> None:
-        """Make a table of texts. One with a name that MariaDB does not take is not there."""
-        told = ", ".join(f"{quoted(column)} TEXT" for column in columns)
-        marks = ", ".join(["%s"] * len(columns))
-        table = quoted(name).replace("%", "%%")
+    def create_table(
+        self, name: str, columns: Sequence[str], rows: Sequence[Sequence[Json]]
+    ) -> None:
+        """Create a table with text columns. A table with a name that MariaDB rejects is omitted."""
+        definitions = ", ".join(f"{quote_name(column)} TEXT" for column in columns)
+        placeholders = ", ".join(["%s"] * len(columns))
+        table = quote_name(name).replace("%", "%%")
         try:
             with self._server.connection(self._name).cursor() as cursor:
-                cursor.execute(f"CREATE TABLE {quoted(name)} ({told})")
-                cursor.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+                cursor.execute(f"CREATE TABLE {quote_name(name)} ({definitions})")
+                cursor.executemany(f"INSERT INTO {table} VALUES ({placeholders})", rows)
         except import_module("pymysql").err.Error as error:
-            if error.args[0] in _UNNAMEABLE:
+            if error.args[0] in _INVALID_NAME_CODES:
                 return
-            raise Refused(self._shown(error)) from None
-        self._given.append(name)
+            raise Rejected(self._message(error)) from None
+        self._initial_tables.append(name)
 
     def execute(self, statement: str, rows_max: int) -> tuple[list[Row], bool]:
-        """Execute one statement of an agent, as a transaction of its own."""
+        """Execute one statement of an agent as a transaction."""
         pymysql = import_module("pymysql")
         connection = self._server.connection(self._name)
         cursor = connection.cursor(pymysql.cursors.SSCursor)
@@ -90,56 +93,55 @@ class MariaDbAttempt:
             cursor.execute(statement)
             rows = list(cursor.fetchmany(rows_max + 1)) if cursor.description else []
             if len(rows) > rows_max:
-                self._leave(cursor)  # The rest is not read, however long it is.
+                self._disconnect(cursor)  # The remaining rows are not read.
             else:
                 cursor.close()
                 connection.commit()
         except (pymysql.err.Error, ValueError) as error:
-            if not connection.open or error.args[0] in _GONE:
-                self._leave(cursor)
-                raise Refused("the statement took too long, or broke the connection") from None
-            raise Refused(self._shown(error)) from None
-        shown = [tuple(map(self._cell, row)) for row in rows[:rows_max]]
-        return shown, not statement.lstrip().lower().startswith(READS)
+            if not connection.open or error.args[0] in _CONNECTION_LOST_CODES:
+                self._disconnect(cursor)
+                raise Rejected("the statement took too long or broke the connection") from None
+            raise Rejected(self._message(error)) from None
+        visible = [tuple(map(self._replace_name, row)) for row in rows[:rows_max]]
+        return visible, not statement.lstrip().lower().startswith(READING_KEYWORDS)
 
     def tables(self) -> list[JsonObject]:
-        """Return the tables: those that were given first, then the agent's own by name."""
-        listed = self._server.trusted(
-            # An agent may have dropped all of it at once.
+        """Return the initial tables in their order, then those of the agent by name."""
+        rows = self._server.trusted(
+            # An agent may have dropped the whole database.
             f"CREATE DATABASE IF NOT EXISTS {self._name} CHARACTER SET utf8mb4",
             f"SHOW FULL TABLES FROM {self._name} WHERE Table_type = 'BASE TABLE'",
         )
-        names = {str(row[0]) for row in listed}
-        given = [name for name in self._given if name in names]
-        return [self._table(name) for name in (*given, *sorted(names.difference(given)))]
+        names = {str(row[0]) for row in rows}
+        initial = [name for name in self._initial_tables if name in names]
+        return [self._table(name) for name in (*initial, *sorted(names.difference(initial)))]
 
     def _table(self, name: str) -> JsonObject:
         try:
-            return self._read(name)
+            return self._read_table(name)
         except InfraError:
-            self._server.trusted("DO 0")  # Says no where the server is what failed.
-            # Of an agent's making: a merge of tables that are not there, say.
+            self._server.trusted("DO 0")  # Raises an error if the server has failed.
+            # The agent created an unreadable table, such as a merge of missing tables.
             return {"name": name, "columns": [], "rows": []}
 
-    def _read(self, name: str) -> JsonObject:
-        where = f"{self._name}.{quoted(name)}"
+    def _read_table(self, name: str) -> JsonObject:
+        table = f"{self._name}.{quote_name(name)}"
         columns: list[Json] = [
-            str(row[0]) for row in self._server.trusted(f"SHOW COLUMNS FROM {where}")
+            str(row[0]) for row in self._server.trusted(f"SHOW COLUMNS FROM {table}")
         ]
-        found = self._server.trusted(f"SELECT * FROM {where} LIMIT {ROWS_KEPT_MAX}")
-        rows: list[Json] = [[cell_of(value) for value in row] for row in found]
-        return {"name": name, "columns": columns, "rows": rows}
+        rows = self._server.trusted(f"SELECT * FROM {table} LIMIT {ROWS_MAX}")
+        cells: list[Json] = [[cell_to_json(value) for value in row] for row in rows]
+        return {"name": name, "columns": columns, "rows": cells}
 
-    def _leave(self, cursor: Any) -> None:
-        """Leave a connection of which nobody knows what it does."""
+    def _disconnect(self, cursor: Any) -> None:
+        """Close a connection in an unknown state."""
         if cursor._result is not None:
-            cursor._result.unbuffered_active = (
-                False  # Else PyMySQL reads all that is left, to its end.
-            )
-        self._server.leave(self._name)
+            # Otherwise PyMySQL reads all remaining rows.
+            cursor._result.unbuffered_active = False
+        self._server.disconnect(self._name)
 
-    def _cell(self, value: Any) -> Any:
-        return value.replace(self._name, SHOWN_NAME) if isinstance(value, str) else value
+    def _replace_name(self, value: Any) -> Any:
+        return value.replace(self._name, DATABASE_ALIAS) if isinstance(value, str) else value
 
-    def _shown(self, error: Exception) -> str:
-        return ": ".join(map(str, error.args)).replace(self._name, SHOWN_NAME)
+    def _message(self, error: Exception) -> str:
+        return ": ".join(map(str, error.args)).replace(self._name, DATABASE_ALIAS)
