@@ -206,7 +206,7 @@ class RunConfig(_Strict):
     seed: int = Field(0, description="Seed of the run; 0 gives the first trial the task's own.")
     concurrency: int = Field(2, ge=1, le=256, description="Concurrent episodes.")
     service_workers: int = Field(1, ge=1, le=64, description="Service processes.")
-    engine: str = Field("auto", description="docker, bubblewrap, process, or auto.")
+    engine: str = Field("auto", description="docker, bubblewrap, inline, process, or auto.")
     runtime: str | None = Field(
         None, description="Container runtime of the docker engine, such as runsc."
     )
