@@ -19,7 +19,7 @@ from pydantic_core import PydanticUndefined
 from fumehood.cli.main import COMMANDS
 from fumehood.cli.schema import schema
 from fumehood.orchestrator.config import BoxLimits, RunConfig
-from fumehood.service.arguments import SeatLimits
+from fumehood.service.seat_endpoint import SeatLimits
 from fumehood.wire.http.listener import HttpLimits
 from fumehood.wire.tool_server import ToolServerLimits
 from tests.architecture.project import ROOT, committed_files

@@ -14,8 +14,7 @@ from fumehood.core.episode import Reply
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import Finished, Refusal, RefusalKind
 from fumehood.harness_modes.registry import HARNESS_MODES
-from fumehood.service.arguments import SeatLimits
-from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
 from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import episode_spec
 from tests.property.packages.values import bounded

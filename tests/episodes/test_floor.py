@@ -19,7 +19,7 @@ from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.ledger import Budget
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
-from fumehood.service.http_doors import THREADS
+from fumehood.service.http_sockets import THREADS
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import SeatCalled
 from fumehood_agent._proto.v1 import tool_pb2 as pb

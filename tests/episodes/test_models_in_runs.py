@@ -144,5 +144,8 @@ def test_a_run_with_bounds_on_models_goes_the_same_way_again(runs: Runs, agent: 
 
 def test_a_key_that_is_not_set_is_said_before_anything_runs(runs: Runs) -> None:
     said = runs.run("none", "-a", "react", "--engine", "process", key="")
-    assert said == "fumehood: set SCRIPTED_KEY in the environment: it is the key of scripted\n"
+    assert (
+        said
+        == "fumehood: set the environment variable SCRIPTED_KEY: the key of provider scripted\n"
+    )
     assert not (runs.folder / "none").exists()

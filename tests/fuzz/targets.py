@@ -34,8 +34,7 @@ from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.verify import verify
 from fumehood.report.safe_text import safe
-from fumehood.service.arguments import SeatLimits, read_arguments
-from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits, read_arguments
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.convert import reply_to_pb, spec_from_pb, submission_to_pb
 from fumehood_agent._proto.v1 import control_pb2, tool_pb2

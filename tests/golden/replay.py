@@ -34,9 +34,9 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.records.row import file_name
 from fumehood.scorers.registry import score_evidence
-from fumehood.service.arguments import SeatLimits
 from fumehood.service.inline import play_in_process
-from fumehood.service.monotonic_clock import MonotonicClock
+from fumehood.service.open_episode import MonotonicClock
+from fumehood.service.seat_endpoint import SeatLimits
 from fumehood_agent.adapter import work
 from fumehood_agent.errors import Ended, FumehoodError, NotAnAction
 from fumehood_agent.loading import load_agent

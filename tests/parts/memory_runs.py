@@ -19,9 +19,9 @@ from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.service.arguments import SeatLimits
 from fumehood.service.inline import Worker, play_in_process
-from fumehood.service.monotonic_clock import MonotonicClock
+from fumehood.service.open_episode import MonotonicClock
+from fumehood.service.seat_endpoint import SeatLimits
 from fumehood.version import __version__
 from fumehood_agent.adapter import work
 from fumehood_agent.loading import load_agent

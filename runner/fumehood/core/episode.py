@@ -83,8 +83,8 @@ class Seat:
             conversation.join(self)
 
     @property
-    def has_floor(self) -> bool:
-        """Whether it is this seat's turn to work."""
+    def has_turn(self) -> bool:
+        """Whether this seat may act now."""
         return self._conversation is None or self._conversation.speaker == self.name
 
     @property

@@ -1,1 +1,1 @@
-"""Models behind a seat's second socket: charged before, passed on untouched, settled after."""
+"""The gateway between agents and model providers: budgets, requests, responses and cassettes."""

@@ -1,8 +1,8 @@
-"""What a call of a model may cost, and what it did cost.
+"""Computes the reservation and the charge of a model request.
 
-A request cannot have more tokens than bytes, so its bytes are what is reserved for it. For its answer that is
-the bound it sets, or the gateway's own. What a provider reports afterwards is believed unless it cannot be
-true; what is not believed is not given back.
+A request cannot have more tokens than bytes, so its size in bytes is reserved for it. The reservation
+for the response is the limit that the request sets, or the gateway's default. The usage that the
+provider reports is charged unless it is impossible; then the reservation is charged.
 """
 
 from __future__ import annotations
@@ -15,35 +15,36 @@ from fumehood.gateway.dialects import Dialect, Usage
 from fumehood.gateway.settings import Price
 
 BYTES_PER_TOKEN_MAX = 64
-"""Text of more bytes a token cannot be; a streamed one has words around each token, which count too."""
+"""Upper bound of the text of one token."""
 STREAMED_BYTES_PER_TOKEN_MAX = 1024
+"""Upper bound of one token in a stream, which wraps each token in an event."""
 FRAME_BYTES = 4096
-"""Of an answer, around its tokens."""
+"""Size of a response without its tokens, at most."""
 WORDLESS_CHARACTERS = 4096
-"""A string that begins with so many and no blank is an image or a sound: few tokens for its size."""
+"""A string without whitespace in so many characters is an image or a sound, with few tokens for its size."""
 
 
-BOUND_MAX = 2**31 - 1
-"""Of what a request may set for a bound, or want for answers."""
+LIMIT_MAX = 2**31 - 1
+"""Largest token limit or number of responses in a request."""
 
 
-class BadBound(ValueError):
-    """A bound that a provider may understand otherwise than we do; the message says which."""
+class InvalidLimit(ValueError):
+    """A token limit that a provider might interpret differently; the message names it."""
 
 
 def most_tokens(
     request: Mapping[str, Any], size_bytes: int, dialect: Dialect, default: int
 ) -> tuple[int, int]:
-    """Return the most tokens that a request and its answer can have.
+    """Return the largest possible numbers of tokens of a request and of its response.
 
     Args:
         request: parsed.
         size_bytes: of the request.
         dialect: its own.
-        default: tokens of an answer whose request sets no bound.
+        default: tokens of a response whose request sets no limit.
 
     Raises:
-        BadBound: it sets one that is no number of tokens, or wants no number of answers.
+        InvalidLimit: its token limit or number of responses is not an integer in range.
     """
     bounds = [bound for name in dialect.bounds if (bound := _positive(request, name))]
     answers = [count for name in dialect.answers if (count := _positive(request, name))]
@@ -52,14 +53,14 @@ def most_tokens(
 
 def _positive(request: Mapping[str, Any], name: str) -> int | None:
     value = request.get(name)
-    # ``1e5`` is a number of tokens to some; ``null`` is none at all to everybody.
-    if value is None or (type(value) is int and 1 <= value <= BOUND_MAX):
+    # Some providers accept ``1e5`` as an integer; all providers treat ``null`` as no limit.
+    if value is None or (type(value) is int and 1 <= value <= LIMIT_MAX):
         return value
-    raise BadBound(f"{name} is an integer from 1 to {BOUND_MAX}")
+    raise InvalidLimit(f"{name} must be an integer from 1 to {LIMIT_MAX}")
 
 
 def amounts(input_tokens: int, output_tokens: int, price: Price | None) -> Amounts:
-    """Return what so many tokens are in every kind of budget that a model's call is charged to."""
+    """Return the units of each budget kind that a model request is charged to."""
     return {
         BudgetKind.MODEL_CALLS: 1,
         BudgetKind.MODEL_TOKENS: input_tokens + output_tokens,
@@ -75,35 +76,37 @@ def fewest_tokens(
     *,
     streamed: bool,
 ) -> tuple[int, int]:
-    """Return the fewest tokens that a request and its answer can have had.
+    """Return the smallest possible numbers of tokens of a request and of its response.
 
     Args:
         request: parsed.
         size_bytes: of the request.
-        answer_bytes: as many passed.
+        answer_bytes: size of the response.
         dialect: the request's own.
-        streamed: whether each token of the answer came with words of its own around it.
+        streamed: whether the response is a stream of events.
     """
     most = STREAMED_BYTES_PER_TOKEN_MAX if streamed else BYTES_PER_TOKEN_MAX
-    said_bytes = answer_bytes - FRAME_BYTES - dialect.echoes * size_bytes
-    return max(1, _text_length(request) // BYTES_PER_TOKEN_MAX), max(1, said_bytes // most)
+    text_bytes = answer_bytes - FRAME_BYTES - dialect.echoes * size_bytes
+    return max(1, _text_length(request) // BYTES_PER_TOKEN_MAX), max(1, text_bytes // most)
 
 
-def believed(usage: Usage, reserved: tuple[int, int], fewest: tuple[int, int]) -> tuple[int, int]:
-    """Return the tokens to settle.
+def tokens_to_charge(
+    usage: Usage, reserved: tuple[int, int], fewest: tuple[int, int]
+) -> tuple[int, int]:
+    """Return the tokens to charge for the request and for the response.
 
     Args:
-        usage: as reported.
-        reserved: for the request and for the answer.
-        fewest: that both can have had.
+        usage: as reported by the provider.
+        reserved: for the request and for the response.
+        fewest: the smallest possible numbers of both.
     """
-    read = usage.input_tokens if usage.input_tokens >= fewest[0] else reserved[0]
-    said = usage.output_tokens if usage.output_tokens >= fewest[1] else reserved[1]
-    return read, said
+    input_tokens = usage.input_tokens if usage.input_tokens >= fewest[0] else reserved[0]
+    output = usage.output_tokens if usage.output_tokens >= fewest[1] else reserved[1]
+    return input_tokens, output
 
 
 def _text_length(request: object) -> int:
-    """Return how many characters of a request are words, not pictures."""
+    """Return the number of characters of a request that are text, without images and sounds."""
     length, left = 0, [request]
     while left:
         value = left.pop()
@@ -111,10 +114,12 @@ def _text_length(request: object) -> int:
             left.extend(value.values())
         elif isinstance(value, list):
             left.extend(value)
-        elif isinstance(value, str) and (len(value) < WORDLESS_CHARACTERS or _has_blank(value)):
+        elif isinstance(value, str) and (
+            len(value) < WORDLESS_CHARACTERS or _has_whitespace(value)
+        ):
             length += len(value)
     return length
 
 
-def _has_blank(text: str) -> bool:
+def _has_whitespace(text: str) -> bool:
     return any(map(str.isspace, text[:WORDLESS_CHARACTERS]))

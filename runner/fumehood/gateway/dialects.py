@@ -1,6 +1,6 @@
-"""What has to be understood of the three ways to ask a model: how much it may say, and how much it did.
+"""The model APIs that the gateway accepts, by path: where each states token limits and usage.
 
-Everything else passes through unread. One dialect a path, one table.
+The gateway passes everything else on without reading it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as a provider reports them; -1 where it has not."""
+    """Tokens as a provider reports them; -1 if it has not."""
 
     input_tokens: int = -1
     output_tokens: int = -1
 
     def updated(self, other: Usage) -> Usage:
-        """Return this usage with whatever ``other`` reports put over it."""
+        """Return this usage with the numbers that ``other`` reports."""
         return Usage(
             other.input_tokens if other.input_tokens >= 0 else self.input_tokens,
             other.output_tokens if other.output_tokens >= 0 else self.output_tokens,
@@ -27,18 +27,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One way to ask."""
+    """One model API."""
 
     key_header: Callable[[str], tuple[str, str]]
-    """From a key to the header that carries it."""
+    """Converts a key to the header that contains it."""
     bounds: tuple[str, ...]
-    """Where a request says how many tokens an answer may have; the largest is believed."""
+    """Fields of a request that limit the tokens of the response; the largest value counts."""
     answers: tuple[str, ...]
-    """Where it says how many answers it wants."""
+    """Fields of a request with the number of responses."""
     usage: Callable[[Mapping[str, Any]], Usage]
-    """From a whole answer, or one event of a stream, to what it reports."""
+    """Returns the usage that a whole response, or one event of a stream, reports."""
     echoes: int = 0
-    """How often an answer may repeat its request."""
+    """How often a response may repeat its request."""
 
 
 def _count(value: object) -> int:
@@ -53,23 +53,25 @@ def _bearer(key: str) -> tuple[str, str]:
     return "authorization", f"Bearer {key}"
 
 
-def _chat_usage(answer: Mapping[str, Any]) -> Usage:
-    usage = _object(answer.get("usage"))
+def _chat_usage(response: Mapping[str, Any]) -> Usage:
+    usage = _object(response.get("usage"))
     return Usage(_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
 
 
-def _responses_usage(answer: Mapping[str, Any]) -> Usage:
-    # A whole answer has it at its top, the last event of a stream inside ``response``.
-    usage = _object(answer.get("usage")) or _object(_object(answer.get("response")).get("usage"))
+def _responses_usage(response: Mapping[str, Any]) -> Usage:
+    # At the top of a whole response, and inside ``response`` in the last event of a stream.
+    usage = _object(response.get("usage")) or _object(
+        _object(response.get("response")).get("usage")
+    )
     return Usage(_count(usage.get("input_tokens")), _count(usage.get("output_tokens")))
 
 
 _ANTHROPIC_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def _messages_usage(answer: Mapping[str, Any]) -> Usage:
-    # ``message_start`` has it inside ``message``, ``message_delta`` and a whole answer at their top.
-    usage = _object(answer.get("usage")) or _object(_object(answer.get("message")).get("usage"))
+def _messages_usage(response: Mapping[str, Any]) -> Usage:
+    # Inside ``message`` in ``message_start``; at the top of ``message_delta`` and of a whole response.
+    usage = _object(response.get("usage")) or _object(_object(response.get("message")).get("usage"))
     if _count(usage.get("input_tokens")) < 0:
         return Usage(output_tokens=_count(usage.get("output_tokens")))
     read = sum(max(0, _count(usage.get(name))) for name in _ANTHROPIC_INPUT)
@@ -80,7 +82,7 @@ DIALECTS: Mapping[str, Dialect] = {
     "/v1/chat/completions": Dialect(
         _bearer, ("max_completion_tokens", "max_tokens"), ("n",), _chat_usage
     ),
-    # Instructions and tools stand in three events of a stream: created, in progress, completed.
+    # Three events of a stream repeat instructions and tools: created, in progress, completed.
     "/v1/responses": Dialect(_bearer, ("max_output_tokens",), (), _responses_usage, echoes=3),
     "/v1/messages": Dialect(lambda key: ("x-api-key", key), ("max_tokens",), (), _messages_usage),
 }

@@ -1,4 +1,4 @@
-"""Asking a model from the host, for opinions: never from a box, and apart from what agents may spend."""
+"""Sends model requests from the host, for judges. They are not charged to any agent."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from collections.abc import Sequence
 import httpx2
 
 from fumehood.core.trace import ModelExchange
-from fumehood.gateway.cassette import request_key
 from fumehood.gateway.dialects import DIALECTS
 from fumehood.gateway.provider_client import ProviderClient, ProviderFailed
+from fumehood.gateway.requests import request_key
 from fumehood.gateway.settings import GatewaySettings, Provider
 
 PATH = "/v1/chat/completions"
 SEAT = "judge"
 REPLY_BYTES_MAX = 4 << 20
 FAILED_STATUS = 0
-"""Written down where nobody answered."""
+"""Recorded status if no provider answered."""
 _HEADERS = {"content-type": "application/json", "accept": "application/json"}
 
 
 def ask_models(
     settings: GatewaySettings, provider: Provider, bodies: Sequence[bytes]
 ) -> list[ModelExchange]:
-    """Ask all at once and return what was answered, in their order; a failure is an exchange as well."""
-    return asyncio.run(_ask_all(settings, provider, bodies))
+    """Send all requests in parallel and return their exchanges in order; a failure is an exchange too."""
+    return asyncio.run(_send_all(settings, provider, bodies))
 
 
-def unanswered(body: bytes) -> ModelExchange:
-    """Return the exchange of a request to which nobody said anything."""
+def failed_exchange(body: bytes) -> ModelExchange:
+    """Return the exchange of a request without a response."""
     return _exchange(body, FAILED_STATUS, b"")
 
 
-async def _ask_all(
+async def _send_all(
     settings: GatewaySettings, provider: Provider, bodies: Sequence[bytes]
 ) -> list[ModelExchange]:
     client = ProviderClient(settings)
     try:
-        return await asyncio.gather(*(_ask(client, provider, body) for body in bodies))
+        return await asyncio.gather(*(_send(client, provider, body) for body in bodies))
     finally:
         await client.close()
 
 
-async def _ask(client: ProviderClient, provider: Provider, body: bytes) -> ModelExchange:
+async def _send(client: ProviderClient, provider: Provider, body: bytes) -> ModelExchange:
     key_header = DIALECTS[PATH].key_header(provider.key)
     try:
-        async with client.ask(provider, PATH, body, _HEADERS, key_header, named=False) as asked:
+        async with client.send(provider, PATH, body, _HEADERS, key_header, named=False) as started:
             reply = bytearray()
-            async for part in asked.response.aiter_raw():
+            async for part in started.response.aiter_raw():
                 reply += part
                 if len(reply) > REPLY_BYTES_MAX:
-                    return unanswered(body)
-            return _exchange(body, asked.response.status_code, bytes(reply))
+                    return failed_exchange(body)
+            return _exchange(body, started.response.status_code, bytes(reply))
     except (ProviderFailed, httpx2.TransportError):
-        return unanswered(body)
+        return failed_exchange(body)
 
 
 def _exchange(body: bytes, status: int, reply: bytes) -> ModelExchange:

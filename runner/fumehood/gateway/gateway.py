@@ -1,37 +1,315 @@
-"""All seats' way to models: one per service."""
+"""The gateway: reserves the cost of each model request, sends it to a provider, and charges the cost.
+
+It parses a request to find its model and its token limit, and sends the original bytes. It passes the
+response on as it arrives and reads the reported usage from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
-from fumehood.core.trace import ModelExchange
-from fumehood.gateway.budget_port import BudgetPort
-from fumehood.gateway.model_door import ModelDoor
-from fumehood.gateway.provider_client import ProviderClient
-from fumehood.gateway.settings import GatewaySettings
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
+from fumehood.core.trace import ModelCalled, ModelExchange
+from fumehood.gateway.costs import (
+    InvalidLimit,
+    amounts,
+    fewest_tokens,
+    most_tokens,
+    tokens_to_charge,
+)
+from fumehood.gateway.provider_client import DelayCounter, ProviderClient, ProviderFailed
+from fumehood.gateway.requests import (
+    MemoryQuota,
+    ModelRefusal,
+    ModelRequest,
+    QuotaShare,
+    SeatCassette,
+    read_request,
+    refuse,
+    request_key,
+)
+from fumehood.gateway.responses import PassedResponse, ResponseReader
+from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
+
+T = TypeVar("T")
+
+BROKEN_OFF_STATUS = 499
+"""Recorded status if the agent or the service disconnected before a response began."""
+
+
+class BudgetPort(Protocol):
+    """The budget of one seat; the service implements it. Safe to use from several threads; never blocks long."""
+
+    name: str
+    """Name of the seat."""
+
+    def bounds(self, kind: BudgetKind) -> bool:
+        """Return whether the budget limits this kind."""
+        ...
+
+    def reserve(self, amounts: Amounts) -> Reservation | Exhausted | None:
+        """Reserve the cost of a request; None if the work has ended."""
+        ...
+
+    def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
+        """Charge the actual cost of a request, and record the request."""
+        ...
+
+    def grant(self, granted_ms: int) -> None:
+        """Extend the wall time by a delay that the machinery caused."""
+        ...
+
+    def keep(self, exchange: ModelExchange) -> None:
+        """Store an exchange in the cassette."""
+        ...
+
+    def break_off(self, reason: str) -> None:
+        """End the episode because no provider can be reached, which is not a failure of the agent."""
+        ...
 
 
 class Gateway:
-    """Makes the doors of seats; all on one event loop."""
+    """The gateway of one service; all seats use one event loop."""
 
     def __init__(self, settings: GatewaySettings) -> None:
-        """Read what certificates are trusted; nothing is connected yet."""
+        """Load the trusted certificates; opens no connection yet."""
         self._settings = settings
         self._provider_client = ProviderClient(settings)
 
-    def door(
-        self, budget_port: BudgetPort, exchanges: Sequence[ModelExchange], threads: Executor
-    ) -> ModelDoor:
-        """Return the application of one seat.
+    def endpoint(
+        self, budget: BudgetPort, exchanges: Sequence[ModelExchange], threads: Executor
+    ) -> ModelEndpoint:
+        """Return the ASGI application of one seat.
 
         Args:
-            budget_port: pays.
-            exchanges: what was answered before, where that is replayed.
-            threads: in which the budget_port is asked.
+            budget: pays for the requests.
+            exchanges: recorded exchanges, if models are replayed.
+            threads: run the calls of ``budget``.
         """
-        return ModelDoor(self._settings, self._provider_client, budget_port, exchanges, threads)
+        return ModelEndpoint(self._settings, self._provider_client, budget, exchanges, threads)
 
     async def close(self) -> None:
-        """Hang up on every provider."""
+        """Close the connections to all providers."""
         await self._provider_client.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    """A request whose cost is reserved."""
+
+    model_request: ModelRequest
+    key: str
+    occurrence: int
+    price: Price | None
+    tokens: tuple[int, int]
+    """Reserved for the request and for the response."""
+    reservation: Reservation
+
+
+class ModelEndpoint:
+    """The ASGI application of one seat, below ``/v1``."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        provider_client: ProviderClient,
+        budget: BudgetPort,
+        exchanges: Sequence[ModelExchange],
+        threads: Executor,
+    ) -> None:
+        self._settings = settings
+        self._provider_client = provider_client
+        self._budget = budget
+        self._cassette = SeatCassette(budget.name, exchanges)
+        self._threads = threads
+        self._memory = MemoryQuota(2 * settings.body_bytes_max)
+        self._delays = DelayCounter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        request = Request(scope, receive)
+        async with AsyncExitStack() as stack:
+            held = stack.enter_context(self._memory.hold())
+            response = await self._answer(request, held, stack)
+            await response(scope, receive, send)
+
+    async def _answer(self, request: Request, held: QuotaShare, stack: AsyncExitStack) -> Response:
+        if request.scope["path"] == "/v1/models" and request.method == "GET":
+            return self._list_models()
+        model_request = await read_request(request, self._settings.body_bytes_max, held)
+        if isinstance(model_request, Response):
+            return model_request
+        replays = self._settings.mode is ModelsMode.REPLAY
+        provider = self._settings.provider_of(model_request.model)
+        if provider is None and not replays:
+            return refuse(
+                ModelRefusal.UNKNOWN_MODEL,
+                f"no provider has the model {model_request.model}; see GET /v1/models",
+            )
+        call = await self._admit(model_request)
+        if isinstance(call, Response):
+            return call
+        if provider is None or replays:
+            return await self._replay(call)
+        return await self._forward(call, provider, request, stack)
+
+    def _list_models(self) -> Response:
+        names = [name for one in self._settings.providers for name in one.models if "*" not in name]
+        listed = [
+            {"id": name, "object": "model", "created": 0, "owned_by": "provider"} for name in names
+        ]
+        return JSONResponse({"object": "list", "data": listed})
+
+    async def _admit(self, model_request: ModelRequest) -> _Admitted | Response:
+        model = model_request.model
+        price = self._settings.price_of(model)
+        default = self._settings.output_tokens_max
+        try:
+            tokens = most_tokens(
+                model_request.parsed, len(model_request.body), model_request.dialect, default
+            )
+        except InvalidLimit as error:
+            return refuse(ModelRefusal.MALFORMED, str(error))
+        if price is None and self._budget.bounds(BudgetKind.MODEL_MICROUSD):
+            return refuse(
+                ModelRefusal.NO_PRICE, f"the budget limits the price, and {model} has no price"
+            )
+        granted = await self._off_loop(lambda: self._budget.reserve(amounts(*tokens, price)))
+        if granted is None:
+            return refuse(ModelRefusal.ENDED, "your work has ended")
+        if isinstance(granted, Exhausted):
+            left = granted.limit - granted.spent
+            return refuse(
+                ModelRefusal.OUT_OF_BUDGET,
+                f"the request may need more {granted.kind.unit} than the {left} left of {granted.limit}",
+            )
+        key = request_key(model_request.path, model_request.parsed)
+        return _Admitted(model_request, key, self._cassette.count(key), price, tokens, granted)
+
+    async def _forward(
+        self, call: _Admitted, provider: Provider, request: Request, stack: AsyncExitStack
+    ) -> Response:
+        model_request = call.model_request
+        sending = self._provider_client.send(
+            provider,
+            model_request.path,
+            model_request.body,
+            dict(request.headers),
+            model_request.dialect.key_header(provider.key),
+            named=self._settings.names(model_request.model),
+        )
+        try:
+            started = await stack.enter_async_context(sending)
+        except ProviderFailed as error:
+            await self._settle_without_response(
+                call, ModelRefusal.NOT_AVAILABLE.value, spent=(0, 0)
+            )
+            self._budget.break_off(str(error))
+            return refuse(ModelRefusal.NOT_AVAILABLE, "the model provider cannot be reached")
+        except BaseException:
+            # The agent disconnected, or this code has a bug. The cost is unknown, so charge the reservation.
+            await asyncio.shield(
+                self._settle_without_response(call, BROKEN_OFF_STATUS, spent=call.tokens)
+            )
+            raise
+        status, content_type = (
+            started.response.status_code,
+            started.response.headers.get("content-type", ""),
+        )
+        reader = self._reader(call, content_type)
+        passing = PassedResponse(
+            started, reader, lambda whole: self._finish(call, status, reader, whole=whole)
+        )
+        # Also if the agent has disconnected.
+        stack.push_async_callback(passing.end)
+        self._grant_delay(started.delay_ms)
+        headers = {"content-type": content_type} if content_type else {}
+        return StreamingResponse(passing.parts(), status, headers)
+
+    def _grant_delay(self, delay_ms: tuple[int, int]) -> None:
+        granted_ms = self._delays.add(*delay_ms) if delay_ms[1] > delay_ms[0] else 0
+        if granted_ms:
+            self._budget.grant(granted_ms)
+
+    async def _replay(self, call: _Admitted) -> Response:
+        known = self._cassette.find(call.key, call.occurrence)
+        if known is None:
+            return await self._not_recorded(call)
+        reader = self._reader(call, known.content_type)
+        reader.take(known.response)
+        await self._finish(call, known.status, reader, whole=True)
+        return Response(known.response, known.status, {"content-type": known.content_type})
+
+    async def _not_recorded(self, call: _Admitted) -> Response:
+        await self._settle_without_response(call, ModelRefusal.NOT_RECORDED.value, spent=(0, 0))
+        if self._settings.names(call.model_request.model):
+            request = f"request {call.key[:16]}, occurrence {call.occurrence}"
+            self._budget.break_off(f"the cassette has no response to {request}")
+        return refuse(ModelRefusal.NOT_RECORDED, "the cassette has no response to this request")
+
+    def _reader(self, call: _Admitted, content_type: str) -> ResponseReader:
+        keep = self._settings.mode is ModelsMode.RECORD
+        return ResponseReader(content_type, call.model_request.dialect.usage, keep=keep)
+
+    async def _finish(
+        self, call: _Admitted, status: int, reader: ResponseReader, *, whole: bool
+    ) -> None:
+        reader.close()
+        if status >= 400:
+            spent = (0, 0)
+        elif whole:
+            spent = tokens_to_charge(
+                reader.usage, call.tokens, self._fewest(call.model_request, reader)
+            )
+        else:
+            spent = call.tokens
+        await self._settle(call, status, reader, spent=spent)
+        if self._settings.mode is ModelsMode.RECORD:
+            self._budget.keep(
+                ModelExchange(
+                    seat=self._budget.name,
+                    key=call.key,
+                    occurrence=call.occurrence,
+                    request=call.model_request.body,
+                    status=status,
+                    content_type=reader.content_type,
+                    response=reader.body,
+                )
+            )
+
+    def _fewest(self, request: ModelRequest, reader: ResponseReader) -> tuple[int, int]:
+        size_bytes = len(request.body)
+        return fewest_tokens(
+            request.parsed, size_bytes, reader.size_bytes, request.dialect, streamed=reader.streams
+        )
+
+    async def _settle_without_response(
+        self, call: _Admitted, status: int, *, spent: tuple[int, int]
+    ) -> None:
+        await self._settle(call, status, self._reader(call, ""), spent=spent)
+
+    async def _settle(
+        self, call: _Admitted, status: int, reader: ResponseReader, *, spent: tuple[int, int]
+    ) -> None:
+        actual = amounts(*spent, call.price)
+        event = ModelCalled(
+            seat=self._budget.name,
+            model=call.model_request.model,
+            request=call.key,
+            status=status,
+            response=reader.digest,
+            spent={kind.value: amount for kind, amount in actual.items()},
+        )
+        await self._off_loop(lambda: self._budget.settle(call.reservation, event, actual))
+
+    async def _off_loop(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -1,4 +1,7 @@
-"""Asking a provider: again where it is busy, at our cost, until it answers or counts as failed."""
+"""Sends requests to model providers, and retries them while a provider is busy.
+
+The time of retries is not charged to the agent.
+"""
 
 from __future__ import annotations
 
@@ -15,55 +18,55 @@ from tenacity.wait import wait_exponential_jitter
 from fumehood.gateway.settings import GatewaySettings, Provider
 
 RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-"""Of a provider that may answer the next time. 529 is Anthropic's word for too busy."""
+"""Statuses after which a request is retried. 529 is Anthropic's status for overload."""
 BUSY_STATUS = frozenset({429, 529})
-"""Says nothing of the request; every other status that stays may be what just this request brings about."""
+"""Statuses that do not depend on the request. Any other lasting status may be caused by the request."""
 REFUSED_KEY_STATUS = frozenset({401, 403})
 LIST_PATH = "/v1/models"
-"""Tells whether a key is good, whatever the agent asked for."""
+"""A request that checks the key independently of the agent's request."""
 LIST_HEADERS = ("authorization", "x-api-key", "anthropic-version")
 PASSED_ON = frozenset(
     {"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta"}
 )
-"""Headers of an agent that a provider gets to see."""
+"""Headers of an agent that are sent to the provider."""
 
 
 class ProviderFailed(Exception):
-    """A provider cannot be asked; the message names it, never the key."""
+    """A provider cannot be used. The message contains its name, never the key."""
 
 
-class _Again(Exception):
+class _Retry(Exception):
     def __init__(self, reason: str, wait_s: float | None = None) -> None:
         super().__init__(reason)
         self.wait_s = wait_s
-        """As the provider asks; None where it does not."""
+        """Wait that the provider requests, seconds; None if it requests none."""
 
 
 @dataclass(slots=True)
-class Asked:
-    """An answer that has begun."""
+class StartedResponse:
+    """A response that has begun."""
 
     response: httpx2.Response
-    lost_ms: tuple[int, int]
-    """From the question until the attempt began that was answered, on the monotonic clock: time that our side
-    has used up; of no length where the answer is a failure that stays, which may be the agent's own doing."""
+    delay_ms: tuple[int, int]
+    """Start and end of the delay by retries, on the monotonic clock. Both are equal if the response is a
+    lasting failure, which the agent may have caused."""
 
 
 class ProviderClient:
     """The HTTP client of all seats, on one event loop."""
 
     def __init__(self, settings: GatewaySettings) -> None:
-        """Be ready to ask; connects to nobody yet, but reads what certificates are trusted."""
+        """Load the trusted certificates; opens no connection yet."""
         self._settings = settings
         timeout = httpx2.Timeout(settings.silence_max_s, connect=15.0, pool=None)
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
         self._client = httpx2.AsyncClient(timeout=timeout, limits=limits, trust_env=False)
         self._places = asyncio.Semaphore(settings.calls_at_once)
         self._accepted = set[Provider]()
-        """Those that have given an answer, so that their keys are known to be good."""
+        """Providers that have answered, so that their keys are valid."""
 
     @asynccontextmanager
-    async def ask(
+    async def send(
         self,
         provider: Provider,
         path: str,
@@ -72,25 +75,25 @@ class ProviderClient:
         key_header: tuple[str, str],
         *,
         named: bool,
-    ) -> AsyncIterator[Asked]:
-        """Ask until somebody answers.
+    ) -> AsyncIterator[StartedResponse]:
+        """Send a request until the provider answers.
 
         Args:
-            provider: who.
+            provider: the provider.
             path: below its address.
-            body: of the request, untouched.
-            headers: of the agent's request; few are passed on.
-            key_header: carries the key.
-            named: whether the model is one that the run names, so that it must be there.
+            body: of the request, unchanged.
+            headers: of the agent's request; only those in ``PASSED_ON`` are sent.
+            key_header: name and value of the header with the key.
+            named: whether the run names the model, so that the provider must have it.
 
         Raises:
-            ProviderFailed: nobody did, or the key was refused.
+            ProviderFailed: the provider does not answer, or rejects the key.
         """
-        asked_ms = _now_ms()
+        sent_ms = _now_ms()
         sent = {
             name: value for name, value in headers.items() if name in PASSED_ON and _is_plain(value)
         }
-        # As it is written, so that whoever reads along reads what the agent gets.
+        # Uncompressed, so that the gateway reads the same bytes as the agent.
         sent["accept-encoding"] = "identity"
         if provider.key:
             sent[key_header[0]] = key_header[1]
@@ -99,12 +102,12 @@ class ProviderClient:
             response, began_ms = await self._until_answered(provider, request, named=named)
             stays = response.status_code in RETRIED_STATUS
             try:
-                yield Asked(response, (asked_ms, asked_ms if stays else began_ms))
+                yield StartedResponse(response, (sent_ms, sent_ms if stays else began_ms))
             finally:
                 await response.aclose()
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         await self._client.aclose()
 
     async def _until_answered(
@@ -113,7 +116,7 @@ class ProviderClient:
         attempts = AsyncRetrying(
             stop=stop_after_attempt(self._settings.attempts),
             wait=self._wait,
-            retry=retry_if_exception_type(_Again),
+            retry=retry_if_exception_type(_Retry),
             reraise=True,
         )
         try:
@@ -124,7 +127,7 @@ class ProviderClient:
                     response = await self._attempt(provider, request, is_last=is_last)
                     await self._check_key(provider, response, named=named)
                     return response, began_ms
-        except _Again as error:
+        except _Retry as error:
             raise ProviderFailed(
                 f"{provider.name}: {error} ({self._settings.attempts} attempts)"
             ) from None
@@ -136,12 +139,12 @@ class ProviderClient:
         try:
             response = await self._client.send(request, stream=True)
         except httpx2.TransportError as error:
-            raise _Again(f"does not answer: {type(error).__name__}") from None
+            raise _Retry(f"does not answer: {type(error).__name__}") from None
         status = response.status_code
         if status in BUSY_STATUS or (status in RETRIED_STATUS and not is_last):
             wait_s = _seconds(response.headers.get("retry-after"))
             await response.aclose()
-            raise _Again(f"answers {status}", wait_s)
+            raise _Retry(f"answers {status}", wait_s)
         return response
 
     async def _check_key(
@@ -154,12 +157,10 @@ class ProviderClient:
             return
         if named or await self._refuses_to_list(provider, response.request):
             await response.aclose()
-            raise ProviderFailed(
-                f"{provider.name}: refuses the key, or the model (status {status})"
-            )
+            raise ProviderFailed(f"{provider.name}: rejects the key or the model (status {status})")
 
     async def _refuses_to_list(self, provider: Provider, request: httpx2.Request) -> bool:
-        """Return whether the key of a request is refused whatever is asked with it."""
+        """Return whether the provider rejects the key for any request."""
         headers = {name: request.headers[name] for name in LIST_HEADERS if name in request.headers}
         try:
             listed = await self._client.get(provider.url(LIST_PATH), headers=headers)
@@ -170,9 +171,9 @@ class ProviderClient:
     def _wait(self, state: RetryCallState) -> float:
         most = self._settings.wait_max_s
         error = state.outcome.exception() if state.outcome else None
-        asked_for = error.wait_s if isinstance(error, _Again) else None
-        if asked_for is not None:
-            return min(asked_for, most)
+        requested_s = error.wait_s if isinstance(error, _Retry) else None
+        if requested_s is not None:
+            return min(requested_s, most)
         return min(wait_exponential_jitter(multiplier=0.25, max=most, jitter=0.25)(state), most)
 
 
@@ -181,7 +182,7 @@ def _now_ms() -> int:
 
 
 def _is_plain(value: str) -> bool:
-    # Whatever else may stand in a header is refused by the client as a mistake of ours.
+    # The HTTP client raises an exception for other characters.
     return value.isascii() and value.isprintable()
 
 
@@ -190,3 +191,30 @@ def _seconds(text: str | None) -> float | None:
         return max(0.0, float(text)) if text else None
     except ValueError:
         return None
+
+
+class DelayCounter:
+    """Counts the time in which one seat was delayed, once for parallel requests. For one event loop."""
+
+    def __init__(self) -> None:
+        self._intervals = list[tuple[int, int]]()
+        """Start and end of each delay, without overlaps, in no order."""
+
+    def add(self, began_ms: int, ended_ms: int) -> int:
+        """Add a delay and return by how many milliseconds the total has grown.
+
+        Args:
+            began_ms: start, on the same clock for all delays.
+            ended_ms: end, not before the start.
+        """
+        apart = list[tuple[int, int]]()
+        known_ms = 0
+        growing = (began_ms, ended_ms)
+        for interval in self._intervals:
+            if interval[1] < began_ms or ended_ms < interval[0]:
+                apart.append(interval)
+                continue
+            known_ms += interval[1] - interval[0]
+            growing = (min(growing[0], interval[0]), max(growing[1], interval[1]))
+        self._intervals = [*apart, growing]
+        return growing[1] - growing[0] - known_ms

@@ -1,45 +1,49 @@
-"""What a gateway is told at its start: providers with their keys, prices, limits. Never written down."""
+"""Settings of a gateway: providers with their keys, prices and limits. They are never written to disk.
+
+The orchestrator sends them to a service as one line of JSON on a pipe.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
 
 
 class ModelsMode(Enum):
-    """Where answers come from."""
+    """Where responses come from."""
 
     LIVE = "live"
     RECORD = "record"
-    """Live, and every exchange is kept."""
+    """From providers; every exchange is recorded."""
     REPLAY = "replay"
-    """From what was kept, and from nowhere else."""
+    """From recorded exchanges only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A provider, or anything that answers like one."""
+    """A model provider, or a compatible server."""
 
     name: str
     address: str
     """Such as ``https://api.example.com``."""
     prefix: str = "/v1"
-    """Stands between the address and what is asked, where a seat's models have ``/v1``."""
+    """Path prefix at the provider, in place of ``/v1``."""
     models: tuple[str, ...] = ("*",)
-    """Names or patterns of the models it has."""
+    """Names or patterns of its models."""
     key: str = field(default="", repr=False)
-    """Sent as the provider wants it; empty for none."""
+    """Sent in the header that the provider expects; empty for no key."""
 
     def url(self, path: str) -> str:
-        """Return where it has what a seat's models have at ``path``."""
+        """Return the URL of ``path`` at this provider."""
         return self.address + self.prefix + path.removeprefix("/v1")
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a model costs, dollars per million tokens, which are millionths of a dollar per token."""
+    """Price of a model: US dollars per million tokens, which equals millionths of a dollar per token."""
 
     input_usd_per_mtok: float
     output_usd_per_mtok: float
@@ -52,41 +56,62 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatewaySettings:
-    """All of it."""
+    """The settings of a gateway."""
 
     mode: ModelsMode = ModelsMode.LIVE
     providers: tuple[Provider, ...] = ()
-    """The first that has a model is asked for it."""
+    """The first provider that has a model receives the request."""
     named: frozenset[str] = frozenset()
-    """Models that the run names beside those that a provider lists without a pattern."""
+    """Models that the run names, in addition to those that a provider lists by name."""
     prices: Mapping[str, Price] = field(default_factory=dict)
-    """By name or pattern of a model; the first that fits counts."""
+    """By name or pattern of a model; the first match counts."""
     output_tokens_max: int = 16384
-    """Reserved for an answer whose request names no bound of its own."""
+    """Tokens reserved for a response whose request sets no limit."""
     body_bytes_max: int = 32 * 1024 * 1024
-    """Of one request."""
+    """Size of one request."""
     calls_at_once: int = 256
-    """Passed on at the same time, over all seats; more wait, at our cost."""
+    """Parallel requests of all seats; others wait, without a charge for the time."""
     attempts: int = 6
-    """Of one call, before the provider counts as failed."""
+    """Attempts per request until the provider counts as failed."""
     wait_max_s: float = 60.0
-    """Between two attempts."""
+    """Longest wait between two attempts."""
     silence_max_s: float = 300.0
-    """Of a provider that has been asked, until it counts as failed."""
+    """Time without data from a provider until it counts as failed."""
 
     def names(self, model: str) -> bool:
-        """Return whether the run names a model, so that it is not the agent's own idea to ask for it."""
-        return model in self.named or any(model in one.models for one in self.providers)
+        """Return whether the run names a model; other models are the agent's own choice."""
+        return model in self.named or any(model in provider.models for provider in self.providers)
 
     def provider_of(self, model: str) -> Provider | None:
-        """Return who has a model; None when nobody does."""
+        """Return the provider of a model; None if no provider has it."""
         fitting = (
             one for one in self.providers if any(fnmatchcase(model, name) for name in one.models)
         )
         return next(fitting, None)
 
     def price_of(self, model: str) -> Price | None:
-        """Return what a model costs; None when nobody knows."""
+        """Return the price of a model; None if it has none."""
         return next(
             (price for name, price in self.prices.items() if fnmatchcase(model, name)), None
         )
+
+
+def settings_to_line(settings: GatewaySettings) -> str:
+    """Return the settings as one line, without a newline."""
+    return json.dumps(
+        {**asdict(settings), "mode": settings.mode.value, "named": sorted(settings.named)}
+    )
+
+
+def settings_from_line(line: str | bytes) -> GatewaySettings:
+    """Return the settings that :func:`settings_to_line` wrote."""
+    value = json.loads(line)
+    providers = (
+        Provider(**{**one, "models": tuple(one["models"])}) for one in value.pop("providers")
+    )
+    prices = {name: Price(**price) for name, price in value.pop("prices").items()}
+    mode = ModelsMode(value.pop("mode"))
+    named = frozenset(value.pop("named"))
+    return GatewaySettings(
+        mode=mode, providers=tuple(providers), named=named, prices=prices, **value
+    )

@@ -19,7 +19,7 @@ from fumehood.core.encryption import ENCRYPTED, decrypt, encrypt
 from fumehood.core.errors import InputError
 from fumehood.core.trace import ModelExchange
 from fumehood.gateway.dialects import DIALECTS
-from fumehood.gateway.from_host import PATH, ask_models, unanswered
+from fumehood.gateway.from_host import PATH, ask_models, failed_exchange
 from fumehood.gateway.settings import Price
 from fumehood.orchestrator.config import JudgingConfig, RunConfig
 from fumehood.orchestrator.models import gateway_settings
@@ -224,14 +224,14 @@ class _Recorder:
 
 
 def _replay(cassette: Cassette, episode_id: str, *, encrypted: bool) -> AskModel:
-    """Return a function that answers from the cassette; unknown requests stay unanswered."""
+    """Return a function that answers from the cassette; unknown requests stay failed_exchange."""
     by_key = {
         exchange.key: _decrypt(exchange) if encrypted else exchange
         for exchange in cassette.read(episode_id)
     }
 
     def ask(bodies: Sequence[bytes]) -> list[ModelExchange]:
-        requests = [unanswered(body) for body in bodies]
+        requests = [failed_exchange(body) for body in bodies]
         return [by_key.get(request.key, request) for request in requests]
 
     return ask

@@ -21,8 +21,7 @@ from fumehood.engines.engine import AgentKind
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.ownership import owner_labels
 from fumehood.engines.records import FolderRecords, SessionRecords, default_folder
-from fumehood.gateway.serialization import settings_to_line
-from fumehood.gateway.settings import GatewaySettings
+from fumehood.gateway.settings import GatewaySettings, settings_to_line
 from fumehood.orchestrator.agents import NamedAgent
 from fumehood.wire.control_client import ControlClient
 

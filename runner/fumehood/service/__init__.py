@@ -1,1 +1,1 @@
-"""The sandbox service: hosts episodes, one socket a seat. It never holds a gold answer."""
+"""The sandbox service: hosts episodes. It never receives gold answers."""

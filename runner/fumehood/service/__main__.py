@@ -1,4 +1,4 @@
-"""``python -m fumehood.service DIRECTORY``: what the orchestrator starts."""
+"""``python -m fumehood.service DIRECTORY``: the command that the orchestrator starts."""
 
 import argparse
 import os
@@ -6,39 +6,42 @@ import sys
 from pathlib import Path
 
 from fumehood.core.errors import InputError
-from fumehood.gateway.serialization import settings_from_line
-from fumehood.service.message_limits import message_limits
-from fumehood.service.serve import HttpSettings, serve
+from fumehood.gateway.settings import settings_from_line
+from fumehood.service.serve import HttpSettings, message_limits, serve
 
 BAD_INPUT = 2
-"""Exit status when the user has to mend something."""
+"""Exit status if the user must correct the input."""
 
 parser = argparse.ArgumentParser(prog="fumehood.service")
 parser.add_argument("directory", type=Path)
-parser.add_argument("--http", action="store_true", help="open a second socket a seat")
-parser.add_argument("--helper", type=Path, help="program to put beside the sockets")
+parser.add_argument("--http", action="store_true", help="open an HTTP socket for each seat")
+parser.add_argument("--helper", type=Path, help="program to link beside the sockets")
 parser.add_argument(
-    "--worlds", default="", help="names of those whose libraries are loaded at once"
+    "--worlds",
+    default="",
+    help="comma-separated names of the worlds whose libraries are loaded at the start",
 )
 parser.add_argument(
-    "--models", action="store_true", help="read who answers for models from standard input"
+    "--models", action="store_true", help="read the gateway settings from standard input"
 )
-parser.add_argument("--limits", default="{}", help="of what agents may send, as JSON")
+parser.add_argument("--limits", default="{}", help="limits of the agents' messages, as JSON")
 parser.add_argument(
     "--inline", action="store_true", help="play built-in agents here, open no episode for a box"
 )
-given = parser.parse_args()
+options = parser.parse_args()
 models = (
-    settings_from_line(os.fdopen(os.dup(0), "rb", buffering=0).readline()) if given.models else None
+    settings_from_line(os.fdopen(os.dup(0), "rb", buffering=0).readline())
+    if options.models
+    else None
 )
 try:
     serve(
-        given.directory,
+        options.directory,
         until_stdin_closes=True,
-        http=HttpSettings(given.helper, models) if given.http else None,
-        worlds=[name for name in given.worlds.split(",") if name],
-        limits=message_limits(given.limits),
-        inline=given.inline,
+        http=HttpSettings(options.helper, models) if options.http else None,
+        worlds=[name for name in options.worlds.split(",") if name],
+        limits=message_limits(options.limits),
+        inline=options.inline,
     )
 except InputError as error:
     sys.stderr.write(f"fumehood: {error}\n")

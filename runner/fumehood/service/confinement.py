@@ -1,9 +1,8 @@
-"""What the service gives up before it hears a word from a box.
+"""Drops the privileges of the service before it receives the first message from a box.
 
-It reads what hostile code sends, so it keeps only what that takes: no rights of root, no way to any other
-rights, no core files that would hold what an agent must not know. It needs many descriptors and says so to
-the kernel, and asks to be the one that goes when memory runs out: its episodes are tried again, an
-orchestrator's run is not.
+The service parses messages of untrusted code. It gives up root, cannot gain privileges, and writes no core
+files, which would contain data that agents must not see. It raises its limit of open files. It asks the
+kernel to kill it before the orchestrator when memory runs out, because its episodes can be repeated.
 """
 
 from __future__ import annotations
@@ -20,55 +19,55 @@ from fumehood.core.errors import InputError
 from fumehood.harness_modes.registry import load_all
 
 SERVICE_UID = 65533
-"""User and group of a service that root started. Not "nobody": that is what boxes out of namespaces are to
-the host, and they must not be the service."""
+"""User and group of a service that root started. Not ``nobody``: boxes without a user namespace may run as
+``nobody``, and must not be the same user as the service."""
 
 _FIRST_TO_GO = "500"
-"""Of -1000 to 1000. Source: proc(5), oom_score_adj."""
+"""From -1000 to 1000. Source: proc(5), oom_score_adj."""
 _PR_SET_NO_NEW_PRIVS = 38
-_FOUND_LATE = (
+_IMPORTED_LATE = (
     "concurrent.futures.thread",
     "encodings.idna",
     "encodings.unicode_escape",
     "traceback",
 )
-"""Parts of Python that are looked for on disk at their first use, when it may be too late."""
+"""Modules that Python imports at first use, when this process may no longer read them."""
 
 
 def confine(directory: Path) -> None:
-    """Give up what is not needed; to be called by the main thread, before there is another.
+    """Drop privileges. The main thread must call this before it starts other threads.
 
     Args:
-        directory: of the sockets; becomes the property of the user that this process becomes.
+        directory: of the sockets; its owner becomes the user of this process.
 
     Raises:
-        InputError: that user could not get there.
+        InputError: that user cannot reach the directory.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    with suppress(OSError):  # Not every kernel lets everybody ask.
+    with suppress(OSError):  # Not every kernel permits this.
         Path("/proc/self/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
     if os.geteuid() == 0:
-        _give_root_up(directory)
+        _give_up_root(directory)
     ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
-def _give_root_up(directory: Path) -> None:
+def _give_up_root(directory: Path) -> None:
     closed = [folder for folder in directory.parents if not folder.stat().st_mode & stat.S_IXOTH]
     if closed:
         raise InputError(
-            f"the service gives root up and could not enter {closed[0]} any more; choose a folder that "
-            "others may enter, or set TMPDIR to one"
+            f"the service runs as user {SERVICE_UID}, who cannot enter {closed[0]}; choose a directory that "
+            "other users can enter, or set TMPDIR to one"
         )
-    _load_what_root_alone_may_read()
+    _import_modules_early()
     os.chown(directory, SERVICE_UID, SERVICE_UID)
     os.setgroups([])
     os.setresgid(SERVICE_UID, SERVICE_UID, SERVICE_UID)
     os.setresuid(SERVICE_UID, SERVICE_UID, SERVICE_UID)
 
 
-def _load_what_root_alone_may_read() -> None:
+def _import_modules_early() -> None:
     load_all()
-    for name in _FOUND_LATE:
+    for name in _IMPORTED_LATE:
         import_module(name)

@@ -18,9 +18,8 @@ from fumehood.core.clock import Clock
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.trace import Record
-from fumehood.service.arguments import SeatLimits
 from fumehood.service.open_episode import OpenEpisode
-from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
 from fumehood.service.trace_stream import TraceStream
 from fumehood.wire.convert import answer_interaction
 from fumehood.wire.ports import InlineAgent, PlayedInline, Records, SpecRejected

@@ -1,7 +1,8 @@
-"""The world and the seat endpoints of one open episode, however its agents are reached."""
+"""The world and the seat endpoints of one open episode, behind sockets and inline alike."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from threading import Condition, Lock
 
@@ -10,13 +11,20 @@ from fumehood.core.episode import Episode
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.trace import Recorder
 from fumehood.harness_modes.registry import HARNESS_MODES
-from fumehood.service.arguments import SeatLimits
-from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
 from fumehood.wire.ports import SpecRejected
 
 
+class MonotonicClock:
+    """The monotonic clock of the host."""
+
+    def now_ns(self) -> int:
+        """Return nanoseconds since an arbitrary moment."""
+        return time.monotonic_ns()
+
+
 class OpenEpisode:
-    """Used behind sockets and inline alike. Safe to use from several threads."""
+    """One episode from its opening to its close. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -33,7 +41,7 @@ class OpenEpisode:
             recorder: writes the trace.
             clock: measures wall time, from now on.
             limits: bounds of an agent's messages.
-            on_broken: called once when the world cannot go on.
+            on_broken: called once if the world cannot continue.
 
         Raises:
             InputError: the specification cannot be hosted.
@@ -52,7 +60,7 @@ class OpenEpisode:
                 clock=clock,
                 limits=limits,
                 on_broken=on_broken,
-                floor=self._turn_changed,
+                turn_changed=self._turn_changed,
             )
             for seat in self._episode.seats
         )
@@ -72,6 +80,6 @@ class OpenEpisode:
 
     def _notify_turn(self) -> None:
         for endpoint in self.endpoints:
-            endpoint.note_floor()
+            endpoint.update_turn()
         if self._turn_changed is not None:
             self._turn_changed.notify_all()

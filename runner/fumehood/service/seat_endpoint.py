@@ -1,29 +1,54 @@
-"""Where an agent's messages arrive: checks their form, then lets them in one at a time."""
+"""The endpoint of one seat: checks untrusted input, executes each call once, and measures wall time.
+
+``core.episode.Seat`` below it knows the turns and the budget.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from hashlib import sha256
 from threading import Condition, Lock
+from typing import NoReturn
 
 from fumehood.core.clock import Clock
 from fumehood.core.episode import Reply, Seat
 from fumehood.core.errors import SpecError
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
 from fumehood.core.outcome import CallRefused, Finished, GaveUp, Refusal, RefusalKind, TimedOut
 from fumehood.core.trace import ModelCalled, Recorder
-from fumehood.service.arguments import SeatLimits, read_arguments, refuse_large
 from fumehood.wire.ports import SpecRejected, TaskView
 
 _ENDED = Refusal(RefusalKind.ENDED)
+_MALFORMED = Refusal(RefusalKind.MALFORMED)
 
 _log = logging.getLogger("fumehood.service")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeatLimits:
+    """Limits of the messages of one seat. Every limit is inclusive."""
+
+    argument_bytes: int = 1024 * 1024
+    """Size of the arguments of one call, as UTF-8."""
+    argument_depth: int = 64
+    """Levels of objects and lists in the arguments of one call, including the outermost."""
+    name_bytes: int = 1024
+    """Size of a tool name, as UTF-8."""
+    call_id_bytes: int = 64
+    """Size of a call ID, as UTF-8."""
+    answer_bytes: int = 1024 * 1024
+    """Size of a submitted answer or reason, as UTF-8."""
+    refusals: int = 1000
+    """Refused messages of one seat that the trace records. Every later refusal is TOO_MANY_REFUSALS."""
+
+
 class SeatEndpoint:
-    """One seat of one episode. Safe to use from several threads; implements the wire's ``SeatPort``."""
+    """Implements the wire's ``SeatPort`` for one seat. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -34,74 +59,74 @@ class SeatEndpoint:
         clock: Clock,
         limits: SeatLimits,
         on_broken: Callable[[SpecRejected], None],
-        floor: Condition | None = None,
+        turn_changed: Condition | None = None,
     ) -> None:
-        """Take the desk.
+        """Start measuring the wall time of the seat.
 
         Args:
-            seat: whose messages arrive here.
-            recorder: takes refusals down.
-            lock: shared by all seats of the episode: one call at a time.
+            seat: executes the calls.
+            recorder: receives the refusals.
+            lock: shared by all seats of the episode, so that one call is executed at a time.
             clock: measures the wall time from now on.
-            limits: of what an agent sends.
-            on_broken: told once when the world cannot go on.
-            floor: over the same lock; notified when another seat of a conversation has the floor. None where
-                the seat always has it.
+            limits: limits of the agent's messages.
+            on_broken: called once if the world cannot continue.
+            turn_changed: uses the same lock; notified when another seat of a conversation gets the
+                turn. None if the seat always has the turn.
         """
         self.name = seat.name
         self._seat = seat
         self._recorder = recorder
         self._lock = lock
         self._clock = clock
-        self._floor = floor
+        self._turn_changed = turn_changed
         self._started_ns = clock.now_ns()
-        self._waiting_since_ns = None if seat.has_floor else self._started_ns
-        """When this seat last let another speak; its own time stands still until it has the floor again."""
+        self._waiting_since_ns = None if seat.has_turn else self._started_ns
+        """Since when another seat has had the turn; this seat's wall time is paused. None if it is not."""
         seat.ledger.attach_meter(BudgetKind.WALL_MS, self._elapsed_ms)
         self._limits = limits
         self._on_broken = on_broken
         self._refusals = 0
         self._is_closed = False
-        self._answers: dict[str, tuple[bytes, Reply | Refusal]] = {}
-        """Of calls with a name of their own: the digest of what was asked, and what was answered."""
+        self._replies: dict[str, tuple[bytes, Reply | Refusal]] = {}
+        """By call ID: the digest of the request, and its reply."""
 
     @property
-    def waits_for_floor(self) -> bool:
-        """Whether this seat takes turns with others, and what arrives here may have to wait for that."""
-        return self._floor is not None
+    def takes_turns(self) -> bool:
+        """Whether this seat takes turns with others, so that its requests may have to wait."""
+        return self._turn_changed is not None
 
     def await_turn(self) -> bool:
         """Wait until this seat has the turn or its work has ended; return whether it can act."""
         with self._lock:
-            self._await_floor()
+            self._wait_for_turn()
             return not self._has_ended()
 
     def view_task(self) -> TaskView:
-        """Return the task with what is left now."""
+        """Return the task with the units left now."""
         seat = self._seat
         return TaskView(seat.instruction, seat.list_tools(), seat.ledger.remaining(), seat.turn)
 
     def call(self, tool_name: str, arguments_json: str, call_id: str) -> Reply | Refusal:
-        """Carry out one call, or say why it was not let in."""
+        """Execute one call, or refuse it."""
         arguments = (
             refuse_large(tool_name, self._limits.name_bytes)
             or refuse_large(call_id, self._limits.call_id_bytes)
             or read_arguments(arguments_json, self._limits)
         )
         with self._lock:
-            self._await_floor()
+            self._wait_for_turn()
             if isinstance(arguments, Refusal):
                 return _ENDED if self._has_ended() else self._refuse(arguments)
             if call_id:
-                return self._carry_out_once(call_id, tool_name, arguments_json, arguments)
-            return _ENDED if self._has_ended() else self._carry_out(tool_name, arguments)
+                return self._execute_once(call_id, tool_name, arguments_json, arguments)
+            return _ENDED if self._has_ended() else self._execute(tool_name, arguments)
 
     def submit(self, end: Finished | GaveUp) -> bool | TaskView | Refusal:
-        """End the seat's turn, which is its work where the user has no more to say."""
+        """End the turn of the seat, or its work if the user sends no further message."""
         text = end.answer if isinstance(end, Finished) else end.reason
         too_large = refuse_large(text, self._limits.answer_bytes)
         with self._lock:
-            self._await_floor()
+            self._wait_for_turn()
             if self._has_ended():
                 return False
             if too_large is not None:
@@ -109,7 +134,7 @@ class SeatEndpoint:
             if isinstance(end, GaveUp):
                 return self._seat.finish(end)
             self._seat.answer(end.answer)
-            self._await_floor()
+            self._wait_for_turn()
             return True if self._seat.end is not None else self.view_task()
 
     def bounds(self, kind: BudgetKind) -> bool:
@@ -117,86 +142,86 @@ class SeatEndpoint:
         return self._seat.ledger.limit(kind) is not None
 
     def is_out_of_time(self) -> bool:
-        """Return whether the wall time is over."""
+        """Return whether the wall time is used up."""
         limit_ms = self._seat.ledger.limit(BudgetKind.WALL_MS)
         return limit_ms is not None and self._elapsed_ms() >= limit_ms
 
     def reserve(self, amounts: Amounts) -> Reservation | Exhausted | None:
-        """Claim what a model may cost; None when the work has ended. A claim that is too large ends it."""
+        """Reserve the cost of a model request; None if the work has ended.
+
+        A rejected reservation ends the work.
+        """
         with self._lock:
             return None if self._has_ended() else self._seat.reserve(amounts)
 
     def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
-        """Replace a claim by what was spent, as far as the budget goes; after the end nothing is told.
-
-        Whoever reports more than there was to spend, by mistake or not, ends the budget and exceeds no bound.
-        """
+        """Charge and record the actual cost of a model request, unless the endpoint is closed."""
         with self._lock:
             if not self._is_closed:
                 self._seat.settle(reservation, event, actual)
 
     def grant(self, granted_ms: int) -> None:
-        """Give back wall time that our side has used up."""
+        """Extend the wall time by a delay that the machinery caused."""
         with self._lock:
             self._seat.ledger.grant(BudgetKind.WALL_MS, granted_ms)
 
     def close(self, *, timed_out: bool) -> None:
-        """Let nothing in any more, whether or not the seat's work has ended.
+        """Refuse all further messages.
 
         Args:
-            timed_out: whether the work, if it has not ended, ends because its wall time is over.
+            timed_out: whether the wall time is over; then the work of the seat that has the turn ends.
         """
         with self._lock:
-            if timed_out and self._seat.has_floor:
-                # Else the others would go on without it, in no time, and one may win by that.
+            if timed_out and self._seat.has_turn:
+                # All seats end: the others would continue without this one, and one could win by that.
                 self._seat.finish(self._timed_out(), ends_all=True)
             self._is_closed = True
-            if self._floor is not None:
-                self._floor.notify_all()
+            if self._turn_changed is not None:
+                self._turn_changed.notify_all()
 
-    def note_floor(self) -> None:
-        """Note who has the floor now; to be called with the lock held."""
+    def update_turn(self) -> None:
+        """Pause or resume the wall time after the turn has passed on. The caller holds the lock."""
         now_ns = self._clock.now_ns()
-        if not self._seat.has_floor:
+        if not self._seat.has_turn:
             self._waiting_since_ns = self._waiting_since_ns or now_ns
         elif self._waiting_since_ns is not None:
             self._started_ns += now_ns - self._waiting_since_ns
             self._waiting_since_ns = None
 
-    def _await_floor(self) -> None:
-        """Wait, without the lock, until it is this seat's turn or its work has ended."""
-        if self._floor is not None:
-            self._floor.wait_for(lambda: self._seat.has_floor or self._has_ended())
+    def _wait_for_turn(self) -> None:
+        """Release the lock and wait until this seat has the turn or its work has ended."""
+        if self._turn_changed is not None:
+            self._turn_changed.wait_for(lambda: self._seat.has_turn or self._has_ended())
 
-    def _carry_out_once(
+    def _execute_once(
         self, call_id: str, tool_name: str, arguments_json: str, arguments: JsonObject
     ) -> Reply | Refusal:
-        asked = sha256(f"{tool_name}\0{arguments_json}".encode("utf-8", "surrogatepass")).digest()
-        known = self._answers.get(call_id)
-        # Also after the end: an answer that was lost on its way can be asked for again.
-        if known is not None and known[0] == asked:
+        digest = sha256(f"{tool_name}\0{arguments_json}".encode("utf-8", "surrogatepass")).digest()
+        known = self._replies.get(call_id)
+        # Also after the end of the work: an agent can request a lost response again.
+        if known is not None and known[0] == digest:
             return known[1]
         if self._has_ended():
             return _ENDED
         if known is not None:
             return self._refuse(Refusal(RefusalKind.CALL_ID_REUSED))
-        answer = self._carry_out(tool_name, arguments)
-        self._answers[call_id] = (asked, answer)
-        return answer
+        reply = self._execute(tool_name, arguments)
+        self._replies[call_id] = (digest, reply)
+        return reply
 
-    def _carry_out(self, tool_name: str, arguments: JsonObject) -> Reply | Refusal:
+    def _execute(self, tool_name: str, arguments: JsonObject) -> Reply | Refusal:
         try:
             return self._seat.call(tool_name, arguments)
         except SpecError as error:
             return self._break_off(SpecRejected(error.field, error.reason))
         except Exception as error:
-            # Ours, whatever it is. gRPC would tell the agent what it says, and the episode would go on.
-            _log.exception("a world broke down")
-            return self._break_off(SpecRejected("world", f"broke down: {error!r}"))
+            # A bug in the world. gRPC would send its text to the agent, and the episode would continue.
+            _log.exception("the world raised an exception")
+            return self._break_off(SpecRejected("world", f"raised an exception: {error!r}"))
 
-    def _break_off(self, why: SpecRejected) -> Refusal:
+    def _break_off(self, rejection: SpecRejected) -> Refusal:
         self._is_closed = True
-        self._on_broken(why)
+        self._on_broken(rejection)
         return _ENDED
 
     def _refuse(self, refusal: Refusal) -> Refusal:
@@ -218,6 +243,90 @@ class SeatEndpoint:
         return TimedOut(self._seat.ledger.limit(BudgetKind.WALL_MS) or 0)
 
     def _elapsed_ms(self) -> int:
-        """Return the wall time that this seat has used, without the time in which it waited."""
+        """Return the wall time that this seat has used, without pauses."""
         now_ns = self._waiting_since_ns or self._clock.now_ns()
         return (now_ns - self._started_ns) // 1_000_000
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large for a float")
+    return number
+
+
+_decoder = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite)
+
+
+def read_arguments(text: str, limits: SeatLimits) -> JsonObject | Refusal:
+    """Parse the arguments of a call, or refuse them.
+
+    Args:
+        text: one JSON object; empty means no arguments.
+        limits: limits of size and depth.
+    """
+    if not text:
+        return {}
+    too_large = refuse_large(text, limits.argument_bytes)
+    if too_large is not None:
+        return too_large
+    try:
+        value: Json = _decoder.decode(text)
+    except RecursionError:
+        # The interpreter's stack is exhausted, which takes far more levels than any useful limit.
+        return Refusal(RefusalKind.TOO_DEEP, limits.argument_depth, _brackets(text))
+    except ValueError:
+        return _MALFORMED
+    if not isinstance(value, dict):
+        return _MALFORMED
+    # Check the depth first, because the check for surrogates recurses.
+    return (
+        _refuse_deep(text, value, limits.argument_depth) or _refuse_surrogates(text, value) or value
+    )
+
+
+def _refuse_deep(text: str, value: JsonObject, limit: int) -> Refusal | None:
+    # Each level needs an opening bracket, so most calls need no traversal.
+    depth = _depth(value) if _brackets(text) > limit else 0
+    return Refusal(RefusalKind.TOO_DEEP, limit, depth) if depth > limit else None
+
+
+def refuse_large(text: str, limit_bytes: int) -> Refusal | None:
+    """Refuse a text that is longer than ``limit_bytes`` as UTF-8."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return Refusal(RefusalKind.TOO_LARGE, limit_bytes, size) if size > limit_bytes else None
+
+
+def _brackets(text: str) -> int:
+    return text.count("{") + text.count("[")
+
+
+def _depth(value: Json) -> int:
+    deepest, open_values = 0, [(value, 1)]
+    while open_values:
+        inner, level = open_values.pop()
+        items = (
+            inner.values()
+            if isinstance(inner, dict)
+            else inner
+            if isinstance(inner, list)
+            else None
+        )
+        if items is not None:
+            deepest = max(deepest, level)
+            open_values.extend((item, level + 1) for item in items)
+    return deepest
+
+
+def _refuse_surrogates(text: str, value: JsonObject) -> Refusal | None:
+    """Refuse a lone surrogate, which UTF-8 cannot encode."""
+    has_escapes = "\\ud" in text or "\\uD" in text
+    try:
+        (json.dumps(value, ensure_ascii=False) if has_escapes else text).encode("utf-8")
+    except UnicodeEncodeError:
+        return _MALFORMED
+    return None

@@ -1,7 +1,7 @@
-"""Events on their way from the door to the orchestrator.
+"""Streams the events of an episode to the orchestrator.
 
-A call must not wait for its trace: the door only puts events down here. Whoever streams them out takes them
-in batches and does the writing, chaining and sending in a thread of its own.
+A call must not wait for its trace, so recording only appends to a queue. The thread that streams takes
+the events in batches, serialises them and links them into the chain.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from fumehood.core.trace import Chain, Event, Record, SeatEnded
 from fumehood.wire.ports import EpisodeMessage, Records, SeatCalled, SeatWorkEnded, SpecRejected
 
 BATCH_EVENTS = 256
-"""As many events are sent at once, at most."""
+"""Events per message, at most."""
 BATCH_BYTES = 1024 * 1024
-"""With as much text, at most, unless one event alone has more."""
+"""Size of a message, at most, unless a single event is larger."""
 FLUSH_INTERVAL_S = 0.25
-"""So long may an event wait before it is sent."""
+"""Time until an event is sent, at most."""
 
 _Stamped = tuple[Event, int, int]
 
 
 class TraceStream:
-    """A recorder whose records can be streamed. Many may write, one reads."""
+    """A recorder whose records can be streamed: many writers, one reader."""
 
     def __init__(self) -> None:
         self._events: deque[_Stamped] = deque()
@@ -39,40 +39,40 @@ class TraceStream:
         self._broken: SpecRejected | None = None
 
     def record(self, event: Event, duration_ns: int = 0) -> None:
-        """Put one event down, stamped with the time of day."""
+        """Append one event with its time of day."""
         self._events.append((event, time.time_ns() // 1_000_000, duration_ns // 1000))
         if isinstance(event, SeatEnded | TurnBegan) or len(self._events) == BATCH_EVENTS:
             self._wake()
 
     def post(self, message: EpisodeMessage) -> None:
-        """Send a message that is no part of the trace, after what was recorded before it."""
+        """Send a message that is not part of the trace, after the events recorded before it."""
         self._posts.append(message)
         self._wake()
 
     def close(self, broken: SpecRejected | None = None) -> None:
-        """Say that nothing more will be put down.
+        """End the stream after the recorded events.
 
         Args:
-            broken: why the episode broke off; its trace then gets no seal.
+            broken: why the episode broke off; its trace gets no seal then.
         """
         if not self._closed:
             self._closed, self._broken = True, broken
             self._wake()
 
     def abandon(self) -> None:
-        """Make the stream end where it is, without a seal."""
+        """End the stream at once, without a seal."""
         self._abandoned = True
         self._wake()
 
     def stream(self) -> Iterator[EpisodeMessage]:
-        """Yield everything that is put down, then the seal, or why there is none."""
+        """Yield all records and messages, then the seal, or the reason why there is none."""
         chain = Chain()
         closed = False
         while not closed:
             with self._changed:
                 self._changed.wait_for(lambda: self._urgent, FLUSH_INTERVAL_S)
                 self._urgent = False
-            # In this order: what is abandoned and then closed must not be sealed.
+            # Read in this order, so that a stream that is abandoned and then closed gets no seal.
             closed = self._closed
             if self._abandoned:
                 return
@@ -84,16 +84,16 @@ class TraceStream:
 
     def _drain(self, chain: Chain) -> Iterator[EpisodeMessage]:
         while self._events:
-            records, told = self._take_batch(chain)
+            records, messages = self._take_batch(chain)
             yield Records(records)
-            yield from told
+            yield from messages
         while self._posts:
             yield self._posts.popleft()
 
     def _take_batch(self, chain: Chain) -> tuple[tuple[Record, ...], list[EpisodeMessage]]:
-        """Return the next records, and what is to be told of seats that begin or end with them."""
+        """Return the next records, and the messages about seats that begin or end with them."""
         records: list[Record] = []
-        told: list[EpisodeMessage] = []
+        messages: list[EpisodeMessage] = []
         size = 0
         while self._events and len(records) < BATCH_EVENTS and size < BATCH_BYTES:
             event, wall_ms, duration_us = self._events.popleft()
@@ -101,12 +101,12 @@ class TraceStream:
             size += len(records[-1].event_json)
             match event:
                 case TurnBegan(seat, turn=1):
-                    told.append(SeatCalled(seat))
+                    messages.append(SeatCalled(seat))
                 case SeatEnded(seat):
-                    told.append(SeatWorkEnded(seat))
+                    messages.append(SeatWorkEnded(seat))
                 case _:
                     pass
-        return tuple(records), told
+        return tuple(records), messages
 
     def _wake(self) -> None:
         with self._changed:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.service.arguments import SeatLimits
+from fumehood.service.seat_endpoint import SeatLimits
 from tests.conformance.seats.seated import Seated, seated
 from tests.conformance.seats.ways import WAYS
 from tests.parts.specs import episode_spec

@@ -12,8 +12,7 @@ import pytest
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.harness_modes.registry import HARNESS_MODES
-from fumehood.service.arguments import SeatLimits
-from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.ports import SpecRejected
 from fumehood_agent._proto.v1 import tool_pb2 as pb

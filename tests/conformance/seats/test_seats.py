@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from fumehood.service.arguments import SeatLimits
+from fumehood.service.seat_endpoint import SeatLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from tests.conformance.seats.conftest import SitDown
 

@@ -43,7 +43,7 @@ def test_an_answer_is_passed_on_and_charged_as_reported(
     status, answer = seat.ask(path, question(path))
     assert status == 200
     assert "It is so." in json.dumps(answer)
-    assert seat.left()["modelTokens"] == 100_000 - 37
+    assert seat.left()["model_tokens"] == 100_000 - 37
     (call,) = seat.calls()
     assert (call["model"], call["status"], call["spent"]["model_tokens"]) == ("m1", 200, 37)
 
@@ -86,7 +86,7 @@ def test_a_provider_that_reports_nothing_or_too_little_gives_nothing_back(
 def test_a_long_answer_for_one_token_is_not_believed(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="word " * 5_000, usage=(20, 1)))
     seat.ask(CHAT, chat(max_tokens=30_000))
-    assert seat.left()["modelTokens"] == 100_000 - 20 - 30_000
+    assert seat.left()["model_tokens"] == 100_000 - 20 - 30_000
 
 
 @with_budget(model_tokens=100_000)
@@ -94,7 +94,7 @@ def test_a_long_request_of_one_token_is_not_believed(seat: Asker, script: Script
     script.says(ScriptedReply(text="ok", usage=(1, 1)))
     request = chat(text="word " * 1_000)
     seat.ask(CHAT, request)
-    assert seat.left()["modelTokens"] == 100_000 - len(json.dumps(request)) - 1
+    assert seat.left()["model_tokens"] == 100_000 - len(json.dumps(request)) - 1
 
 
 @with_budget(model_tokens=100_000)
@@ -102,7 +102,7 @@ def test_a_picture_has_few_tokens_for_its_size(seat: Asker, script: Script) -> N
     script.says(ScriptedReply(text="ok", usage=(300, 1)))
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{'A' * 60_000}"}}
     seat.ask(CHAT, chat(extra=[picture]))
-    assert seat.left()["modelTokens"] == 100_000 - 301
+    assert seat.left()["model_tokens"] == 100_000 - 301
 
 
 @with_budget(model_tokens=200_000)
@@ -113,7 +113,7 @@ def test_instructions_that_an_answer_repeats_are_not_what_was_said(
     told = "Be good. " * 4_000
     script.says(ScriptedReply(text="I am.", usage=(8_000, 3), echo=told))
     seat.http.send(RESPONSES, json.dumps(question(RESPONSES, instructions=told, stream=stream)))
-    assert wait_until(lambda: seat.left()["modelTokens"] == 200_000 - 8_003)
+    assert wait_until(lambda: seat.left()["model_tokens"] == 200_000 - 8_003)
 
 
 @with_budget(model_tokens=2_000, model_microusd=2_000)
@@ -149,7 +149,7 @@ def test_whatever_parallel_calls_report_their_sum_is_within_the_budget(
 def test_money_is_counted_by_the_price_table(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="ok", usage=(50, 10)))
     assert seat.ask(CHAT, chat("m-cheap"))[0] == 200
-    assert seat.left()["modelMicrousd"] == 1_000 - 50 - 20
+    assert seat.left()["model_microusd"] == 1_000 - 50 - 20
     assert seat.ask(CHAT, chat("m-of-unknown-price"))[1]["error"]["code"] == "no_price"
     status, answer = seat.ask(CHAT, chat("m-dear"))
     assert (status, answer["error"]["code"]) == (402, "out_of_budget")
@@ -167,9 +167,9 @@ def test_a_busy_provider_is_asked_again_at_our_cost(
     status, answer = seat.ask(CHAT, chat())
     assert (status, answer["choices"][0]["message"]["content"]) == (200, "at last")
     assert len(models.asked) - before == 4
-    assert seat.left()["modelCalls"] == 9, "four attempts are one call"
+    assert seat.left()["model_calls"] == 9, "four attempts are one call"
     assert wait_until(lambda: len(granted(seat)) == 1)
-    assert seat.left()["wallMs"] > 20_000 - 2_000
+    assert seat.left()["wall_ms"] > 20_000 - 2_000
 
 
 @with_budget(wall_ms=60_000)
@@ -200,7 +200,7 @@ def test_what_the_provider_calls_wrong_is_passed_on_and_costs_nothing(
         400,
         {"error": {"message": "as scripted", "type": "scripted"}},
     )
-    assert seat.left()["modelTokens"] == 100_000
+    assert seat.left()["model_tokens"] == 100_000
 
 
 @with_budget(model_tokens=100_000)
@@ -211,7 +211,7 @@ def test_a_stream_that_is_hung_up_on_costs_what_was_reserved(seat: Asker, script
         answer = short.open(CHAT, request)
         assert answer.readline()
         answer.close()
-    assert wait_until(lambda: seat.left()["modelTokens"] == 100_000 - 100 - len(request))
+    assert wait_until(lambda: seat.left()["model_tokens"] == 100_000 - 100 - len(request))
 
 
 @with_budget(model_tokens=100_000)
@@ -223,7 +223,7 @@ def test_a_bound_that_is_no_number_of_tokens_is_not_passed_on(
     status, answer = seat.ask(CHAT, chat(**{name: value}))
     assert (status, answer["error"]["code"]) == (400, "malformed")
     assert answer["error"]["message"].startswith(name)
-    assert seat.left()["modelTokens"] == 100_000
+    assert seat.left()["model_tokens"] == 100_000
 
 
 @with_budget(model_tokens=100_000)
@@ -249,8 +249,8 @@ def test_who_hangs_up_while_a_provider_is_asked_again_leaves_nothing_reserved(
     request = json.dumps(chat())
     with closing(HttpSeat(seat.episode.directory)) as short:
         short.connection.request("POST", CHAT, request)
-        assert wait_until(lambda: seat.left()["modelTokens"] == 100_000 - 100 - len(request))
-    assert wait_until(lambda: seat.left()["modelTokens"] == 100_000)
+        assert wait_until(lambda: seat.left()["model_tokens"] == 100_000 - 100 - len(request))
+    assert wait_until(lambda: seat.left()["model_tokens"] == 100_000)
     assert [call["status"] for call in seat.calls()] == [400]
 
 
@@ -264,4 +264,4 @@ def test_a_header_that_cannot_be_passed_on_is_left_out(
     assert seat.http.send(CHAT, json.dumps(chat()), headers)[0] == 200
     assert "anthropic-beta" not in models.asked[-1].headers
     assert models.asked[-1].headers["openai-beta"] == "plain"
-    assert seat.left()["modelTokens"] == 100_000 - 37
+    assert seat.left()["model_tokens"] == 100_000 - 37

@@ -64,7 +64,7 @@ def test_a_stream_is_passed_on_word_by_word(seat: Asker, script: Script, path: s
     assert b"data:" in first + rest
     assert b"four" in rest
     assert first_s < (time.monotonic() - began) / 2, "the first word did not wait for the last"
-    assert wait_until(lambda: seat.left()["modelTokens"] == 100_000 - 49)
+    assert wait_until(lambda: seat.left()["model_tokens"] == 100_000 - 49)
 
 
 @with_budget(model_tokens=100_000)
@@ -76,7 +76,7 @@ def test_malformed_parts_of_a_stream_are_not_the_gateways_business(
     request = chat(stream=True, stream_options={"include_usage": True})
     _, body = seat.http.send(CHAT, json.dumps(request))
     assert rubbish in body
-    assert wait_until(lambda: seat.left()["modelTokens"] == 100_000 - 13)
+    assert wait_until(lambda: seat.left()["model_tokens"] == 100_000 - 13)
 
 
 @pytest.mark.parametrize(

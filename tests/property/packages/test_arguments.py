@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fumehood.core.outcome import Refusal, RefusalKind
-from fumehood.service.arguments import SeatLimits, read_arguments, refuse_large
+from fumehood.service.seat_endpoint import SeatLimits, read_arguments, refuse_large
 from tests.property.packages.values import OBJECTS, TEXT, bounded, same
 
 LIMITS = SeatLimits(argument_bytes=2000, argument_depth=6)

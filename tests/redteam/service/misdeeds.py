@@ -63,7 +63,7 @@ MISDEEDS: Mapping[str, Misdeed] = {
 """Each is turned away by gRPC's own status."""
 
 STATUS_TEXTS = (
-    "not a message of this protocol",
+    "malformed message: see fumehood/v1/tool.proto",
     "Method not found!",
     "larger than max",
     "metadata size exceeds",

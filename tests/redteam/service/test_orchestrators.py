@@ -16,9 +16,9 @@ from fumehood.core.errors import InfraError
 from fumehood.core.outcome import TimedOut
 from fumehood.core.trace import BrokenTrace, verify_chain
 from fumehood.orchestrator.service_pool import ServiceWorker
-from fumehood.service.arguments import SeatLimits
 from fumehood.service.host import Host
-from fumehood.service.monotonic_clock import MonotonicClock
+from fumehood.service.open_episode import MonotonicClock
+from fumehood.service.seat_endpoint import SeatLimits
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.control_server import ControlServer
 from fumehood.wire.ports import Opened, Records, SpecRejected

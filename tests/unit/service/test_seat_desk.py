@@ -12,9 +12,8 @@ from fumehood.core.episode import Seat
 from fumehood.core.ledger import Budget, Ledger
 from fumehood.core.outcome import Refusal, RefusalKind
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec
-from fumehood.service.arguments import SeatLimits
-from fumehood.service.monotonic_clock import MonotonicClock
-from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.open_episode import MonotonicClock
+from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.ports import SpecRejected
 

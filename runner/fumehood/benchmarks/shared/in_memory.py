@@ -88,7 +88,7 @@ def _seat_of(move: Move, number: int, first: str, seats: Container[str]) -> str:
 def _working(episode: Episode) -> Iterator[Seat]:
     """Yield, move by move, the seat that is to make one."""
     while not episode.ended:
-        yield next(seat for seat in episode.seats if seat.end is None and seat.has_floor)
+        yield next(seat for seat in episode.seats if seat.end is None and seat.has_turn)
 
 
 def _make(move: Move, number: int, seat: Seat) -> None:

@@ -1,0 +1,159 @@
+"""The HTTP sockets of a service: one event loop and a few threads for all of them.
+
+Only a service with HTTP sockets imports this module, because its libraries take longer to import than
+an episode takes to play.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
+from importlib import import_module
+from pathlib import Path
+
+from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
+from fumehood.core.trace import ModelCalled, ModelExchange
+from fumehood.gateway.gateway import Gateway
+from fumehood.gateway.settings import GatewaySettings
+from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.trace_stream import TraceStream
+from fumehood.wire.http.listener import (
+    STOP_TIMEOUT_S,
+    App,
+    HttpLimits,
+    HttpListener,
+    LoopThread,
+    silence_loggers,
+)
+from fumehood.wire.http.seat_app import seat_app
+from fumehood.wire.ports import MODELS_FIELD, SpecRejected, TimeGranted
+
+SOCKET_NAME = "http.sock"
+HELPER_FOLDER = "bin"
+HELPER_NAME = "fumehood"
+THREADS = 16
+"""Threads that execute calls. A seat occupies at most one of them. A seat that takes turns has a separate
+thread, so that seats that wait cannot block the seat that has the turn."""
+
+_IMPORTED_LATE = ("anyio._backends._asyncio", "concurrent.futures.thread", "encodings.idna")
+"""Modules that the libraries import at first use, when this process may no longer read them."""
+
+
+class HttpSockets:
+    """Opens the HTTP sockets of seats. Safe to use from several threads after ``start``."""
+
+    def __init__(
+        self,
+        helper: Path | None,
+        models: GatewaySettings | None = None,
+        limits: HttpLimits | None = None,
+    ) -> None:
+        """Import the libraries; nothing runs yet.
+
+        Args:
+            helper: the program that boxes see as ``bin/fumehood``; None for no program.
+            models: settings of the gateway; None for no models.
+            limits: limits for an agent; None for the defaults.
+        """
+        self._gateway = Gateway(models) if models else None
+        self._limits = limits or HttpLimits()
+        self._helper_bytes = helper.read_bytes() if helper else None
+        self._helper: Path | None = None
+        for name in _IMPORTED_LATE:
+            import_module(name)
+        silence_loggers()
+
+    def start(self, directory: Path) -> None:
+        """Start the event loop and the threads.
+
+        Args:
+            directory: of the service, on the same file system as the folders of its seats.
+        """
+        self._loop = LoopThread()
+        self._threads = ThreadPoolExecutor(THREADS, "http-call")
+        if self._helper_bytes is not None:
+            # The kernel allows hard links only to files of the same user (protected_hardlinks).
+            self._helper = directory / HELPER_NAME
+            self._helper.write_bytes(self._helper_bytes)
+            self._helper.chmod(0o555)
+
+    def open(
+        self,
+        endpoint: SeatEndpoint,
+        folder: Path,
+        trace: TraceStream,
+        exchanges: Sequence[ModelExchange],
+    ) -> HttpListener:
+        """Listen in the folder of a seat, and link the helper program into it.
+
+        Args:
+            endpoint: of the seat.
+            folder: of the seat.
+            trace: of its episode.
+            exchanges: recorded model requests with their responses, if models are replayed.
+
+        Raises:
+            OSError: the socket cannot be created.
+        """
+        path = folder / SOCKET_NAME
+        listener = HttpListener(
+            path, lambda: self._app(endpoint, trace, exchanges), self._loop, self._limits
+        )
+        path.chmod(0o666)
+        if self._helper is not None:
+            (folder / HELPER_FOLDER).mkdir(mode=0o755)
+            (folder / HELPER_FOLDER).chmod(0o755)
+            os.link(self._helper, folder / HELPER_FOLDER / HELPER_NAME)
+        return listener
+
+    def _app(
+        self, endpoint: SeatEndpoint, trace: TraceStream, exchanges: Sequence[ModelExchange]
+    ) -> AbstractAsyncContextManager[App]:
+        models = None
+        if self._gateway is not None:
+            models = self._gateway.endpoint(ModelBudget(endpoint, trace), exchanges, self._threads)
+        threads = ThreadPoolExecutor(1, "http-seat") if endpoint.takes_turns else self._threads
+        return seat_app(endpoint, threads, self._limits, models)
+
+    def stop(self) -> None:
+        """Stop the loop and the threads. Every socket must have been stopped before."""
+        if self._gateway is not None:
+            self._loop.wait_for(self._gateway.close(), STOP_TIMEOUT_S)
+        self._loop.stop()
+        self._threads.shutdown(wait=False)
+
+
+class ModelBudget:
+    """Implements the gateway's ``BudgetPort`` for one seat."""
+
+    def __init__(self, endpoint: SeatEndpoint, trace: TraceStream) -> None:
+        self.name = endpoint.name
+        self._endpoint = endpoint
+        self._trace = trace
+
+    def bounds(self, kind: BudgetKind) -> bool:
+        """Return whether the budget limits this kind."""
+        return self._endpoint.bounds(kind)
+
+    def reserve(self, amounts: Amounts) -> Reservation | Exhausted | None:
+        """Reserve the cost of a model request; None if the work has ended."""
+        return self._endpoint.reserve(amounts)
+
+    def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
+        """Charge and record the actual cost of a model request."""
+        self._endpoint.settle(reservation, event, actual)
+
+    def grant(self, granted_ms: int) -> None:
+        """Extend the wall time, here and in the orchestrator, which stops the box."""
+        self._endpoint.grant(granted_ms)
+        self._trace.post(TimeGranted(self.name, granted_ms))
+
+    def keep(self, exchange: ModelExchange) -> None:
+        """Send an exchange to the orchestrator, which writes the cassette."""
+        self._trace.post(exchange)
+
+    def break_off(self, reason: str) -> None:
+        """End the episode because no model provider can be reached."""
+        self._trace.close(SpecRejected(MODELS_FIELD, reason))
