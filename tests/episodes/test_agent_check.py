@@ -63,10 +63,14 @@ def look(pool: ServicePool, monkeypatch: pytest.MonkeyPatch) -> Iterator[Look]:
         ("clumsy_agents:SendsRubbish", "plain", "1 of its messages were refused (malformed)"),
         ("bad_agents:ExitsEarly", "plain", "it ended without submitting or giving up"),
         ("bad_agents:ExitsWithStatus", "plain", "it ended with exit status 41"),
-        ("bad_agents:PrintsOneGigabyte", "plain", "it printed 1048576000 bytes on standard output"),
+        (
+            "bad_agents:PrintsOneGigabyte",
+            "plain",
+            "bytes on standard output, of which 1048576 are kept",
+        ),
     ],
 )
-def test_what_an_agent_should_not_do_is_named(
+def test_problems_of_an_agent_are_reported(
     look: Look, agent: str, condition: str, detail: str
 ) -> None:
     (finding,) = look(agent, condition)
@@ -74,11 +78,11 @@ def test_what_an_agent_should_not_do_is_named(
     assert detail in finding.detail
 
 
-def test_an_agent_that_does_not_end_is_said_to_be_still_at_work(look: Look) -> None:
+def test_an_agent_that_does_not_end_is_reported(look: Look) -> None:
     (finding,) = look("bad_agents:Hangs", "plain", wall_ms=1_500)
     assert (finding.verdict, finding.detail) == (
         Verdict.FAILS,
-        "it was still at work when its time was over",
+        "it was still running when its time was over",
     )
 
 

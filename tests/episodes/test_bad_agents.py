@@ -92,7 +92,16 @@ BAD_INPUT = {
     ("run",): "name a suite",
     ("run", "sample", "-a", "./nowhere"): "there is no folder ./nowhere",
     ("run", "sample", "-a", "noop", "-a", "noop"): "two agents have the label 'noop'",
-    ("run", "sample", "-a", "noop", "--engine", "docker", "--runtime", "none-such"): "none-such",
+    (
+        "run",
+        "sample",
+        "-a",
+        "noop",
+        "--engine",
+        "process",
+        "--runtime",
+        "runsc",
+    ): "remove --runtime",
     ("run", "sample", "-a", "noop", "--engine", "chroot"): "no engine is called 'chroot'",
     ("run", "sample", "-a", "noop", "--trials", "0"): "trials",
     ("run", "sample", "-a", "bad_agents:Hangs", "--engine", "process"): "--i-trust-this-agent",
@@ -116,6 +125,15 @@ def test_bad_input_costs_one_clear_line_and_status_2(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.docker
+def test_a_missing_runtime_is_named(tmp_path: Path) -> None:
+    out = ("--out", str(tmp_path / "run"))
+    done = _fumehood("run", "sample", "-a", "noop", "--engine", "docker", "--runtime", "none", *out)
+    assert done.returncode == 2, done.stderr
+    assert "no runtime 'none' is registered" in done.stderr
+
+
+@pytest.mark.docker
 def test_a_missing_image_is_named(tmp_path: Path) -> None:
     done = _fumehood("run", "sample", "-a", "no-such-image:1", "--out", str(tmp_path / "run"))
     assert done.returncode == 2, done.stderr

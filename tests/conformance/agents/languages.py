@@ -11,6 +11,7 @@ from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images.agent_node import build_agent_node
 from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.images.agent_shell import build_agent_shell
+from fumehood.engines.images.helper import COMPILERS
 from tests.conformance.agents.compiled import lay_out_cpp, lay_out_typescript
 
 FOLDER = Path(__file__).parent
@@ -31,11 +32,15 @@ class Language:
     """Builds the image for containers and returns its reference."""
     needs: tuple[str, ...] = ()
     """Required programs of this machine; without them it is skipped."""
+    in_box_command: bool = False
+    """Whether it uses the command ``fumehood``, which needs a C compiler."""
     lacks: Mapping[str, str] = field(default_factory=dict)
     """Protocol case → why this connection cannot express it."""
 
     def missing(self) -> str | None:
         """Return a required program that is missing."""
+        if self.in_box_command and not any(map(shutil.which, COMPILERS)):
+            return "a C compiler (Debian: apt-get install musl-tools)"
         return next((program for program in self.needs if shutil.which(program) is None), None)
 
 
@@ -86,6 +91,7 @@ LANGUAGES = (
         connection="the command, HTTP",
         lay_out=_copied("shell"),
         command=("sh", "/agent/command.sh"),
+        in_box_command=True,
         base=build_agent_shell,
         needs=("jq",),
     ),
@@ -94,6 +100,7 @@ LANGUAGES = (
         connection="stdio, the command, HTTP",
         lay_out=_copied("mcp"),
         command=("python3", "/agent/mcp_agent.py"),
+        in_box_command=True,
         lacks={"refusals": _OBJECTS, "size_limits": _OBJECTS},
     ),
 )
