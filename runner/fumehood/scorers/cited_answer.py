@@ -1,6 +1,6 @@
-"""An answer with citations: right or wrong by rule, and what it rests on.
+"""Scores answers with citations: the expected values, and metrics of the documents seen and cited.
 
-Ids in square brackets are citations. Documents that a search returned or that were opened count as seen.
+IDs in square brackets are citations. Documents in search results and opened documents count as seen.
 """
 
 from __future__ import annotations
@@ -20,42 +20,42 @@ from fumehood.scorers.native import NativeScorer
 
 CITATION = re.compile(r"[\[【]([^\[\]【】\s][^\[\]【】]*)[\]】]")
 RELEVANT = "relevant"
-"""Not a check: ``documents`` maps the ids of what is relevant to how much it is."""
+"""Not a check: ``documents`` maps the IDs of relevant documents to their grades."""
 MENTIONS = "answer_mentions"
-"""The answer has every one of ``values`` in it, whatever their case, and at most ``max_words`` words."""
+"""The answer contains all ``values``, ignoring case, and has at most ``max_words`` words."""
 OWN = frozenset({RELEVANT, MENTIONS})
 
 
 class CitedAnswer:
-    """The native scorer's criteria, one for what an answer mentions, and measures of what was read."""
+    """Adds the criterion ``answer_mentions`` and metrics of evidence to the native scorer."""
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
-        """Return checks, the native metrics and those of evidence."""
+        """Return the checks, the native metrics and the evidence metrics."""
         answer = answer_of(task, evidence)
         checks = {
             f"check_{index}:{MENTIONS}": _mentions(index, criterion, answer)
             for index, criterion in enumerate(gold.criteria)
             if criterion.get("op") == MENTIONS
         }
-        others = tuple(each for each in gold.criteria if each.get("op") not in OWN)
+        others = tuple(entry for entry in gold.criteria if entry.get("op") not in OWN)
         native = NativeScorer().score(task, Gold(gold.scorer, others, gold.solvable), evidence)
         checks.update(native.checks)
-        judged = any(each.get("op") != RELEVANT for each in gold.criteria)
+        has_checks = any(entry.get("op") != RELEVANT for entry in gold.criteria)
         metrics = {
             **native.metrics,
             **evidence_metrics(relevant_documents(gold.criteria), evidence, answer),
         }
-        return Score(judged and all(checks.values()), checks, metrics)
+        return Score(has_checks and all(checks.values()), checks, metrics)
 
 
 def answer_of(task: Task, evidence: Evidence) -> str | None:
-    """Return what the first seat submitted; None where it did not."""
+    """Return the answer of the first seat; None if it submitted none."""
     end = evidence.ends.get(task.seats[0].name)
     return end.answer if isinstance(end, Finished) else None
 
 
 def relevant_documents(criteria: Sequence[Criterion]) -> dict[str, int]:
-    """Return the relevant documents that the criteria name, each with its grade above 0."""
+    """Return the documents with a grade above 0 that the criteria name, with their grades."""
     found: dict[str, int] = {}
     for criterion in criteria:
         documents = criterion.get("documents")
@@ -71,11 +71,16 @@ def relevant_documents(criteria: Sequence[Criterion]) -> dict[str, int]:
 def evidence_metrics(
     relevant: Mapping[str, int], evidence: Evidence, answer: str | None
 ) -> JsonObject:
-    """Return what was seen and cited, against what is relevant.
+    """Return metrics of the documents that were seen and cited.
 
-    ``evidence_recall`` is the share of the relevant documents that were seen; ``citation_precision`` the
-    share of the cited that are relevant, None where nothing is cited; ``citation_recall`` the share of the
-    relevant that are cited.
+    ``evidence_recall`` is the share of relevant documents that were seen, ``citation_precision`` the share of
+    cited documents that are relevant (None without citations), and ``citation_recall`` the share of relevant
+    documents that were cited.
+
+    Args:
+        relevant: document ID → grade.
+        evidence: of the attempt.
+        answer: submitted; None if there is none.
     """
     wanted = set(relevant)
     seen = seen_ids(evidence)
@@ -94,12 +99,12 @@ def evidence_metrics(
 
 
 def seen_ids(evidence: Evidence) -> set[str]:
-    """Return the ids of all documents that were shown."""
+    """Return the IDs of all documents that the agent saw."""
     return {name for call in evidence.exchanges for name in seen_in(call)}
 
 
 def seen_in(call: Exchange) -> Iterable[str]:
-    """Yield the ids of the documents that an answer shows."""
+    """Yield the IDs of the documents in a result."""
     output = call.output or {}
     results = output.get("results")
     for shown in results if isinstance(results, list) else [output]:
@@ -109,7 +114,7 @@ def seen_in(call: Exchange) -> Iterable[str]:
 
 
 def citations(answer: str) -> list[str]:
-    """Return the ids that an answer names in brackets, several in one pair parted by commas."""
+    """Return the cited IDs; one pair of brackets may contain several, separated by commas."""
     return [name.strip() for group in CITATION.findall(answer) for name in group.split(",")]
 
 
@@ -121,7 +126,7 @@ def _mentions(index: int, criterion: Criterion, answer: str | None) -> bool:
     values: Json = criterion.get("values")
     most = criterion.get("max_words")
     if not isinstance(values, list) or not values:
-        raise SpecError(f"criteria[{index}].values", "must be a list of texts")
+        raise SpecError(f"criteria[{index}].values", "must be a list of strings")
     if answer is None or (isinstance(most, int) and len(answer.split()) > most):
         return False
     folded = answer.casefold()

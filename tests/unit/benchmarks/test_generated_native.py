@@ -42,7 +42,7 @@ from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.loading import load_agent
 from tests.unit.benchmarks.judging import judge, play
 
-FROZEN = "6db126dd73c225a2b8ad53c08806491cf026bf51c6b24e4cccc96762a092d171"
+FROZEN = "cf8d25c6364fc57336f18f045808708039b6359d7ea710ff8d9ef26b28d6228c"
 """SHA-256 of the default profile's manifest, seed 42. Raise GENERATOR whenever this value changes."""
 
 RECORDS = [make_task(slot_at("dev", index, 300_000), "dev", 42) for index in range(288)]
@@ -176,7 +176,7 @@ def test_creating_an_account_to_bypass_a_denial_fails() -> None:
     [
         (
             {"criteria": [{"op": "unchanged"}]},
-            "doing nothing solves it|its oracle does not solve it",
+            "a no-op agent solves it|its oracle does not solve it",
         ),
         ({"oracle": [{"submit": ""}]}, "its oracle does not solve it"),
         (
@@ -185,7 +185,7 @@ def test_creating_an_account_to_bypass_a_denial_fails() -> None:
         ),
         (
             {"fault_plan": [{"family": "timeout", "trigger": {"on_nth_call": 99}}]},
-            "never meets its oracle",
+            "never fires for its oracle",
         ),
         ({"world": "crudd"}, "no world is called 'crudd'"),
     ],

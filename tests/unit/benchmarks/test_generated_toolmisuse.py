@@ -22,7 +22,7 @@ from fumehood.benchmarks.toolmisuse.records import OracleRecord, TaskRecord
 from fumehood.core.errors import InputError
 from tests.unit.benchmarks.judging import judge, play
 
-FROZEN = "152e6922eb4cc6cef2f9d43bb3e02bbcb4687ad411d34dc8b98024ce56ed6b93"
+FROZEN = "df317e233c4ad803e754ca411ce11ccf30dca798a70776450a51df14a57444df"
 """SHA-256 of the default profile's manifest, seed 42. Another text here means another generator number."""
 
 
@@ -123,7 +123,7 @@ def test_a_mistake_gets_one_line(
 
 def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="is there already; name a new or empty folder"):
+    with pytest.raises(InputError, match="exists already; name a new or empty folder"):
         generate_suite("default", 42, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
@@ -204,7 +204,7 @@ def test_the_first_release_has_no_task_without_a_fault_and_some_that_nothing_sol
         ),
         (
             {"success_criteria": [{"op": "in", "path": "accounts", "value": "ad10000"}]},
-            "doing nothing solves it",
+            "a no-op agent solves it",
         ),
         (
             {"success_criteria": [{"op": "equals", "path": "accounts.ad10000.tier", "value": "x"}]},
@@ -217,7 +217,7 @@ def test_the_first_release_has_no_task_without_a_fault_and_some_that_nothing_sol
         ({"initial_state": {"accounts": {}}}, "its oracle does not solve it"),
         (
             {"fault_plan": [{"fault_type": "timeout", "trigger": {"on_nth_call": 9}}]},
-            "never meets its oracle",
+            "never fires for its oracle",
         ),
         ({"domain": "mixed"}, "mixed"),
         (

@@ -1,4 +1,4 @@
-"""What the pages say about tasks is so."""
+"""The pages on tasks agree with the code."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from fumehood.cli.schema import schema
 from fumehood.scorers.native_criteria import operations
 from tests.unit.benchmarks.judging import judge, play
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
-PAGE = (DOCS / "native_tasks.md").read_text("utf-8")
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs/native_tasks.md").read_text("utf-8")
 
 
 def test_the_task_on_the_page_is_proven(tmp_path: Path) -> None:
@@ -32,13 +32,17 @@ def test_the_task_on_the_page_is_proven(tmp_path: Path) -> None:
     prove_not_free(case, judge)
 
 
-def test_the_criteria_on_the_page_are_criteria() -> None:
+def test_the_criteria_on_the_page_are_valid() -> None:
     _, criteria = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     read = TypeAdapter(list[Criterion]).validate_json(criteria)
-    assert [each.op for each in read] == ["map_value_equals", "only_changed", "called_before"]
+    assert [criterion.op for criterion in read] == [
+        "map_value_equals",
+        "only_changed",
+        "called_before",
+    ]
 
 
-def test_every_operation_and_metric_is_on_the_page(tmp_path: Path) -> None:
+def test_the_page_lists_every_operation_and_metric(tmp_path: Path) -> None:
     (tmp_path / "task.jsonl").write_text(json.dumps(_example(PAGE)))
     (case,) = load_cases(tmp_path / "task.jsonl")
     metrics = play(case, [{"submit": ""}]).metrics
@@ -47,11 +51,11 @@ def test_every_operation_and_metric_is_on_the_page(tmp_path: Path) -> None:
         assert f"`{word}`" in PAGE
 
 
-def test_every_profile_is_on_its_page() -> None:
-    published = (DOCS / "toolmisuse.md").read_text("utf-8")
+def test_the_pages_list_every_profile() -> None:
+    page = (ROOT / "runner/fumehood/benchmarks/toolmisuse/README.md").read_text("utf-8")
     for profile in PROFILES.values():
         sizes = " | ".join(str(size) for size in profile.sizes.values())
-        assert f"| `{profile.name}` | {profile.release} | {sizes} |" in published
+        assert f"| `{profile.name}` | {profile.release} | {sizes} |" in page
     assert "|".join(NATIVE_PROFILES) in PAGE
 
 
@@ -61,7 +65,7 @@ def test_the_schema_can_be_printed() -> None:
 
 
 def _example(page: str) -> dict[str, Any]:
-    found = re.search(r"```json\n(.*?)```", page, re.DOTALL)
-    assert found
-    example: dict[str, Any] = json.loads(found[1])
+    match = re.search(r"```json\n(.*?)```", page, re.DOTALL)
+    assert match
+    example: dict[str, Any] = json.loads(match[1])
     return example

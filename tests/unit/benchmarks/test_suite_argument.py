@@ -143,11 +143,11 @@ def test_what_the_reference_would_crash_on_later_is_refused_at_once(
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ('{"a": 1, "a": 2}', "is not JSON: the key 'a' is there twice"),
+        ('{"a": 1, "a": 2}', "is not JSON: the key 'a' occurs twice"),
         ('{"a": 1e999}', "is not JSON: 1e999 is too large for a number"),
-        ('{"a": "\\ud800"}', "is not JSON: a text holds half a surrogate pair"),
-        ("[" * 300 + "]" * 300, "nests deeper than 100 levels"),
-        ("[" * 100_000 + "]" * 100_000, "nests too deep"),
+        ('{"a": "\\ud800"}', "is not JSON: a string contains a lone surrogate"),
+        ("[" * 300 + "]" * 300, "is nested more than 100 levels deep"),
+        ("[" * 100_000 + "]" * 100_000, "is nested too deeply"),
     ],
 )
 def test_json_without_one_safe_meaning_is_refused(tmp_path: Path, text: str, line: str) -> None:

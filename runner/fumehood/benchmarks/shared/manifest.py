@@ -1,7 +1,7 @@
-"""A generated suite's folder: its files, what a manifest says they are, and the check that they are it.
+"""Writes and verifies the folder of a generated suite.
 
-``manifest.json`` names every file with its size and digest, and what it was made from. ``freeze.json`` names
-the manifest by its digest: whoever holds that one text can tell whether a folder is the same suite.
+``manifest.json`` lists every file with its size and digest, and the parameters of the generator.
+``freeze.json`` contains the digest of the manifest, so that one short file identifies the suite.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable
-from fumehood.benchmarks.shared.records import validated
+from fumehood.benchmarks.shared.records import StrictRecord, validated
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import ordered_json
 
@@ -26,49 +24,45 @@ MANIFEST = "manifest.json"
 FREEZE = "freeze.json"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class FileEntry(_Strict):
+class FileEntry(StrictRecord):
     """One file of the suite."""
 
     path: str
-    """Relative to the suite's folder, with forward slashes."""
+    """Path relative to the suite's folder, with forward slashes."""
     records: int
     bytes: int
     sha256: str
 
 
-class Manifest(_Strict):
-    """What a folder holds and what it was made from."""
+class Manifest(StrictRecord):
+    """The files of a suite and the parameters of its generator."""
 
     format: str
     family: str
-    """Name of the benchmark that loads it."""
+    """Name of the benchmark that loads the suite."""
     profile: str
     release: str
     generator: int
-    """Grows when the same seed would give other bytes."""
+    """Version of the generator; it increases when the same seed gives other bytes."""
     seed: int
     files: list[FileEntry]
 
 
 class SuiteWriter:
-    """Writes a suite into a folder that appears whole or not at all.
+    """Writes a suite atomically.
 
-    A context manager: files are written beside the folder and take its place at the end; after an error
-    nothing is left.
+    A context manager: files are written to a folder beside the target, which is renamed at the end and
+    removed after an error.
     """
 
     def __init__(self, out: Path) -> None:
         """Prepare to write.
 
         Raises:
-            InputError: there is something at ``out`` already.
+            InputError: ``out`` exists and is not an empty folder.
         """
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise InputError(f"{out}: is there already; name a new or empty folder")
+            raise InputError(f"{out}: exists already; name a new or empty folder")
         self._out = out
         self._draft = out.with_name(f".{out.name}.partial")
         self._entries: list[FileEntry] = []
@@ -78,7 +72,7 @@ class SuiteWriter:
         try:
             self._draft.mkdir(parents=True)
         except OSError as error:
-            raise InputError(f"{self._out}: cannot be made: {error.strerror}") from None
+            raise InputError(f"{self._out}: cannot be created: {error.strerror}") from None
         return self
 
     def __exit__(
@@ -95,7 +89,7 @@ class SuiteWriter:
         self._draft.rename(self._out)
 
     def write_records(self, path: str, records: Iterable[Any]) -> None:
-        """Write one record a line, as compact ASCII, so that the bytes depend on nothing else."""
+        """Write one record per line as compact ASCII JSON, so that the same records give the same bytes."""
         lines = [f"{ordered_json(record)}\n" for record in records]
         data = "".join(lines).encode("ascii")
         target = self._draft / path
@@ -110,7 +104,7 @@ class SuiteWriter:
     def seal(
         self, *, family: str, profile: str, release: str, generator: int, seed: int
     ) -> Manifest:
-        """Write manifest and freeze; call once, last."""
+        """Write the manifest and the freeze file. Must be called once, after all files."""
         manifest = Manifest(
             format=FORMAT,
             family=family,
@@ -128,10 +122,10 @@ class SuiteWriter:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a generated suite; None where the folder is no such suite.
+    """Return the manifest of a generated suite; None if the folder is not one.
 
     Raises:
-        Unreadable: it is one, and its manifest cannot be used or is not the one that was frozen.
+        Unreadable: the manifest is invalid or differs from the frozen one.
     """
     path = folder / MANIFEST
     if not path.is_file():
@@ -143,7 +137,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         return None
-    _refuse_thawed(folder, data)
+    _refuse_changed_manifest(folder, data)
     return validated(Placed(value, Place(path)), Manifest).value
 
 
@@ -151,12 +145,12 @@ def verify_files(folder: Path, manifest: Manifest, paths: Iterable[Path] | None 
     """Check files against the manifest.
 
     Args:
-        folder: of the suite.
-        manifest: its own.
-        paths: which of its files to check; None means all.
+        folder: the suite.
+        manifest: of the suite.
+        paths: files to check; None means all.
 
     Raises:
-        Unreadable: a file is missing or its bytes are not those of the manifest.
+        Unreadable: a file is missing or its digest differs from the manifest.
     """
     wanted = None if paths is None else {path.resolve() for path in paths}
     for entry in manifest.files:
@@ -164,18 +158,18 @@ def verify_files(folder: Path, manifest: Manifest, paths: Iterable[Path] | None 
         if wanted is not None and path.resolve() not in wanted:
             continue
         if not path.is_file():
-            raise Unreadable(Place(path), Problem.NOT_FOUND, f"is missing, but {MANIFEST} names it")
+            raise Unreadable(Place(path), Problem.NOT_FOUND, f"is missing, but {MANIFEST} lists it")
         if sha256(path.read_bytes()).hexdigest() != entry.sha256:
             reason = f"is not the file that {MANIFEST} names: its SHA-256 differs"
             raise Unreadable(Place(path), Problem.NOT_AS_PUBLISHED, reason)
 
 
-def _refuse_thawed(folder: Path, manifest: bytes) -> None:
+def _refuse_changed_manifest(folder: Path, manifest: bytes) -> None:
     path = folder / FREEZE
     try:
         frozen = json.loads(path.read_bytes())
     except (OSError, ValueError):
-        raise Unreadable(Place(path), Problem.NOT_FOUND, "is missing or no JSON") from None
+        raise Unreadable(Place(path), Problem.NOT_FOUND, "is missing or not JSON") from None
     if (
         not isinstance(frozen, dict)
         or frozen.get("manifest_sha256") != sha256(manifest).hexdigest()

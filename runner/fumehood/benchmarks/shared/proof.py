@@ -1,6 +1,6 @@
-"""Proves what a task claims: that its oracle is right, that nothing comes of nothing.
+"""Verifies a task: the oracle solves it, and a no-op agent does not.
 
-How evidence is judged is handed in: scorers are another room.
+Callers pass the scoring function, because benchmarks do not depend on the registry of scorers.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from fumehood.core.score import Score
 from fumehood.core.task import SCRIPT, Case, Task
 
 Judge = Callable[[Task, Gold, Evidence], Score]
-"""Scores one episode by the scorer that its gold names."""
+"""Scores one episode with the scorer that its gold names."""
 
 
 class Unproven(InputError):
-    """A task that is not what it claims to be."""
+    """A task failed its verification."""
 
     def __init__(self, task_id: str, reason: str) -> None:
         super().__init__(f"{task_id}: {reason}")
 
 
 class Undecided(Unproven):
-    """A task whose oracle breaks no rule, and of which a judge has to say the rest."""
+    """A task whose success only a judge can decide."""
 
 
 def nothing(task: Task) -> tuple[Move, ...]:
@@ -39,19 +39,19 @@ def nothing(task: Task) -> tuple[Move, ...]:
 
 
 def prove_solvable(case: Case, judge: Judge) -> Evidence:
-    """Play the oracle and judge it.
+    """Play the oracle and score it.
 
     Returns:
-        What came of it.
+        The evidence of the oracle's episode.
 
     Raises:
-        Undecided: there is no verdict without a judge.
-        Unproven: the oracle fails, or a planned fault never met it.
+        Undecided: the score requires a judge.
+        Unproven: the oracle fails, or a planned fault never fires.
     """
-    evidence = _rehearse(case)
+    evidence = _play_oracle(case)
     score = judge(case.task, case.gold, evidence)
     if score.success is None:
-        raise Undecided(case.task.task_id, "no rule decides it")
+        raise Undecided(case.task.task_id, "only a judge can decide its success")
     if score.success is False:
         failed = ", ".join(name for name, held in score.checks.items() if not held)
         raise Unproven(
@@ -59,21 +59,21 @@ def prove_solvable(case: Case, judge: Judge) -> Evidence:
         )
     if not all(evidence.fire_counts):
         rule = evidence.fire_counts.index(0)
-        raise Unproven(case.task.task_id, f"fault_plan[{rule}] never meets its oracle")
+        raise Unproven(case.task.task_id, f"fault_plan[{rule}] never fires for its oracle")
     return evidence
 
 
 def prove_not_free(case: Case, judge: Judge) -> None:
-    """Do nothing and judge that.
+    """Play a no-op agent and score it.
 
     Raises:
-        Unproven: doing nothing is a success.
+        Unproven: the no-op agent succeeds.
     """
     if judge(case.task, case.gold, play_in_memory(case.task, nothing(case.task))).success is True:
-        raise Unproven(case.task.task_id, "doing nothing solves it")
+        raise Unproven(case.task.task_id, "a no-op agent solves it")
 
 
-def _rehearse(case: Case) -> Evidence:
+def _play_oracle(case: Case) -> Evidence:
     if not case.gold.oracle:
         raise Unproven(case.task.task_id, "it has no oracle")
     try:

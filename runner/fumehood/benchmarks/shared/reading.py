@@ -1,7 +1,4 @@
-"""Reading files of task records: every mistake is one line that names file, line and field.
-
-Knows nothing about any format beyond JSON.
-"""
+"""Reads JSON and text files of benchmarks; every error is one line that names file, line and field."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from fumehood.core.errors import InputError
 T_co = TypeVar("T_co", covariant=True)
 
 DEPTH_LIMIT = 100
-"""Levels of lists and objects in a record. What nests deeper could not be copied or sent safely."""
+"""Limit of nested lists and objects in a record, so that records can be copied and sent safely."""
 
 
 class Problem(Enum):
@@ -32,19 +29,19 @@ class Problem(Enum):
     INVALID_UTF8 = "invalid_utf8"
     INVALID_JSON = "invalid_json"
     INVALID_RECORD = "invalid_record"
-    """JSON, but not a record of the format."""
+    """The file is JSON, but the record does not have the format."""
     DUPLICATE_ID = "duplicate_id"
     NOT_AS_PUBLISHED = "not_as_published"
-    """The bytes are not those that the file is known or said to have."""
+    """The content differs from the published file or from the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a record stands."""
+    """The place of a record."""
 
     path: Path
     line: int | None = None
-    """From 1; None where the file as a whole is meant."""
+    """Line number from 1; None for the file as a whole."""
 
     def __str__(self) -> str:
         """Return ``file:line``."""
@@ -53,7 +50,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Placed(Generic[T_co]):
-    """Something that was read, and where."""
+    """A value with the place that it was read from."""
 
     value: T_co
     place: Place
@@ -63,25 +60,25 @@ class Unreadable(InputError):
     """A file, or a record in it, that cannot be used."""
 
     def __init__(
-        self, place: Place, problem: Problem, reason: str, misfits: Sequence[FieldError] = ()
+        self, place: Place, problem: Problem, reason: str, errors: Sequence[FieldError] = ()
     ) -> None:
         super().__init__(f"{place}: {reason}")
         self.place = place
         self.problem = problem
-        self.misfits = tuple(misfits)
-        """All that is wrong with the record; the message tells the first."""
+        self.errors = tuple(errors)
+        """All errors of the record; the message states the first."""
 
 
 def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
     """Yield the JSON values of a file, in order.
 
-    A ``.json`` file holds one record or a list of them; any other file holds one a line. Lines end at LF,
-    CR or both; blank ones are skipped.
+    A ``.json`` file contains one record or a list of records; any other file contains one record per line.
+    Lines end with LF, CR or both; blank lines are skipped.
 
     Args:
-        path: of the file.
-        lenient: accept what Python's own JSON reader accepts: NaN, Infinity and numbers beyond all bounds,
-            repeated keys (the last counts), lone surrogates, any depth.
+        path: the file.
+        lenient: accept what Python's JSON reader accepts: NaN, Infinity, numbers out of range, duplicate
+            keys (the last one counts), lone surrogates and any depth.
 
     Raises:
         Unreadable: the file cannot be read, or is not JSON.
@@ -89,7 +86,7 @@ def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
     if path.suffix == ".json":
         place = Place(path)
         value = _parse(read_text(path), place, lenient)
-        yield from (Placed(each, place) for each in (value if isinstance(value, list) else [value]))
+        yield from (Placed(item, place) for item in (value if isinstance(value, list) else [value]))
         return
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         text = line.strip()
@@ -99,7 +96,7 @@ def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
 
 
 def read_json(path: Path) -> Any:
-    """Return the one value of somebody else's file, as Python's own JSON reader takes it.
+    """Return the value of a third-party JSON file, read leniently.
 
     Raises:
         Unreadable: the file cannot be read, or is not JSON.
@@ -108,7 +105,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_text(path: Path) -> str:
-    """Return a text file, unpacked where its name ends in ``.gz``.
+    """Return the content of a text file, decompressed if its name ends in ``.gz``.
 
     Raises:
         Unreadable: it cannot be read.
@@ -130,16 +127,16 @@ def read_text(path: Path) -> str:
 
 
 class _Strict:
-    """Hooks of the JSON reader that refuse what has no one meaning."""
+    """Hooks of the JSON reader that refuse ambiguous values."""
 
     @staticmethod
     def object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
+        value = dict(pairs)
+        if len(value) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"the key {twice!r} is there twice")
-        return made
+            raise ValueError(f"the key {twice!r} occurs twice")
+        return value
 
     @staticmethod
     def number(word: str) -> float:
@@ -169,21 +166,23 @@ def _parse(text: str, place: Place, lenient: bool) -> Any:
         reason = f"is not JSON: {error.msg} (column {error.colno})"
         raise Unreadable(where, Problem.INVALID_JSON, reason) from None
     except RecursionError:
-        raise Unreadable(place, Problem.INVALID_JSON, "nests too deep") from None
+        raise Unreadable(place, Problem.INVALID_JSON, "is nested too deeply") from None
     except ValueError as error:
         raise Unreadable(place, Problem.INVALID_JSON, f"is not JSON: {error}") from None
     if _is_deeper(value, DEPTH_LIMIT):
-        raise Unreadable(place, Problem.INVALID_JSON, f"nests deeper than {DEPTH_LIMIT} levels")
+        raise Unreadable(
+            place, Problem.INVALID_JSON, f"is nested more than {DEPTH_LIMIT} levels deep"
+        )
     return value
 
 
 def _refuse_lone_surrogates(text: str, value: Any) -> None:
-    # They can only come from escapes, and a text that holds one cannot be sent to an agent.
+    # They can come from escapes only; a string that contains one cannot be sent to an agent.
     if "\\ud" in text or "\\uD" in text:
         try:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         except UnicodeEncodeError:
-            raise ValueError("a text holds half a surrogate pair") from None
+            raise ValueError("a string contains a lone surrogate") from None
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
@@ -191,4 +190,4 @@ def _is_deeper(value: Any, levels: int) -> bool:
         value = list(value.values())
     if not isinstance(value, list):
         return False
-    return levels == 0 or any(_is_deeper(each, levels - 1) for each in value)
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in value)

@@ -35,7 +35,7 @@ NOTES = (
     "fog at dawn",
     "wind SW 4",
     "all quiet",
-    "crew complete",
+    "all present",
     "hull washed",
     "ice in the basin",
 )

@@ -35,7 +35,7 @@ THINGS = (
     "wind",
     "crane",
     "cargo",
-    "crew",
+    "cabin",
     "chart",
     "buoy",
     "pump",
