@@ -1,4 +1,4 @@
-"""Faults that a run adds to the tasks of any benchmark."""
+"""A run can add fault rules to the tasks of any benchmark."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ faults:
 
 @pytest.fixture
 def suite() -> Suite:
-    """A benchmark without faults of its own."""
+    """A benchmark whose tasks plan no faults."""
     return load_suite(str(SAMPLES / "dbbench.jsonl"))
 
 
@@ -44,19 +44,19 @@ def _digest(folder: RunFolder) -> str:
     return run_digest(rows, sorted(str(row.name) for row in rows))
 
 
-def test_none_is_the_benchmark_alone(suite: Suite, tmp_path: Path) -> None:
-    for named in (None, "none"):
-        assert freeze_suite(with_faults(suite, named)) == freeze_suite(suite)
+def test_none_adds_no_faults(suite: Suite, tmp_path: Path) -> None:
+    for file in (None, "none"):
+        assert freeze_suite(with_faults(suite, file)) == freeze_suite(suite)
     alone, none = (
-        play_run(tmp_path / name, each, {"heuristic": builtin("heuristic")})
-        for name, each in (("alone", suite), ("none", with_faults(suite, "none")))
+        play_run(tmp_path / name, tasks, {"heuristic": builtin("heuristic")})
+        for name, tasks in (("alone", suite), ("none", with_faults(suite, "none")))
     )
     assert _digest(alone) == _digest(none)
 
 
-def test_a_rule_strikes_the_tool_of_every_task(suite: Suite, tmp_path: Path) -> None:
-    struck = with_faults(suite, _plan(tmp_path, TIMEOUT))
-    for case in struck.cases:
+def test_a_rule_fires_in_every_task(suite: Suite, tmp_path: Path) -> None:
+    changed = with_faults(suite, _plan(tmp_path, TIMEOUT))
+    for case in changed.cases:
         evidence = play_in_memory(
             case.task, [{"tool_name": "execute_sql", "args": {"query": "SELECT 1"}}] * 2
         )
@@ -67,7 +67,7 @@ def test_a_rule_strikes_the_tool_of_every_task(suite: Suite, tmp_path: Path) -> 
         assert evidence.fire_counts == (1,)
 
 
-def test_rules_stand_behind_those_that_a_task_has_itself(tmp_path: Path) -> None:
+def test_added_rules_follow_the_rules_of_a_task(tmp_path: Path) -> None:
     plan = _plan(tmp_path, "format: fumehood.faults/1\nfaults: [{family: rate_limit}]\n")
     for before, after in zip(
         load_suite("sample").cases, with_faults(load_suite("sample"), plan).cases, strict=True
@@ -98,15 +98,15 @@ def test_rules_stand_behind_those_that_a_task_has_itself(tmp_path: Path) -> None
         (TIMEOUT.replace("2000", "-1"), "timeout_ms"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_refused_in_one_line(
+def test_an_invalid_file_gives_one_line_with_its_name(
     suite: Suite, tmp_path: Path, text: str, reason: str
 ) -> None:
-    with pytest.raises(InputError, match=reason) as refusal:
+    with pytest.raises(InputError, match=reason) as raised:
         with_faults(suite, _plan(tmp_path, text))
-    assert "plan.yaml" in str(refusal.value)
-    assert "\n" not in str(refusal.value)
+    assert "plan.yaml" in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
-def test_a_file_that_is_not_there_is_named(suite: Suite, tmp_path: Path) -> None:
+def test_a_missing_file_is_an_input_error(suite: Suite, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         with_faults(suite, str(tmp_path / "nothing.yaml"))

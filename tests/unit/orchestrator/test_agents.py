@@ -1,4 +1,4 @@
-"""What a user calls an agent leads to where its code is."""
+"""Agent references resolve to labels and sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fumehood.orchestrator.agents import name_agents
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a module, a package, an agent's folder and one that is none."""
+    """A folder with a module, a package, an agent's folder and an empty folder."""
     (tmp_path / "mine.py").write_text("")
     (tmp_path / "pack").mkdir()
     (tmp_path / "pack" / "__init__.py").write_text("")
@@ -38,20 +38,24 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("x=agent@sha256:00", AgentKind.IMAGE, "agent@sha256:00", "x"),
     ],
 )
-def test_names(here: Path, text: str, kind: AgentKind, name: str, label: str | None) -> None:
+def test_a_reference_gives_a_label_and_a_source(
+    here: Path, text: str, kind: AgentKind, name: str, label: str | None
+) -> None:
     (agent,) = name_agents([text])
     assert (agent.source.kind, agent.source.name, agent.label) == (kind, name, label or name)
 
 
 @pytest.mark.parametrize("text", ["boxed", "./boxed", "boxed/"])
-def test_a_folder_is_called_by_its_last_name_and_found_from_anywhere(here: Path, text: str) -> None:
+def test_a_folder_is_labelled_by_its_name_and_stored_as_an_absolute_path(
+    here: Path, text: str
+) -> None:
     (agent,) = name_agents([text])
     assert (agent.source.kind, agent.source.name) == (AgentKind.FOLDER, str(here / "boxed"))
     assert agent.label == "boxed"
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("references", "reason"),
     [
         (["empty"], "has no Dockerfile"),
         (["./nowhere"], "there is no folder ./nowhere"),
@@ -60,10 +64,12 @@ def test_a_folder_is_called_by_its_last_name_and_found_from_anywhere(here: Path,
         (["a=noop", "a=oracle"], "two agents have the label 'a'"),
     ],
 )
-def test_what_cannot_be_an_agent_is_said(here: Path, given: list[str], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        name_agents(given)
+def test_an_invalid_reference_is_an_input_error(
+    here: Path, references: list[str], reason: str
+) -> None:
+    with pytest.raises(InputError, match=reason):
+        name_agents(references)
 
 
-def test_the_same_agent_may_take_part_twice_under_two_names() -> None:
+def test_an_agent_may_have_two_labels() -> None:
     assert [agent.label for agent in name_agents(["noop", "again=noop"])] == ["noop", "again"]

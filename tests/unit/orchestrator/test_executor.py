@@ -1,4 +1,4 @@
-"""The executor does every item once; whatever stops it, the results of begun items are returned."""
+"""The executor does every item once; if it is stopped, the results of started items are returned."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def test_an_exception_is_raised_after_the_results_before_it() -> None:
     assert 3 not in results
 
 
-def test_the_rest_is_what_was_begun_and_nothing_more() -> None:
+def test_the_rest_contains_only_started_items() -> None:
     all_began, may_continue = threading.Barrier(3, timeout=PATIENCE_S), threading.Event()
-    begun = list[int]()
+    started = list[int]()
 
     def work(item: int) -> int:
-        begun.append(item)
+        started.append(item)
         if item:
             all_began.wait()
             assert may_continue.wait(PATIENCE_S)
@@ -83,7 +83,7 @@ def test_the_rest_is_what_was_begun_and_nothing_more() -> None:
     rest = executor.rest()
     may_continue.set()
     assert sorted(item for batch in rest for item in batch) == [1, 2]
-    assert begun == [0, 1, 2]
+    assert started == [0, 1, 2]
 
 
 def test_a_long_list_is_taken_no_faster_than_its_results() -> None:

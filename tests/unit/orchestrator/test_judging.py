@@ -1,4 +1,4 @@
-"""The run's judge: what of a model's replies counts, and what is kept of them."""
+"""The judge of a run: which replies of a model are votes, and which exchanges are kept."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ NUMBER = fence_number(QUESTION, 0)
 
 def config_for(models: ScriptedModels, samples: int = 1) -> RunConfig:
     provider = {"name": "scripted", "address": models.address, "models": ["j1"]}
-    told = {"suite": "any", "agents": ["any"], "judge": "j1", "judging": {"samples": samples}}
-    return run_config({**told, "models": {"providers": [provider], "mode": "replay"}})
+    settings = {"suite": "any", "agents": ["any"], "judge": "j1", "judging": {"samples": samples}}
+    return run_config({**settings, "models": {"providers": [provider], "mode": "replay"}})
 
 
 @pytest.mark.parametrize("harness_mode", ["native", ENCRYPTED])
-def test_an_opinion_is_read_again_from_what_was_kept(tmp_path: Path, harness_mode: str) -> None:
+def test_kept_replies_give_the_same_opinion(tmp_path: Path, harness_mode: str) -> None:
     reply = ScriptedReply(text=f"{SECRET} is asked.\n[{NUMBER}] yes")
     with ScriptedModels([reply]) as models:
         config = config_for(models)
@@ -57,12 +57,12 @@ def test_an_opinion_is_read_again_from_what_was_kept(tmp_path: Path, harness_mod
 
 def replies(*given: ScriptedReply | str) -> Iterator[ScriptedReply]:
     """Yield a reply for every sample of the question; a text is an answer in the right form."""
-    for sample, each in enumerate(given):
+    for sample, reply in enumerate(given):
         number = fence_number(QUESTION, sample)
         yield (
-            each
-            if isinstance(each, ScriptedReply)
-            else ScriptedReply(text=f"Hm.\n[{number}] {each}")
+            reply
+            if isinstance(reply, ScriptedReply)
+            else ScriptedReply(text=f"Hm.\n[{number}] {reply}")
         )
 
 
@@ -80,7 +80,7 @@ BUSY, BROKEN, EMPTY = ScriptedReply(status=429), ScriptedReply(status=400), Scri
         (("perhaps",), (None,), None),
     ],
 )
-def test_what_fails_is_a_vote_for_nothing_now_and_when_judged_again(
+def test_a_failed_reply_is_an_empty_vote_in_the_run_and_in_a_rescore(
     tmp_path: Path,
     given: tuple[ScriptedReply | str, ...],
     votes: tuple[str | None, ...],
@@ -104,7 +104,7 @@ def test_what_fails_is_a_vote_for_nothing_now_and_when_judged_again(
 
 
 class Broken:
-    """A judge of somebody else's."""
+    """A third-party judge."""
 
     def judge(self, question: Question) -> str | None:
         if question.name == "raises":
@@ -112,7 +112,7 @@ class Broken:
         return "perhaps"
 
 
-def test_a_judge_of_somebody_elses_that_fails_decides_nothing(
+def test_a_third_party_judge_that_fails_decides_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(JUDGES.table, "broken", f"{__name__}:Broken")

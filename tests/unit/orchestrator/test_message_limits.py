@@ -1,4 +1,4 @@
-"""What an agent may send can be set for a run, each bound by the name that its enforcer gives it."""
+"""A run can set each limit on messages; the service enforces it under the same name."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ from tests.parts.http import HttpSeat
 from tests.parts.specs import episode_spec
 
 
-def test_every_bound_is_a_setting_with_the_same_default() -> None:
+def test_every_limit_is_a_setting_with_the_same_default() -> None:
     enforced = asdict(SeatLimits()) | asdict(ToolServerLimits()) | asdict(HttpLimits())
     assert MessageLimits().model_dump() == enforced
 
 
 @pytest.mark.parametrize("name", MessageLimits.model_fields)
-def test_a_service_that_is_told_of_a_bound_keeps_it(name: str) -> None:
+def test_a_service_applies_a_changed_limit(name: str) -> None:
     value = MessageLimits.model_fields[name].default + 1
-    told = MessageLimits(**{name: value}).changed()
-    assert told == {name: value}
-    kept = message_limits(json.dumps(told))
+    changed = MessageLimits(**{name: value}).changed()
+    assert changed == {name: value}
+    kept = message_limits(json.dumps(changed))
     assert (asdict(kept.seat) | asdict(HttpLimits(**kept.http)) | asdict(kept.server))[
         name
     ] == value
 
 
-def test_one_bound_of_connections_holds_for_both_sockets() -> None:
+def test_the_limit_of_connections_applies_to_both_sockets() -> None:
     kept = message_limits('{"connections": 3}')
     assert (kept.server.connections, kept.http) == (3, {"connections": 3})
 
 
-def test_a_service_that_is_told_of_none_keeps_the_usual_ones() -> None:
+def test_a_service_without_changes_applies_the_defaults() -> None:
     assert MessageLimits().changed() == {}
     assert message_limits("{}").seat == SeatLimits()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "7", '{"no_such_bound": 1}'])
-def test_a_service_that_is_told_nonsense_says_so(text: str) -> None:
+def test_a_service_rejects_unknown_limits(text: str) -> None:
     with pytest.raises(InputError, match="no limits of messages"):
         message_limits(text)
 
 
-def test_an_agent_meets_the_bounds_of_its_run() -> None:
+def test_the_grpc_socket_enforces_the_limits_of_a_run() -> None:
     spec = episode_spec(episode_id="bounded", world="files", state={"files": {}})
     with ServicePool(1, limits={"argument_bytes": 20}) as pool, pool.lease() as client:
         messages = client.open_episode(spec)
@@ -70,7 +70,7 @@ def test_an_agent_meets_the_bounds_of_its_run() -> None:
         client.close_episode("bounded", timed_out=False)
 
 
-def test_an_agent_meets_them_at_its_second_socket() -> None:
+def test_the_http_socket_enforces_the_limits_of_a_run() -> None:
     spec = episode_spec(episode_id="bounded", world="files", state={"files": {}})
     limits = {"body_bytes": 1024}
     with ServicePool(1, HttpOffer(), limits=limits) as pool, pool.lease() as client:
@@ -84,7 +84,7 @@ def test_an_agent_meets_them_at_its_second_socket() -> None:
         client.close_episode("bounded", timed_out=False)
 
 
-def test_a_file_sets_them_and_the_run_keeps_them(tmp_path: Path) -> None:
+def test_the_run_folder_stores_the_limits(tmp_path: Path) -> None:
     file, out = tmp_path / "run.yaml", tmp_path / "run"
     file.write_text(
         "suite: sample\nagents: [noop]\nengine: process\nmessages: {refusals: 3}\n",

@@ -1,4 +1,4 @@
-"""Which episodes a run has, and where the chance of each comes from."""
+"""The plan of a run: the order of its episodes and their seeds."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ SUITE = Suite(
 )
 
 
-def test_it_goes_task_by_task_so_that_what_is_done_compares_all_agents() -> None:
+def test_episodes_are_ordered_by_task_then_trial_then_agent() -> None:
     planned = plan_episodes(SUITE, ["x", "y"], trials=2, seed=0)
     assert (
-        " ".join(str(one.name) for one in planned)
+        " ".join(str(episode.name) for episode in planned)
         == "x/a/0 y/a/0 x/a/1 y/a/1 x/b/0 y/b/0 x/b/1 y/b/1"
     )
 
 
-def test_agents_share_their_chance_and_trials_do_not() -> None:
+def test_agents_share_seeds_and_trials_do_not() -> None:
     seeds = {
-        (one.agent, one.name.task, one.trial): one.seed
-        for one in plan_episodes(SUITE, ["x", "y"], 3, 9)
+        (episode.agent, episode.name.task, episode.trial): episode.seed
+        for episode in plan_episodes(SUITE, ["x", "y"], 3, 9)
     }
     assert all(
         seeds["x", task, trial] == seeds["y", task, trial] for task in "ab" for trial in range(3)
@@ -33,7 +33,7 @@ def test_agents_share_their_chance_and_trials_do_not() -> None:
     assert len(set(seeds.values())) == 6
 
 
-def test_the_first_trial_of_seed_0_meets_the_tasks_own_chance() -> None:
+def test_the_first_trial_of_run_seed_0_has_the_seed_of_its_task() -> None:
     assert episode_seed(crud_task("a", seed=62009), 0, 0) == 62009
     others = [
         episode_seed(crud_task("a", seed=62009), seed, trial)
@@ -43,22 +43,22 @@ def test_the_first_trial_of_seed_0_meets_the_tasks_own_chance() -> None:
     assert len(set(others)) == 3
 
 
-def test_seeds_are_the_same_on_every_machine() -> None:
+def test_seeds_are_stable() -> None:
     assert episode_seed(crud_task("a"), 1, 0) == 5075301571764716
 
 
-def test_a_task_that_states_no_wall_time_gets_the_runs() -> None:
+def test_a_task_without_wall_time_gets_that_of_the_run() -> None:
     own, given = (
         Case(crud_task("a", seats=episode_spec(steps=3, wall_ms=10).seats), Gold("n", ())),
         Case(crud_task("b"), Gold("n", ())),
     )
     planned = plan_episodes(Suite("s", (own, given)), ["x"], 1, 0)
-    specs = [one.to_spec(700) for one in planned]
+    specs = [episode.to_spec(700) for episode in planned]
     assert [spec.seats[0].budget[BudgetKind.WALL_MS] for spec in specs] == [10, 700]
     assert [spec.seats[0].budget[BudgetKind.STEPS] for spec in specs] == [3, 3]
 
 
-def test_the_service_is_told_what_it_needs_and_who_it_is_for_by_a_name_of_its_own() -> None:
+def test_a_specification_has_the_fields_of_its_task_and_a_short_ascii_identifier() -> None:
     spec = next(plan_episodes(SUITE, ["team/agent:1"], 1, 0)).to_spec(1)
     assert (spec.world, spec.harness_mode, spec.seed) == ("crud", "native", 5)
     assert spec.initial_state == ACCOUNTS

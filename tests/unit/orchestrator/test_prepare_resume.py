@@ -1,4 +1,4 @@
-"""Nothing is signed upon what somebody changed; what a power cut spoiled is run again, and that is said."""
+"""A changed run is not resumed; episodes that a power cut spoiled are run again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def unfinished_run(path: Path) -> RunFolder:
     return folder
 
 
-def found(folder: RunFolder) -> list[str]:
+def damage_of(folder: RunFolder) -> list[str]:
     return [str(damage) for damage in verify(folder.path).damage]
 
 
@@ -57,7 +57,7 @@ def link_trace(run: Path) -> None:
     (run / TRACE).symlink_to(run.parent / "elsewhere")
 
 
-def sign_the_plan_anew(run: Path) -> None:
+def sign_the_plan_again(run: Path) -> None:
     other = new_run(run.parent / "other", OTHER_KEY).path
     (other / "seal.json").replace(run / "seal.json")
     rewrite(other / "run.json", OTHER_KEY.public, KEY.public)
@@ -68,12 +68,12 @@ def reorder_rows(run: Path) -> None:
     (run / "episodes.jsonl").write_text("".join([second, first, *rest]))
 
 
-CHANGES = [edit_row, edit_trace, edit_time, link_trace, sign_the_plan_anew, reorder_rows]
+CHANGES = [edit_row, edit_trace, edit_time, link_trace, sign_the_plan_again, reorder_rows]
 
 
 @pytest.mark.parametrize("make", [finished_run, unfinished_run])
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_changed_run_does_not_go_on_and_is_not_signed(
+def test_a_changed_run_is_neither_resumed_nor_signed(
     change: Callable[[Path], None], make: Callable[[Path], RunFolder], tmp_path: Path
 ) -> None:
     folder = make(tmp_path / "run")
@@ -104,7 +104,7 @@ LOSSES = [remove_trace, tear_trace, empty_trace, lose_output]
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_of_a_run_that_is_over_nothing_is_made_good(
+def test_a_finished_run_with_damage_is_not_repaired(
     lose: Callable[[Path], None], tmp_path: Path
 ) -> None:
     folder = finished_run(tmp_path / "run")
@@ -114,24 +114,24 @@ def test_of_a_run_that_is_over_nothing_is_made_good(
 
 
 @pytest.mark.parametrize("lose", LOSSES)
-def test_what_a_power_cut_tore_is_run_again_and_the_rows_tell_of_it(
+def test_an_episode_with_a_torn_file_is_run_again_and_gets_an_infra_row(
     lose: Callable[[Path], None], tmp_path: Path
 ) -> None:
     lose(unfinished_run(tmp_path / "run").path)
     resumed = RunFolder.open(tmp_path / "run")
     assert prepare_resume(resumed, SIGNING) == 1
     assert [row.outcome for row in resumed.rows() if row.is_infra] == [SPOILED]
-    # A crash right after the new trace is written, before its row is: it goes on all the same.
+    # A crash after the new trace and before its row does not prevent resuming.
     resumed.write_trace(NAMES[1], [])
     assert prepare_resume(RunFolder.open(resumed.path), SIGNING) == 0
     for name in NAMES[1:]:
         play(resumed, name)
     resumed.seal()
-    assert found(resumed) == []
+    assert damage_of(resumed) == []
     assert '"success":null' in (resumed.path / "episodes.jsonl").read_text()
 
 
-def test_a_torn_row_is_cut_off_and_nothing_is_run_again_for_it(tmp_path: Path) -> None:
+def test_a_torn_row_is_removed(tmp_path: Path) -> None:
     rows = unfinished_run(tmp_path / "run").path / "episodes.jsonl"
     rows.write_bytes(rows.read_bytes()[:-1])
     resumed = RunFolder.open(tmp_path / "run")
@@ -144,21 +144,21 @@ def lost(row: EpisodeRow) -> EpisodeRow:
     return replace(nothing, trace="", trace_digest="", stdout_bytes=0)
 
 
-def test_a_run_that_was_over_with_a_failure_of_ours_can_be_cut_short_when_it_goes_on(
+def test_a_reopened_run_can_be_interrupted_again(
     tmp_path: Path,
 ) -> None:
     folder = finished_run(tmp_path / "run")
     folder.append_row(lost(folder.rows()[1]))
     (folder.path / PRINTED).unlink()
     folder.seal()
-    assert found(folder) == []
+    assert damage_of(folder) == []
     resumed = RunFolder.open(folder.path)
     assert prepare_resume(resumed, SIGNING) == 0
-    # Killed after the trace, before the row.
+    # A crash after the trace and before the row.
     resumed.write_trace(NAMES[1], [])
     (resumed.path / TRACE).write_text("{")
     once_more = RunFolder.open(folder.path)
     assert prepare_resume(once_more, SIGNING) == 0
     play(once_more, NAMES[1])
     once_more.seal()
-    assert found(once_more) == []
+    assert damage_of(once_more) == []

@@ -1,4 +1,4 @@
-"""From a trace, an exit and the gold to an outcome: whose fault it was decides whether it counts."""
+"""An attempt is scored from its trace, its exit and the gold; failures of the infrastructure are not."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NORMAL = Exit(0, ExitReason.EXITED)
 
 
 def sealed(end: SeatEnd | None) -> list[Record]:
-    """Return the trace of an episode in which one call was made."""
+    """Return the trace of an episode with one call."""
     recorder = MemoryRecorder()
     episode = ToolMisuse().open_episode(
         episode_spec(harness_mode="toolmisuse"), recorder, StoppedClock()
@@ -58,7 +58,7 @@ def outcome(records: Sequence[Record], ended: Exit | None) -> Outcome:
     "ended", [NORMAL, Exit(1, ExitReason.EXITED), Exit(137, ExitReason.KILLED), None]
 )
 @pytest.mark.parametrize("end", [Finished("x"), GaveUp("y")])
-def test_what_the_service_saw_counts_before_how_the_process_ended(
+def test_the_end_of_the_seat_takes_precedence_over_the_exit_of_the_process(
     end: SeatEnd, ended: Exit | None
 ) -> None:
     scored = score_attempt(CASE, sealed(end), ended, None)
@@ -76,7 +76,7 @@ def test_what_the_service_saw_counts_before_how_the_process_ended(
         (Exit(137, ExitReason.KILLED), "killed"),
     ],
 )
-def test_a_process_that_ended_before_its_seat_has_crashed_and_is_scored(
+def test_a_process_that_exits_before_its_seat_ends_is_a_crash_and_is_scored(
     ended: Exit, detail: str
 ) -> None:
     scored = score_attempt(CASE, sealed(None), ended, None)
@@ -84,19 +84,19 @@ def test_a_process_that_ended_before_its_seat_has_crashed_and_is_scored(
     assert scored.score.success is not None
 
 
-def test_a_box_that_was_stopped_although_its_seat_had_not_ended_is_our_failure() -> None:
+def test_a_box_that_was_stopped_before_its_seat_ended_is_infra() -> None:
     scored = score_attempt(CASE, sealed(None), None, None)
     assert isinstance(scored.outcome, Infra)
 
 
-def test_our_own_failure_is_never_scored_whatever_the_trace_says() -> None:
+def test_an_infra_failure_is_not_scored() -> None:
     failure = Infra(InfraKind.ENGINE, "no daemon")
     scored = score_attempt(CASE, sealed(Finished()), NORMAL, failure)
     assert (scored.outcome, scored.score.success, scored.trace_digest) == (failure, None, "")
 
 
 @pytest.mark.parametrize("keep", [0, 1, -1])
-def test_a_trace_that_was_cut_off_is_our_failure(keep: int) -> None:
+def test_a_truncated_trace_is_infra(keep: int) -> None:
     scored = score_attempt(CASE, sealed(Finished())[:keep], NORMAL, None)
     assert isinstance(scored.outcome, Infra)
     assert (scored.outcome.what, scored.score.success) == (InfraKind.SERVICE, None)
@@ -105,7 +105,7 @@ def test_a_trace_that_was_cut_off_is_our_failure(keep: int) -> None:
 @pytest.mark.parametrize(
     "events", [[], ["{}"], ["not JSON"], ['{"kind":"call"}'], ['{"kind":"closed"}']]
 )
-def test_a_sealed_trace_that_tells_no_episode_is_our_failure(events: list[str]) -> None:
+def test_a_sealed_trace_without_an_episode_is_infra(events: list[str]) -> None:
     chain = Chain()
     records = [Record(text, chain.link(text), 0, 0) for text in events]
     seal = chain.seal()
@@ -114,14 +114,14 @@ def test_a_sealed_trace_that_tells_no_episode_is_our_failure(events: list[str]) 
     assert scored.score.success is None
 
 
-def test_gold_that_cannot_be_evaluated_is_the_tasks_failure() -> None:
+def test_invalid_gold_is_infra_of_the_task() -> None:
     case = Case(crud_task(), Gold("toolmisuse", ({"op": "equals", "path": 1},)))
     scored = score_attempt(case, sealed(Finished()), NORMAL, None)
     assert isinstance(scored.outcome, Infra)
     assert (scored.outcome.what, scored.score.success) == (InfraKind.TASK, None)
 
 
-def test_running_out_of_budget_is_an_outcome_and_is_scored() -> None:
+def test_an_episode_out_of_budget_is_scored() -> None:
     scored = score_attempt(CASE, sealed(OutOfBudget(BudgetKind.CALLS)), None, None)
     assert scored.outcome == OutOfBudget(BudgetKind.CALLS)
     assert scored.score.success is True

@@ -1,4 +1,4 @@
-"""Whatever lies in a run folder, verifying it ends, follows no link and names what is no part of the run."""
+"""Verifying a manipulated run folder terminates, follows no link and names each unknown file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play
 TRACE = "traces/agent/t2.0.jsonl"
 
 
-def found(run: Path) -> list[str]:
+def damage_of(run: Path) -> list[str]:
     return [str(damage) for damage in verify(run).damage]
 
 
@@ -58,7 +58,7 @@ def make_the_rows_a_folder(run: Path) -> str:
     return "episodes.jsonl: not part of a run"
 
 
-def nest_too_deep(run: Path) -> str:
+def nest_too_deeply(run: Path) -> str:
     with (run / "episodes.jsonl").open("a") as rows:
         rows.write("[" * 200_000 + "\n")
     return "episodes.jsonl:4: not a sealed row"
@@ -70,12 +70,12 @@ def count_too_far(run: Path) -> str:
     return "episodes.jsonl:1: not a sealed row"
 
 
-def nest_the_seal_too_deep(run: Path) -> str:
+def nest_the_seal_too_deeply(run: Path) -> str:
     (run / "seal.json").write_text("[" * 200_000)
     return "seal.json: missing or changed"
 
 
-def nest_the_trace_too_deep(run: Path) -> str:
+def nest_the_trace_too_deeply(run: Path) -> str:
     (run / TRACE).write_text("[" * 200_000 + "\n")
     return f"{TRACE}: cannot be read"
 
@@ -104,7 +104,7 @@ def add_a_cassette(run: Path) -> str:
 
 def add_a_body(run: Path) -> str:
     (run / "cassette/bodies").mkdir(parents=True)
-    (run / "cassette/bodies" / ("0" * 64)).write_text("never said")
+    (run / "cassette/bodies" / ("0" * 64)).write_text("unknown")
     return f"cassette/bodies/{'0' * 64}: its content does not match its name"
 
 
@@ -117,10 +117,10 @@ def add_a_body(run: Path) -> str:
         make_the_traces_a_file,
         link_more_traces,
         make_the_rows_a_folder,
-        nest_too_deep,
+        nest_too_deeply,
         count_too_far,
-        nest_the_seal_too_deep,
-        nest_the_trace_too_deep,
+        nest_the_seal_too_deeply,
+        nest_the_trace_too_deeply,
         add_a_file,
         add_a_folder,
         link_the_rows,
@@ -128,16 +128,14 @@ def add_a_body(run: Path) -> str:
         add_a_body,
     ],
 )
-def test_what_no_run_makes_is_named(tamper: Callable[[Path], str], tmp_path: Path) -> None:
+def test_each_manipulation_is_named(tamper: Callable[[Path], str], tmp_path: Path) -> None:
     run = finished_run(tmp_path / "run").path
     expected = tamper(run)
-    assert expected in found(run)
+    assert expected in damage_of(run)
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "../../outside", "traces/agent/t1.0.jsonl"])
-def test_a_row_that_seals_what_is_not_its_own_is_named_and_nothing_of_it_is_read(
-    path: str, tmp_path: Path
-) -> None:
+def test_a_row_that_seals_foreign_files_is_named(path: str, tmp_path: Path) -> None:
     folder = new_run(tmp_path / "run")
     play(folder, NAMES[1])
     value = json.loads((folder.path / "episodes.jsonl").read_text())
@@ -146,41 +144,41 @@ def test_a_row_that_seals_what_is_not_its_own_is_named_and_nothing_of_it_is_read
         value, KEY, run="r1", after=FIRST, records=1, files=[SealedFile(path, "0" * 64)]
     )
     (folder.path / "episodes.jsonl").write_text(canonical_json(signed) + "\n")
-    assert f"agent/t2/0: its seal names a file of another episode: {path}" in found(folder.path)
+    assert f"agent/t2/0: its seal names a file of another episode: {path}" in damage_of(folder.path)
 
 
-def test_what_models_said_is_sealed_with_the_row(tmp_path: Path) -> None:
+def test_model_exchanges_are_sealed_with_the_row(tmp_path: Path) -> None:
     folder = new_run(tmp_path / "run")
     for name in NAMES:
         Cassette(folder.path / "cassette").write(name.identifier, ())
         play(folder, name)
     folder.seal()
-    assert found(folder.path) == []
+    assert damage_of(folder.path) == []
     (folder.path / NAMES[0].cassette_path).write_text("other\n")
     (folder.path / NAMES[1].cassette_path).unlink()
     where = [NAMES[0].cassette_path, NAMES[1].cassette_path]
-    assert found(folder.path) == [f"{where[0]}: edited", f"{where[1]}: missing"]
+    assert damage_of(folder.path) == [f"{where[0]}: edited", f"{where[1]}: missing"]
 
 
-def test_what_a_judge_said_is_sealed_with_the_row(tmp_path: Path) -> None:
+def test_judge_exchanges_are_sealed_with_the_row(tmp_path: Path) -> None:
     folder = new_run(tmp_path / "run")
     for name in NAMES:
         Cassette(folder.path / "judge").write(name.identifier, ())
         play(folder, name)
     folder.seal()
-    assert found(folder.path) == []
+    assert damage_of(folder.path) == []
     (folder.path / NAMES[0].judge_path).write_text("other\n")
     (folder.path / NAMES[1].judge_path).unlink()
     (folder.path / "judge" / "bodies" / "answer").write_text("yes")
-    assert found(folder.path) == [
+    assert damage_of(folder.path) == [
         f"{NAMES[0].judge_path}: edited",
         f"{NAMES[1].judge_path}: missing",
         "judge/bodies/answer: its content does not match its name",
     ]
 
 
-def test_a_report_beside_a_run_does_not_make_it_unsound(tmp_path: Path) -> None:
+def test_a_report_in_a_run_folder_is_ignored(tmp_path: Path) -> None:
     run = finished_run(tmp_path / "run").path
     (run / "report").mkdir()
     (run / "report/report.html").write_text("")
-    assert found(run) == []
+    assert damage_of(run) == []

@@ -1,4 +1,4 @@
-"""What one process wrote another reads; what was torn is left out; what was changed is said to be."""
+"""A run folder is read as it was written; torn rows are ignored and changes are errors."""
 
 from __future__ import annotations
 
@@ -67,30 +67,30 @@ def trace(*events: dict[str, Any]) -> list[Record]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
-    """A new one."""
+    """A new run folder."""
     return RunFolder.create(tmp_path / "run", {"suite": "small", "n": 1}, SUITE)
 
 
 def again(folder: RunFolder) -> RunFolder:
-    """The same folder, as another process finds it."""
+    """The same folder, opened again."""
     return RunFolder.open(folder.path)
 
 
-def test_another_reads_what_one_has_written(folder: RunFolder) -> None:
+def test_a_folder_is_read_as_it_was_written(folder: RunFolder) -> None:
     records = trace({"kind": "call", "é": [1, 1.0, 10**30]})
     where = folder.write_trace(NAME, records)
     written = row(trace=where, trace_digest=verify_chain(records))
     folder.append_row(written)
-    folder.write_output(NAME, b"said\xff", b"")
+    folder.write_output(NAME, b"printed\xff", b"")
     other = again(folder)
     assert other.rows() == [written]
     assert other.read_trace(written) == records
     assert verify_chain(other.read_trace(written)) == written.trace_digest
-    assert [path.read_bytes() for path in other.outputs(NAME)] == [b"said\xff"]
+    assert [path.read_bytes() for path in other.outputs(NAME)] == [b"printed\xff"]
     assert other.manifest() == {"format": "fumehood.run/1", "suite": "small", "n": 1}
 
 
-def test_a_suite_is_read_as_it_was_with_the_order_of_its_keys(folder: RunFolder) -> None:
+def test_a_suite_keeps_the_order_of_its_keys(folder: RunFolder) -> None:
     suite = again(folder).suite()
     assert suite == SUITE
     payload = suite.cases[0].task.fault_plan[0].payload["rename_args"]
@@ -98,7 +98,7 @@ def test_a_suite_is_read_as_it_was_with_the_order_of_its_keys(folder: RunFolder)
     assert list(payload) == ["z", "a"]
 
 
-def test_a_new_run_does_not_go_where_something_is(folder: RunFolder, tmp_path: Path) -> None:
+def test_a_new_run_needs_an_empty_folder(folder: RunFolder, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"run fumehood resume {folder.path}"):
         RunFolder.create(folder.path, {}, SUITE)
     (tmp_path / "file").write_text("")
@@ -111,7 +111,9 @@ def test_a_new_run_does_not_go_where_something_is(folder: RunFolder, tmp_path: P
 @pytest.mark.parametrize(
     "text", [None, "", "{", "[]", "{}", '{"format":"fumehood.run/99"}', "\ud800"]
 )
-def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, text: str | None) -> None:
+def test_a_folder_without_a_valid_manifest_is_an_input_error(
+    tmp_path: Path, text: str | None
+) -> None:
     if text is not None:
         (tmp_path / "run.json").write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(InputError, match=r"run\.json"):
@@ -119,7 +121,7 @@ def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, text: str | No
 
 
 @pytest.mark.parametrize("cut", [1, 2, 40, -2, -1])
-def test_a_torn_last_row_is_left_out_and_cut_off(folder: RunFolder, cut: int) -> None:
+def test_a_torn_last_row_is_ignored_and_removed(folder: RunFolder, cut: int) -> None:
     whole, torn = row(), row(EpisodeName("agent", "t2/x", 0))
     folder.append_row(whole)
     line = canonical_json(torn.to_json()) + "\n"
@@ -135,34 +137,32 @@ def test_a_torn_last_row_is_left_out_and_cut_off(folder: RunFolder, cut: int) ->
 
 
 @pytest.mark.parametrize("kept", [0, 10, -3])
-def test_an_episode_whose_trace_a_power_cut_tore_is_not_finished(
-    folder: RunFolder, kept: int
-) -> None:
+def test_an_episode_with_a_torn_trace_is_not_finished(folder: RunFolder, kept: int) -> None:
     records = trace({"kind": "call"})
     where = folder.write_trace(NAME, records)
     folder.append_rows([row(trace=where, trace_digest=verify_chain(records))])
-    assert [each.name for each in folder.finished_rows()] == [NAME]
+    assert [item.name for item in folder.finished_rows()] == [NAME]
     whole = (folder.path / where).read_bytes()
     (folder.path / where).write_bytes(whole[:kept])
     assert folder.finished_rows() == []
     (folder.path / where).unlink()
     assert folder.finished_rows() == []
-    assert [each.name for each in folder.rows()] == [NAME]
+    assert [item.name for item in folder.rows()] == [NAME]
 
 
-def test_many_rows_are_written_as_one_after_the_other(folder: RunFolder, tmp_path: Path) -> None:
+def test_a_batch_of_rows_is_written_like_single_rows(folder: RunFolder, tmp_path: Path) -> None:
     rows = [row(EpisodeName("agent", f"t{number}", 0)) for number in range(5)]
     folder.append_rows(rows)
     other = RunFolder.create(tmp_path / "other", {}, SUITE)
-    for each in rows:
-        other.append_row(each)
+    for item in rows:
+        other.append_row(item)
     assert again(folder).rows() == rows
     assert (folder.path / "episodes.jsonl").read_bytes() == (
         other.path / "episodes.jsonl"
     ).read_bytes()
 
 
-def test_dropping_leaves_a_whole_file_alone(folder: RunFolder) -> None:
+def test_dropping_a_torn_row_keeps_complete_rows(folder: RunFolder) -> None:
     folder.drop_torn_row()
     assert folder.rows() == []
     folder.append_row(row())
@@ -190,7 +190,7 @@ def _list_the_checks(value: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "spoil", [_lose_a_key, _lose_the_outcome, _end_in_a_list, _list_the_checks]
 )
-def test_a_row_that_was_changed_is_named_by_its_line(
+def test_an_invalid_row_is_named_with_its_line(
     folder: RunFolder, spoil: Callable[[dict[str, Any]], None]
 ) -> None:
     value = row().to_json()
@@ -202,31 +202,31 @@ def test_a_row_that_was_changed_is_named_by_its_line(
         folder.rows()
 
 
-def test_a_later_row_replaces_an_earlier_of_the_same_episode(folder: RunFolder) -> None:
+def test_a_later_row_of_an_episode_replaces_the_earlier(folder: RunFolder) -> None:
     other = EpisodeName("agent", "t2/x", 0)
     for written in (infra(), row(other), row(attempts=2)):
         folder.append_row(written)
     assert folder.rows() == [row(attempts=2), row(other)]
 
 
-def test_episodes_that_read_alike_are_kept_apart(folder: RunFolder) -> None:
-    one, other = EpisodeName("a/b", "c", 0), EpisodeName("a", "b/c", 0)
-    assert str(one) == str(other)
-    folder.append_row(row(one))
-    folder.append_row(row(other))
-    assert [written.name for written in again(folder).rows()] == [one, other]
-    paths = {folder.write_trace(name, trace()) for name in (one, other)}
+def test_episodes_with_the_same_text_have_different_files(folder: RunFolder) -> None:
+    first, second = EpisodeName("a/b", "c", 0), EpisodeName("a", "b/c", 0)
+    assert str(first) == str(second)
+    folder.append_row(row(first))
+    folder.append_row(row(second))
+    assert [written.name for written in again(folder).rows()] == [first, second]
+    paths = {folder.write_trace(name, trace()) for name in (first, second)}
     assert len(paths) == 2
 
 
-def test_rows_of_many_threads_are_all_whole(folder: RunFolder) -> None:
+def test_rows_of_concurrent_threads_are_complete(folder: RunFolder) -> None:
     names = [EpisodeName("agent", "t1", trial) for trial in range(60)]
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(lambda name: folder.append_row(row(name)), names))
     assert {written.name for written in again(folder).rows()} == set(names)
 
 
-def test_a_trace_that_was_edited_is_found(folder: RunFolder) -> None:
+def test_an_edited_trace_is_found(folder: RunFolder) -> None:
     where = folder.write_trace(NAME, trace({"kind": "call", "n": 1}))
     path = folder.path / where
     path.write_text(path.read_text().replace('"n":1', '"n":2'))
@@ -235,7 +235,7 @@ def test_a_trace_that_was_edited_is_found(folder: RunFolder) -> None:
 
 
 @pytest.mark.parametrize("text", ["x\n", "[]\n", "{}\n", '{"event":1}\n', "\xff\n"])
-def test_what_is_no_trace_is_said_to_be_none(folder: RunFolder, text: str) -> None:
+def test_an_invalid_trace_is_an_input_error(folder: RunFolder, text: str) -> None:
     where = folder.write_trace(NAME, trace())
     (folder.path / where).write_text(text, encoding="latin-1")
     with pytest.raises(InputError, match="is not a readable trace"):
@@ -244,13 +244,13 @@ def test_what_is_no_trace_is_said_to_be_none(folder: RunFolder, text: str) -> No
         folder.read_trace(row(trace="traces/none.jsonl"))
 
 
-def test_the_trace_of_an_attempt_before_does_not_stay(folder: RunFolder) -> None:
+def test_the_trace_of_an_earlier_attempt_is_removed(folder: RunFolder) -> None:
     folder.append_row(row(trace=folder.write_trace(NAME, trace({"kind": "call"}))))
     folder.append_row(infra())
     assert list((folder.path / "traces").rglob("*.jsonl")) == []
 
 
-def test_nothing_half_written_is_left_lying_about(folder: RunFolder) -> None:
+def test_no_partial_files_remain(folder: RunFolder) -> None:
     folder.append_row(row(trace=folder.write_trace(NAME, trace({"kind": "call"}))))
     files = sorted(path.name for path in folder.path.rglob("*") if path.is_file())
     assert files == ["episodes.jsonl", "run.json", "suite.jsonl", "t1.0.jsonl"]
@@ -281,35 +281,35 @@ def test_an_unsigned_run_stays_unsigned(folder: RunFolder) -> None:
 PLANNED = list(plan_episodes(SUITE, ["one", "two"], trials=2, seed=0))
 
 
-def test_everything_is_missing_at_first_and_nothing_at_last() -> None:
+def test_all_episodes_are_missing_at_first_and_none_at_the_end() -> None:
     assert missing(PLANNED, []) == PLANNED
     assert missing(PLANNED, [row(planned.name) for planned in PLANNED]) == []
 
 
-def test_what_is_missing_keeps_the_order_of_the_plan() -> None:
+def test_missing_episodes_have_the_order_of_the_plan() -> None:
     done = [row(PLANNED[place].name) for place in (5, 0, 7)]
     assert missing(PLANNED, done) == [
-        one for place, one in enumerate(PLANNED) if place not in (0, 5, 7)
+        episode for place, episode in enumerate(PLANNED) if place not in (0, 5, 7)
     ]
 
 
-def test_our_own_failures_are_run_again_and_successes_and_failures_of_agents_are_not() -> None:
+def test_only_infra_rows_are_run_again() -> None:
     rows = [infra(PLANNED[0].name), row(PLANNED[1].name, score=Score(False)), row(PLANNED[2].name)]
     assert missing(PLANNED, rows) == [PLANNED[0], *PLANNED[3:]]
 
 
-def test_rows_of_another_plan_change_nothing() -> None:
+def test_rows_of_another_plan_are_ignored() -> None:
     assert (
         missing(PLANNED, [row(EpisodeName("three", "t1", 0)), row(EpisodeName("one", "t1", 9))])
         == PLANNED
     )
 
 
-def test_an_episode_is_not_mistaken_for_another_that_reads_alike() -> None:
+def test_missing_distinguishes_episodes_with_the_same_text() -> None:
     suite = Suite("s", (Case(crud_task("c"), Gold("x", ())), Case(crud_task("b/c"), Gold("x", ()))))
     planned: list[PlannedEpisode] = list(plan_episodes(suite, ["a/b", "a"], trials=1, seed=0))
     left = missing(planned, [row(EpisodeName("a/b", "c", 0))])
-    assert [one.name for one in left] == [
-        one.name for one in planned if one.name != EpisodeName("a/b", "c", 0)
+    assert [item.name for item in left] == [
+        item.name for item in planned if item.name != EpisodeName("a/b", "c", 0)
     ]
-    assert len({one.to_spec(1).episode_id for one in planned}) == len(planned) == 4
+    assert len({item.to_spec(1).episode_id for item in planned}) == len(planned) == 4

@@ -1,4 +1,4 @@
-"""The key that signs is made once and is nobody else's."""
+"""The signing key of a user is created once and is private."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fumehood.core.errors import InputError
 from fumehood.records.signing_key import KEY_VARIABLE, key_path, user_key
 
 
-def test_the_key_is_made_once_and_is_nobody_elses(
+def test_the_key_is_created_once_and_is_private(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "deep" / "key.pem"))
@@ -23,7 +23,7 @@ def test_the_key_is_made_once_and_is_nobody_elses(
         user_key()
 
 
-def test_a_file_that_is_no_key_is_bad_input(
+def test_a_file_without_a_key_is_an_input_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, str(tmp_path / "key.pem"))

@@ -1,4 +1,4 @@
-"""A run folder that is as it was sealed is found sound; whatever was done to it is found and named."""
+"""Verifying a run folder finds and names every change."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def lines_of(path: Path) -> list[str]:
     return path.read_text().splitlines(keepends=True)
 
 
-def found(run: Path) -> list[str]:
+def damage_of(run: Path) -> list[str]:
     return [str(damage) for damage in verify(run).damage]
 
 
-def test_a_run_that_nobody_touched_is_sound(run: Path) -> None:
+def test_an_unchanged_run_is_sound(run: Path) -> None:
     verification = verify(run)
     assert verification.damage == ()
     assert (verification.key, verification.planned, verification.episodes) == (KEY.public, 3, 3)
@@ -84,7 +84,7 @@ def edit_output(run: Path) -> str:
 
 
 def add_output(run: Path) -> str:
-    (run / "output/agent/t2.0.stderr").write_text("never said\n")
+    (run / "output/agent/t2.0.stderr").write_text("not printed\n")
     return "output/agent/t2.0.stderr: belongs to no episode"
 
 
@@ -179,7 +179,7 @@ def remove_seal(run: Path) -> str:
     return "seal.json: missing or changed"
 
 
-def drop_an_episode_with_all_that_is_its_own(run: Path) -> str:
+def drop_an_episode_and_its_files(run: Path) -> str:
     remove_row(run)
     (run / TRACE).unlink()
     (run / "output/agent/t2.0.stdout").unlink()
@@ -213,19 +213,19 @@ def drop_an_episode_with_all_that_is_its_own(run: Path) -> str:
         edit_suite,
         edit_seal,
         remove_seal,
-        drop_an_episode_with_all_that_is_its_own,
+        drop_an_episode_and_its_files,
     ],
 )
-def test_what_was_done_is_named(tamper: Callable[[Path], str], run: Path) -> None:
+def test_each_change_is_named(tamper: Callable[[Path], str], run: Path) -> None:
     expected = tamper(run)
-    assert expected in found(run)
+    assert expected in damage_of(run)
 
 
-def test_a_folder_that_was_written_anew_by_somebody_else_is_found_with_the_key(
+def test_a_run_signed_with_another_key_is_found_if_the_key_is_known(
     tmp_path: Path,
 ) -> None:
     forged = finished_run(tmp_path / "forged", OTHER_KEY).path
-    assert found(forged) == []
+    assert damage_of(forged) == []
     verification = verify(forged, KEY.public)
     assert [str(item) for item in verification.damage] == [
         f"seal.json: signed with {OTHER_KEY.public}"
@@ -240,21 +240,23 @@ def test_a_folder_that_was_written_anew_by_somebody_else_is_found_with_the_key(
 def test_a_run_without_a_readable_seal_has_no_signer_and_no_episodes(run: Path) -> None:
     (run / "seal.json").write_text("{}")
     verification = verify(run)
-    assert found(run) == ["seal.json: missing or changed"]
+    assert damage_of(run) == ["seal.json: missing or changed"]
     assert (verification.key, verification.planned, verification.episodes) == ("", 0, 0)
 
 
-def test_a_run_that_is_not_over_says_what_is_missing(tmp_path: Path) -> None:
+def test_an_unfinished_run_names_the_missing_episodes(tmp_path: Path) -> None:
     folder = new_run(tmp_path / "run")
     play(folder, NAMES[0])
-    # A crash has left a trace without its row, and a file half written.
+    # A crash has left a trace without its row, and a partial file.
     folder.write_trace(NAMES[1], [])
     (folder.path / "traces/agent/t3.0.jsonl.partial").write_text("{")
     folder.seal()
-    assert found(folder.path) == [f"{name}: missing: the run is not finished" for name in NAMES[1:]]
+    assert damage_of(folder.path) == [
+        f"{name}: missing: the run is not finished" for name in NAMES[1:]
+    ]
 
 
-def test_a_run_that_is_resumed_goes_on_with_its_seals(tmp_path: Path) -> None:
+def test_a_resumed_run_continues_its_seals(tmp_path: Path) -> None:
     play(new_run(tmp_path / "run"), NAMES[0])
     resumed = RunFolder.open(tmp_path / "run")
     resumed.sign_with(Signing(KEY, NAMES))
@@ -262,30 +264,30 @@ def test_a_run_that_is_resumed_goes_on_with_its_seals(tmp_path: Path) -> None:
         play(resumed, name)
     assert [damage.where for damage in verify(resumed.path).damage] == ["seal.json"]
     resumed.seal()
-    assert found(resumed.path) == []
+    assert damage_of(resumed.path) == []
 
 
-def test_nobody_else_can_resume_a_run(tmp_path: Path) -> None:
+def test_another_key_cannot_resume_a_run(tmp_path: Path) -> None:
     new_run(tmp_path / "run")
     with pytest.raises(InputError, match=KEY_VARIABLE):
         RunFolder.open(tmp_path / "run").sign_with(Signing(OTHER_KEY, NAMES))
 
 
-def test_a_plan_that_was_changed_is_not_resumed(tmp_path: Path) -> None:
+def test_a_changed_plan_is_not_resumed(tmp_path: Path) -> None:
     folder = new_run(tmp_path / "run")
     (folder.path / "suite.jsonl").write_text("")
     with pytest.raises(InputError, match=r"suite\.jsonl was changed"):
         RunFolder.open(folder.path).sign_with(Signing(KEY, NAMES))
 
 
-def test_what_an_attempt_before_printed_does_not_stay(tmp_path: Path) -> None:
+def test_output_of_an_earlier_attempt_is_removed(tmp_path: Path) -> None:
     folder = new_run(tmp_path / "run")
     folder.write_output(NAMES[0], b"first", b"first")
     play(folder, NAMES[0], printed=b"")
     assert list(folder.outputs(NAMES[0])) == []
 
 
-def test_a_run_without_seals_is_bad_input(tmp_path: Path) -> None:
+def test_an_unsigned_run_cannot_be_verified(tmp_path: Path) -> None:
     RunFolder.create(tmp_path / "run", {"suite": "small"}, SUITE)
     with pytest.raises(InputError, match="never signed"):
         verify(tmp_path / "run")
@@ -293,7 +295,7 @@ def test_a_run_without_seals_is_bad_input(tmp_path: Path) -> None:
         verify(tmp_path / "nowhere")
 
 
-def test_the_command_says_one_line_each(run: Path) -> None:
+def test_the_command_prints_one_line_per_difference(run: Path) -> None:
     sound = CliRunner().invoke(command, [str(run)], standalone_mode=False)
     assert sound.return_value == 0
     assert sound.output.startswith(f"sound: 3 episodes, signed with {KEY.public} (not your key)")
@@ -308,11 +310,11 @@ def test_the_command_says_one_line_each(run: Path) -> None:
     ]
 
 
-def test_what_was_killed_before_it_was_a_run_is_begun_again(tmp_path: Path) -> None:
+def test_an_interrupted_creation_is_repeated(tmp_path: Path) -> None:
     folder = new_run(tmp_path / "run")
     (folder.path / "run.json").rename(folder.path / "run.json.partial")
     begun = finished_run(folder.path)
-    assert found(begun.path) == []
+    assert damage_of(begun.path) == []
     (folder.path / "run.json").unlink()
     with pytest.raises(InputError, match="is not empty"):
         new_run(folder.path)

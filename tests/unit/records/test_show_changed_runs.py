@@ -1,4 +1,4 @@
-"""What was changed is not shown as if it had happened."""
+"""fumehood show warns about changed rows and does not show changed traces."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def change(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
-def test_what_nobody_changed_is_shown_without_a_warning(run: Path) -> None:
+def test_an_unchanged_run_is_shown_without_a_warning(run: Path) -> None:
     result = shown(run, EPISODE)
     assert result.stderr == ""
     assert len(json.loads(result.stdout)["events"]) == len(trace_of("t2"))
 
 
-def test_a_run_that_is_not_over_is_shown_without_a_warning(tmp_path: Path) -> None:
+def test_an_unfinished_run_is_shown_without_a_warning(tmp_path: Path) -> None:
     folder = new_run(tmp_path / "run")
     play(folder, NAMES[1])
     assert shown(folder.path, EPISODE).stderr == ""
 
 
 @pytest.mark.parametrize("words", [(), (EPISODE,)])
-def test_rows_that_were_edited_are_shown_with_a_warning(words: tuple[str, ...], run: Path) -> None:
+def test_edited_rows_are_shown_with_a_warning(words: tuple[str, ...], run: Path) -> None:
     change(run / "episodes.jsonl", '"success":true', '"success":false')
     (line,) = shown(run, *words).stderr.splitlines()
     assert "DO NOT TRUST THIS: episodes.jsonl:1: the row of agent/t1/0 was edited" in line
@@ -59,7 +59,7 @@ def take_the_trace_of_another(run: Path) -> None:
 
 
 @pytest.mark.parametrize("tamper", [edit_event, take_the_trace_of_another])
-def test_a_trace_that_was_changed_is_not_shown(tamper: object, run: Path) -> None:
+def test_a_changed_trace_is_not_shown(tamper: object, run: Path) -> None:
     assert callable(tamper)
     tamper(run)
     result = shown(run, EPISODE)
