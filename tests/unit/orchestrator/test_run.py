@@ -1,0 +1,168 @@
+"""A run writes a row for each episode, retries infrastructure failures, and stops after many in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from threading import Semaphore
+
+import pytest
+
+from fumehood.core.encryption import ENCRYPTED
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.errors import InfraError
+from fumehood.core.gold import Gold
+from fumehood.core.outcome import Finished, Infra, InfraKind
+from fumehood.core.task import Case, Suite
+from fumehood.engines.engine import BoxOutput, Exit, ExitReason
+from fumehood.orchestrator.config import JudgingConfig
+from fumehood.orchestrator.episode_runner import Attempt, EpisodePlan, InlinePlan
+from fumehood.orchestrator.judging import JudgeSource, RunJudge
+from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
+from fumehood.orchestrator.run import LOST_IN_A_ROW_MAX, AttemptEpisode, Run, RunLimits
+from fumehood.records.row import EpisodeRow
+from fumehood.records.run_folder import RunFolder
+from fumehood.service.arguments import SeatLimits
+from fumehood.service.inline import play_in_process
+from fumehood.service.monotonic_clock import MonotonicClock
+from tests.parts.tasks import crud_task
+
+PATIENCE_S = 30.0
+NO_DAEMON = Infra(InfraKind.ENGINE, "no daemon")
+
+
+def lost(infra: Infra = NO_DAEMON) -> Attempt:
+    return Attempt((), None, BoxOutput(b"out", b"", 3, 0), infra, 1)
+
+
+def played(spec: EpisodeSpec) -> Attempt:
+    """Play an episode in this process; its agent submits at once."""
+    workers = {spec.seats[0].name: lambda session: session.submit("done")}
+    result = play_in_process(spec, workers, MonotonicClock(), SeatLimits())
+    return Attempt(result.records, Exit(0, ExitReason.EXITED), BoxOutput(b"", b"", 0, 0), None, 1)
+
+
+def planned_episodes(count: int, **change: str) -> tuple[Suite, list[PlannedEpisode]]:
+    cases = (Case(crud_task(f"t{number}", **change), Gold("native", ())) for number in range(count))
+    suite = Suite("small", tuple(cases))
+    return suite, list(plan_episodes(suite, ("agent",), 1, 0))
+
+
+class Runs:
+    """Runs a plan into a new folder, one episode after another, with scripted attempts."""
+
+    def __init__(self, folder: Path, *, infra_attempts: int = 1) -> None:
+        self.rows: list[EpisodeRow] = []
+        self.attempts: list[str] = []
+        self._path = folder
+        self._infra_attempts = infra_attempts
+        self._turn = Semaphore(1)
+
+    def run(
+        self, planned: tuple[Suite, Iterable[PlannedEpisode]], attempt: AttemptEpisode
+    ) -> RunFolder:
+        """Run; each episode begins when the row of the one before it is written."""
+        suite, episodes = planned
+        self.folder = RunFolder.create(self._path, {"run": "ab", "isolation": "none"}, suite)
+        begun = set[str]()
+
+        def in_turn(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+            if spec.episode_id not in begun:
+                begun.add(spec.episode_id)
+                assert self._turn.acquire(timeout=PATIENCE_S)
+            self.attempts.append(spec.episode_id)
+            return attempt(spec, plan)
+
+        limits = RunLimits(concurrency=1, infra_attempts=self._infra_attempts)
+        judge = RunJudge(JudgeSource(None, JudgingConfig()), self.folder.path)
+        run = Run(self.folder, in_turn, lambda _: InlinePlan(()), limits, judge)
+        run.execute(episodes, self._on_row)
+        return self.folder
+
+    def _on_row(self, row: EpisodeRow) -> None:
+        self.rows.append(row)
+        self._turn.release()
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    return Runs(tmp_path / "run")
+
+
+def in_order(outcomes: Iterable[Infra | None]) -> Callable[[EpisodeSpec, EpisodePlan], Attempt]:
+    """Return attempts with these failures; None plays the episode."""
+    remaining = iter(outcomes)
+
+    def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+        infra = next(remaining)
+        return played(spec) if infra is None else lost(infra)
+
+    return attempt
+
+
+def test_a_run_stops_after_too_many_lost_episodes_in_a_row(runs: Runs) -> None:
+    with pytest.raises(InfraError, match=r"failed 8 episodes in a row, the last with .*no daemon"):
+        runs.run(planned_episodes(30), lambda spec, plan: lost())
+    # The episode that had begun is finished and written too.
+    assert LOST_IN_A_ROW_MAX <= len(runs.rows) <= LOST_IN_A_ROW_MAX + 1
+    assert runs.folder.rows() == runs.rows
+    assert len(runs.attempts) == len(runs.rows)
+
+
+def test_an_episode_that_is_played_interrupts_a_row_of_lost_ones(runs: Runs) -> None:
+    almost = [NO_DAEMON] * (LOST_IN_A_ROW_MAX - 1)
+    runs.run(planned_episodes(15), in_order([*almost, None, *almost]))
+    assert [row.is_infra for row in runs.rows] == [True] * 7 + [False] + [True] * 7
+
+
+def test_tasks_that_cannot_be_hosted_do_not_stop_a_run(runs: Runs) -> None:
+    no_world = Infra(InfraKind.TASK, "world: there is none")
+    runs.run(planned_episodes(12), lambda spec, plan: lost(no_world))
+    assert [row.outcome for row in runs.rows] == [no_world] * 12
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [InfraKind.ENGINE, InfraKind.SERVICE, InfraKind.COUNTERPART, InfraKind.ORCHESTRATOR],
+)
+def test_an_infrastructure_failure_is_attempted_again(kind: InfraKind, tmp_path: Path) -> None:
+    runs = Runs(tmp_path / "run", infra_attempts=3)
+    failure = Infra(kind, "gone")
+    runs.run(planned_episodes(2), in_order([failure, failure, None, failure, failure, failure]))
+    assert [(row.outcome, row.attempts) for row in runs.rows] == [
+        (Finished("done"), 3),
+        (failure, 3),
+    ]
+
+
+@pytest.mark.parametrize("kind", [InfraKind.TASK, InfraKind.MODELS])
+def test_a_failure_that_would_repeat_is_not_attempted_again(
+    kind: InfraKind, tmp_path: Path
+) -> None:
+    runs = Runs(tmp_path / "run", infra_attempts=3)
+    runs.run(planned_episodes(1), lambda spec, plan: lost(Infra(kind, "no")))
+    assert [row.attempts for row in runs.rows] == [1]
+
+
+def test_an_interrupt_keeps_the_rows_of_begun_episodes(runs: Runs) -> None:
+    def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+        if spec.episode_id == runs.attempts[0]:
+            return played(spec)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        runs.run(planned_episodes(5), attempt)
+    assert [row.outcome for row in runs.folder.rows()] == [Finished("done")]
+
+
+@pytest.mark.parametrize(("harness_mode", "files"), [("native", 1), (ENCRYPTED, 0)])
+def test_output_of_an_encrypted_task_is_not_stored(
+    harness_mode: str, files: int, runs: Runs
+) -> None:
+    folder = runs.run(
+        planned_episodes(1, harness_mode=harness_mode),
+        lambda spec, plan: lost(Infra(InfraKind.TASK, "no")),
+    )
+    (row,) = runs.rows
+    assert row.stdout_bytes == 3
+    assert len([path for path in folder.outputs(row.name) if path.exists()]) == files

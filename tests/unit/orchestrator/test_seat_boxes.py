@@ -1,0 +1,153 @@
+"""The boxes of an episode: their exits, outputs and failures belong to the right seat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from queue import SimpleQueue
+
+import pytest
+
+from fumehood.core.errors import FumehoodError, InfraError, InputError
+from fumehood.core.outcome import Infra, InfraKind
+from fumehood.engines.engine import BoxSpec, Exit, ExitReason
+from fumehood.orchestrator.seat_boxes import SeatBoxes
+from fumehood.orchestrator.trace_receiver import TraceReceiver
+from fumehood.wire.ports import EpisodeMessage, SeatWorkEnded
+from tests.unit.orchestrator.boxes import NORMAL, MemoryBox, MemoryEngine, image
+
+WALL_MS = 60_000
+FAILED = Exit(41, ExitReason.EXITED)
+
+
+class Episode:
+    """Boxes by seat, and the messages that their receiver reads."""
+
+    def __init__(
+        self,
+        boxes: dict[str, MemoryBox | FumehoodError],
+        counterparts: frozenset[str] = frozenset(),
+        flush_s: float = 0.0,
+    ) -> None:
+        self._messages: SimpleQueue[EpisodeMessage | None] = SimpleQueue()
+        seats = tuple(boxes)
+        self.receiver = TraceReceiver(
+            iter(self._messages.get, None), seats, in_turn=False, grace_s=0.0, flush_s=flush_s
+        )
+        specs = {seat: BoxSpec(image=image(seat), socket_dir=Path("/")) for seat in seats}
+        self.boxes = SeatBoxes(MemoryEngine(boxes), specs, self.receiver, counterparts)
+        self.receiver.start()
+
+    def send(self, message: EpisodeMessage) -> None:
+        self._messages.put(message)
+
+    def close(self) -> None:
+        """End the stream, as the service does when the episode is closed."""
+        self._messages.put(None)
+
+
+def play(episode: Episode, wall_ms: int = WALL_MS) -> SeatBoxes:
+    episode.boxes.play(wall_ms)
+    episode.close()
+    episode.boxes.leave()
+    return episode.boxes
+
+
+def test_the_exit_and_the_output_of_one_box() -> None:
+    boxes = play(Episode({"agent": MemoryBox(FAILED, b"text\n")}))
+    assert boxes.exit == FAILED
+    assert boxes.output is not None
+    assert (boxes.output.stdout, boxes.output.stdout_bytes) == (b"text\n", 5)
+    assert (boxes.timed_out, boxes.broke_off, boxes.infra) == (False, None, None)
+
+
+def test_a_box_that_is_still_running_after_its_wall_time_has_timed_out() -> None:
+    boxes = play(Episode({"agent": MemoryBox()}), wall_ms=1)
+    assert boxes.timed_out
+    assert boxes.exit is None
+
+
+def test_a_box_has_the_time_granted_to_its_seat_besides_its_wall_time() -> None:
+    box = MemoryBox()
+    boxes = SeatBoxes(
+        MemoryEngine({"agent": box}),
+        {"agent": BoxSpec(image=image("agent"), socket_dir=Path("/"))},
+        _Granted(3),
+    )
+    boxes.play(1)
+    assert box.waits_ms == [1, 3]
+    assert boxes.timed_out
+
+
+class _Granted(TraceReceiver):
+    """A receiver of an episode that was granted time and never stops a box."""
+
+    def __init__(self, granted_ms: int) -> None:
+        super().__init__(iter(()), ("agent",), in_turn=False)
+        self.granted_ms = granted_ms
+
+
+def test_the_outputs_of_several_boxes_are_titled_by_seat() -> None:
+    episode = Episode(
+        {"a": MemoryBox(NORMAL, b"one\n"), "b": MemoryBox(NORMAL, b"three\n")}, flush_s=30
+    )
+    episode.send(SeatWorkEnded("a"))
+    episode.send(SeatWorkEnded("b"))
+    boxes = play(episode)
+    assert boxes.output is not None
+    assert boxes.output.stdout == b"--- seat a ---\none\n--- seat b ---\nthree\n"
+    assert boxes.output.stdout_bytes == 10
+    assert boxes.exit == NORMAL
+
+
+@pytest.mark.parametrize(
+    ("counterparts", "infra"),
+    [
+        (frozenset[str](), None),
+        (frozenset({"user"}), Infra(InfraKind.COUNTERPART, "seat user: exited, exit status 41")),
+    ],
+)
+def test_a_counterpart_that_breaks_off_is_an_infrastructure_failure(
+    counterparts: frozenset[str], infra: Infra | None
+) -> None:
+    agent, user = MemoryBox(None, b"agent\n"), MemoryBox(FAILED, b"user\n")
+    boxes = play(Episode({"user": user, "agent": agent}, counterparts))
+    assert boxes.broke_off == "user"
+    assert boxes.infra == infra
+    assert boxes.exit == FAILED
+    assert boxes.output is not None
+    # The output of the seat that broke off comes last.
+    assert boxes.output.stdout == b"--- seat agent ---\nagent\n--- seat user ---\nuser\n"
+
+
+def test_a_tested_agent_that_breaks_off_is_no_infrastructure_failure() -> None:
+    boxes = play(Episode({"agent": MemoryBox(FAILED), "user": MemoryBox()}, frozenset({"user"})))
+    assert (boxes.broke_off, boxes.infra, boxes.exit) == ("agent", None, FAILED)
+
+
+def test_a_counterpart_that_is_stopped_did_not_break_off() -> None:
+    episode = Episode(
+        {"agent": MemoryBox(NORMAL), "user": MemoryBox()}, frozenset({"user"}), flush_s=30
+    )
+    episode.send(SeatWorkEnded("agent"))
+    episode.send(SeatWorkEnded("user"))
+    boxes = play(episode)
+    assert (boxes.broke_off, boxes.infra, boxes.exit) == (None, None, NORMAL)
+
+
+def test_an_engine_that_fails_is_an_infrastructure_failure() -> None:
+    boxes = play(Episode({"agent": InfraError("no daemon")}))
+    assert boxes.infra == Infra(InfraKind.ENGINE, "no daemon")
+    assert (boxes.exit, boxes.output, boxes.timed_out) == (None, None, False)
+
+
+def test_an_agent_that_cannot_be_started_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="no such command"):
+        Episode({"agent": InputError("no such command")}).boxes.play(WALL_MS)
+
+
+def test_one_of_several_agents_that_cannot_be_started_is_an_input_error_at_the_end() -> None:
+    episode = Episode({"a": InputError("no such command"), "b": MemoryBox()})
+    episode.boxes.play(WALL_MS)
+    episode.close()
+    with pytest.raises(InputError, match="no such command"):
+        episode.boxes.leave()

@@ -1,0 +1,113 @@
+"""Services are started with the right options, lent evenly, and replaced when they die."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fumehood.core.errors import InfraError, InputError
+from fumehood.gateway.settings import GatewaySettings
+from fumehood.orchestrator.service_pool import (
+    HttpOffer,
+    ServiceOptions,
+    ServicePool,
+    ServiceWorker,
+)
+from tests.parts.folders import short_folder
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ServicePool]:
+    with ServicePool(2) as services:
+        yield services
+
+
+def test_the_arguments_of_a_service_name_what_differs_from_the_defaults() -> None:
+    assert ServiceOptions().arguments() == ()
+    options = ServiceOptions(
+        http=HttpOffer(Path("/h"), GatewaySettings(providers=())),
+        worlds=("crud", "files"),
+        limits={"refusals": 3},
+        inline=True,
+    )
+    assert options.arguments() == (
+        *("--http", "--helper", "/h", "--models"),
+        *("--worlds", "crud,files"),
+        *("--limits", '{"refusals": 3}'),
+        "--inline",
+    )
+
+
+def test_a_service_reads_a_first_line_only_for_models() -> None:
+    assert HttpOffer().first_line() == b""
+    assert HttpOffer(None, GatewaySettings(providers=())).first_line().endswith(b"\n")
+
+
+def test_leases_are_spread_over_the_services(pool: ServicePool) -> None:
+    first, second = pool.workers()
+    with pool.lease() as one, pool.lease() as other:
+        assert {one, other} == {first.client, second.client}
+        assert (first.episodes, second.episodes) == (1, 1)
+    assert (first.episodes, second.episodes) == (0, 0)
+
+
+def test_a_lease_ends_when_its_user_raises(pool: ServicePool) -> None:
+    with pytest.raises(ValueError, match="stop"), pool.lease():
+        raise ValueError("stop")
+    assert [worker.episodes for worker in pool.workers()] == [0, 0]
+
+
+def test_a_service_that_died_is_replaced_when_it_is_lent() -> None:
+    with ServicePool(1) as pool:
+        (worker,) = pool.workers()
+        os.kill(worker.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, worker.pid, os.WEXITED | os.WNOWAIT)
+        with pool.lease() as client:
+            assert client.health().episodes_open == 0
+        (replacement,) = pool.workers()
+        assert replacement.pid != worker.pid
+        assert replacement.usable
+
+
+def test_a_service_does_not_get_the_keys_of_this_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PROVIDER_API_KEY", "secret")
+    with short_folder() as folder:
+        worker = ServiceWorker(Path(folder) / "w")
+        environment = Path(f"/proc/{worker.pid}/environ").read_bytes()
+        worker.stop()
+    assert b"PATH=" in environment
+    assert b"secret" not in environment
+
+
+def test_a_stopped_service_leaves_no_folder() -> None:
+    with short_folder() as folder:
+        worker = ServiceWorker(Path(folder) / "w")
+        assert (Path(folder) / "w").is_dir()
+        worker.stop()
+        assert not worker.alive
+        assert not (Path(folder) / "w").exists()
+
+
+def test_options_that_a_service_rejects_are_an_input_error(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with (
+        short_folder() as folder,
+        pytest.raises(InputError, match="the line above gives the remedy"),
+    ):
+        ServiceWorker(Path(folder) / "w", ServiceOptions(limits={"no_such_limit": 1}))
+    assert "no_such_limit" in capfd.readouterr().err
+
+
+def test_a_service_that_ends_at_its_start_is_an_infrastructure_failure() -> None:
+    with (
+        short_folder() as folder,
+        pytest.raises(InfraError, match="ended with status 1 before it answered"),
+    ):
+        ServiceWorker(Path(folder) / ("w" * 200))

@@ -1,0 +1,158 @@
+"""The receiver collects a trace, reports which seats can act, and stops boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from queue import SimpleQueue
+
+import pytest
+
+from fumehood.core.errors import InfraError
+from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.trace import Record
+from fumehood.orchestrator.trace_receiver import TraceReceiver
+from fumehood.wire.ports import (
+    MODELS_FIELD,
+    EpisodeMessage,
+    Records,
+    SeatCalled,
+    SeatWorkEnded,
+    SpecRejected,
+    TimeGranted,
+)
+from tests.unit.orchestrator.boxes import MemoryBox
+
+PATIENCE_S = 30.0
+
+
+def receiver(
+    *messages: EpisodeMessage, in_turn: bool = False, seats: tuple[str, ...] = ("a", "b")
+) -> TraceReceiver:
+    return TraceReceiver(iter(messages), seats, in_turn=in_turn, grace_s=0.0, flush_s=0.0)
+
+
+def received(
+    *messages: EpisodeMessage, in_turn: bool = False, seats: tuple[str, ...] = ("a", "b")
+) -> TraceReceiver:
+    """Return a receiver that has read all messages."""
+    result = receiver(*messages, in_turn=in_turn, seats=seats)
+    result.start()
+    result.join(PATIENCE_S)
+    return result
+
+
+def record(number: int) -> Record:
+    return Record(f'{{"number":{number}}}', "", 0, 0)
+
+
+def test_records_are_kept_in_order() -> None:
+    result = received(Records((record(1), record(2))), Records((record(3),)))
+    assert result.records == [record(1), record(2), record(3)]
+    assert result.infra is None
+
+
+def test_all_seats_can_act_at_once_where_there_are_no_turns() -> None:
+    assert list(received().callable_seats()) == ["a", "b"]
+
+
+def test_a_seat_of_a_conversation_can_act_when_it_is_called() -> None:
+    assert list(received(SeatCalled("b"), in_turn=True).callable_seats()) == ["b"]
+
+
+def test_granted_time_adds_up() -> None:
+    assert received(TimeGranted("a", 5), TimeGranted("b", 7)).granted_ms == 12
+
+
+@pytest.mark.parametrize(
+    ("field", "kind"), [(MODELS_FIELD, InfraKind.MODELS), ("world", InfraKind.TASK)]
+)
+def test_a_rejected_specification_names_what_failed(field: str, kind: InfraKind) -> None:
+    assert received(SpecRejected(field, "no")).infra == Infra(kind, f"{field}: no")
+
+
+def test_a_service_that_is_gone_stops_the_boxes() -> None:
+    def messages() -> Iterator[EpisodeMessage]:
+        yield Records((record(1),))
+        raise InfraError("the service is gone")
+
+    result, box = TraceReceiver(messages(), ("a",), in_turn=False), MemoryBox()
+    result.watch_over("a", box)
+    result.start()
+    result.join(PATIENCE_S)
+    assert result.infra == Infra(InfraKind.SERVICE, "the service is gone")
+    assert box.killed.is_set()
+    assert not result.broke_off("a")
+
+
+class OpenStream:
+    """A stream that stays open until a test closes it."""
+
+    def __init__(self) -> None:
+        self._messages: SimpleQueue[EpisodeMessage | None] = SimpleQueue()
+
+    def send(self, message: EpisodeMessage) -> None:
+        self._messages.put(message)
+
+    def close(self) -> None:
+        self._messages.put(None)
+
+    def __iter__(self) -> Iterator[EpisodeMessage]:
+        while (message := self._messages.get()) is not None:
+            yield message
+
+
+@pytest.fixture
+def stream() -> Iterator[OpenStream]:
+    opened = OpenStream()
+    yield opened
+    opened.close()
+
+
+def test_a_box_is_stopped_after_its_seats_work_has_ended(stream: OpenStream) -> None:
+    result = TraceReceiver(iter(stream), ("a", "b"), in_turn=False, grace_s=0.0)
+    first, second = MemoryBox(), MemoryBox()
+    result.watch_over("a", first)
+    result.watch_over("b", second)
+    result.start()
+    stream.send(SeatWorkEnded("a"))
+    assert first.killed.wait(PATIENCE_S)
+    assert not second.killed.is_set()
+    assert not result.all_work_ended
+
+
+def test_a_box_that_starts_after_its_seat_was_stopped_is_stopped_at_once() -> None:
+    result, box = received(), MemoryBox()
+    result.watch_over("a", box)
+    assert box.killed.is_set()
+
+
+def test_the_episode_is_over_when_all_work_has_ended(stream: OpenStream) -> None:
+    result = TraceReceiver(iter(stream), ("a", "b"), in_turn=True)
+    result.start()
+    stream.send(SeatWorkEnded("a"))
+    stream.send(SeatWorkEnded("b"))
+    assert list(result.callable_seats()) == []
+    assert result.all_work_ended
+
+
+def test_a_box_that_ends_before_its_seats_work_breaks_off(stream: OpenStream) -> None:
+    result = TraceReceiver(iter(stream), ("a", "b"), in_turn=True, flush_s=0.0)
+    result.start()
+    assert result.broke_off("a")
+    assert list(result.callable_seats()) == []
+
+
+def test_a_box_that_ends_after_its_seats_work_does_not_break_off(stream: OpenStream) -> None:
+    result = TraceReceiver(iter(stream), ("a",), in_turn=True, flush_s=PATIENCE_S)
+    result.start()
+    stream.send(SeatWorkEnded("a"))
+    assert not result.broke_off("a")
+
+
+def test_a_stream_that_does_not_end_is_a_failure_of_the_service(stream: OpenStream) -> None:
+    result, box = TraceReceiver(iter(stream), ("a",), in_turn=False), MemoryBox()
+    result.watch_over("a", box)
+    result.start()
+    result.join(0.01)
+    assert result.infra == Infra(InfraKind.SERVICE, "the trace was not sealed within 0 s")
+    assert box.killed.is_set()
