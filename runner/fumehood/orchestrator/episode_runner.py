@@ -202,7 +202,7 @@ def _attempt_over_sockets(
     agents: SeatBoxes | SeatSessions
     if isinstance(plan, BoxPlan):
         boxes = {seat: plan.box(seat, folder) for seat, folder in dirs.items()}
-        agents = SeatBoxes(plan.engine, boxes, receiver, frozenset(plan.counterparts))
+        agents = SeatBoxes(plan.engine.start, boxes, receiver, frozenset(plan.counterparts))
     else:
         agents = SeatSessions(plan.workers, dirs)
     try:

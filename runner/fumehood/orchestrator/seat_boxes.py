@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Thread
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind
-from fumehood.engines.engine import Box, BoxOutput, BoxSpec, Engine, Exit
+from fumehood.engines.engine import Box, BoxOutput, BoxSpec, Exit
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 
 
@@ -16,7 +16,7 @@ class SeatBoxes:
 
     def __init__(
         self,
-        engine: Engine,
+        start: Callable[[BoxSpec], Box],
         boxes: Mapping[str, BoxSpec],
         receiver: TraceReceiver,
         counterparts: frozenset[str] = frozenset(),
@@ -24,7 +24,7 @@ class SeatBoxes:
         """Start nothing yet.
 
         Args:
-            engine: makes boxes.
+            start: starts one box, as an engine does.
             boxes: by seat, in the order of the seats.
             receiver: reports when a box is to start, and ends boxes.
             counterparts: seats that are not the tested agent's; the project answers for their boxes.
@@ -34,7 +34,7 @@ class SeatBoxes:
         self.broke_off: str | None = None
         """The seat whose box ended before its work had ended; None when there was none."""
         self._infra: Infra | None = None
-        self._engine = engine
+        self._start = start
         self._boxes = boxes
         self._receiver = receiver
         self._counterparts = counterparts
@@ -119,7 +119,7 @@ class SeatBoxes:
 
     def _run_box(self, seat: str, wall_ms: int) -> Exit | None:
         """Start a box and wait for its end, at most its wall time; the box is removed in any case."""
-        box = self._engine.start(self._boxes[seat])
+        box = self._start(self._boxes[seat])
         try:
             self._receiver.watch_over(seat, box)
             return self._wait(box, wall_ms)

@@ -1,20 +1,17 @@
-"""Boxes and engines in memory, whose end a test decides."""
+"""Boxes in memory, whose end a test decides."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Event
 
 from fumehood.core.errors import FumehoodError
-from fumehood.engines.engine import AgentSource as Source
 from fumehood.engines.engine import (
     BoxOutput,
     BoxSpec,
     Exit,
     ExitReason,
     Image,
-    Isolation,
-    OwnerCheck,
-    Readiness,
 )
 
 KILLED = Exit(137, ExitReason.KILLED)
@@ -48,33 +45,16 @@ class MemoryBox:
         return BoxOutput(self._text, b"", len(self._text), 0)
 
 
-class MemoryEngine:
-    """Starts the boxes that a test prepared, by image reference; an error is raised instead."""
+def starting(boxes: dict[str, MemoryBox | FumehoodError]) -> Callable[[BoxSpec], MemoryBox]:
+    """Return what starts prepared boxes, by image reference; an error is raised instead."""
 
-    name = "memory"
-    isolation = Isolation.NONE
-    unenforced: tuple[str, ...] = ()
-
-    def __init__(self, boxes: dict[str, MemoryBox | FumehoodError]) -> None:
-        self._boxes = boxes
-
-    def check(self) -> Readiness:
-        return Readiness(True, "in memory")
-
-    def prepare(self, source: Source) -> Image:
-        return image(source.name)
-
-    def start(self, spec: BoxSpec) -> MemoryBox:
-        box = self._boxes[spec.image.reference]
+    def start(spec: BoxSpec) -> MemoryBox:
+        box = boxes[spec.image.reference]
         if isinstance(box, FumehoodError):
             raise box
         return box
 
-    def reap(self, is_owned: OwnerCheck) -> int:
-        return 0
-
-    def close(self) -> None:
-        pass
+    return start
 
 
 def image(reference: str) -> Image:

@@ -22,9 +22,9 @@ from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.run import LOST_IN_A_ROW_MAX, AttemptEpisode, Run, RunLimits
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
-from fumehood.service.arguments import SeatLimits
 from fumehood.service.inline import play_in_process
-from fumehood.service.monotonic_clock import MonotonicClock
+from fumehood.service.open_episode import MonotonicClock
+from fumehood.service.seat_endpoint import SeatLimits
 from tests.parts.tasks import crud_task
 
 PATIENCE_S = 30.0

@@ -13,7 +13,7 @@ from fumehood.engines.engine import BoxSpec, Exit, ExitReason
 from fumehood.orchestrator.seat_boxes import SeatBoxes
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 from fumehood.wire.ports import EpisodeMessage, SeatWorkEnded
-from tests.unit.orchestrator.boxes import NORMAL, MemoryBox, MemoryEngine, image
+from tests.unit.orchestrator.boxes import NORMAL, MemoryBox, image, starting
 
 WALL_MS = 60_000
 FAILED = Exit(41, ExitReason.EXITED)
@@ -34,7 +34,7 @@ class Episode:
             iter(self._messages.get, None), seats, in_turn=False, grace_s=0.0, flush_s=flush_s
         )
         specs = {seat: BoxSpec(image=image(seat), socket_dir=Path("/")) for seat in seats}
-        self.boxes = SeatBoxes(MemoryEngine(boxes), specs, self.receiver, counterparts)
+        self.boxes = SeatBoxes(starting(boxes), specs, self.receiver, counterparts)
         self.receiver.start()
 
     def send(self, message: EpisodeMessage) -> None:
@@ -69,7 +69,7 @@ def test_a_box_that_is_still_running_after_its_wall_time_has_timed_out() -> None
 def test_a_box_has_the_time_granted_to_its_seat_besides_its_wall_time() -> None:
     box = MemoryBox()
     boxes = SeatBoxes(
-        MemoryEngine({"agent": box}),
+        starting({"agent": box}),
         {"agent": BoxSpec(image=image("agent"), socket_dir=Path("/"))},
         _Granted(3),
     )
