@@ -1,4 +1,4 @@
-"""Time, handed in."""
+"""The clock that is passed in."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where times come from."""
+    """A source of times."""
 
     def now_ns(self) -> int:
-        """Return nanoseconds of a clock that never goes back; only differences mean anything."""
+        """Return nanoseconds of a monotonic clock. Only differences are meaningful."""
         ...
 
 
 class StoppedClock:
-    """A clock that stands still, for whatever must not depend on time."""
+    """A clock that never advances."""
 
     def now_ns(self) -> int:
-        """Return 0, always."""
+        """Return 0."""
         return 0

@@ -1,8 +1,8 @@
-"""Questions that must never be stored in plain text: how they are kept, and the name of who keeps them so.
+"""Encrypts benchmark questions that must not be stored in plain text.
 
-The cipher is BrowseComp's own: bytes XORed with the SHA-256 of a canary, over and over, as base64. It hides
-nothing from whoever has the canary, which is stored beside it; it keeps questions out of what is crawled and
-trained on.
+The cipher is that of BrowseComp: bytes XORed with the repeated SHA-256 of a canary, as base64. The canary
+is stored next to the text. The cipher keeps questions out of crawls and training data; it does not
+protect them from a reader.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ from itertools import cycle
 from fumehood.core.json_values import Json
 
 ENCRYPTED = "encrypted"
-"""The profile whose traces hold no plain text of a question, nor of what an agent makes of it."""
+"""Name of the harness mode whose traces contain questions and the texts of agents only encrypted."""
 MARK = "encrypted:"
+"""Prefix of an encrypted text."""
 
 
 def encrypt(text: str, canary: str) -> str:
-    """Return base64 from which only the canary gives ``text`` back."""
-    return b64encode(_crossed(text.encode("utf-8", "surrogatepass"), canary)).decode("ascii")
+    """Return the text encrypted with the canary, as base64."""
+    return b64encode(_xor(text.encode("utf-8", "surrogatepass"), canary)).decode("ascii")
 
 
 def decrypt(encrypted: str, canary: str) -> str:
-    """Return the text that :func:`encrypt` hid.
+    """Return the text that :func:`encrypt` encrypted.
 
     Raises:
-        ValueError: it is not base64, or not of this canary.
+        ValueError: the text is not base64, or was encrypted with another canary.
     """
-    return _crossed(b64decode(encrypted, validate=True), canary).decode("utf-8", "surrogatepass")
+    return _xor(b64decode(encrypted, validate=True), canary).decode("utf-8", "surrogatepass")
 
 
 def encrypt_texts(value: Json, canary: str) -> Json:
-    """Return a value with every text in it encrypted and marked; keys and numbers stay."""
+    """Return a value in which every text is encrypted and marked. Keys and numbers are unchanged."""
     if isinstance(value, str):
         return MARK + encrypt(value, canary)
     if isinstance(value, list):
@@ -44,10 +45,10 @@ def encrypt_texts(value: Json, canary: str) -> Json:
 
 
 def decrypt_text(text: str, canary: str) -> str:
-    """Return a text as it was before :func:`veiled`, or as it is where it is not marked."""
+    """Return the plain text of a marked text, and any other text unchanged."""
     return decrypt(text.removeprefix(MARK), canary) if text.startswith(MARK) else text
 
 
-def _crossed(content: bytes, canary: str) -> bytes:
+def _xor(content: bytes, canary: str) -> bytes:
     key = cycle(sha256(canary.encode("utf-8", "surrogatepass")).digest())
-    return bytes(byte ^ other for byte, other in zip(content, key, strict=False))
+    return bytes(byte ^ mask for byte, mask in zip(content, key, strict=False))

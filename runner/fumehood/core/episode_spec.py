@@ -1,4 +1,4 @@
-"""What the sandbox service needs to know of an episode, and nothing that tells how it is scored."""
+"""The specification of an episode for the service. It contains nothing about scoring."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from fumehood.core.ledger import Budget
 
 
 class DataMode(Enum):
-    """Where searches and pages come from; the tools are the same in each."""
+    """Where searches and pages come from. The tools are the same in all modes."""
 
     OFFLINE = "offline"
-    """A sealed snapshot, and nothing else."""
+    """A snapshot only."""
     LIVE = "live"
-    """The network, within limits."""
+    """The network, with limits."""
     RECORD = "record"
-    """The network, and all that it answered is kept."""
+    """The network; all responses are recorded."""
     REPLAY = "replay"
-    """What was kept, and nothing else."""
+    """Recorded responses only."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataSource:
-    """The same for every episode of a run. Not part of a world's state, nor, but for its kind, of a trace."""
+    """External data of a world, equal for all episodes of a run. A trace contains only the mode."""
 
     data_mode: DataMode
     settings: JsonObject
-    """Paths on the service's host, limits of fetching and so on, in the terms of the world that looks out."""
+    """Settings of the world, such as paths on the host of the service and limits for fetching."""
 
     def to_json(self) -> JsonObject:
         """Return both as one object."""
@@ -42,11 +42,11 @@ def data_source_from_json(value: Json) -> DataSource:
     """Return what :meth:`DataSource.to_json` wrote.
 
     Raises:
-        SpecError: it is of another form.
+        SpecError: the value has another form.
     """
     match value:
         case {"data_mode": str(name), "settings": dict(settings)}:
-            if name in {each.value for each in DataMode}:
+            if name in {mode.value for mode in DataMode}:
                 return DataSource(DataMode(name), settings)
     raise SpecError(
         "data_source", "needs data_mode (offline, live, record or replay) and settings (an object)"
@@ -54,7 +54,7 @@ def data_source_from_json(value: Json) -> DataSource:
 
 
 ONLY_SEAT = "agent"
-"""Name of the seat where an episode has but one."""
+"""Name of the seat of an episode with one seat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,23 +66,23 @@ class SeatSpec:
     instruction: str
     budget: Budget
     further_turns: tuple[Turn, ...] = ()
-    """What the user says next, each time the agent has answered."""
+    """Further messages of the user, one after each answer."""
     tools: tuple[str, ...] | None = None
-    """Names of the world's tools that this seat has; None for all."""
+    """Names of the tools of this seat; None for all tools of the world."""
 
     def to_json(self) -> JsonObject:
-        """Return what a trace tells of the seat, which is not what was said."""
-        told: JsonObject = {"name": self.name, "budget": {**self.budget.to_json()}}
+        """Return the parts that a trace contains. Messages are not among them."""
+        parts: JsonObject = {"name": self.name, "budget": {**self.budget.to_json()}}
         if self.further_turns:
-            told["turns"] = 1 + len(self.further_turns)
+            parts["turns"] = 1 + len(self.further_turns)
         if self.tools is not None:
-            told["tools"] = list(self.tools)
-        return told
+            parts["tools"] = list(self.tools)
+        return parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeSpec:
-    """One attempt at one task: world, faults, chance and seats."""
+    """One attempt at one task: world, faults, seed and seats."""
 
     episode_id: str
     """Unique among open episodes. Never shown to an agent."""
@@ -94,6 +94,6 @@ class EpisodeSpec:
     seats: tuple[SeatSpec, ...]
     """At least one."""
     data_source: DataSource | None = None
-    """What lies around the world; None where it does not look outside."""
+    """External data of the world; None for a world that needs none."""
     conversation: ConversationSpec | None = None
-    """How the seats talk to each other; None where each works for itself."""
+    """How the seats take turns; None if each seat works by itself."""

@@ -1,4 +1,4 @@
-"""What a trace proves about one episode: the only thing a score may rest on, besides gold."""
+"""The facts that a trace proves about one episode. Scorers use only these and gold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fumehood.core.tools import FailureKind
 
 @dataclass(frozen=True, slots=True)
 class ShownFailure:
-    """A failure as the agent got it, with what truly happened beside it."""
+    """A failure as the agent received it, with its true kind."""
 
     kind: FailureKind
     code: str
@@ -20,27 +20,27 @@ class ShownFailure:
     details: Mapping[str, Json]
 
     def to_json(self) -> JsonObject:
-        """Return what the agent got."""
+        """Return what the agent received."""
         return {"code": self.code, "message": self.message, "details": dict(self.details)}
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One call and its answer."""
+    """One tool call and its result."""
 
     seat: str
     tool_name: str
     sent: Mapping[str, Json]
     arguments_after: Mapping[str, Json]
-    """The arguments after the faults; the same as ``sent`` where none altered them."""
+    """The arguments after all faults; equal to ``sent`` if no fault changed them."""
     output: JsonObject | None
     failure: ShownFailure | None
     """Set exactly when ``output`` is not."""
     fired_rules: tuple[int, ...]
-    """Positions in the plan of the faults that touched this call, in the order in which they did."""
+    """Positions in the plan of the faults that fired on this call, in the order of firing."""
     state_digest: str
     turn: int = 1
-    """In which turn of its seat the call was made, from 1."""
+    """Turn of the seat in which the call was made, from 1."""
     charged: Mapping[str, int] = field(default_factory=dict)
     """Units that the call was charged, by budget kind, without kinds of which it took none."""
     remaining: Mapping[str, int] = field(default_factory=dict)
@@ -63,12 +63,12 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a seat answered in one of its turns, its last included."""
+    """The answer that a seat submitted at the end of a turn."""
 
     seat: str
     text: str
     calls_before: int
-    """How many calls the episode had seen, those of other seats included."""
+    """Number of calls of all seats before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +77,23 @@ class Evidence:
 
     exchanges: tuple[Exchange, ...]
     refusals: tuple[str, ...]
-    """Kinds of messages the wall did not let through."""
+    """Kinds of the messages that the service refused."""
     ends: Mapping[str, SeatEnd]
-    """By seat; a seat that did not end is missing."""
+    """By seat. A seat that did not end is missing."""
     final_state: JsonObject
     fire_counts: tuple[int, ...]
-    """How often each planned fault was arguments_after, in the order of the plan."""
+    """How often each planned fault fired, in the order of the plan."""
     turn_answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By seat, what was answered to each message but the last; a seat with one message is missing."""
+    """By seat, the answers to all messages except the last. A seat with one message is missing."""
     said: tuple[Said, ...] = ()
-    """All of it in order, whoever said it; nothing of a seat that waited for its turn at the end."""
+    """All submitted answers in order. A seat that was waiting for its turn at the end has none."""
 
 
 def read_evidence(events: Iterable[JsonObject]) -> Evidence:
-    """Gather evidence from the events of one sealed trace.
+    """Collect the evidence from the events of one complete trace.
 
     Raises:
-        ValueError: the events are not those of a whole episode.
+        ValueError: the events are not those of a complete episode.
     """
     exchanges: list[Exchange] = []
     refusals: list[str] = []
@@ -118,7 +118,7 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
                 return Evidence(
                     tuple(exchanges), tuple(refusals), ends, state, counts, answers, tuple(said)
                 )
-    raise ValueError("the trace does not say how the episode was closed")
+    raise ValueError("the trace has no event that closes the episode")
 
 
 def _exchange(event: JsonObject, turn: int) -> Exchange:

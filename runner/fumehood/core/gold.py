@@ -1,4 +1,4 @@
-"""The right answers. Only benchmarks, scorers and the orchestrator may import this."""
+"""Gold: the correct answers. Only benchmarks, scorers and the orchestrator may import this."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fumehood.core.json_values import Json
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """How one task is judged, and how it is proven solvable."""
+    """How one task is scored, and the proof that it is solvable."""
 
     scorer: str
     """Name of the scorer that reads the criteria."""
     criteria: tuple[Mapping[str, Json], ...]
-    """In the scorer's own terms."""
+    """Criteria of the scorer."""
     solvable: bool | None = None
-    """Whether the task can be solved; None where nobody has proven it. The right end of an unsolvable task is
-    to give up."""
+    """Whether the task can be solved; None if unknown. The correct end of an unsolvable task is to give
+    up."""
     oracle: tuple[Mapping[str, Json], ...] | None = None
-    """Calls (and the ending) that solve the task, as the oracle agent reads them; None where unknown."""
+    """Calls and the end that solve the task; None if unknown."""

@@ -1,4 +1,4 @@
-"""How an episode ended for a seat: a closed set, each ending with who brought it about."""
+"""Outcomes of a seat, and refusals of single messages. Both are closed sets."""
 
 from __future__ import annotations
 
@@ -11,73 +11,73 @@ from fumehood.core.ledger import BudgetKind
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The agent submitted an answer, or let its deeds speak."""
+    """The agent submitted its last answer, which may be empty."""
 
     answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """The agent judged that the task cannot or must not be done."""
+    """The agent declared that the task cannot or must not be done."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OutOfBudget:
-    """The service admitted no further call."""
+    """A budget is exhausted, so the service admits no further call."""
 
     kind: BudgetKind
 
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """The wall time was over before the agent was done."""
+    """The wall time ended before the work of the agent."""
 
     wall_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCrashed:
-    """The agent's process ended without having submitted."""
+    """The agent's process ended before it submitted an answer."""
 
     detail: str
     """One line, such as ``exit status 1``."""
 
 
 class InfraKind(Enum):
-    """Which part of the machinery failed."""
+    """Which part of the infrastructure failed."""
 
     ENGINE = "engine"
-    """A box could not be started, watched or removed."""
+    """A box could not be started, monitored or removed."""
     SERVICE = "service"
-    """The sandbox service vanished, or its trace broke off."""
+    """The sandbox service ended, or its trace is incomplete."""
     MODELS = "models"
-    """No model could be asked: its provider failed or refused our key, or a cassette has no such answer."""
+    """A model request failed: an error of the provider, a rejected key, or a missing entry of a cassette."""
     COUNTERPART = "counterpart"
     """A counterpart of the agent, such as a simulated user, ended before its work did."""
     TASK = "task"
-    """The world could not go on with the state the task gave it."""
+    """The world cannot work with the state that the task gave it."""
     ORCHESTRATOR = "orchestrator"
-    """Whatever else failed on our side."""
+    """Any other failure of the infrastructure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Infra:
-    """Our side failed; the episode says nothing about the agent and is never scored."""
+    """The infrastructure failed. The episode is never scored."""
 
     what: InfraKind
     detail: str
 
 
 SeatEnd = Finished | GaveUp | OutOfBudget | TimedOut
-"""Endings that the service itself sees."""
+"""Outcomes that the service observes."""
 
 Outcome = SeatEnd | AgentCrashed | Infra
 
 
 def outcome_name(outcome: Outcome) -> str:
-    """Return the outcome in one word, with its kind where it has one, such as ``out_of_budget(steps)``."""
+    """Return the name of the outcome with its kind, such as ``out_of_budget(steps)``."""
     match outcome:
         case Finished():
             return "finished"
@@ -114,7 +114,7 @@ def outcome_from_json(value: JsonObject) -> Outcome:
     """Return the outcome that :func:`outcome_to_json` wrote.
 
     Raises:
-        ValueError: there is no such outcome.
+        ValueError: the value is not an outcome.
     """
     match value:
         case {"outcome": "finished", "answer": str(answer)}:
@@ -133,10 +133,10 @@ def outcome_from_json(value: JsonObject) -> Outcome:
 
 
 class RefusalKind(Enum):
-    """Why a message was not let through. Closed; mirrored on the wire."""
+    """Why the service refused a message. Mirrored on the wire."""
 
     MALFORMED = "malformed"
-    """Not one JSON object, or holds NaN, Infinity or a lone surrogate."""
+    """Not one JSON object, or contains NaN, Infinity or a lone surrogate."""
     TOO_LARGE = "too_large"
     """Longer than the limit, in bytes."""
     TOO_DEEP = "too_deep"
@@ -144,14 +144,14 @@ class RefusalKind(Enum):
     ENDED = "ended"
     """The seat's work has ended."""
     CALL_ID_REUSED = "call_id_reused"
-    """The name of the call stands for a different call already."""
+    """A different call has used this call ID before."""
     TOO_MANY_REFUSALS = "too_many_refusals"
-    """Too many messages were refused before; the limit is a count."""
+    """Too many messages of the seat were refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A message that was not let through; 0 where the kind has no number."""
+    """The refusal of a message. Numbers are 0 if the kind has none."""
 
     kind: RefusalKind
     limit: int = 0
@@ -160,7 +160,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class CallRefused:
-    """The wall did not let a message through."""
+    """Event: the service refused a message. No tool saw it and nothing was charged."""
 
     seat: str
     refusal: str

@@ -1,4 +1,4 @@
-"""Tasks, and the suites they are run in."""
+"""Tasks and suites."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 
 SCRIPT = "script"
-"""The player that says what a task wrote down for its seat."""
+"""Name of the built-in counterpart that submits the texts of the task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One thing to do, in one world, under one fault plan."""
+    """An instruction in a world, with a fault plan and budgets."""
 
     task_id: str
     """Unique within its suite."""
@@ -29,18 +29,18 @@ class Task:
     seed: int
     seats: tuple[SeatSpec, ...]
     tags: JsonObject
-    """Labels for tables, such as ``difficulty``; nothing acts on them."""
+    """Labels for tables, such as ``difficulty``. They have no effect."""
     conversation: ConversationSpec | None = None
-    """How the seats talk to each other; None where each works for itself."""
+    """How the seats take turns; None if each seat works by itself."""
     counterparts: Mapping[str, str] = field(default_factory=dict)
-    """By seat, the agent that sits there unless a run says otherwise; the others are the tested agent's."""
+    """By seat, the default agent of a counterpart. The agent under test has all other seats."""
     scripts: Mapping[str, tuple[Mapping[str, Json], ...]] = field(default_factory=dict)
-    """By seat, the moves of the player :data:`SCRIPT`, in the oracle's form."""
+    """By seat, the moves of the counterpart :data:`SCRIPT`, in the form of oracle moves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A task with the right answer."""
+    """A task with its gold."""
 
     task: Task
     gold: Gold
@@ -48,23 +48,23 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What has to be known of a suite to read its scores; nothing acts on it."""
+    """Information that is needed to interpret the scores of a suite. It has no effect."""
 
     licence: str
-    """Of the tasks, and whose they are."""
+    """Licence and owner of the tasks."""
     criterion: str
-    """By whose rules an episode succeeds."""
+    """Source of the success criteria."""
     judged: str
-    """What these rules look at."""
+    """What the criteria examine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Tasks that are run together, in order."""
+    """An ordered list of tasks."""
 
     name: str
     cases: tuple[Case, ...]
     snapshot: Path | None = None
-    """Where the snapshot that its tasks name was found; None where they name none."""
+    """Path of the snapshot that the tasks name; None if they name none."""
     about: About | None = None
-    """None where nobody has written it down."""
+    """None if unknown."""
