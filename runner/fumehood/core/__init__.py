@@ -1,1 +1,1 @@
-"""The law: pure data and pure decisions. No I/O, no wall clock, no global chance, standard library only."""
+"""Pure data and pure decisions. No I/O, no wall clock, no global random state; standard library only."""

@@ -1,7 +1,7 @@
-"""Seats that talk in turn: which of them has the floor, and what it was told when it got it.
+"""Turn-taking: the messages of a seat, and the conversation of several seats.
 
-One seat at a time has the floor. It works until it answers; a turn_policy hears the answer and says who goes on
-and with which words. So the same words lead to the same episode, however fast who thinks.
+One seat at a time has the turn and works until it submits an answer. A turn policy then selects the
+next seat and the text that it receives. Episodes therefore do not depend on the speed of the agents.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class Turn:
 
     instruction: str
     tools: tuple[str, ...] = ()
-    """Names of the world's tools that are there from this turn on and not before."""
+    """Names of the world's tools that are available from this turn on."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The agent answered, and the user had more to say."""
+    """Event: the agent submitted an answer, and another turn follows."""
 
     seat: str
     turn: int
-    """The one that is over, from 1."""
+    """Number of the turn that ended, from 1."""
     answer: str
 
     def to_json(self) -> JsonObject:
@@ -39,7 +39,7 @@ class TurnEnded:
 
 
 class TurnQueue:
-    """Where a seat stands among its turns."""
+    """The messages of one seat, and the current one among them."""
 
     def __init__(
         self,
@@ -47,22 +47,22 @@ class TurnQueue:
         further_turns: tuple[Turn, ...] = (),
         withheld: frozenset[str] = frozenset(),
     ) -> None:
-        """Stand at the first message.
+        """Start at the first message.
 
         Args:
             instruction: the first message.
-            further_turns: the others, where they are fixed.
-            withheld: names of the world's tools that are other seats' alone.
+            further_turns: the later messages, if they are fixed in advance.
+            withheld: names of the world's tools that belong to other seats only.
         """
         self.instruction = instruction
-        """What the seat was told last."""
+        """The latest message to the seat."""
         self.number = 1
-        """Of the turn, from 1."""
+        """Number of the current turn, from 1."""
         self.withheld = withheld
         self._ahead = further_turns
-        self._has_heard = False
+        self._has_received = False
         self.hidden = self._hidden()
-        """Names of tools that are not on offer now: they come with a later turn, or never."""
+        """Names of the tools that are not available in this turn."""
 
     @property
     def is_last(self) -> bool:
@@ -70,21 +70,21 @@ class TurnQueue:
         return not self._ahead
 
     def advance(self) -> None:
-        """Go on to the next turn; there must be one."""
+        """Start the next turn. There must be one."""
         turn, *rest = self._ahead
         self._ahead = tuple(rest)
         self.instruction = turn.instruction
         self.number += 1
         self.hidden = self._hidden()
 
-    def hear(self, text: str) -> None:
-        """Take in what somebody said; the first words stand below the seat's own instruction."""
-        if self._has_heard:
+    def receive(self, text: str) -> None:
+        """Store a message of another seat. The first one is appended to the seat's instruction."""
+        if self._has_received:
             self.instruction = text
             self.number += 1
         elif text:
             self.instruction = f"{self.instruction}\n\n{text}"
-        self._has_heard = True
+        self._has_received = True
 
     def _hidden(self) -> frozenset[str]:
         later = frozenset(name for turn in self._ahead for name in turn.tools)
@@ -93,12 +93,12 @@ class TurnQueue:
 
 @dataclass(frozen=True, slots=True)
 class ConversationSpec:
-    """How the seats of an episode talk to each other."""
+    """How the seats of an episode take turns."""
 
     rule: str
-    """Name of the turn_policy, such as ``dialogue``."""
+    """Name of the turn policy, such as ``dialogue``."""
     settings: JsonObject
-    """In the turn_policy's own terms."""
+    """Settings of the turn policy."""
 
     def to_json(self) -> JsonObject:
         """Return the specification."""
@@ -107,33 +107,33 @@ class ConversationSpec:
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """A seat gets the floor."""
+    """Which seat has the next turn, and what it receives."""
 
     seat: str
     text: str
-    """What it is told. The first words a seat hears stand below its own instruction; they may be empty."""
+    """The message to the seat. The first one is appended to the seat's instruction and may be empty."""
 
 
 @runtime_checkable
 class TurnPolicy(Protocol):
-    """Decides who speaks next. Must be a function of what it has heard, and of nothing else."""
+    """Selects the next seat. The result must depend only on the texts of the conversation."""
 
     def open(self) -> Handover:
-        """Return who begins."""
+        """Return the first turn."""
         ...
 
     def heard(self, seat: str, text: str) -> Handover | None:
-        """Return who goes on after ``seat`` said ``text``; None when all has been said."""
+        """Return the turn after ``seat`` submitted ``text``; None ends the conversation."""
         ...
 
     def left(self, seat: str) -> Handover | None:
-        """Return who goes on when ``seat`` gave up or used up its budget or time; None when nobody does."""
+        """Return the turn after ``seat`` gave up or exhausted a budget; None ends the conversation."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TurnBegan:
-    """A seat got the floor, for its ``turn``-th time from 1."""
+    """Event: a turn of a seat began. ``turn`` counts the turns of that seat from 1."""
 
     seat: str
     turn: int
@@ -144,94 +144,94 @@ class TurnBegan:
         return {"kind": "turn_began", "seat": self.seat, "turn": self.turn, "text": self.text}
 
 
-class Speaker(Protocol):
-    """A seat, as far as a conversation knows it."""
+class Participant(Protocol):
+    """The part of a seat that a conversation uses."""
 
     name: str
     end: SeatEnd | None
 
-    def hear(self, text: str) -> None:
-        """Take the floor with these words."""
+    def receive(self, text: str) -> None:
+        """Begin a turn with this message."""
         ...
 
     def finish(self, end: SeatEnd) -> bool:
-        """End the work; False when it had ended."""
+        """End the work; return False if it had ended before."""
         ...
 
 
 class Conversation:
-    """Where an episode's seats stand among each other. Not safe for use from several threads."""
+    """Passes the turn between the seats of an episode. Not thread-safe."""
 
     def __init__(self, turn_policy: TurnPolicy) -> None:
-        self.speaker: str | None = None
-        """The seat that has the floor; None before the first words and after the last."""
+        self.turn_holder: str | None = None
+        """The seat that has the turn; None before the first and after the last turn."""
         self.on_change: Callable[[], None] = lambda: None
-        """Called whenever another seat has the floor, and when all has been said."""
-        self._moderator = turn_policy
-        self._seats: dict[str, Speaker] = {}
+        """Called when the turn passes to another seat and when the conversation ends."""
+        self._policy = turn_policy
+        self._seats: dict[str, Participant] = {}
         self._is_over = False
 
-    def join(self, seat: Speaker) -> None:
-        """Let a seat take part."""
+    def join(self, seat: Participant) -> None:
+        """Add a seat."""
         self._seats[seat.name] = seat
 
     def begin(self) -> None:
-        """Give somebody the floor; once, when all have joined.
+        """Begin the first turn. Call once, after all seats have joined.
 
         Raises:
-            SpecError: who is to begin has no seat.
+            SpecError: the turn policy selects an unknown seat.
         """
-        first = self._moderator.open()
+        first = self._policy.open()
         if first.seat not in self._seats:
             raise SpecError(
-                "conversation", f"{first.seat!r} begins, and is none of {', '.join(self._seats)}"
+                "conversation", f"the first seat is {first.seat!r}; seats: {', '.join(self._seats)}"
             )
-        self.hand_over(first)
+        self.pass_turn(first)
 
     def next_after(self, seat: str, text: str) -> Handover | None:
-        """Return who goes on after ``seat`` said ``text``; None when those were the last words."""
-        return self._passed_on(self._moderator.heard(seat, text))
+        """Return the turn after ``seat`` submitted ``text``; None if the conversation ends."""
+        return self._next_active(self._policy.heard(seat, text))
 
-    def hand_over(self, handover: Handover) -> None:
-        """Let another seat speak."""
-        self.speaker = handover.seat
-        self._seats[handover.seat].hear(handover.text)
+    def pass_turn(self, handover: Handover) -> None:
+        """Begin the turn of another seat."""
+        self.turn_holder = handover.seat
+        self._seats[handover.seat].receive(handover.text)
         self.on_change()
 
     def leave(self, seat: str, *, ends_all: bool) -> None:
-        """Note that a seat's work has ended; it had the floor, or all has been said."""
-        if self._is_over or self.speaker != seat:
+        """Continue after the work of a seat has ended."""
+        if self._is_over or self.turn_holder != seat:
             return
-        handover = None if ends_all else self._passed_on(self._moderator.left(seat))
+        handover = None if ends_all else self._next_active(self._policy.left(seat))
         if handover:
-            self.hand_over(handover)
+            self.pass_turn(handover)
         else:
             self.close()
 
     def close(self) -> None:
-        """End the work of all who wait: nobody speaks any more. Closing twice is closing once."""
+        """End the conversation and the work of all seats. Has no effect the second time."""
         if self._is_over:
             return
-        self._is_over, self.speaker = True, None
+        self._is_over, self.turn_holder = True, None
         for seat in self._seats.values():
             seat.finish(Finished())
         self.on_change()
 
-    def _passed_on(self, handover: Handover | None) -> Handover | None:
-        """Return who can go on, asking once a seat: whose work ended while it waited has left by now."""
+    def _next_active(self, handover: Handover | None) -> Handover | None:
+        """Return the next seat that can act, skipping seats that ended while waiting."""
         for _ in self._seats:
             if handover is None or handover.seat not in self._seats:
                 return None
             if self._seats[handover.seat].end is None:
                 return handover
-            handover = self._moderator.left(handover.seat)
+            handover = self._policy.left(handover.seat)
         return None
 
 
-LATER = "\n    "
-"""Before every line of a voice but its first: a line that begins at the margin is somebody else's."""
+CONTINUATION = "\n    "
+"""Separates the lines of one speaker. A line without indentation begins the text of another speaker."""
 
 
 def one_voice(text: str) -> str:
-    """Return what one says, so that no line of it looks like the beginning of what another says."""
-    return LATER.join(text.splitlines())
+    """Indent all lines of a text except the first, so that no line can pass for another speaker."""
+    return CONTINUATION.join(text.splitlines())

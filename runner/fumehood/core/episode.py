@@ -1,4 +1,4 @@
-"""One attempt at one task, as the service hosts it: a world, its seats, and the record of both."""
+"""Seats and episodes: one attempt at one task, as the service hosts it."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ ArgumentsToRecord = Callable[[ToolCall, ToolResult], JsonObject | None]
 
 
 class Seat:
-    """Not safe for use from several threads: whoever serves an episode lets one call in at a time."""
+    """One participant of an episode: its tools, budget and end. Not thread-safe."""
 
     def __init__(
         self,
         name: str,
-        script: TurnQueue,
-        door: Toolset,
+        turns: TurnQueue,
+        tools: Toolset,
         ledger: Ledger,
         recorder: Recorder,
         conversation: Conversation | None = None,
@@ -63,8 +63,8 @@ class Seat:
 
         Args:
             name: unique within the episode.
-            script: the user messages of this seat.
-            door: the tools, behind the layers.
+            turns: the messages to this seat.
+            tools: the toolset behind the layers.
             ledger: counts what the seat spends.
             recorder: receives the events of the trace.
             conversation: decides which seat has the turn; None if every seat works by itself.
@@ -75,8 +75,8 @@ class Seat:
         self.end: SeatEnd | None = None
         """How the work ended; None while it goes on."""
         self._conversation = conversation
-        self._script = script
-        self._door = door
+        self._turns = turns
+        self._tools = tools
         self._recorder = recorder
         self._arguments_to_record = arguments_to_record
         if conversation is not None:
@@ -84,23 +84,23 @@ class Seat:
 
     @property
     def has_turn(self) -> bool:
-        """Whether this seat may act now."""
-        return self._conversation is None or self._conversation.speaker == self.name
+        """Whether this seat has the turn."""
+        return self._conversation is None or self._conversation.turn_holder == self.name
 
     @property
     def instruction(self) -> str:
-        """What the user said last."""
-        return self._script.instruction
+        """The latest message to the seat."""
+        return self._turns.instruction
 
     @property
     def turn(self) -> int:
-        """Which message of the user that was, from 1."""
-        return self._script.number
+        """Number of the current turn, from 1."""
+        return self._turns.number
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
-        """Return the tools that are there now, in their order."""
-        hidden = self._script.hidden
-        tools = self._door.list_tools()
+        """Return the tools of the current turn, in the order of the world."""
+        hidden = self._turns.hidden
+        tools = self._tools.list_tools()
         return tuple(tool for tool in tools if tool.name not in hidden) if hidden else tools
 
     def call(self, tool_name: str, arguments: Mapping[str, Json]) -> Reply:
@@ -110,7 +110,7 @@ class Seat:
             SpecError: the world cannot continue with the state that the task gave it.
         """
         call = ToolCall(tool_name, arguments)
-        result = self._door.call(call)
+        result = self._tools.call(call)
         exhausted = self.ledger.exhausted
         if exhausted is not None:
             self.finish(OutOfBudget(exhausted))
@@ -137,37 +137,37 @@ class Seat:
         self.ledger.settle(reservation, charged)
         self._recorder.record(replace(event, spent={**units_by_name(charged)}))
 
-    def hear(self, text: str) -> None:
-        """Get the floor, with what another seat or a turn_policy said."""
-        self._script.hear(text)
-        self._recorder.record(TurnBegan(self.name, self._script.number, text))
+    def receive(self, text: str) -> None:
+        """Begin a turn with a message of another seat or of the turn policy."""
+        self._turns.receive(text)
+        self._recorder.record(TurnBegan(self.name, self._turns.number, text))
 
     def answer(self, text: str) -> bool:
-        """End the turn: somebody else goes on, or all has been said and the work has ended.
+        """Submit an answer: end the turn, or the work after the last turn.
 
         Returns:
-            Whether this answer counted; none does after the end.
+            Whether the answer was accepted; after the end of the work it is not.
         """
         if self.end is not None:
             return self.finish(Finished(text))
         if self._conversation is not None:
-            self._say(self._conversation, text)
-        elif self._script.is_last:
+            self._end_turn(self._conversation, text)
+        elif self._turns.is_last:
             self.finish(Finished(text))
         else:
-            self._recorder.record(TurnEnded(self.name, self._script.number, text))
-            self._script.advance()
+            self._recorder.record(TurnEnded(self.name, self._turns.number, text))
+            self._turns.advance()
         return True
 
     def finish(self, end: SeatEnd, *, ends_all: bool = False) -> bool:
         """End the seat's work.
 
         Args:
-            end: how.
-            ends_all: whether the others do not go on without it.
+            end: how the work ended.
+            ends_all: whether this also ends the work of the other seats.
 
         Returns:
-            Whether this ending counted; the first one does.
+            Whether the work ended now; False if it had ended before.
         """
         if self.end is not None:
             return False
@@ -177,24 +177,24 @@ class Seat:
             self._conversation.leave(self.name, ends_all=ends_all)
         return True
 
-    def _say(self, conversation: Conversation, text: str) -> None:
+    def _end_turn(self, conversation: Conversation, text: str) -> None:
         handover = conversation.next_after(self.name, text)
         if handover is None:
             self.finish(Finished(text), ends_all=True)
         else:
-            self._recorder.record(TurnEnded(self.name, self._script.number, text))
-            conversation.hand_over(handover)
+            self._recorder.record(TurnEnded(self.name, self._turns.number, text))
+            conversation.pass_turn(handover)
 
 
 class FireCounts:
-    """A recorder that counts fault fire_counts and passes everything on."""
+    """A recorder that counts how often each fault rule fired, and forwards all events."""
 
     def __init__(self, recorder: Recorder, rules: int) -> None:
         self._recorder = recorder
         self.fire_counts = [0] * rules
 
     def record(self, event: Event, duration_ns: int = 0) -> None:
-        """Count what struck a call, then pass the event on."""
+        """Count the fired faults of a call, then forward the event."""
         if isinstance(event, CallMade):
             for fired in event.result.fired_faults:
                 self.fire_counts[fired.rule] += 1
@@ -202,7 +202,7 @@ class FireCounts:
 
 
 class Episode:
-    """Knows nothing about sockets, boxes or scores."""
+    """An open episode: its world, seats and conversation."""
 
     def __init__(
         self,
@@ -212,7 +212,7 @@ class Episode:
         recorder: FireCounts,
         conversation: Conversation | None = None,
     ) -> None:
-        """Open the episode, and the conversation of its seats where they have one."""
+        """Record the start of the episode and begin its conversation, if it has one."""
         self.spec = spec
         self.world = world
         self.seats = seats
@@ -224,10 +224,10 @@ class Episode:
 
     @property
     def ended(self) -> bool:
-        """True when every seat's work has ended."""
+        """Whether the work of every seat has ended."""
         return all(seat.end is not None for seat in self.seats)
 
     def close(self) -> None:
-        """Write down how the world stands and which planned faults it met. Call once, last."""
-        # Not copied: nobody calls a tool of this world any more.
+        """Record the final state and how often each fault fired. Call once, at the end."""
+        # The state is not copied, because no tool is called afterwards.
         self._recorder.record(EpisodeClosed(self.world.state, tuple(self._recorder.fire_counts)))

@@ -1,7 +1,7 @@
-"""What happens in an episode, one type an event.
+"""The events of an episode, and the hash chain that makes a trace tamper-evident.
 
-Nothing here may differ between two runs of a deterministic agent: no times, no process numbers, no names of
-the machinery. Whoever writes events down stamps them with times of his own.
+Two runs of a deterministic agent give equal events: events contain no times, process IDs or names of
+the infrastructure. The recorder adds times.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from fumehood.core.tools import FiredFault, ToolCall, ToolResult, Value, argumen
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCalled:
-    """A model was asked and its answer is over: an event of the trace."""
+    """Event: a model request is complete."""
 
     seat: str
     model: str
-    """As the request names it."""
+    """Name of the model in the request."""
     request: str
     """Hex SHA-256 of path and canonical request."""
     status: int
-    """Of HTTP."""
+    """HTTP status code."""
     response: str
-    """Hex SHA-256 of the answer's body, as far as the agent got it."""
+    """Hex SHA-256 of the part of the response body that the agent received."""
     spent: JsonObject = field(default_factory=dict)
     """Units that were charged, by name of the budget kind."""
 
@@ -51,13 +51,13 @@ class ModelCalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelExchange:
-    """One request and its answer, whole, as a cassette keeps them."""
+    """One model request and its complete response, as a cassette stores them."""
 
     seat: str
     key: str
     """Hex SHA-256 of path and canonical request."""
     occurrence: int
-    """How often this seat has asked just this, from 1."""
+    """Number of this request among equal requests of the seat, from 1."""
     request: bytes
     status: int
     content_type: str
@@ -66,7 +66,7 @@ class ModelExchange:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeOpened:
-    """The world stands, the seats are ready."""
+    """Event: the world and the seats are ready."""
 
     spec: EpisodeSpec
 
@@ -92,22 +92,22 @@ class EpisodeOpened:
 
 @dataclass(frozen=True, slots=True)
 class CallMade:
-    """A call passed the wall and was answered."""
+    """Event: a valid call was answered."""
 
     seat: str
     call: ToolCall
-    """As the agent sent it."""
+    """The call that the agent sent."""
     result: ToolResult
-    """As the agent got it."""
+    """The result that the agent received."""
     state_digest: str
-    """Of the world after the call."""
+    """Digest of the world's state after the call."""
     charged: Amounts = field(default_factory=dict)
-    """Units that the call was charged, without kinds of which it took none."""
+    """Units that the call was charged, by kind, without zeros."""
     remaining: Amounts = field(default_factory=dict)
     """Units that the seat has left after the call, of the bounded kinds that calls are charged to."""
 
     def to_json(self) -> JsonObject:
-        """Return the event; ``arguments_after`` is there when a fault altered the arguments."""
+        """Return the event. ``arguments_after`` is present if a fault changed the arguments."""
         call, result = self.call, self.result
         event: JsonObject = {
             "kind": "call",
@@ -137,7 +137,7 @@ class CallMade:
 
 @dataclass(frozen=True, slots=True)
 class SeatEnded:
-    """No further call of this seat will be carried out."""
+    """Event: no further call of this seat is executed."""
 
     seat: str
     end: SeatEnd
@@ -149,11 +149,11 @@ class SeatEnded:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeClosed:
-    """The world is gone; this is how it stood, and which planned faults it met."""
+    """Event: the episode is closed."""
 
     final_state: Mapping[str, Json]
     fire_counts: tuple[int, ...]
-    """How often each planned fault was arguments_after, in the order of the plan; 0 means not reached."""
+    """How often each planned fault fired, in the order of the plan. 0 means not reached."""
 
     def to_json(self) -> JsonObject:
         """Return the event."""
@@ -177,14 +177,14 @@ Event = (
 
 
 class Recorder(Protocol):
-    """Takes events down in the order in which they happen."""
+    """Records events in the order in which they happen."""
 
     def record(self, event: Event, duration_ns: int = 0) -> None:
-        """Take one event down; must not fail and must not wait.
+        """Record one event. Must not fail and must not block.
 
         Args:
-            event: what happened; whatever it refers to will not change any more.
-            duration_ns: how long it took, nanoseconds.
+            event: the values that it refers to are never changed afterwards.
+            duration_ns: duration of the event, nanoseconds.
         """
         ...
 
@@ -197,11 +197,11 @@ def _fired_json(fired: FiredFault) -> JsonObject:
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
 GENESIS = "0" * 64
-"""What stands where the first record's predecessor would."""
+"""Previous hash of the first record."""
 
 
 class Chain:
-    """Links records in order."""
+    """Computes the hashes of consecutive records."""
 
     def __init__(self) -> None:
         self._last = GENESIS
@@ -221,7 +221,7 @@ class Chain:
         return self._last
 
     def seal(self) -> str:
-        """Return the event that closes the chain: it states how many came before it."""
+        """Return the event that ends the chain. It states the number of events before it."""
         return canonical_json({"kind": "sealed", "events": self.length})
 
 
@@ -232,17 +232,17 @@ class Record:
     event_json: str
     hash: str
     wall_ms: int
-    """When, milliseconds since the Unix epoch. Not covered by the hash."""
+    """Milliseconds since the Unix epoch. Not covered by the hash."""
     duration_us: int
-    """How long, microseconds. Not covered by the hash."""
+    """Duration of the event, microseconds. Not covered by the hash."""
 
 
 class BrokenTrace(ValueError):
-    """A trace that was cut, reordered or edited."""
+    """The trace was truncated, reordered or edited."""
 
 
 class CutTrace(BrokenTrace):
-    """A trace that lacks its end and is sound up to there."""
+    """The trace has no end record; the records before are valid."""
 
 
 def _is_one_line(text: str) -> bool:
@@ -250,24 +250,24 @@ def _is_one_line(text: str) -> bool:
 
 
 def verify_chain(records: Iterable[Record]) -> str:
-    """Check a whole trace.
+    """Verify the hash chain of a trace.
 
     Returns:
-        The hash of the seal: one digest for all that the trace says.
+        The hash of the last record, which is the digest of the trace.
 
     Raises:
-        BrokenTrace: a hash does not follow from what came before, or the seal is missing or not last.
+        BrokenTrace: a hash is wrong, or the end record is missing or not last.
     """
     chain = Chain()
     sealed, last = False, GENESIS
     for number, record in enumerate(records):
         if sealed:
-            raise BrokenTrace(f"record {number} stands after the seal")
+            raise BrokenTrace(f"record {number} comes after the end record")
         sealed = record.event_json == chain.seal()
-        # Canonical text is ASCII on one line, so whatever is not was put there by somebody else.
+        # Canonical JSON is ASCII on one line, so any other text was not written by the service.
         if not _is_one_line(record.event_json) or chain.link(record.event_json) != record.hash:
-            raise BrokenTrace(f"record {number} does not follow from the one before it")
+            raise BrokenTrace(f"the hash of record {number} does not match")
         last = record.hash
     if not sealed:
-        raise CutTrace("the seal is missing: the trace was cut off")
+        raise CutTrace("the end record is missing: the trace was truncated")
     return last

@@ -10,14 +10,14 @@ from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.turn_policies.policies import Round
 
 
-class Speaker:
+class Participant:
     """A seat that only listens."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.end: SeatEnd | None = None
 
-    def hear(self, text: str) -> None:
+    def receive(self, text: str) -> None:
         """Hear it."""
 
     def finish(self, end: SeatEnd) -> bool:
@@ -28,44 +28,44 @@ class Speaker:
 
 def test_whoever_ended_while_waiting_is_passed_over() -> None:
     talk = Conversation(Round({"rounds": 2}, ("a", "b", "c", "d")))
-    seats = {name: Speaker(name) for name in ("a", "b", "c", "d")}
+    seats = {name: Participant(name) for name in ("a", "b", "c", "d")}
     for seat in seats.values():
         talk.join(seat)
     talk.begin()
     for name in ("b", "c"):
         seats[name].finish(GaveUp("enough"))
         talk.leave(name, ends_all=False)
-    assert talk.speaker == "a"
+    assert talk.turn_holder == "a"
     assert talk.next_after("a", "hello") == Handover("d", "a: hello")
 
 
 def test_where_nobody_is_left_all_has_been_said() -> None:
     talk = Conversation(Round({"rounds": 2}, ("a", "b")))
-    seats = [Speaker("a"), Speaker("b")]
+    seats = [Participant("a"), Participant("b")]
     for seat in seats:
         talk.join(seat)
     talk.begin()
     for seat in reversed(seats):
         seat.finish(GaveUp("enough"))
         talk.leave(seat.name, ends_all=False)
-    assert talk.speaker is None
+    assert talk.turn_holder is None
     assert not any(isinstance(seat.end, Finished) for seat in seats)
 
 
-def test_a_moderator_that_begins_with_nobody_is_refused() -> None:
+def test_a_turn_policy_that_begins_with_an_unknown_seat_is_rejected() -> None:
     talk = Conversation(Round({}, ("a", "b")))
-    talk.join(Speaker("agent"))
-    with pytest.raises(SpecError, match="'a' begins, and is none of agent"):
+    talk.join(Participant("agent"))
+    with pytest.raises(SpecError, match="the first seat is 'a'; seats: agent"):
         talk.begin()
 
 
-def test_a_moderator_that_insists_on_who_has_left_ends_it() -> None:
+def test_a_turn_policy_that_selects_an_ended_seat_again_ends_the_conversation() -> None:
     class Stubborn(Round):
         def left(self, seat: str) -> Handover:
             return Handover("b", "Do go on.")
 
     talk = Conversation(Stubborn({"rounds": 9}, ("a", "b")))
-    seats = [Speaker("a"), Speaker("b")]
+    seats = [Participant("a"), Participant("b")]
     for seat in seats:
         talk.join(seat)
     talk.begin()
