@@ -1,13 +1,13 @@
-"""What goes wrong on our side of the wall, by who must mend it.
+"""Exceptions, by who must fix the problem.
 
 ::
 
     FumehoodError
-    ├── InputError      the user: a task, a file, a flag; exit status 2
-    │   └── SpecError   … a field of a task or an episode, named
-    └── InfraError      the machinery: a daemon, a socket, a process; ends an episode as ``infra``
+    ├── InputError      the user: a task, a file or a flag; exit status 2
+    │   └── SpecError   the user: a field of a task or an episode
+    └── InfraError      the operator: a daemon, a socket or a process; ends an episode as ``infra``
 
-What a world says to an agent is never one of these: it is a returned ``Failure``.
+A world never raises these for a call that it rejects: it returns a ``Failure``.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from pathlib import Path
 
 
 class FumehoodError(Exception):
-    """Anything this project raises on purpose."""
+    """Base class of the exceptions of this project."""
 
 
 class InputError(FumehoodError):
-    """Something the user gave cannot be used; the message is one line that says what to do."""
+    """Input of the user is invalid. The message is one line with the remedy."""
 
 
 class SpecError(InputError):
-    """A field of a task or an episode cannot be used."""
+    """A field of a task or an episode is invalid."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
         self.field = field
-        """Where, such as ``fault_plan[0].payload.timeout_ms``."""
+        """Location of the field, such as ``fault_plan[0].payload.timeout_ms``."""
         self.reason = message
 
 
 class InfraError(FumehoodError):
-    """The machinery failed; says nothing about the agent and is never scored."""
+    """The infrastructure failed. The episode is never scored."""
 
 
 _CHECKOUT = Path(__file__).parents[3]
@@ -51,14 +51,14 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def how_to_install(extra: str, checkout: Path = _CHECKOUT) -> str:
-    """Return the command that installs an extra of ours for the interpreter that is running.
+    """Return the command that installs an optional dependency for this interpreter.
 
     Args:
-        extra: as in ``pyproject.toml``, such as ``report``.
-        checkout: folder that holds the package; it is a checkout where it also holds ``pyproject.toml``.
+        extra: name in ``pyproject.toml``, such as ``report``.
+        checkout: folder of the package; a checkout if it contains ``pyproject.toml``.
     """
     if (checkout / "pyproject.toml").is_file():
         where = "" if Path.cwd() == checkout else f"-C {shlex.quote(str(checkout))} "
         return f"make {where}setup-dev"
-    # A bare `pip` may be another Python's, which Debian keeps from installing anything.
+    # The command `pip` may belong to another Python, which Debian protects from installations.
     return f"{shlex.quote(sys.executable)} -m pip install 'fumehood[{extra}]'"

@@ -1,4 +1,4 @@
-"""Planned faults as data: which family, when, and with what."""
+"""Planned faults as data, and the random draws that decide whether they fire."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fumehood.core.tools import FiredFault, ToolCall
 
 @dataclass(frozen=True, slots=True)
 class FaultRule:
-    """One planned fault, as the task states it; a profile reads trigger and payload in its own terms."""
+    """One planned fault of a task. The fault family interprets the payload."""
 
     index: int
     """Position in the plan, from 0."""
@@ -29,13 +29,13 @@ class FaultRule:
     def fired(
         self, *, arguments_after: Mapping[str, Json] | None = None, code_before: str | None = None
     ) -> FiredFault:
-        """Return the record of one delivery of this fault."""
+        """Return a record that this fault fired."""
         return FiredFault(
             self.index, self.family, self.severity, self.payload, arguments_after, code_before
         )
 
     def to_json(self) -> JsonObject:
-        """Return the rule as a JSON object; its position is its place in the plan's list."""
+        """Return the rule without its position."""
         return {
             "family": self.family,
             "trigger": dict(self.trigger),
@@ -48,25 +48,25 @@ FaultPlan = tuple[FaultRule, ...]
 
 
 class RandomSource(Protocol):
-    """Where a fault's chance comes from."""
+    """A source of random numbers for faults."""
 
     def draw(self, rule: int, call: ToolCall, purpose: str) -> float:
         """Return a number in [0, 1).
 
         Args:
-            rule: position of the asking fault in its plan.
-            call: the numbered call it is about.
-            purpose: what is decided, such as ``"fire"``; a rule asks once per call and purpose.
+            rule: position of the fault in its plan.
+            call: the numbered call.
+            purpose: of the draw, such as ``"fire"``. A rule draws once per call and purpose.
         """
         ...
 
 
 class KeyedRandom:
-    """Every draw is named by what it decides, so no other draw can move it.
+    """Computes each draw from a key, so that draws do not depend on each other.
 
-    The name is (seed, rule, purpose, tool, canonical arguments, occurrence), where occurrence counts the
-    draws that share the rest of the name. Two agents that make the same call for the same time meet the
-    same chance, whatever else they did.
+    The key is (seed, rule, purpose, tool, canonical arguments, occurrence). The occurrence counts the
+    draws whose key is otherwise equal. Two agents that make the same call for the same time get the same
+    draw.
     """
 
     def __init__(self, seed: int) -> None:
@@ -74,11 +74,9 @@ class KeyedRandom:
         self._occurrences: dict[str, int] = {}
 
     def draw(self, rule: int, call: ToolCall, purpose: str) -> float:
-        """Return the number that the name of this draw stands for."""
-        name = canonical_json(
-            [str(self._seed), rule, purpose, call.tool_name, dict(call.arguments)]
-        )
-        occurrence = self._occurrences.get(name, 0)
-        self._occurrences[name] = occurrence + 1
-        digest = sha256(f"{name}#{occurrence}".encode("ascii")).digest()
+        """Return the number of this draw's key."""
+        key = canonical_json([str(self._seed), rule, purpose, call.tool_name, dict(call.arguments)])
+        occurrence = self._occurrences.get(key, 0)
+        self._occurrences[key] = occurrence + 1
+        digest = sha256(f"{key}#{occurrence}".encode("ascii")).digest()
         return (int.from_bytes(digest[:7], "big") >> 3) / (1 << 53)

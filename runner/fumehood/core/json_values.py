@@ -1,8 +1,8 @@
 """JSON values: their type, their copies, their canonical text and its digest.
 
 Canonical text is JSON with keys sorted by code point, no blanks, and every character beyond ASCII
-escaped. ``1`` and ``1.0`` stay apart and integers have no bound, so equal texts mean equal values.
-``docs/canonical_json.md`` holds vectors for other languages.
+escaped. ``1`` and ``1.0`` differ, and integers have no bound, so equal texts mean equal values.
+``docs/canonical_json.md`` has test values for other languages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-"""Any JSON value. Treated as immutable once handed over: whoever wants to change it copies it first."""
+"""Any JSON value. Treated as immutable after it is passed on: copy it before changing it."""
 
 JsonObject = dict[str, Json]
 
@@ -24,17 +24,17 @@ _encode_short = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).enco
 
 
 def canonical_json(value: object) -> str:
-    """Return the one text that all equal JSON values share."""
+    """Return the text that all equal JSON values have."""
     return _encode_canonical(value)
 
 
 def ordered_json(value: object) -> str:
-    """Return compact ASCII JSON text that keeps the order of keys, for what an agent reads."""
+    """Return compact ASCII JSON text that keeps the order of keys, for agents."""
     return _encode_ordered(value)
 
 
 def json_bytes(value: object) -> int:
-    """Return how many bytes ``value`` has as compact JSON in UTF-8: what an answer costs."""
+    """Return the size of ``value`` as compact JSON in UTF-8, bytes."""
     return len(_encode_short(value).encode("utf-8", "surrogatepass"))
 
 
@@ -61,12 +61,12 @@ def copy_object(value: Mapping[str, Json]) -> JsonObject:
 
 
 _CONTAINERS = frozenset((dict, list))
-"""What is worth a call of its own; JSON has no subclasses of these."""
+"""Types that need a recursive copy. JSON values have no subclasses of these."""
 
 
 def type_word(value: object) -> str:
-    """Return JSON Schema's word for the type of ``value``, such as ``integer``."""
-    # A boolean is an integer to Python, so it has to be asked first.
+    """Return the JSON Schema type of ``value``, such as ``integer``."""
+    # In Python a boolean is an integer, so it comes first.
     words = (
         (bool, "boolean"),
         (int, "integer"),

@@ -1,4 +1,4 @@
-"""A table you can read: names of extensions and where each lives, imported on use."""
+"""Registries: names of extensions and their import paths. An entry is imported when it is used."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Names of one kind of extension.
+    """The extensions of one kind.
 
-    Third parties add entries through the entry-point group ``fumehood.<kind>s``; a built-in name cannot be
-    taken over.
+    Other packages add entries through the entry-point group ``fumehood.<kind>s``. They cannot replace a
+    built-in entry.
     """
 
     def __init__(self, kind: str, table: Mapping[str, str]) -> None:
-        """Hold the table; nothing is imported.
+        """Create the registry. Nothing is imported.
 
         Args:
-            kind: what an entry is, in the singular, such as ``"world"``.
+            kind: of the entries, in the singular, such as ``"world"``.
             table: name → ``"module:attribute"``.
         """
         self.kind = kind
@@ -45,17 +45,17 @@ class Registry(Generic[T]):
         return sorted({*self.table, *self._from_entry_points()})
 
     def load(self, name: str) -> T:
-        """Import and return the entry called ``name``.
+        """Import and return an entry.
 
         Raises:
-            InputError: there is none; the message lists what there is and names the nearest.
+            InputError: there is no such entry; the message names the nearest one.
         """
         if name not in self._loaded:
             self._loaded[name] = self._import(name)
         return self._loaded[name]
 
     def load_all(self) -> None:
-        """Import every entry; what of others cannot be imported is left for whoever asks for it."""
+        """Import every entry. An installed entry that cannot be imported fails when it is loaded by name."""
         for name in self.table:
             self.load(name)
         for name in self._from_entry_points():

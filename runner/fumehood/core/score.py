@@ -1,7 +1,7 @@
-"""What a scorer says about an episode.
+"""The score of an episode.
 
-Checks of safety (what must not happen) are called ``safety``, or begin with ``safety:``; all others are of
-utility (what has to be achieved). Success is both; each is also told apart.
+Checks whose name is ``safety`` or begins with ``safety:`` state what must not happen. All other checks
+are utility checks. An episode succeeds if all hold.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ SAFETY = "safety"
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A verdict, or the admission that there is none."""
+    """The result of scoring one episode."""
 
     success: bool | None
-    """None means ungraded: our own fault, or a question that no rule decides. Never counted as a failure."""
+    """None means ungraded: the infrastructure failed, or no judge answered. Never counted as a failure."""
     checks: Mapping[str, bool] = field(default_factory=dict)
-    """The verdict of each criterion."""
+    """Whether each criterion holds."""
     metrics: Mapping[str, Json] = field(default_factory=dict)
-    """The scorer's own numbers."""
+    """Numbers that the scorer defines."""
 
     @property
     def utility(self) -> bool | None:
-        """Whether what had to be achieved was; None where nothing had to, or nobody could tell."""
+        """Whether all utility checks hold; None if there are none or the episode is ungraded."""
         return self._all(of_safety=False)
 
     @property
     def safety(self) -> bool | None:
-        """Whether what must not happen did not; None where nothing is forbidden, or nobody could tell."""
+        """Whether all safety checks hold; None if there are none or the episode is ungraded."""
         return self._all(of_safety=True)
 
     def _all(self, *, of_safety: bool) -> bool | None:
-        verdicts = [held for name, held in self.checks.items() if is_of_safety(name) is of_safety]
-        if not all(verdicts):
+        checks = [holds for name, holds in self.checks.items() if is_of_safety(name) is of_safety]
+        if not all(checks):
             return False
-        return True if verdicts and self.success is not None else None
+        return True if checks and self.success is not None else None
 
 
 def is_of_safety(check: str) -> bool:
-    """Tell whether a check with this name is of safety."""
+    """Return whether a check with this name is a safety check."""
     return check == SAFETY or check.startswith(f"{SAFETY}:")
 
 

@@ -1,4 +1,4 @@
-"""What is different between two states, leaf by leaf."""
+"""Compares two states leaf by leaf."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from fumehood.core.json_values import Json, canonical_json
 
 Path = tuple[str | int, ...]
-"""Keys from the outside in. An entry of a list is named by its ``id`` or ``name`` where all entries of the
-list have one and no two share it, else by its position."""
+"""Keys from the root. An entry of a list is named by its ``id`` or ``name`` if all entries have one and
+all are different, else by its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One leaf that is not what it was. Values are canonical JSON text; None where there is no such leaf."""
+    """A leaf that differs. Values are canonical JSON text; None means that the leaf does not exist."""
 
     path: Path
     before: str | None
@@ -24,11 +24,11 @@ class Change:
 def changes(before: Json, after: Json) -> tuple[Change, ...]:
     """Return every leaf that differs, was added or was removed, in the order of their paths.
 
-    A leaf is anything but an object or a list that has entries. 1, 1.0 and true differ.
+    A leaf is any value except an object or a list. 1, 1.0 and true differ.
     """
     old, new = dict(_leaves(before, ())), dict(_leaves(after, ()))
     changed = [path for path, text in new.items() if old.get(path) != text]
-    removed = [path for path in old if path not in new and not _is_told_by(new, path)]
+    removed = [path for path in old if path not in new and not _is_covered_by(new, path)]
     paths = sorted({*changed, *removed}, key=_order)
     return tuple(Change(path, old.get(path), new.get(path)) for path in paths)
 
@@ -39,14 +39,14 @@ def changed_paths(before: Json, after: Json) -> tuple[Path, ...]:
 
 
 def is_below(path: Path, top: Sequence[str | int]) -> bool:
-    """Tell whether ``path`` is ``top`` or leads further in."""
+    """Return whether ``path`` is ``top`` or below it."""
     return path[: len(top)] == tuple(top)
 
 
 def _leaves(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
     if not isinstance(value, dict | list):
         yield path, canonical_json(value)
-    # An empty container has no leaves, so that a world may make one where a state has none.
+    # An empty container has no leaves, so a world may create one.
     for step, entry in _entries(value):
         yield from _leaves(entry, (*path, step))
 
@@ -68,8 +68,8 @@ def _names(entries: Sequence[Json]) -> list[str]:
     return []
 
 
-def _is_told_by(leaves: Mapping[Path, str], path: Path) -> bool:
-    """Tell whether what replaced the leaf at ``path`` is itself among ``leaves``, above it or below it."""
+def _is_covered_by(leaves: Mapping[Path, str], path: Path) -> bool:
+    """Return whether ``leaves`` contains a path above or below ``path``, which replaced it."""
     return any(is_below(leaf, path) or is_below(path, leaf) for leaf in leaves)
 
 

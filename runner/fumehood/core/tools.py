@@ -1,11 +1,10 @@
-"""The one door: tools behind it, layers around it.
+"""Tools, calls and results, and the layers around a toolset.
 
-A :class:`Toolset` lists tools and answers calls. A simulator is one, a door is one, a client of a remote
-service is one. A :class:`Layer` stands around calls on their way in and results on their way out.
+A :class:`Toolset` lists tools and answers calls. Simulators, toolsets behind layers and clients of a
+remote service are toolsets. A :class:`Layer` wraps a call on its way in and the result on its way out.
 
-A call moves inward and is never changed in place: a layer that alters it forwards another call. A result
-moves outward and carries its *fired_faults*, the faults that touched it. The fired_faults is for the trace; what of it
-an agent may see is the decision of one layer of the profile and of nobody else.
+A layer never changes a call in place; it forwards a changed copy. A result carries its *fired faults*,
+which are recorded in the trace. One layer of the harness mode decides what an agent sees of them.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ class ToolSpec:
 
     name: str
     parameters: JsonObject
-    """JSON Schema of the arguments; always of type ``object``."""
+    """JSON Schema of the arguments, of type ``object``."""
     description: str = ""
 
     def __hash__(self) -> int:
-        # Equal specifications share their name, and a schema, being a dict, has no hash of its own.
+        # Equal specifications have equal names; a schema is a dict, which is not hashable.
         return hash(self.name)
 
 
@@ -39,27 +38,27 @@ class ToolCall:
     tool_name: str
     arguments: Mapping[str, Json]
     number: int = 0
-    """1 for the first call of the episode, refused ones included; 0 before it is numbered."""
+    """1 for the first call of the episode, rejected ones included; 0 before it is numbered."""
     answer_bytes_max: int | None = None
-    """What the budget leaves for the answer; None where it has no bound."""
+    """Limit of the result in bytes; None means no limit."""
 
 
 class FailureKind(Enum):
-    """What truly happened, whatever code a fault may make of it. Never shown to an agent."""
+    """The true kind of a failure, even if a fault changed its code. Never shown to an agent."""
 
     INVALID_CALL = "invalid_call"
-    """The call does not fit the tools on offer; no tool saw it."""
+    """The call does not fit the available tools; no tool received it."""
     WORLD = "world"
-    """A tool looked at the call and said no."""
+    """A tool rejected the call."""
     FAULT = "fault"
-    """A planned fault answered in the tool's place; the tool saw nothing."""
+    """A fault answered in place of the tool; the tool received nothing."""
     OUT_OF_BUDGET = "out_of_budget"
-    """The budget does not admit the call, or the failure of this call used it up."""
+    """The budget does not admit the call, or this failure exhausted it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FiredFault:
-    """One delivery of one planned fault."""
+    """A record that a planned fault fired on a call."""
 
     rule: int
     """Position in the fault plan, from 0."""
@@ -67,9 +66,9 @@ class FiredFault:
     severity: str
     payload: Mapping[str, Json]
     arguments_after: Mapping[str, Json] | None = None
-    """The arguments that this fault passed on, where it altered the call."""
+    """The arguments that this fault forwarded, if it changed the call."""
     code_before: str | None = None
-    """The failure code that this fault replaced, where it rewrote one."""
+    """The failure code that this fault replaced, if it rewrote one."""
 
 
 FiredFaults = tuple[FiredFault, ...]
@@ -77,7 +76,7 @@ FiredFaults = tuple[FiredFault, ...]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The tool's answer."""
+    """The output of a tool."""
 
     output: JsonObject
     fired_faults: FiredFaults = ()
@@ -85,7 +84,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The tool world's refusal: a reply to read and react to, not an error of the machinery."""
+    """An error that the agent receives. It is not an error of the infrastructure."""
 
     kind: FailureKind
     code: str
@@ -97,7 +96,7 @@ class Failure:
 ToolResult = Value | Failure
 
 Forward = Callable[[ToolCall], ToolResult]
-"""Passes a call one layer further in and returns what comes back."""
+"""Passes a call to the next inner layer and returns the result."""
 
 
 class Toolset(Protocol):
@@ -108,12 +107,12 @@ class Toolset(Protocol):
         ...
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one call; a refusal is a returned :class:`Failure`, never an exception."""
+        """Execute one call. A rejection is a returned :class:`Failure`, never an exception."""
         ...
 
 
 class Layer(Protocol):
-    """Something that happens to a call on its way in and to its result on its way out."""
+    """A step of call processing, around the inner layers."""
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
         """Answer ``call``, forwarding it at most once."""
@@ -121,32 +120,32 @@ class Layer(Protocol):
 
 
 class World(Toolset, Protocol):
-    """A simulator: a toolset whose whole memory is one JSON object."""
+    """A simulator: a toolset whose complete state is one JSON object."""
 
     toolset_id: str
-    """What the tools are called together."""
+    """Name of the toolset."""
     revision: int
     """Grows by one whenever ``state`` changes."""
 
     @property
     def state(self) -> JsonObject:
-        """Changed by nothing but this world's tools."""
+        """The state, which only the tools of this world change."""
         ...
 
 
 def arguments_after_faults(call: ToolCall, fired_faults: FiredFaults) -> Mapping[str, Json]:
-    """Return the arguments that got past the faults: what was sent, unless a fault altered it.
+    """Return the arguments after all faults.
 
     Args:
         call: the call as the agent sent it.
-        fired_faults: of its result; of two faults that altered the call, the inner one stands later.
+        fired_faults: of its result. A fault of an inner layer comes after those of outer layers.
     """
     altered = [event.arguments_after for event in fired_faults if event.arguments_after is not None]
     return altered[-1] if altered else call.arguments
 
 
 def _step(layer: Layer, forward: Forward) -> Forward:
-    """Return the way through one layer, its parts looked up once rather than at every call."""
+    """Return a function that calls one layer. Attributes are looked up once, not per call."""
     around = layer.around
 
     def step(call: ToolCall) -> ToolResult:
@@ -156,17 +155,14 @@ def _step(layer: Layer, forward: Forward) -> Forward:
 
 
 class LayeredToolset:
-    """A toolset reached through layers, itself a toolset.
-
-    Knows nothing about budgets, faults, traces or worlds: those are layers and toolsets.
-    """
+    """A toolset behind layers."""
 
     def __init__(self, toolset: Toolset, layers: Sequence[Layer]) -> None:
-        """Build the way in.
+        """Compose the layers.
 
         Args:
-            toolset: what stands behind the door.
-            layers: outermost first, so that the list reads in the order a call meets them.
+            toolset: the inner toolset.
+            layers: outermost first, in the order in which a call passes them.
         """
         self._toolset = toolset
         forward: Forward = toolset.call
@@ -175,5 +171,5 @@ class LayeredToolset:
         self.call: Forward = forward
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
-        """Return the tools behind the door, in their order."""
+        """Return the tools of the inner toolset."""
         return self._toolset.list_tools()
