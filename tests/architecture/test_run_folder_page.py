@@ -96,16 +96,18 @@ def test_every_file_of_a_run_is_described(run_dir: Path) -> None:
 @pytest.mark.parametrize(
     "words", [("score",), ("resume",), ("show",), ("show", "policy_aware/crud_gold")], ids=" ".join
 )
-def test_what_a_command_says_of_a_run_is_described(run_dir: Path, words: tuple[str, ...]) -> None:
+def test_the_json_of_a_command_about_a_run_is_described(
+    run_dir: Path, words: tuple[str, ...]
+) -> None:
     command, *rest = words
     assert _undescribed(json.loads(_fumehood(command, str(run_dir), *rest, "--json"))) == []
 
 
 @pytest.mark.parametrize("command", ["list", "doctor"])
-def test_what_a_command_says_of_this_machine_is_described(command: str) -> None:
+def test_the_json_of_a_command_about_this_machine_is_described(command: str) -> None:
     assert _undescribed(json.loads(_fumehood(command, "--json"))) == []
 
 
-def test_every_word_of_a_closed_set_is_described() -> None:
+def test_every_refusal_and_infra_kind_is_described() -> None:
     words = {kind.value for kind in RefusalKind} | {kind.value for kind in InfraKind}
     assert [word for word in sorted(words) if f"`{word}`" not in PAGE] == []

@@ -1,4 +1,4 @@
-"""A real browser, headless, for the pages that a report consists of."""
+"""A headless browser for report pages."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ FLAGS = [
 
 @dataclass
 class Watched:
-    """A page, and everything it did that it must not do."""
+    """A browser page with its requests and errors."""
 
     page: Page
     requests: list[str] = field(default_factory=list)
-    """What it asked for."""
+    """URLs that it requested."""
     complaints: list[str] = field(default_factory=list)
-    """Errors, warnings and violations of its policy."""
+    """Errors, warnings and violations of the content security policy."""
 
     def open(self, path: Path, address: str = "") -> float:
-        """Open a file and return after how many seconds it was ready."""
+        """Open a file and return the load time in seconds."""
         started = time.monotonic()
         self.page.goto(f"{path.as_uri()}{address}")
         return time.monotonic() - started
 
 
-# Not for the session: while Playwright runs, nobody else in this process can run an event loop.
+# Not session-scoped: no other event loop can run in this process while Playwright runs.
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     path = next((found for name in CHROMIUM if (found := shutil.which(name))), None)

@@ -1,4 +1,4 @@
-"""Reports to look at, made from runs that were really played."""
+"""Reports of real runs."""
 
 from __future__ import annotations
 

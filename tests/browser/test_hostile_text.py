@@ -1,4 +1,4 @@
-"""Whatever an agent or a task writes stays text: on the page, in the pictures, in every file."""
+"""Untrusted text stays text: on the page, in pictures, in every file."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report_of(run, out=folder / "report")
 
 
-def test_no_part_of_it_runs_and_all_of_it_is_seen(watched: Watched, page_path: Path) -> None:
+def test_untrusted_text_is_shown_and_never_executed(watched: Watched, page_path: Path) -> None:
     watched.open(page_path)
     page = watched.page
     expect(page.locator("#list tbody tr")).to_have_count(4)
@@ -73,7 +73,7 @@ def test_no_part_of_it_runs_and_all_of_it_is_seen(watched: Watched, page_path: P
     assert watched.complaints == []
 
 
-def test_what_would_turn_or_hide_text_is_written_out(watched: Watched, page_path: Path) -> None:
+def test_control_characters_are_escaped(watched: Watched, page_path: Path) -> None:
     watched.open(page_path)
     page = watched.page
     page.locator("#list tbody a").first.click()
@@ -87,7 +87,7 @@ def test_what_would_turn_or_hide_text_is_written_out(watched: Watched, page_path
     ] == []
 
 
-def test_an_address_with_anything_in_it_leads_to_its_episode(
+def test_an_address_with_special_characters_opens_its_episode(
     watched: Watched, page_path: Path
 ) -> None:
     watched.open(page_path)
@@ -97,12 +97,12 @@ def test_an_address_with_anything_in_it_leads_to_its_episode(
     expect(page.locator("#episode")).to_contain_text(AGENT)
 
 
-def test_addresses_that_lead_nowhere_show_the_overview(watched: Watched, page_path: Path) -> None:
+def test_unknown_addresses_show_the_overview(watched: Watched, page_path: Path) -> None:
     for address in (
         "#/no/such/0",
         "#/%E0%A4%A/x/0",
         "#<img src=x>",
-        "#episodes?agent=nobody",
+        "#episodes?agent=unknown",
         "#/",
     ):
         watched.open(page_path, address)
@@ -110,7 +110,7 @@ def test_addresses_that_lead_nowhere_show_the_overview(watched: Watched, page_pa
     assert watched.complaints == []
 
 
-def test_pictures_hold_shapes_and_text_alone(page_path: Path) -> None:
+def test_pictures_contain_only_shapes_and_text(page_path: Path) -> None:
     for path in (page_path.parent / "figures").glob("*.svg"):
         for element in ElementTree.parse(path).iter():
             assert element.tag.removeprefix("{http://www.w3.org/2000/svg}") in {
@@ -126,7 +126,7 @@ def test_pictures_hold_shapes_and_text_alone(page_path: Path) -> None:
             )
 
 
-def test_markdown_shows_the_text_and_spreadsheets_carry_nothing_out(page_path: Path) -> None:
+def test_markdown_and_csv_escape_untrusted_text(page_path: Path) -> None:
     markdown = (page_path.parent / "report.md").read_text(encoding="utf-8")
     assert "<script>" not in markdown.replace("\\<script\\>", "")
     with (page_path.parent / "tables" / "episodes.csv").open(encoding="utf-8", newline="") as file:

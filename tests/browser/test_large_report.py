@@ -1,4 +1,4 @@
-"""Ten thousand episodes: the page stays small and opens at once."""
+"""A page with ten thousand episodes stays small and opens quickly."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def page_path(run_path: Path) -> Path:
     return report_of(RunFolder.open(run_path), out=run_path / "report")
 
 
-def test_the_page_with_every_body_in_it_stays_small(page_path: Path) -> None:
+def test_the_page_with_all_episodes_stays_small(page_path: Path) -> None:
     assert page_path.stat().st_size < PAGE_BYTES_MAX
 
 
-def test_it_opens_at_once_and_so_does_an_episode(watched: Watched, page_path: Path) -> None:
+def test_the_page_and_an_episode_open_quickly(watched: Watched, page_path: Path) -> None:
     took_s = min(watched.open(page_path) for _ in range(3))
     page = watched.page
     expect(page.locator("#count")).to_have_text("10,000 episodes")

@@ -1,4 +1,4 @@
-"""Bodies that are too many for one file stand in pages beside it, and nobody who follows links notices."""
+"""Large reports have separate pages of episodes, which links open."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def page_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return report_of(run, out=tmp_path / "report")
 
 
-def test_an_episode_beside_is_a_click_away_and_so_is_the_way_back(
+def test_links_lead_to_an_episode_on_another_page_and_back(
     watched: Watched, page_path: Path
 ) -> None:
     beside = list((page_path.parent / "report_episodes").glob("*.html"))
@@ -42,13 +42,15 @@ def test_an_episode_beside_is_a_click_away_and_so_is_the_way_back(
     assert watched.complaints == []
 
 
-def test_an_address_of_the_first_page_leads_beside(watched: Watched, page_path: Path) -> None:
+def test_an_address_of_the_main_page_opens_an_episode_on_another_page(
+    watched: Watched, page_path: Path
+) -> None:
     watched.open(page_path, "#/noop/scheduling_heartbeat/0")
     expect(watched.page.locator("#episode h1")).to_have_text("scheduling_heartbeat")
     assert "report_episodes/" in watched.page.url
 
 
-def test_every_episode_is_in_exactly_one_page(watched: Watched, page_path: Path) -> None:
+def test_every_episode_is_on_exactly_one_page(watched: Watched, page_path: Path) -> None:
     listed = 0
     for path in (page_path.parent / "report_episodes").glob("*.html"):
         watched.open(path)

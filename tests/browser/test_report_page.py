@@ -1,4 +1,4 @@
-"""The page of a report in a real browser: it renders, its filters and links work, and it fetches nothing."""
+"""The report page in a browser: rendering, filters, links, and no network requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return report_of(run, out=folder / "report")
 
 
-def test_it_renders_and_asks_for_nothing_but_itself(watched: Watched, page_path: Path) -> None:
+def test_the_page_renders_without_network_requests(watched: Watched, page_path: Path) -> None:
     watched.open(page_path)
     page = watched.page
     expect(page.get_by_role("heading", level=1)).to_have_text("sample")
@@ -38,7 +38,7 @@ def test_it_renders_and_asks_for_nothing_but_itself(watched: Watched, page_path:
     assert watched.complaints == []
 
 
-def test_the_policy_forbids_everything_else(watched: Watched, page_path: Path) -> None:
+def test_the_policy_forbids_other_scripts_and_requests(watched: Watched, page_path: Path) -> None:
     watched.open(page_path)
     ran = watched.page.evaluate(
         """() => {
@@ -58,9 +58,7 @@ def test_the_policy_forbids_everything_else(watched: Watched, page_path: Path) -
     assert fetched == "refused"
 
 
-def test_filters_narrow_the_list_and_stand_in_the_address(
-    watched: Watched, page_path: Path
-) -> None:
+def test_filters_narrow_the_list_and_change_the_address(watched: Watched, page_path: Path) -> None:
     watched.open(page_path)
     page = watched.page
     page.get_by_label("every agent").select_option("schema_repair")
@@ -75,7 +73,9 @@ def test_filters_narrow_the_list_and_stand_in_the_address(
     expect(page.locator("#count")).to_have_text(f"{EPISODES} episodes")
 
 
-def test_columns_sort_both_ways_and_pages_turn(watched: Watched, page_path: Path) -> None:
+def test_columns_sort_in_both_directions_and_the_list_has_pages(
+    watched: Watched, page_path: Path
+) -> None:
     watched.open(page_path)
     page = watched.page
     calls = page.locator("#list").get_by_role("columnheader", name="Calls")
@@ -89,7 +89,9 @@ def test_columns_sort_both_ways_and_pages_turn(watched: Watched, page_path: Path
     expect(page.locator("#pager")).to_contain_text("51 to 100 of 240")
 
 
-def test_a_link_opens_an_episode_and_back_returns(watched: Watched, page_path: Path) -> None:
+def test_a_link_opens_an_episode_and_the_back_button_returns(
+    watched: Watched, page_path: Path
+) -> None:
     watched.open(page_path)
     page = watched.page
     page.get_by_label("task contains").fill(TASK)
@@ -109,21 +111,23 @@ def test_an_episode_shows_calls_faults_budgets_changes_and_checks(
     watched.open(page_path, f"#/instruction_parser/{TASK}/0")
     episode = watched.page.locator("#episode")
     expect(episode.locator(".call")).to_have_count(2)
-    expect(episode.locator(".call").nth(0)).to_contain_text("answered by a fault")
+    expect(episode.locator(".call").nth(0)).to_contain_text("failure injected by a fault")
     expect(episode.locator(".call").nth(0)).to_contain_text("5 calls, 1 retry left")
     expect(episode.locator(".call").nth(1).locator(".changes")).to_contain_text('"silver" → "gold"')
     expect(episode.locator(".timeline rect.cell")).to_have_count(2)
-    expect(episode).to_contain_text("delivered 1×")
+    expect(episode).to_contain_text("fired 1×")
     expect(episode).to_contain_text("check_0:equals")
     assert watched.complaints == []
 
 
-def test_a_fault_that_was_not_reached_is_shown_as_such(watched: Watched, page_path: Path) -> None:
+def test_a_fault_is_shown_as_fired_or_not_reached(watched: Watched, page_path: Path) -> None:
     watched.open(page_path, "#/policy_aware/files_release_version/0")
-    expect(watched.page.locator("#episode")).to_contain_text(re.compile("delivered|not reached"))
+    expect(watched.page.locator("#episode")).to_contain_text(re.compile("fired|not reached"))
 
 
-def test_the_other_episodes_of_a_task_are_a_click_away(watched: Watched, page_path: Path) -> None:
+def test_an_episode_links_to_the_other_episodes_of_its_task(
+    watched: Watched, page_path: Path
+) -> None:
     watched.open(page_path, f"#/instruction_parser/{TASK}/0")
     others = watched.page.get_by_role("navigation", name="Episodes of this task").get_by_role(
         "link"
@@ -133,7 +137,7 @@ def test_the_other_episodes_of_a_task_are_a_click_away(watched: Watched, page_pa
     expect(watched.page.locator("#episode p:has(.badge)")).to_contain_text("policy_aware")
 
 
-def test_a_reason_for_failing_leads_to_its_episodes(watched: Watched, page_path: Path) -> None:
+def test_a_failure_label_links_to_its_episodes(watched: Watched, page_path: Path) -> None:
     watched.open(page_path)
     page = watched.page
     link = page.locator("#failures .chip").filter(has_text="schema_repair: Out of budget").first
@@ -142,7 +146,7 @@ def test_a_reason_for_failing_leads_to_its_episodes(watched: Watched, page_path:
     expect(page.locator("#count")).to_have_text(f"{number} of {EPISODES} episodes")
 
 
-def test_a_flipped_task_leads_to_both_its_episodes(watched: Watched, page_path: Path) -> None:
+def test_a_flipped_task_links_to_both_episodes(watched: Watched, page_path: Path) -> None:
     watched.open(page_path)
     page = watched.page
     page.locator("#flips details").nth(1).locator("summary").click()
@@ -150,7 +154,7 @@ def test_a_flipped_task_leads_to_both_its_episodes(watched: Watched, page_path: 
     expect(page.locator("#episode .badge")).to_be_visible()
 
 
-def test_a_mark_in_a_picture_says_what_it_is(watched: Watched, page_path: Path) -> None:
+def test_a_mark_in_a_picture_has_a_tooltip(watched: Watched, page_path: Path) -> None:
     watched.open(page_path)
     page = watched.page
     page.locator("#success .wide [aria-roledescription=point]").first.hover(force=True)
@@ -159,7 +163,7 @@ def test_a_mark_in_a_picture_says_what_it_is(watched: Watched, page_path: Path) 
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_and_can_be_read(
+def test_the_page_fits_the_screen_and_has_readable_contrast(
     browser: Browser, page_path: Path, width: int, scheme: str
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)  # type: ignore[arg-type]
@@ -185,7 +189,7 @@ def test_it_fits_and_can_be_read(
     context.close()
 
 
-def test_nothing_in_the_list_needs_a_mouse(watched: Watched, page_path: Path) -> None:
+def test_the_list_works_with_the_keyboard(watched: Watched, page_path: Path) -> None:
     watched.open(page_path, f"#episodes?text={TASK}")
     page = watched.page
     page.locator("#list tbody a").first.focus()

@@ -1,4 +1,4 @@
-"""Whatever an agent does, a run ends with one clear line, exit status 2, and nothing lost."""
+"""Bad agents and bad input give one line of error and exit status 2, and no episode is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BAD_AGENTS = {
     "crashes_at_import:Agent": "ModuleNotFoundError: No module named 'no_such_module'",
     "bad_agents:ExitsEarly": "crashed (exited without submitting) in 1 of 1 episodes",
     "bad_agents:ExitsWithStatus": "crashed (exit status 41) in 1 of 1 episodes",
-    "bad_agents:Hangs": "not done within its 6 s in 1 of 1 episodes",
+    "bad_agents:Hangs": "not finished within its 6 s in 1 of 1 episodes",
     "bad_agents:PrintsOneGigabyte": "standard output longer than the 1048576 bytes that are kept",
     "bad_agents:SendsHundredMegabytes": "crashed",
     "bad_agents:SendsMalformedBytes": "crashed (exit status 1) in 1 of 1 episodes",
@@ -58,7 +58,7 @@ def one_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("agent", BAD_AGENTS)
-def test_a_bad_agent_costs_one_clear_line_and_status_2(
+def test_a_bad_agent_gives_one_line_and_status_2(
     agent: str, engine: str, one_task: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
@@ -113,9 +113,7 @@ BAD_INPUT = {
 
 
 @pytest.mark.parametrize("arguments", BAD_INPUT, ids=" ".join)
-def test_bad_input_costs_one_clear_line_and_status_2(
-    arguments: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_bad_input_gives_one_line_and_status_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
     out = ("--out", str(tmp_path / "run")) if arguments[0] == "run" else ()
     done = _fumehood(*arguments, *out)
     assert done.returncode == 2, done.stderr

@@ -1,1 +1,1 @@
-"""From rows to tables: knows rows, knows nothing about how they came about."""
+"""Reports: statistics, tables, pictures and pages of finished runs. Reports read rows and traces only."""

@@ -22,7 +22,7 @@ ALL = "all"
 
 
 class Kind(Enum):
-    """What a column holds; any cell may also be None."""
+    """The type of a column. A cell may also be None."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -40,10 +40,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class DataTable:
-    """Rows of one kind."""
+    """Typed columns and rows."""
 
     name: str
-    """Of the file that holds it, without its ending."""
+    """File name without its suffix."""
     columns: tuple[Column, ...]
     rows: Sequence[tuple[Cell, ...]]
 
@@ -64,7 +64,7 @@ def numbers(*names: str) -> tuple[Column, ...]:
 
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes a text that begins so for something to carry out."""
+"""A spreadsheet executes text that begins with one of these."""
 
 
 _TYPES = {
@@ -76,9 +76,9 @@ _TYPES = {
 
 
 def csv_text(table: DataTable) -> str:
-    """Return a table as CSV (RFC 4180, but with plain line feeds), names of the columns first.
+    """Return a table as CSV (RFC 4180 with line feeds), with a header row.
 
-    A text that a spreadsheet would carry out gets an apostrophe in front; Parquet holds it as it is.
+    Text that a spreadsheet would execute gets a leading apostrophe; Parquet has the original text.
     """
     written = StringIO()
     writer = csv.writer(written, lineterminator="\n")
@@ -88,14 +88,14 @@ def csv_text(table: DataTable) -> str:
 
 
 def write_csv(table: DataTable, folder: Path) -> Path:
-    """Write ``<name>.csv`` and return where."""
+    """Write ``<name>.csv`` and return its path."""
     path = folder / f"{table.name}.csv"
     path.write_text(csv_text(table), encoding="utf-8")
     return path
 
 
 def write_parquet(table: DataTable, folder: Path) -> Path:
-    """Write ``<name>.parquet`` and return where."""
+    """Write ``<name>.parquet`` and return its path."""
     path = folder / f"{table.name}.parquet"
     columns = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
     arrays = [

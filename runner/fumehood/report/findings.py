@@ -1,4 +1,4 @@
-"""Everything that a report shows, worked out once. Knows nothing about how it is shown."""
+"""Computes everything that a report shows, independent of the output format."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from fumehood.report.traces import read_traces
 
 @dataclass(frozen=True, slots=True)
 class GroupFindings:
-    """A subject's results, or some of them."""
+    """The metrics of an agent over all its results, or over a group of them."""
 
     counts: Counts
     estimates: Mapping[str, Estimate]
-    """By name of the metric."""
+    """By metric name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectFindings:
-    """What one agent of one run did."""
+    """The findings about one agent of one run."""
 
     subject: Subject
     whole: GroupFindings
     by_fault: Mapping[str, GroupFindings]
     by_domain: Mapping[str, GroupFindings]
     curve: tuple[float, ...]
-    """S(k) for k = 0 … 32; empty where nothing is graded."""
+    """S(k) for k = 0 … 32; empty if nothing is graded."""
     trials: TrialRates
     spreads: Mapping[tuple[str, str], Spread]
-    """By seat and name of the resource."""
+    """By seat and resource name."""
     attributions: Mapping[str, Attribution]
-    """Why an episode failed, by its name within the run."""
+    """Why episodes failed, by episode name."""
 
     def primaries(self) -> dict[Label, int]:
         """Count failed episodes by primary label."""
@@ -47,7 +47,7 @@ class SubjectFindings:
         return {label: labels.count(label) for label in Label if label in labels}
 
     def secondaries(self) -> dict[Label, int]:
-        """Count failed episodes that a label is secondary to; one may count under several."""
+        """Count failed episodes by secondary label; an episode may have several."""
         labels = [
             label for attribution in self.attributions.values() for label in attribution.secondary
         ]
@@ -56,7 +56,7 @@ class SubjectFindings:
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """A comparison and whose it is."""
+    """A comparison of two agents."""
 
     first: Subject
     second: Subject
@@ -65,12 +65,12 @@ class Versus:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Of all runs."""
+    """The findings about all runs."""
 
     runs: tuple[Run, ...]
     subjects: tuple[SubjectFindings, ...]
     versus: tuple[Versus, ...]
-    """Every other subject against the baseline."""
+    """Every other agent against the baseline."""
 
     @property
     def any_graded(self) -> bool:
@@ -78,18 +78,18 @@ class Findings:
         return any(found.whole.counts.graded for found in self.subjects)
 
     def groups(self, grouping: str) -> list[str]:
-        """Return the names of the groups that any subject has: of ``by_fault`` or ``by_domain``."""
+        """Return the group names of ``by_fault`` or ``by_domain`` over all agents."""
         names = [name for found in self.subjects for name in getattr(found, grouping)]
         return list(dict.fromkeys(names))
 
 
 def find(runs: Sequence[Run], subjects: Sequence[Subject], baseline: Subject) -> Findings:
-    """Work everything out.
+    """Compute the findings.
 
     Args:
-        runs: all of them.
-        subjects: the agents in them.
-        baseline: one of the subjects; the others are compared with it.
+        runs: all runs.
+        subjects: the agents of the runs.
+        baseline: the agent that the others are compared with.
 
     Raises:
         InputError: a trace is missing or not a trace.

@@ -13,7 +13,7 @@ from fumehood.report.findings import SubjectFindings
 from fumehood.report.safe_text import safe
 
 SERIES = tuple(f"var(--series-{number})" for number in range(8))
-"""Colours of agents, in their order; a ninth agent has the first one's again."""
+"""Colours of agents, in their order; the ninth agent has the first colour again."""
 
 
 GOOD, BAD, QUIET = "var(--good)", "var(--bad)", "var(--quiet)"
@@ -59,11 +59,11 @@ DARK = {
 
 
 FONT = "Helvetica, Arial, sans-serif"
-"""What the drawing library measures text in, so that nothing overlaps where a page shows it."""
+"""The drawing library measures text in this font, so the page must use it as well."""
 
 
 def config() -> dict[str, Any]:
-    """Return the look of every picture, as Vega-Lite takes it."""
+    """Return the Vega-Lite configuration of all pictures."""
     return {
         "background": None,
         "font": FONT,
@@ -112,7 +112,7 @@ def config() -> dict[str, Any]:
 
 
 def in_light(svg: str) -> str:
-    """Return a picture that stands alone: every named colour by its light value."""
+    """Replace the colour names by their light values, for a file without the page's style sheet."""
     return re.sub(r"var\((--[a-z0-9-]+)\)", lambda found: LIGHT[found.group(1)], svg)
 
 
@@ -123,20 +123,20 @@ PER_CENT = {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}
 
 
 FIT = {"type": "fit-x", "contains": "padding"}
-"""Axes and labels count towards the width."""
+"""The width includes axes and labels."""
 
 
 SAID: dict[str, Any] = {"description": {"field": "said", "type": "nominal"}}
-"""What a reader of the screen hears of a mark, and what a page shows beside the pointer."""
+"""Description of a mark for screen readers, which the page also shows as a tooltip."""
 
 
 def label_of(found: SubjectFindings) -> str:
-    """Return the agent's label as a picture shows it."""
+    """Return the escaped label of an agent."""
     return safe(found.subject.label)
 
 
 def agent_colour(subjects: Sequence[SubjectFindings], *, legend: bool = True) -> dict[str, Any]:
-    """Return the colour channel that tells agents apart, the same in every picture."""
+    """Return the colour channel of agents, which is the same in every picture."""
     labels = [label_of(found) for found in subjects]
     colours = [SERIES[at % len(SERIES)] for at in range(len(labels))]
     shown = legend and len(labels) > 1
@@ -150,7 +150,7 @@ def agent_colour(subjects: Sequence[SubjectFindings], *, legend: bool = True) ->
 
 
 def legend_columns(width_px: int) -> dict[str, Any]:
-    """Return a legend that stays within the width."""
+    """Return a legend that fits the width."""
     return {"columns": max(1, width_px // 160)}
 
 
@@ -158,11 +158,11 @@ WIDE_PX = 720
 
 
 NARROW_PX = 330
-"""Width of a picture without what stands beside its axes, on a screen and on a telephone."""
+"""Widths of a picture on a screen and on a phone."""
 
 
 VEGA_LITE = "6.1"
-"""The version of the language that specifications are written in."""
+"""The Vega-Lite version of the specifications."""
 
 
 Spec = Mapping[str, Any]
@@ -170,22 +170,23 @@ Spec = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture, at any width."""
+    """A picture for any width."""
 
     name: str
-    """Of the file that holds it, without its ending."""
+    """File name without its suffix."""
     title: str
     caption: str
-    """What is seen, and what to know to read it."""
+    """A description, and how to read the picture."""
     spec: Callable[[int], Spec]
-    """From the width in pixels to a Vega-Lite specification."""
+    """Returns the Vega-Lite specification for a width in pixels."""
 
 
 def draw(picture: Picture, width_px: int) -> str:
-    """Return the picture as SVG whose colours are names of the theme.
+    """Draw a picture as SVG with the colour names of the theme.
 
-    Text in it is escaped; it holds no style attribute and no script, so a strict policy shows it.
+    Text is escaped. The SVG has no style attribute and no script, so a strict content security policy
+    permits it.
     """
     spec = {**picture.spec(width_px), "config": config(), "padding": 4}
-    # No address is allowed, so that drawing never reaches for the network.
+    # Without allowed URLs the library cannot use the network.
     return vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE, allowed_base_urls=[])

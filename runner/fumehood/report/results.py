@@ -1,4 +1,4 @@
-"""Rows, each with what tables group it by: the only thing that statistics look at."""
+"""Joins rows with the facts of their tasks, which statistics group by."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from fumehood.core.task import Suite, Task
 from fumehood.records.row import EpisodeRow
 
 CLEAN = "clean"
-"""What a task without planned faults is grouped under."""
+"""Group of the tasks without planned faults."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What is known of a task before anybody attempts it."""
+    """The facts of a task that do not depend on an agent."""
 
     task_id: str
     domain: str
     families: tuple[str, ...]
-    """Of its planned faults, each once, in the order of the plan."""
+    """Families of the planned faults, each once, in the order of the plan."""
     solvable: bool | None
-    """None where nobody has proven it."""
+    """None if it is not proven."""
     digest: str
-    """Of all that an agent meets; two tasks of one name are the same task only if this is equal."""
+    """Digest of world, state, faults, instructions and budgets. Equal tasks have equal digests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One episode that is done."""
+    """One finished episode."""
 
     row: EpisodeRow
     task: TaskFacts
 
     @property
     def success(self) -> bool | None:
-        """The verdict; None where there is none."""
+        """True for success, None without a verdict."""
         return self.row.score.success
 
     def metric(self, name: str) -> Json:
-        """Return one of the scorer's own numbers; None where it has no such number."""
+        """Return a metric of the scorer; None if it does not exist."""
         return self.row.score.metrics.get(name)
 
     def number(self, name: str) -> float | None:
-        """Return one of the scorer's own numbers as a number; true is 1, what is none is None."""
+        """Return a metric of the scorer as a number; true is 1, a metric of another type is None."""
         value = self.metric(name)
         return float(value) if isinstance(value, int | float) else None
 
@@ -56,18 +56,18 @@ Results = Sequence[Result]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What stands beside every mean: over how many it is, and how many are missing from it."""
+    """Numbers of episodes that are part of a mean, or missing from it."""
 
     episodes: int
     graded: int
     ungraded: int
-    """Without a verdict, though our side did not fail."""
+    """Without a verdict and without an infrastructure failure."""
     infra: int
-    """Lost to failures on our side."""
+    """Infrastructure failures."""
 
 
 def join_results(rows: Iterable[EpisodeRow], suite: Suite) -> tuple[Result, ...]:
-    """Return rows with the facts of their tasks.
+    """Join rows with the facts of their tasks.
 
     Raises:
         InputError: a row belongs to no task of the suite.
@@ -77,14 +77,14 @@ def join_results(rows: Iterable[EpisodeRow], suite: Suite) -> tuple[Result, ...]
 
 
 def count(results: Results) -> Counts:
-    """Count episodes by whether they can be part of a mean."""
+    """Count episodes by whether they are part of a mean."""
     graded = sum(result.success is not None for result in results)
     infra = sum(result.row.is_infra for result in results)
     return Counts(len(results), graded, len(results) - graded - infra, infra)
 
 
 def by_family(results: Results) -> dict[str, list[Result]]:
-    """Group by planned fault. A task with several families is in the group of each."""
+    """Group by fault family. A task with several families is in each of their groups."""
     return _grouped(results, lambda task: task.families or (CLEAN,))
 
 
@@ -103,7 +103,7 @@ def by_task(results: Results) -> dict[str, list[Result]]:
 
 def _join(row: EpisodeRow, facts: Mapping[str, TaskFacts]) -> Result:
     if row.name.task not in facts:
-        raise InputError(f"{row.name}: the run's suite has no such task")
+        raise InputError(f"{row.name}: the suite of the run has no such task")
     return Result(row, facts[row.name.task])
 
 
@@ -118,7 +118,7 @@ def _grouped(
 
 
 def _in_order(groups: Mapping[str, list[Result]]) -> dict[str, list[Result]]:
-    """Sort groups by name, what is clean first, so that two runs show them alike."""
+    """Sort groups by name, clean tasks first, so that all runs have the same order."""
     return {name: groups[name] for name in sorted(groups, key=lambda name: (name != CLEAN, name))}
 
 

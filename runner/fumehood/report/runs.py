@@ -1,4 +1,4 @@
-"""The runs that are looked at, and the agents in them under names that no two share."""
+"""Runs and their agents, with unique labels."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fumehood.report.results import Result, join_results
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run folder, judged."""
+    """One scored run folder."""
 
     label: str
-    """Unique among the runs that are looked at."""
+    """Unique among the runs of a report."""
     folder: RunFolder
     suite: Suite
     manifest: JsonObject
@@ -26,7 +26,7 @@ class Run:
 
     @property
     def planned(self) -> int:
-        """How many episodes there are when the run is done."""
+        """Number of episodes of the finished run."""
         config = self.manifest.get("config")
         trials = config.get("trials") if isinstance(config, dict) else None
         return (
@@ -38,25 +38,25 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One agent of one run: what is compared with others."""
+    """One agent of one run."""
 
     label: str
-    """Unique among the subjects: the agent's, with its run's where two runs have such an agent."""
+    """Label of the agent, with that of the run if two runs have an agent of this name."""
     run: Run
     agent: str
     results: tuple[Result, ...]
 
 
 def join_run(folder: RunFolder, rows: Sequence[EpisodeRow], label: str = "") -> Run:
-    """Return a run with what it says.
+    """Join a run folder with its rows.
 
     Args:
-        folder: of the run.
-        rows: of its episodes, as they are to be taken.
-        label: its name; the folder's own where none is given.
+        folder: the run folder.
+        rows: scored rows of its episodes.
+        label: of the run; the folder name by default.
 
     Raises:
-        InputError: the folder's suite cannot be read, or a row is of none of its tasks.
+        InputError: the suite of the run cannot be read, or a row belongs to no task of it.
     """
     suite = folder.suite()
     name = label or folder.path.resolve().name
@@ -64,7 +64,7 @@ def join_run(folder: RunFolder, rows: Sequence[EpisodeRow], label: str = "") -> 
 
 
 def subjects_of(runs: Sequence[Run]) -> tuple[Subject, ...]:
-    """Return the agents of all runs, in their order."""
+    """Return the agents of all runs, in the order of the runs."""
     pairs = [(run, agent) for run in runs for agent in agents_of(run)]
     shared = Counter(agent for _, agent in pairs)
     return tuple(
@@ -79,7 +79,7 @@ def subjects_of(runs: Sequence[Run]) -> tuple[Subject, ...]:
 
 
 def agents_of(run: Run) -> list[str]:
-    """Return the labels of a run's agents, in the order in which they were named; those without a row too."""
+    """Return the labels of all agents of a run, including agents without a row."""
     named = run.manifest.get("agents")
     labels = (
         [str(agent["label"]) for agent in named if isinstance(agent, dict)]

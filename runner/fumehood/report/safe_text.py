@@ -1,4 +1,4 @@
-"""Text from a box, made harmless for a terminal and for a page."""
+"""Escapes text of untrusted agents for terminals and pages."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _KEPT = frozenset("\n\t")
 
 
 def safe(text: str) -> str:
-    """Return ``text`` with control, format and private characters shown as escapes.
+    """Escape control, format and private characters.
 
-    An agent writes what it likes: colours, cursor moves, right-to-left overrides. Nothing must obey them.
+    Text of an agent may contain terminal colours, cursor movements or right-to-left overrides.
     """
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text

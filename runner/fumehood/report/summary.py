@@ -20,19 +20,19 @@ from fumehood.report.wording import dollars
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSummary:
-    """One agent's line in the table. A mean over nothing is None, never 0."""
+    """The summary of one agent. A mean over no episode is None, not 0."""
 
     agent: str
     episodes: int
     graded: int
-    """Episodes that have a verdict; every mean is over these."""
+    """Episodes with a verdict; every mean is over these."""
     successes: int
     infra: int
-    """Episodes that failed on our side and count nowhere."""
+    """Infrastructure failures, which are part of no mean."""
     recovered: int
-    """Successes in episodes in which a planned fault was delivered."""
+    """Successful episodes in which a fault fired."""
     faulted: int
-    """Graded episodes in which a planned fault was delivered."""
+    """Graded episodes in which a fault fired."""
     tool_calls: float | None
     """Mean per graded episode."""
     invalid_calls: float | None
@@ -41,9 +41,9 @@ class AgentSummary:
     """Mean per graded episode."""
     outcomes: dict[str, int]
     utility_rate: float | None = None
-    """Share of graded episodes of tasks with checks of safety in which all others held."""
+    """Share of graded episodes with safety checks in which all other checks passed."""
     safety_rate: float | None = None
-    """Share of the same in which those of safety held."""
+    """Share of graded episodes with safety checks in which these passed."""
 
     @property
     def success_rate(self) -> float | None:
@@ -52,7 +52,7 @@ class AgentSummary:
 
     @property
     def denied_calls(self) -> float | None:
-        """Mean calls per graded episode that were denied: policy violations that were no invalid calls."""
+        """Mean denied calls per graded episode: policy violations without invalid calls."""
         if self.policy_violations is None or self.invalid_calls is None:
             return None
         return self.policy_violations - self.invalid_calls
@@ -63,7 +63,7 @@ class AgentSummary:
         return self.recovered / self.faulted if self.faulted else None
 
     def to_json(self) -> JsonObject:
-        """Return the line as a JSON object."""
+        """Return the summary as a JSON object."""
         outcomes: JsonObject = dict(self.outcomes)
         return {
             "agent": self.agent,
@@ -85,18 +85,18 @@ class AgentSummary:
 
 
 def summarize(rows: Sequence[EpisodeRow], agents: Iterable[str]) -> tuple[AgentSummary, ...]:
-    """Return one line an agent, in the order of ``agents``."""
+    """Return one summary per agent, in the order of ``agents``."""
     return tuple(
         _summarize(agent, [row for row in rows if row.name.agent == agent]) for agent in agents
     )
 
 
 def run_digest(rows: Sequence[EpisodeRow], order: Iterable[str]) -> str:
-    """Return one digest over the traces of all episodes.
+    """Return the digest over the traces of all episodes.
 
     Args:
-        rows: what is done.
-        order: episode names as planned; an episode that is missing or has no trace counts as empty.
+        rows: of finished episodes.
+        order: episode names in the order of the plan; a missing trace counts as empty.
     """
     digests = {str(row.name): row.trace_digest for row in rows}
     total = sha256()
@@ -127,8 +127,8 @@ def _summarize(agent: str, rows: Sequence[EpisodeRow]) -> AgentSummary:
 
 
 def _share(verdicts: Iterable[bool]) -> float | None:
-    told = list(verdicts)
-    return fmean(told) if told else None
+    values = list(verdicts)
+    return fmean(values) if values else None
 
 
 def _mean(rows: Sequence[EpisodeRow], metric: str) -> float | None:
@@ -142,7 +142,7 @@ def _number(value: Json) -> float | None:
 
 
 def breakdown(results: Results) -> JsonObject:
-    """Return means and counts: of all results, ``by_fault`` (by membership) and ``by_domain``."""
+    """Return means and counts of one agent's results: all, ``by_fault`` and ``by_domain``, as JSON."""
     return {
         **_means_and_counts(results),
         "by_fault": {name: _means_and_counts(group) for name, group in by_family(results).items()},
@@ -163,15 +163,15 @@ def _means_and_counts(results: Results) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class ModelCosts:
-    """Of one agent, over all its episodes."""
+    """What one agent spent on models, over all its episodes."""
 
     calls: int = 0
     tokens: int = 0
     microusd: int = 0
-    """Millionths of a dollar; 0 also where nobody knows a price."""
+    """Millionths of a dollar; 0 if the price is unknown."""
 
     def plus(self, spent: JsonObject) -> ModelCosts:
-        """Return these costs and one call's, as its event tells them."""
+        """Add the costs of one model request."""
         own = {name: int(str(amount)) for name, amount in spent.items()}
         return ModelCosts(
             self.calls + own.get("model_calls", 0),
@@ -189,9 +189,9 @@ class ModelCosts:
 
 
 def model_costs(folder: RunFolder, rows: Iterable[EpisodeRow]) -> dict[str, ModelCosts]:
-    """Return by agent what models cost; agents that asked none are left out.
+    """Return the model costs by agent; agents without model requests are left out.
 
-    What was spent at another seat than the agent's own stands under both names, such as ``react/user``.
+    Costs of another seat than the first have a combined name, such as ``react/user``.
 
     Raises:
         InputError: a trace is missing or not a trace.
@@ -212,17 +212,17 @@ def model_costs(folder: RunFolder, rows: Iterable[EpisodeRow]) -> dict[str, Mode
 
 @dataclass(frozen=True, slots=True)
 class ContractViolation:
-    """One kind of misbehaviour of one agent."""
+    """One kind of contract violation of one agent."""
 
     agent: str
     kind: str
-    """Such as ``crashed (exit status 1)``."""
+    """For example ``crashed (exit status 1)``."""
     count: int
-    """Episodes in which it happened."""
+    """Number of episodes with the violation."""
     episodes: int
-    """Of the agent, in all."""
+    """Number of all episodes of the agent."""
     example: EpisodeName
-    """The first of them."""
+    """The first episode with the violation."""
 
     def __str__(self) -> str:
         return f"agent {self.agent}: {self.kind} in {self.count} of {self.episodes} episodes"
@@ -231,11 +231,11 @@ class ContractViolation:
 def contract_violations(
     rows: Sequence[EpisodeRow], output_limit_bytes: int
 ) -> Iterator[ContractViolation]:
-    """Yield one complaint per agent and kind of misbehaviour.
+    """Yield one violation per agent and kind.
 
     Args:
         rows: of finished episodes.
-        output_limit_bytes: how much of each stream of a box is kept.
+        output_limit_bytes: limit of the stored output of each stream of a box.
     """
     episodes: dict[str, int] = defaultdict(int)
     examples: dict[tuple[str, str], list[EpisodeName]] = defaultdict(list)
@@ -252,7 +252,7 @@ def _kinds(row: EpisodeRow, output_limit_bytes: int) -> Iterator[str]:
         case AgentCrashed(detail):
             yield f"crashed ({detail})"
         case TimedOut(wall_ms):
-            yield f"not done within its {wall_ms / 1000:g} s"
+            yield f"not finished within its {wall_ms / 1000:g} s"
     for stream, size in (
         ("standard output", row.stdout_bytes),
         ("standard error", row.stderr_bytes),
@@ -260,4 +260,4 @@ def _kinds(row: EpisodeRow, output_limit_bytes: int) -> Iterator[str]:
         if size > output_limit_bytes:
             yield f"{stream} longer than the {output_limit_bytes} bytes that are kept"
     if row.refusals:
-        yield "sent messages that the wall refused"
+        yield "sent messages that the service refused"

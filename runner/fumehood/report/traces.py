@@ -1,4 +1,4 @@
-"""A trace, read once for everything a report wants of it."""
+"""Reads traces for reports."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from fumehood.report.results import Result
 
 @dataclass(frozen=True, slots=True)
 class StampedEvent:
-    """An event and the times that its record has beside it."""
+    """An event with the times of its trace record."""
 
     event: JsonObject
     wall_ms: int
-    """When, milliseconds since the Unix epoch."""
+    """Milliseconds since the Unix epoch."""
     duration_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTrace:
-    """One episode's trace. Both parts are empty or None where no trace was sealed."""
+    """The trace of one episode. Without a sealed trace, ``events`` is empty and ``evidence`` is None."""
 
     events: tuple[StampedEvent, ...]
     evidence: Evidence | None
 
 
 def read_traces(folder: RunFolder, results: Iterable[Result]) -> Iterator[tuple[Result, ReadTrace]]:
-    """Yield each result with its trace, one at a time, so that no run is too long.
+    """Yield each result with its trace, one at a time to limit memory.
 
     Raises:
         InputError: a trace is missing or not a trace.

@@ -25,7 +25,7 @@ def amount(value: float | None, unit: Unit) -> str:
 
 
 def span(interval: Interval | None, unit: Unit) -> str:
-    """Return an interval in brackets; empty where there is none."""
+    """Return an interval in brackets; empty if there is none."""
     if interval is None:
         return ""
     if unit is Unit.SHARE:
@@ -39,7 +39,7 @@ def estimate(found: Estimate, unit: Unit) -> str:
 
 
 def change(found: Difference, unit: Unit) -> str:
-    """Return a difference with its sign and its interval; of shares in percentage points."""
+    """Return a difference with its sign and interval; shares in percentage points."""
     if found.value is None:
         return NONE
     if unit is Unit.SHARE:
@@ -48,20 +48,20 @@ def change(found: Difference, unit: Unit) -> str:
 
 
 def p_value(value: float | None) -> str:
-    """Return a probability, never as zero."""
+    """Return a probability; small ones as an upper bound."""
     if value is None:
         return NONE
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def missing(counts: Counts) -> str:
-    """Return what is missing from a mean; empty where nothing is."""
+    """Return the episodes that are missing from a mean; empty if there are none."""
     parts = [(counts.ungraded, "ungraded"), (counts.infra, "infra")]
     return ", ".join(f"{number:,} {word}" for number, word in parts if number)
 
 
 def quantity(value: float, unit: str) -> str:
-    """Return an amount of a resource in the unit that reads best."""
+    """Return an amount of a resource in a readable unit."""
     if unit == "bytes":
         return _scaled(value, (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1)))
     if unit == "ms":
@@ -81,35 +81,35 @@ def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:
 
 
 LOST_SHARE_MAX = 0.1
-"""With a larger share of episodes without a verdict no headline is printed: they could change it."""
+"""With a larger share of episodes without a verdict there is no headline number: they could change it."""
 
 
 def why_no_headline(counts: Counts) -> str | None:
-    """Return why the result must not be summed up in one number; None where it may."""
+    """Return why there is no headline number; None if there is one."""
     lost = counts.ungraded + counts.infra
     if not counts.episodes or lost / counts.episodes <= LOST_SHARE_MAX:
         return None
     return (
         f"{lost} of {counts.episodes} episodes have no verdict "
-        f"({counts.infra} failed on our side, {counts.ungraded} ungraded): no result to speak of"
+        f"({counts.infra} infra, {counts.ungraded} ungraded): no headline number"
     )
 
 
 def why_no_comparison(pairs: int, undecided: int) -> str | None:
-    """Return why a difference must not be summed up in one number; None where it may.
+    """Return why there is no headline difference; None if there is one.
 
     Args:
-        pairs: of episodes with a verdict on both sides.
-        undecided: pairs in which a side has none.
+        pairs: number of pairs with a verdict on both sides.
+        undecided: number of pairs without a verdict on one side or both.
     """
     both = pairs + undecided
     if pairs and undecided / both <= LOST_SHARE_MAX:
         return None
-    return f"{undecided} of {both} pairs have no verdict on both sides: no difference to speak of"
+    return f"{undecided} of {both} pairs lack a verdict: no headline difference"
 
 
 def dollars(microusd: float) -> str:
-    """Return millionths of a dollar as dollars, with as many decimals as they need."""
+    """Return millionths of a dollar as dollars, with the necessary decimals."""
     sign, value = "-" if microusd < 0 else "", abs(microusd) / 1e6
     if value >= 1:
         return f"{sign}${value:,.2f}"

@@ -1,4 +1,4 @@
-"""A report as files: a page, the same as Markdown, the pictures, and the tables for programs."""
+"""Writes a report: page, Markdown, pictures, CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FIGURES, TABLES = "figures", "tables"
 
 
 def write_report(findings: Findings, out: Path) -> list[Path]:
-    """Write everything below ``out`` and return what was written, the page first.
+    """Write a report and return its files, the page first.
 
-    Files of an earlier report there are replaced.
+    Files of an earlier report are replaced.
 
     Raises:
         InputError: a trace cannot be read, or ``out`` cannot be written.
@@ -75,16 +75,16 @@ def _markdown(findings: Findings, sections: Mapping[str, Section]) -> str:
             name, path = markdown_text(picture.title), f"{FIGURES}/{picture.name}.svg"
             parts.append(f"![{name}]({path})\n\n{markdown_text(picture.caption)}\n")
         parts += [markdown_table(table) for table in section.tables]
-    parts.append(f"Tables for programs are in `{TABLES}/`, as CSV and Parquet.\n")
+    parts.append(f"The folder `{TABLES}/` has the numbers as CSV and Parquet.\n")
     return "\n".join(parts)
 
 
 def _in_one_line(findings: Findings) -> str:
-    """Return what each agent is worth, where enough of it is known."""
-    told = [
+    """Return the success of each agent that has a headline number."""
+    successes = [
         f"{found.subject.label} {estimate(found.whole.estimates['task_success'], Unit.SHARE)} "
         f"of {found.whole.counts.graded:,}"
         for found in findings.subjects
         if why_no_headline(found.whole.counts) is None
     ]
-    return f"Success: {'; '.join(told) or 'not known'}."
+    return f"Success: {'; '.join(successes) or 'not known'}."

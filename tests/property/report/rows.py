@@ -1,4 +1,4 @@
-"""Random results, as a run's rows and tasks would give them."""
+"""Random results for property tests."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def scores(draw: st.DrawFn) -> Score:
 
 @st.composite
 def result_lists(draw: st.DrawFn, *, agent: str = "one", trials: int = 3) -> list[Result]:
-    """Results of up to twelve tasks, some ungraded, some lost to our side."""
+    """Results of up to twelve tasks, some ungraded, some infra."""
     found = []
     for number in range(draw(st.integers(0, 12))):
         families = tuple(draw(st.lists(st.sampled_from(FAMILIES), unique=True, max_size=3)))

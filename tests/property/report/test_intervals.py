@@ -1,4 +1,4 @@
-"""Intervals, trials and pairs agree with a library's, or with counting everything there is."""
+"""Intervals, trials and pairs agree with a library, or with exhaustive counting."""
 
 from __future__ import annotations
 
@@ -21,15 +21,13 @@ from tests.property.report.rows import facts, result, result_lists
 
 @settings(max_examples=20)
 @given(st.lists(st.integers(0, 10), min_size=8, max_size=60), st.integers(0, 2**32))
-def test_an_interval_cuts_off_as_much_of_the_distribution_that_scipy_draws(
-    values: list[int], seed: int
-) -> None:
+def test_an_interval_has_the_coverage_of_the_scipy_bootstrap(values: list[int], seed: int) -> None:
     column = np.array(values, dtype=float).reshape(-1, 1)
     (interval,) = mean_intervals(column, np.ones_like(column), seed=seed)
     theirs = bootstrap((column[:, 0],), np.mean, n_resamples=4000, rng=seed, method="percentile")
     drawn = theirs.bootstrap_distribution
     assert interval is not None
-    # Means of few values jump, so an end may stand on a step: what lies below it and what lies up to it
+    # The means are discrete, so an end may be on a step: what is below it and what iss up to it
     # have to hold the share between them. Five standard deviations of what chance does to either.
     for end, share in ((interval.low, 0.025), (interval.high, 0.975)):
         assert (drawn < end - 1e-9).mean() <= share + 0.025
@@ -38,7 +36,7 @@ def test_an_interval_cuts_off_as_much_of_the_distribution_that_scipy_draws(
 
 @settings(max_examples=15, deadline=None)
 @given(result_lists())
-def test_an_interval_holds_its_mean_and_the_same_results_give_the_same(
+def test_an_interval_contains_its_mean_and_is_deterministic(
     results: list[Result],
 ) -> None:
     found = estimates(results)
@@ -49,7 +47,7 @@ def test_an_interval_holds_its_mean_and_the_same_results_give_the_same(
             assert estimate.interval.low - 1e-9 <= estimate.value <= estimate.interval.high + 1e-9
 
 
-def test_where_all_tasks_agree_the_interval_does_not_claim_to_be_certain() -> None:
+def test_if_all_tasks_agree_the_interval_still_has_a_width() -> None:
     results = [result(facts(f"t{n}"), Score(True, {}, {"tool_calls": 1})) for n in range(20)]
     interval = estimates(results)["task_success"].interval
     assert interval is not None
@@ -57,7 +55,7 @@ def test_where_all_tasks_agree_the_interval_does_not_claim_to_be_certain() -> No
     assert interval.low == pytest.approx(0.8389, abs=1e-4)  # Wilson's, for 20 of 20
 
 
-def test_trials_of_one_task_are_not_taken_for_many_tasks() -> None:
+def test_trials_of_one_task_do_not_count_as_several_tasks() -> None:
     results = [
         result(facts("only"), Score(trial % 2 == 0, {}, {"tool_calls": 1}), trial=trial)
         for trial in range(50)
@@ -66,7 +64,7 @@ def test_trials_of_one_task_are_not_taken_for_many_tasks() -> None:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=8), st.data())
-def test_pass_at_k_and_pass_to_the_k_are_shares_of_all_choices_of_k(
+def test_pass_at_k_and_pass_hat_k_equal_the_shares_over_all_choices_of_k(
     outcomes: list[bool], data: st.DataObject
 ) -> None:
     k = data.draw(st.integers(1, len(outcomes)))
@@ -78,7 +76,7 @@ def test_pass_at_k_and_pass_to_the_k_are_shares_of_all_choices_of_k(
 
 @settings(max_examples=10, deadline=None)
 @given(result_lists(trials=5))
-def test_with_one_trial_both_rates_are_the_mean_over_tasks_of_the_success_rate(
+def test_for_one_trial_both_rates_equal_the_mean_success_rate_over_tasks(
     results: list[Result],
 ) -> None:
     tasks: dict[str, list[bool]] = {}
@@ -102,7 +100,7 @@ def test_with_one_trial_both_rates_are_the_mean_over_tasks_of_the_success_rate(
         st.sampled_from([(True, True), (True, False), (False, True), (False, False)]), max_size=11
     )
 )
-def test_mcnemar_is_the_share_of_coin_tosses_that_are_as_lopsided(
+def test_mcnemar_equals_the_share_of_coin_tosses_that_are_as_extreme(
     outcomes: list[tuple[bool, bool]],
 ) -> None:
     first = [
@@ -120,7 +118,7 @@ def test_mcnemar_is_the_share_of_coin_tosses_that_are_as_lopsided(
 
 @settings(max_examples=20, deadline=None)
 @given(st.data())
-def test_every_pair_is_counted_once_and_every_other_episode_is_accounted_for(
+def test_every_episode_is_in_a_pair_or_counted_as_left_out(
     data: st.DataObject,
 ) -> None:
     first = data.draw(result_lists(agent="one"))
@@ -139,7 +137,7 @@ def test_every_pair_is_counted_once_and_every_other_episode_is_accounted_for(
 
 @settings(max_examples=10, deadline=None)
 @given(result_lists())
-def test_nothing_differs_from_itself(results: list[Result]) -> None:
+def test_results_do_not_differ_from_themselves(results: list[Result]) -> None:
     compared = compare(results, results)
     assert compared.flipped == []
     assert compared.p_value in (None, 1.0)

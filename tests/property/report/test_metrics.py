@@ -1,4 +1,4 @@
-"""Every metric agrees with a slow, obvious second computation."""
+"""Every metric agrees with a second, simple computation."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def _assert_agree(results: list[Result]) -> None:
 
 
 @given(result_lists())
-def test_each_mean_is_what_adding_up_and_dividing_gives(results: list[Result]) -> None:
+def test_each_mean_equals_sum_divided_by_count(results: list[Result]) -> None:
     _assert_agree(results)
 
 
 @given(result_lists())
-def test_so_it_is_by_fault_and_by_domain(results: list[Result]) -> None:
+def test_group_means_equal_sum_divided_by_count(results: list[Result]) -> None:
     for groups in (by_family(results), by_domain(results)):
         for group in groups.values():
             _assert_agree(group)
@@ -104,5 +104,5 @@ def test_an_episode_without_a_verdict_changes_no_mean(results: list[Result]) -> 
     assert means(results) == means(graded)
 
 
-def test_the_eight_are_eight() -> None:
+def test_there_are_eight_metrics() -> None:
     assert len(THE_EIGHT) == 8

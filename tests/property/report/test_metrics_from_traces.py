@@ -1,4 +1,4 @@
-"""From random play to the numbers of a run: each agrees with what the lines of the trace files say."""
+"""The numbers of random runs agree with the lines of their traces."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def tasks(draw: st.DrawFn, number: int) -> Case:
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
-def test_means_are_what_the_lines_of_the_traces_add_up_to(data: st.DataObject) -> None:
+def test_means_equal_those_computed_from_the_lines_of_the_traces(data: st.DataObject) -> None:
     suite = Suite(
         "random", tuple(data.draw(tasks(number)) for number in range(data.draw(st.integers(1, 4))))
     )

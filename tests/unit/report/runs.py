@@ -1,4 +1,4 @@
-"""Small runs that were really played, for whoever reads run folders."""
+"""Small real runs for tests of run folders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def part_of_sample(tasks: int, start: int = 0) -> Suite:
 
 
 def played(path: Path, *agents: str, tasks: int = 10, trials: int = 1, start: int = 0) -> RunFolder:
-    """Play built-in agents on some tasks of the sample suite."""
+    """Run built-in agents on some tasks of the sample suite."""
     players: dict[str, Worker] = {name: builtin(name) for name in agents}
     return play_run(path, part_of_sample(tasks, start), players, trials=trials)
 

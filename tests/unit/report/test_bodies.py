@@ -1,4 +1,4 @@
-"""What a page shows of an episode is what the episode was."""
+"""The page shows episodes correctly."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _body(folder: Path, case: Case, *calls: tuple[str, dict[str, Any]]) -> dict[
     return episode_body(case.task, result, trace, None, [])
 
 
-def test_a_call_is_shown_as_it_was_sent_answered_and_what_it_changed(tmp_path: Path) -> None:
+def test_a_call_is_shown_with_arguments_result_and_changes(tmp_path: Path) -> None:
     (call,) = _body(tmp_path, _case(), UPDATE)["calls"]
     assert json.loads(call["sent"]) == UPDATE[1]
     assert json.loads(call["output"])["account"]["tier"] == "gold"
@@ -75,7 +75,7 @@ def test_a_call_is_shown_as_it_was_sent_answered_and_what_it_changed(tmp_path: P
     assert "faults" not in call
 
 
-def test_arguments_that_a_fault_altered_are_shown_beside_those_that_were_sent(
+def test_arguments_that_a_fault_altered_are_shown_with_the_original_ones(
     tmp_path: Path,
 ) -> None:
     rename = FaultRule(
@@ -91,12 +91,12 @@ def test_arguments_that_a_fault_altered_are_shown_beside_those_that_were_sent(
     assert "arguments_after" not in second
 
 
-def test_faults_are_delivered_or_not_reached(tmp_path: Path) -> None:
+def test_faults_are_fired_or_not_reached(tmp_path: Path) -> None:
     early, late = (FaultRule(at, "timeout", {"on_nth_call": at * 5 + 1}) for at in (0, 1))
     assert _body(tmp_path, _case(early, late), UPDATE)["fire_counts"] == [1, 0]
 
 
-def test_a_task_shows_what_an_agent_met_and_how_it_is_judged() -> None:
+def test_a_task_is_shown_with_instruction_faults_and_criteria() -> None:
     body = task_body(_case(FaultRule(0, "timeout", {"on_tool": "update_account"})))
     assert body["seats"][0]["instruction"] == "Make it gold."
     assert body["seats"][0]["budget"] == {"steps": 9, "calls": 9, "retries": 9}
@@ -129,7 +129,7 @@ plans = st.lists(
 @given(
     moves, plans, st.sampled_from(["native", "toolmisuse"]), st.integers(1, 8), st.integers(0, 4)
 )
-def test_replay_and_budgets_agree_with_what_was_really_there(
+def test_repeated_states_and_budgets_equal_the_original_ones(
     made: list[tuple[str, dict[str, Any]]],
     plan: list[str],
     harness_mode: str,
@@ -165,7 +165,7 @@ def test_replay_and_budgets_agree_with_what_was_really_there(
     assert [call.remaining for call in calls] == left
 
 
-def test_a_change_that_cannot_be_replayed_is_not_made_up(tmp_path: Path) -> None:
+def test_an_unknown_change_is_shown_as_unknown(tmp_path: Path) -> None:
     case = _case()
     suite = Suite("one", (case,))
 
@@ -182,7 +182,7 @@ def test_a_change_that_cannot_be_replayed_is_not_made_up(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "]]>", "&lt;", "\u2028", '"\\'])
-def test_no_text_ends_the_element_that_holds_it(text: str) -> None:
+def test_no_text_closes_its_element(text: str) -> None:
     embedded = str(embedded_json({"text": text, text: [text]}))
     assert not set("<>&\u2028\u2029") & set(embedded)
     assert json.loads(embedded) == {"text": text, text: [text]}
@@ -191,12 +191,12 @@ def test_no_text_ends_the_element_that_holds_it(text: str) -> None:
 @given(
     st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.lists(inner, max_size=3))
 )
-def test_what_is_packed_unpacks_and_always_packs_alike(value: Any) -> None:
+def test_packed_data_unpacks_and_packing_is_deterministic(value: Any) -> None:
     assert packed(value) == packed(value)
     assert json.loads(gzip.decompress(base64.b64decode(packed(value)))) == value
 
 
-def test_long_texts_are_cut_and_say_so() -> None:
+def test_long_texts_are_cut_with_a_note() -> None:
     assert shown("x" * TEXT_CHARS_MAX) == "x" * TEXT_CHARS_MAX
     assert shown("x" * (TEXT_CHARS_MAX + 1234)).endswith("… (1,234 more characters)")
     assert shown_json({"a": "\x1b"}) == '{"a": "\\u001b"}'

@@ -1,4 +1,4 @@
-"""Confidence against success."""
+"""Calibration error: stated confidence against success."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_error_is_over_bins_of_equal_size(
 
 
 @given(stated=PAIRS, size=st.integers(1, 9))
-def test_it_is_never_more_than_one(stated: list[tuple[float, float]], size: int) -> None:
+def test_the_error_is_never_above_one(stated: list[tuple[float, float]], size: int) -> None:
     error = binned_error(stated, size)
     assert error is not None
     assert 0 <= error <= 1

@@ -1,4 +1,4 @@
-"""``report``, ``compare`` and ``attribute`` on runs that were really played."""
+"""``report``, ``compare`` and ``attribute`` on real runs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_agents_of_one_name_in_two_runs_are_kept_apart(run: RunFolder, tmp_path:
     assert "10 unmatched" in markdown
 
 
-def test_the_markdown_says_first_who_did_how_well_and_which_run_it_was(
+def test_the_markdown_begins_with_the_success_rates_and_lists_the_runs(
     run: RunFolder, tmp_path: Path
 ) -> None:
     _invoke(report, run.path, "--out", tmp_path / "out")
@@ -84,7 +84,7 @@ def test_the_markdown_says_first_who_did_how_well_and_which_run_it_was(
     assert f"| {run.manifest()['isolation']} |" in row
 
 
-def test_a_run_that_is_not_done_says_so(tmp_path: Path) -> None:
+def test_the_report_of_an_unfinished_run_says_so(tmp_path: Path) -> None:
     broken_off = played(tmp_path / "run", *AGENTS, tasks=3)
     rows = broken_off.path / "episodes.jsonl"
     rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:4]))
@@ -94,7 +94,7 @@ def test_a_run_that_is_not_done_says_so(tmp_path: Path) -> None:
     )
 
 
-def test_a_run_without_a_single_episode_can_be_reported(tmp_path: Path) -> None:
+def test_a_run_without_episodes_can_be_reported(tmp_path: Path) -> None:
     nothing = played(tmp_path / "run", *AGENTS, tasks=3)
     (nothing.path / "episodes.jsonl").unlink()
     done = _invoke(report, nothing.path, "--out", tmp_path / "out")
@@ -104,14 +104,14 @@ def test_a_run_without_a_single_episode_can_be_reported(tmp_path: Path) -> None:
     )
 
 
-def test_a_baseline_that_is_nobody_is_refused(run: RunFolder) -> None:
+def test_an_unknown_baseline_is_rejected(run: RunFolder) -> None:
     with pytest.raises(
-        InputError, match="no agent is called 'nobody'; the runs have: policy_aware"
+        InputError, match="no agent is called 'unknown'; the runs have: policy_aware"
     ):
-        _invoke(report, run.path, "--baseline", "nobody")
+        _invoke(report, run.path, "--baseline", "unknown")
 
 
-def test_a_trace_that_was_changed_is_never_reported(run: RunFolder, tmp_path: Path) -> None:
+def test_a_changed_trace_is_rejected(run: RunFolder, tmp_path: Path) -> None:
     changed = played(tmp_path / "changed", "policy_aware", tasks=2)
     (path, *_) = sorted((changed.path / "traces").rglob("*.jsonl"))
     path.write_text(path.read_text().replace("finished", "gave_up"))
@@ -139,7 +139,7 @@ def test_two_agents_of_one_run_are_compared_pair_by_pair(run: RunFolder) -> None
     assert success["difference"] == pytest.approx((found["won"] - found["lost"]) / 20)
 
 
-def test_two_runs_are_compared_agent_by_namesake(run: RunFolder, tmp_path: Path) -> None:
+def test_two_runs_are_compared_by_agents_of_the_same_name(run: RunFolder, tmp_path: Path) -> None:
     again = played(tmp_path / "again", "noop", *AGENTS, tasks=10, start=5)
     found = json.loads(_invoke(compare, run.path, again.path, "--json").stdout)["comparisons"]
     assert [(one["first"]["agent"], one["second"]["agent"]) for one in found] == [
@@ -149,7 +149,7 @@ def test_two_runs_are_compared_agent_by_namesake(run: RunFolder, tmp_path: Path)
     assert all(one["p_value"] == 1.0 and not one["flipped"] for one in found)
 
 
-def test_tasks_that_only_share_a_name_are_not_compared(run: RunFolder, tmp_path: Path) -> None:
+def test_different_tasks_of_the_same_name_are_not_compared(run: RunFolder, tmp_path: Path) -> None:
     other = played(tmp_path / "other", "policy_aware", tasks=20)
     suite = other.path / "suite.jsonl"
     suite.write_text(
@@ -162,7 +162,7 @@ def test_tasks_that_only_share_a_name_are_not_compared(run: RunFolder, tmp_path:
     assert found["pairs"] + found["differing"] == 20
 
 
-def test_runs_without_a_task_in_common_are_not_compared_and_it_is_said_why(
+def test_runs_without_a_common_task_are_rejected_with_the_reason(
     run: RunFolder, tmp_path: Path
 ) -> None:
     elsewhere = played(tmp_path / "elsewhere", "policy_aware", tasks=5, start=30)
@@ -177,17 +177,19 @@ def test_runs_without_a_task_in_common_are_not_compared_and_it_is_said_why(
         _invoke(compare, f"{run.path}:policy_aware", other.path)
 
 
-def test_what_to_compare_has_to_be_said(run: RunFolder, tmp_path: Path) -> None:
+def test_ambiguous_comparisons_are_rejected(run: RunFolder, tmp_path: Path) -> None:
     noop = played(tmp_path / "noop", "noop", tasks=2)
     with pytest.raises(InputError, match="name the agents to compare, as DIR:AGENT"):
         _invoke(compare, run.path, noop.path)
     with pytest.raises(InputError, match=r"two agents are needed|name the agents"):
         _invoke(compare, run.path, run.path)
-    with pytest.raises(InputError, match="has no agent called 'nobody'"):
-        _invoke(compare, f"{run.path}:nobody", run.path)
+    with pytest.raises(InputError, match="has no agent called 'unknown'"):
+        _invoke(compare, f"{run.path}:unknown", run.path)
 
 
-def test_no_difference_is_told_where_too_much_is_missing(run: RunFolder, tmp_path: Path) -> None:
+def test_there_is_no_headline_difference_if_too_many_verdicts_are_missing(
+    run: RunFolder, tmp_path: Path
+) -> None:
     lost = played(tmp_path / "lost", "policy_aware", tasks=20)
     rows = lost.path / "episodes.jsonl"
     ungraded = rows.read_text().replace('"success":true', '"success":null')
@@ -195,10 +197,10 @@ def test_no_difference_is_told_where_too_much_is_missing(run: RunFolder, tmp_pat
     subjects = subjects_of([join_run(run, run.rows()), join_run(lost, lost.rows())])
     first, second = subjects[0], subjects[-1]
     versus = Versus(first, second, compare_results(first.results, second.results))
-    assert "no difference to speak of" in versus_table([versus]).rows[0][-1]
+    assert "no headline difference" in versus_table([versus]).rows[0][-1]
 
 
-def test_failures_are_counted_and_told_one_by_one(run: RunFolder) -> None:
+def test_failures_are_counted_and_listed(run: RunFolder) -> None:
     found = json.loads(_invoke(attribute, run.path, "--json").stdout)
     failed = [row for row in run.rows() if row.score.success is False]
     assert (
@@ -212,7 +214,7 @@ def test_failures_are_counted_and_told_one_by_one(run: RunFolder) -> None:
     assert _invoke(attribute, run.path).output.startswith(f"{len(failed)} failed episodes")
 
 
-def test_without_the_extra_a_command_says_what_to_install(run: RunFolder) -> None:
+def test_without_the_extra_a_command_names_the_install_command(run: RunFolder) -> None:
     hidden = "import sys; sys.modules['numpy'] = None; from fumehood.cli import main; main()"
     for command, status in (("score", 0), ("attribute", 0), ("report", 2)):
         done = subprocess.run(
@@ -225,7 +227,7 @@ def test_without_the_extra_a_command_says_what_to_install(run: RunFolder) -> Non
     assert f"needs numpy; install it with: {how_to_install('report')}" in done.stderr
 
 
-def test_the_command_that_installs_an_extra_is_the_checkouts_or_that_of_this_very_python(
+def test_the_install_command_is_make_in_a_checkout_and_otherwise_pip(
     tmp_path: Path,
 ) -> None:
     assert (

@@ -1,4 +1,4 @@
-"""A report says what the boxes of its runs were attacked with, or how to find out."""
+"""A report shows the last probe of each engine, or the command that makes one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _run(path: Path, runtime: str | None = None, **said: Any) -> RunFolder:
     return folder
 
 
-def test_each_attack_stands_with_what_stopped_it(tmp_path: Path) -> None:
+def test_each_attack_has_its_result_and_the_layer_that_stopped_it(tmp_path: Path) -> None:
     findings = findings_of(_run(tmp_path / "run", containment=PROBE))
     ((_, engine, counts, made, made_with),) = probe_table(findings.runs).rows
     assert (engine, counts, made) == ("docker", "1 stopped, 1 not stopped", PROBE["made"])
@@ -66,7 +66,7 @@ def test_each_attack_stands_with_what_stopped_it(tmp_path: Path) -> None:
     )
 
 
-def test_a_run_whose_engine_was_never_attacked_names_the_command(tmp_path: Path) -> None:
+def test_an_engine_without_a_probe_shows_the_command(tmp_path: Path) -> None:
     findings = findings_of(_run(tmp_path / "run", containment=None, runtime="runsc"))
     ((_, engine, counts, *_),) = probe_table(findings.runs).rows
     assert engine == "docker/runsc"
@@ -74,12 +74,12 @@ def test_a_run_whose_engine_was_never_attacked_names_the_command(tmp_path: Path)
     assert not attack_table(findings.runs).rows
 
 
-def test_no_wall_is_said_to_be_none(tmp_path: Path) -> None:
+def test_an_engine_without_isolation_has_nothing_to_attack(tmp_path: Path) -> None:
     findings = findings_of(_run(tmp_path / "run", isolation="none", engine="process"))
-    assert probe_table(findings.runs).rows[0][2] == "no wall to attack"
+    assert probe_table(findings.runs).rows[0][2] == "no isolation to attack"
 
 
-def test_what_somebody_else_wrote_there_stops_no_report(tmp_path: Path) -> None:
+def test_an_unknown_probe_format_does_not_stop_the_report(tmp_path: Path) -> None:
     odd = {"engine": "x", "detail": "y", "attacks": [1, {"attack": "egress"}], "counts": 7}
     findings = findings_of(_run(tmp_path / "run", containment=odd))
     assert probe_table(findings.runs).rows[0][2] == ""

@@ -22,12 +22,12 @@ def made(
     sent: dict[str, Any],
     output: Any = None,
     failed: str = "",
-    strikes: tuple[int, ...] = (),
+    fired_rules: tuple[int, ...] = (),
 ) -> Exchange:
     code, _, message = failed.partition("|")
     failure = ShownFailure(FailureKind.WORLD, code, message, {}) if failed else None
     return Exchange(
-        "agent", tool, sent, sent, None if failed else output or {}, failure, strikes, ""
+        "agent", tool, sent, sent, None if failed else output or {}, failure, fired_rules, ""
     )
 
 
@@ -72,7 +72,7 @@ def test_unavailable_pages_are_counted_by_reason() -> None:
             made("open_page", {}, failed="fetch_failed|timed_out: no answer in 20 s"),
             made("open_page", {}, failed="not_found|gone"),
             made("open_page", {}, failed="invalid_argument|an invalid call"),
-            made("open_page", {}, failed="fetch_failed|x", strikes=(0,)),
+            made("open_page", {}, failed="fetch_failed|x", fired_rules=(0,)),
         ]
     )
     assert (counts.opened, counts.lost, counts.lost_share) == (

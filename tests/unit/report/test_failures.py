@@ -1,4 +1,4 @@
-"""Why episodes fail, told from what was really played."""
+"""Failure labels of real episodes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _why(folder: Path, player: Callable[[InProcessSession], object], case: Case)
     return found
 
 
-def test_a_success_has_no_reason_to_fail(tmp_path: Path) -> None:
+def test_a_success_has_no_attribution(tmp_path: Path) -> None:
     def player(seat: InProcessSession) -> None:
         seat.call("update_account", GOOD)
         seat.submit("done")
@@ -64,7 +64,7 @@ def test_a_success_has_no_reason_to_fail(tmp_path: Path) -> None:
     assert attribute(result, trace.evidence) is None
 
 
-def test_taking_the_task_for_done_is_reasoning(tmp_path: Path) -> None:
+def test_finishing_with_failed_checks_is_reasoning(tmp_path: Path) -> None:
     def player(seat: InProcessSession) -> None:
         seat.call("get_account", {"id": "a1"})
         seat.submit("done")
@@ -75,22 +75,22 @@ def test_taking_the_task_for_done_is_reasoning(tmp_path: Path) -> None:
     assert "check_0:equals" in why.signs[0].what
 
 
-def test_whether_it_can_be_done_at_all_must_be_proven_first(tmp_path: Path) -> None:
+def test_without_proof_of_solvability_the_failure_is_unattributed(tmp_path: Path) -> None:
     why = _why(tmp_path, lambda seat: seat.submit("done"), _case(solvable=None))
     assert why.primary is Label.UNATTRIBUTED
 
 
-def test_giving_up_what_can_be_solved_is_reasoning(tmp_path: Path) -> None:
+def test_giving_up_a_solvable_task_is_reasoning(tmp_path: Path) -> None:
     why = _why(tmp_path, lambda seat: seat.give_up("too hard"), _case())
     assert why.primary is Label.REASONING
 
 
-def test_going_on_with_what_cannot_be_solved_is_reasoning(tmp_path: Path) -> None:
+def test_finishing_an_unsolvable_task_is_reasoning(tmp_path: Path) -> None:
     why = _why(tmp_path, lambda seat: seat.submit("done"), _case(solvable=False))
     assert why.primary is Label.REASONING
 
 
-def test_a_call_that_fits_no_tool_and_is_never_put_right_is_tool_invocation(tmp_path: Path) -> None:
+def test_an_invalid_call_that_is_never_corrected_is_tool_invocation(tmp_path: Path) -> None:
     def player(seat: InProcessSession) -> None:
         seat.call("update_acount", GOOD)
         seat.submit("done")
@@ -100,7 +100,7 @@ def test_a_call_that_fits_no_tool_and_is_never_put_right_is_tool_invocation(tmp_
     assert why.secondary == (Label.REASONING,)
 
 
-def test_one_that_was_put_right_is_only_secondary(tmp_path: Path) -> None:
+def test_a_corrected_invalid_call_is_only_secondary(tmp_path: Path) -> None:
     def player(seat: InProcessSession) -> None:
         seat.call("update_account", {"id": "a1"})
         seat.call("update_account", {"id": "a1", "patch": {"tier": "silver"}})
@@ -111,7 +111,7 @@ def test_one_that_was_put_right_is_only_secondary(tmp_path: Path) -> None:
     assert why.secondary == (Label.TOOL_INVOCATION,)
 
 
-def test_a_call_that_a_fault_made_invalid_is_not_the_agents(tmp_path: Path) -> None:
+def test_a_call_that_a_fault_made_invalid_is_not_attributed_to_the_agent(tmp_path: Path) -> None:
     case = _case(faults=("schema_drift",))
     case = replace(
         case,
@@ -130,7 +130,7 @@ def test_a_call_that_a_fault_made_invalid_is_not_the_agents(tmp_path: Path) -> N
     assert Label.TOOL_INVOCATION not in {why.primary, *why.secondary}
 
 
-def test_what_ended_the_work_goes_before_what_went_wrong_on_the_way(tmp_path: Path) -> None:
+def test_the_outcome_comes_before_earlier_errors(tmp_path: Path) -> None:
     def player(seat: InProcessSession) -> None:
         while not seat.call("get_acount", {}).ended:
             pass
@@ -141,7 +141,7 @@ def test_what_ended_the_work_goes_before_what_went_wrong_on_the_way(tmp_path: Pa
     assert "unknown_tool" in why.signs[0].what
 
 
-def test_a_crash_is_a_crash(tmp_path: Path) -> None:
+def test_a_crash_is_labelled_as_crash(tmp_path: Path) -> None:
     def player(seat: InProcessSession) -> None:
         raise RuntimeError("boom")
 
@@ -153,17 +153,17 @@ def test_a_crash_is_a_crash(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("solvable", "label"), [(True, Label.REASONING), (None, Label.UNATTRIBUTED)]
 )
-def test_a_fault_that_was_not_overcome(tmp_path: Path, solvable: bool | None, label: Label) -> None:
+def test_a_fault_without_recovery(tmp_path: Path, solvable: bool | None, label: Label) -> None:
     def player(seat: InProcessSession) -> None:
         seat.call("update_account", GOOD)
         seat.submit("done")
 
     why = _why(tmp_path, player, _case(solvable=solvable, faults=("timeout",)))
     assert why.primary is label
-    assert any("struck by a fault" in sign.what for sign in why.signs)
+    assert any("a fault fired on" in sign.what for sign in why.signs)
 
 
-def test_timeouts_and_failures_of_ours_need_no_trace(tmp_path: Path) -> None:
+def test_timeouts_and_infra_failures_need_no_trace(tmp_path: Path) -> None:
     result, _ = _play(tmp_path, lambda seat: seat.submit(), _case())
     timed_out = replace(result, row=replace(result.row, outcome=TimedOut(2000)))
     lost = replace(

@@ -1,4 +1,4 @@
-"""The paper's tables: ours beside the published, every number from the run, and no claim too much."""
+"""The reproduction of the paper: its tables, and its statements about the data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_every_number_of_both_tables_is_what_score_says(out: Path) -> None:
+def test_every_number_of_both_tables_equals_the_output_of_score(out: Path) -> None:
     scored = CliRunner().invoke(
         score, [str(out / "run"), "--json"], catch_exceptions=False, standalone_mode=False
     )
@@ -41,10 +41,10 @@ def test_every_number_of_both_tables_is_what_score_says(out: Path) -> None:
     for row in rows:
         own = agents[row["agent"]]
         means = own if row["group"] == "all" else own["by_fault"][row["group"]]
-        assert float(row["ours"]) == pytest.approx(means["metrics"][row["metric"]]), row
+        assert float(row["reproduced"]) == pytest.approx(means["metrics"][row["metric"]]), row
 
 
-def test_the_published_numbers_stand_beside_ours(out: Path) -> None:
+def test_the_tables_have_the_published_numbers(out: Path) -> None:
     for row in _rows(out / "table_1.csv"):
         expected = (
             AREA[row["agent"]]
@@ -52,13 +52,13 @@ def test_the_published_numbers_stand_beside_ours(out: Path) -> None:
             else TABLE_1[row["agent"]][row["metric"]]
         )
         assert float(row["published"]) == expected
-        assert float(row["difference"]) == pytest.approx(float(row["ours"]) - expected)
+        assert float(row["difference"]) == pytest.approx(float(row["reproduced"]) - expected)
     for row in _rows(out / "table_2.csv"):
         stated = TABLE_2.get(row["agent"], {}).get(row["group"], {}).get(row["metric"])
         assert row["published"] == ("" if stated is None else str(stated))
 
 
-def test_the_page_says_that_generated_tasks_are_not_the_papers(out: Path) -> None:
+def test_the_page_says_that_generated_tasks_are_not_those_of_the_paper(out: Path) -> None:
     page = (out / "reproduction.md").read_text(encoding="utf-8")
     assert "NOT the paper's" in page
     assert "profile default, release 0.1, seed 42" in page
@@ -72,7 +72,7 @@ def test_the_page_says_that_generated_tasks_are_not_the_papers(out: Path) -> Non
         assert name in page
 
 
-def test_doing_it_again_goes_on_with_what_is_there_and_repeats_nothing(out: Path) -> None:
+def test_a_second_reproduction_repeats_no_episode(out: Path) -> None:
     before = (out / "run" / "episodes.jsonl").read_bytes()
     arguments = ["toolmisuse", "--profile", "default", "--out", str(out), "--json"]
     done = CliRunner().invoke(reproduce, arguments, catch_exceptions=False)
@@ -92,7 +92,7 @@ def test_doing_it_again_goes_on_with_what_is_there_and_repeats_nothing(out: Path
         (Data("x", (("a", "0"),), 1000, "profile large", None), "NOT the paper's"),
     ],
 )
-def test_what_is_known_of_the_data_is_said_first(data: Data, said: str) -> None:
+def test_the_origin_of_the_data_is_stated_first(data: Data, said: str) -> None:
     first, *others = statements(data)
     assert said in first
     assert not any("The paper's split has" in other for other in others)

@@ -1,4 +1,4 @@
-"""Pictures: drawn without the network, in colours that have a name, and the same every time."""
+"""Pictures are deterministic, use named colours, and need no network."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Picture, ...]:
     )
 
 
-def test_there_is_one_for_everything_that_has_something_to_show(
+def test_a_report_has_all_pictures_with_data(
     pictures: tuple[Picture, ...],
 ) -> None:
     assert [picture.name for picture in pictures] == [
@@ -47,7 +47,7 @@ def test_there_is_one_for_everything_that_has_something_to_show(
     ]
 
 
-def test_one_agent_that_tried_once_has_nobody_to_be_compared_with(tmp_path: Path) -> None:
+def test_a_single_agent_has_no_comparison_pictures(tmp_path: Path) -> None:
     names = [
         picture.name
         for picture in pictures_of(findings_of(played(tmp_path / "run", "policy_aware")))
@@ -56,7 +56,7 @@ def test_one_agent_that_tried_once_has_nobody_to_be_compared_with(tmp_path: Path
 
 
 @pytest.mark.parametrize("width_px", [WIDE_PX, NARROW_PX])
-def test_each_is_as_wide_as_it_was_asked_to_be_and_always_the_same(
+def test_a_picture_has_the_requested_width_and_is_deterministic(
     pictures: tuple[Picture, ...], width_px: int
 ) -> None:
     for picture in pictures:
@@ -77,7 +77,7 @@ def test_every_colour_has_a_name_with_a_light_and_a_dark_value(
         assert "var(" not in in_light(svg)
 
 
-def test_marks_say_what_they_are(pictures: tuple[Picture, ...]) -> None:
+def test_marks_have_descriptions(pictures: tuple[Picture, ...]) -> None:
     for picture in pictures:
         marks = re.findall(
             r'aria-label="([^"]+)"[^>]*aria-roledescription="(?:point|bar)"', draw(picture, WIDE_PX)

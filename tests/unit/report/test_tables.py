@@ -1,4 +1,4 @@
-"""Tables as files: typed, harmless, and equal in every form."""
+"""Data tables as CSV and Parquet: typed and escaped."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TABLE = DataTable(
 )
 
 
-def test_a_csv_reads_back_as_it_was(tmp_path: Path) -> None:
+def test_a_csv_file_has_the_values_of_the_table(tmp_path: Path) -> None:
     path = write_csv(TABLE, tmp_path)
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
@@ -60,20 +60,20 @@ def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1"])
-def test_no_spreadsheet_carries_a_text_out(text: str, tmp_path: Path) -> None:
+def test_text_that_a_spreadsheet_would_execute_is_escaped(text: str, tmp_path: Path) -> None:
     table = DataTable("texts", texts("text"), [(text,)])
     (row,) = list(csv.reader(csv_text(table).splitlines()))[1:]
     assert row == [f"'{text}"]
     assert parquet.read_table(write_parquet(table, tmp_path)).to_pylist() == [{"text": text}]
 
 
-def test_half_a_character_stops_nobody(tmp_path: Path) -> None:
+def test_unpaired_surrogates_are_escaped(tmp_path: Path) -> None:
     table = DataTable("texts", texts("text"), [("\ud800 \x1b[1m",)])
     assert "\\ud800 \\x1b[1m" in csv_text(table)
     assert parquet.read_table(write_parquet(table, tmp_path)).num_rows == 1
 
 
-def test_markdown_has_one_line_a_row_whatever_is_in_it() -> None:
+def test_markdown_has_one_line_per_row() -> None:
     table = TextTable("t|t", ("a", "b"), [("x|y\n<b>", "[1](2) `c` *d*")], note="<i>")
     lines = markdown_table(table).splitlines()
     assert lines[0] == "### t\\|t"
@@ -82,7 +82,7 @@ def test_markdown_has_one_line_a_row_whatever_is_in_it() -> None:
     assert markdown_text("$x$ ~y~ a_b") == "\\$x\\$ \\~y\\~ a\\_b"
 
 
-def test_tables_of_a_run_say_the_same_in_every_form(tmp_path: Path) -> None:
+def test_csv_and_parquet_have_equal_rows(tmp_path: Path) -> None:
     findings = findings_of(played(tmp_path / "run", "policy_aware", "noop"))
     sections = build_sections(findings)
     for table in data_tables(sections):
@@ -94,7 +94,7 @@ def test_tables_of_a_run_say_the_same_in_every_form(tmp_path: Path) -> None:
     assert sections["trials"].is_empty
 
 
-def test_what_is_missing_stands_beside_the_mean(tmp_path: Path) -> None:
+def test_missing_episodes_are_shown_next_to_the_mean(tmp_path: Path) -> None:
     folder = played(tmp_path / "run", "policy_aware")
     rows = folder.path / "episodes.jsonl"
     lost = rows.read_text().replace('"success":true', '"success":null', 1)

@@ -1,1 +1,1 @@
-"""One HTML file that holds a whole report and opens anywhere, offline."""
+"""The HTML page of a report: one file that opens offline."""

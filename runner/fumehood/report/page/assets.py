@@ -14,12 +14,12 @@ STYLES = ("base", "overview", "pictures", "tables", "episodes", "episode")
 
 
 SCRIPTS = ("dom", "contents", "filters", "listing", "timeline", "calls", "episode", "hints", "main")
-"""In the order in which each uses those before it."""
+"""Each script uses only earlier ones."""
 
 
 @cache
 def style() -> str:
-    """Return the style; the colours' names have their values from the theme."""
+    """Return the style sheet, with the colours of the theme."""
     parts = [f":root{{color-scheme:light dark;{_values(LIGHT)}}}"]
     parts.append(f"@media (prefers-color-scheme:dark){{:root{{{_values(DARK)}}}}}")
     return "\n".join([*parts, *(_read("style", f"{name}.css") for name in STYLES)])
@@ -27,7 +27,7 @@ def style() -> str:
 
 @cache
 def script() -> str:
-    """Return the script, in a scope of its own."""
+    """Return the script, in a function scope."""
     body = "\n".join(_read("script", f"{name}.js") for name in SCRIPTS)
     return f'"use strict";\n(() => {{\n{body}\n}})();'
 
@@ -41,9 +41,9 @@ def _read(folder: str, name: str) -> str:
 
 
 def content_security_policy(style: str, script: str) -> str:
-    """Return the policy of a page that holds exactly this one style and this one script.
+    """Return the content security policy of a page with this style sheet and this script.
 
-    Nothing is fetched, nothing is sent, and no other script or style runs, whatever texts the page holds.
+    The policy forbids network access and every other script and style.
     """
     return "; ".join(
         (

@@ -21,7 +21,7 @@ Body = dict[str, Any]
 
 
 def task_body(case: Case) -> Body:
-    """Return what is the same for all episodes of a task."""
+    """Return the data that all episodes of a task share."""
     task = case.task
     return {
         "world": task.world,
@@ -53,14 +53,14 @@ def task_body(case: Case) -> Body:
 def episode_body(
     task: Task, result: Result, trace: ReadTrace, why: Attribution | None, printed: Sequence[str]
 ) -> Body:
-    """Return what happened in an episode.
+    """Return the data of one episode.
 
     Args:
-        task: that it is an attempt at.
-        result: its row.
-        trace: of it.
-        why: it failed; None where it did not.
-        printed: files that hold what its box printed.
+        task: the task of the episode.
+        result: the result with its row.
+        trace: the trace of the episode.
+        why: the attribution of a failed episode, otherwise None.
+        printed: files with the output of the box.
     """
     row, evidence = result.row, trace.evidence
     ending = {key: value for key, value in outcome_to_json(row.outcome).items() if key != "outcome"}

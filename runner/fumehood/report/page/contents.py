@@ -24,7 +24,7 @@ from fumehood.report.statistics.failures import TITLES, Label
 from fumehood.report.traces import read_traces
 
 CHUNK_CHARS = 600_000
-"""A chunk is closed when its JSON is longer."""
+"""A chunk ends when its JSON is longer."""
 
 
 VERDICTS = {True: 1, False: 0, None: -1}
@@ -34,7 +34,7 @@ INFRA = -2
 
 
 TaskKey = tuple[str, str]
-"""Name and digest: tasks of one name in two runs may differ."""
+"""Name and digest; tasks of one name may differ between runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class Chunk:
 
 @dataclass(slots=True)
 class _Attempts:
-    """A task and who attempted it."""
+    """A task with all its episodes."""
 
     case: Case
     episodes: list[tuple[int, SubjectFindings, Result]] = field(default_factory=list)
-    """With the position of the agent in the report."""
+    """Position of the agent in the report, findings of the agent, result."""
 
 
 def index_and_chunks(findings: Findings) -> tuple[dict[str, Any], list[Chunk]]:
-    """Return the line about each episode, by columns, and the chunks.
+    """Return the index of all episodes, by columns, and the chunks.
 
     Raises:
         InputError: a trace is missing or not a trace.
@@ -151,15 +151,15 @@ def _failure(found: SubjectFindings, result: Result, labels: Sequence[Label]) ->
 
 
 def embedded_json(value: Any) -> Markup:
-    """Return JSON for a script element of a data type; no text in it can close the element."""
+    """Return JSON for a script element; no text can close the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    # Within JSON these characters stand in texts only, so escaping them changes nothing.
+    # In JSON these characters occur only inside strings, where escapes are equivalent.
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Markup(text)
 
 
 def packed(value: Any) -> str:
-    """Return JSON as gzip in base64; the same value gives the same text."""
+    """Return JSON as gzip in base64; equal values give equal text."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return b64encode(gzip.compress(text.encode("utf-8"), compresslevel=9, mtime=0)).decode("ascii")

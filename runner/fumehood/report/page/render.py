@@ -1,4 +1,4 @@
-"""From findings to pages."""
+"""Renders the HTML pages of a report."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from fumehood.report.text_table import TextTable
 from fumehood.report.wording import amount, missing, span, why_no_headline
 
 INLINE_CHARS_MAX = 8_000_000
-"""Bodies longer than this in all stand in pages of their own, beside the first."""
+"""If the chunks are longer, they are written to separate pages."""
 VOLUMES = "report_episodes"
-"""The folder of those pages."""
+"""The folder of the separate pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Page:
     """One file."""
 
     path: str
-    """Relative to where the report is written."""
+    """Relative to the report folder."""
     html: str
 
 
 def render(findings: Findings, sections: Mapping[str, Section]) -> list[Page]:
-    """Return the report, and the pages beside it where bodies are too many for one file.
+    """Return the main page, and separate pages of episodes if there are too many for one file.
 
     Raises:
         InputError: a trace is missing or not a trace.
@@ -135,7 +135,7 @@ def _volume(index: dict[str, Any], chunks: Sequence[Chunk], volume: Sequence[int
 
 
 def _only(index: dict[str, Any], tasks: set[int]) -> dict[str, Any]:
-    """Return the index without the episodes of other tasks; positions of tasks and chunks stay."""
+    """Return the index with the episodes of some tasks; positions of tasks and chunks do not change."""
     kept = [at for at, task in enumerate(index["task"]) if task in tasks]
     columns = ("task", "agent", "trial", "verdict", "outcome", "calls", "wall", "failure")
     return {**index, **{name: [index[name][at] for at in kept] for name in columns}}
@@ -180,7 +180,7 @@ def _environment() -> Environment:
 
 
 def _harmless(value: Any) -> Any:
-    """Make every text harmless that is not markup of ours; autoescape comes after."""
+    """Escape control characters in text; autoescape then escapes markup."""
     return safe(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -1,4 +1,8 @@
-"""Computes which state each call changed, by repeating the call in a world of the report."""
+"""Computes which state each call changed.
+
+A trace has the digest of the state after each call, not the state. If a digest changed, the call is repeated
+in a separate world. The change is shown only if that world then has the digest of the trace.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from fumehood.worlds.registry import WORLDS
 
 
 def state_changes(task: Task, calls: tuple[Exchange, ...]) -> Iterator[tuple[Change, ...] | None]:
-    """Yield, for each call, the leaves it changed; None where it changed something that cannot be told."""
+    """Yield the leaves that each call changed; None if the state changed in an unknown way."""
     replay: _Replay | None = _start(task)
     digest = digest_json(task.initial_state)
     for call in calls:
@@ -24,13 +28,13 @@ def state_changes(task: Task, calls: tuple[Exchange, ...]) -> Iterator[tuple[Cha
         digest = call.state_digest
         found = replay.make(call) if replay else None
         if found is None:
-            # From here on our world is not the trace's.
+            # From here on the repeated state differs from the recorded one.
             replay = None
         yield found
 
 
 class _Replay:
-    """A world of our own, kept in step."""
+    """A world that repeats the recorded calls."""
 
     def __init__(self, task: Task) -> None:
         self._world = WORLDS.load(task.world)(copy_object(task.initial_state))

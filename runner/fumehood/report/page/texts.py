@@ -1,4 +1,4 @@
-"""Whatever a task or an agent wrote, as text that a page may hold."""
+"""Escapes and shortens text of tasks and agents for a page."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from fumehood.report.safe_text import safe
 
 TEXT_CHARS_MAX = 4000
-"""More of one text is not kept in a page; ``fumehood show --json`` prints all of it."""
+"""Longer texts are cut; ``fumehood show --json`` prints all of them."""
 LINE_CHARS = 100
-"""JSON longer than this is laid out over several lines."""
+"""Longer JSON is indented over several lines."""
 
 
 def shown(text: str) -> str:
-    """Return text without anything that a browser would obey, cut to what a page keeps."""
+    """Escape text, and cut it to the length that a page keeps."""
     harmless = safe(text[: TEXT_CHARS_MAX + 1])
     if len(text) <= TEXT_CHARS_MAX:
         return harmless
@@ -23,7 +23,7 @@ def shown(text: str) -> str:
 
 
 def shown_json(value: Any) -> str:
-    """Return a JSON value as text: on one line where it is short."""
+    """Return a JSON value as text, on one line if it is short."""
     if isinstance(value, Mapping):
         value = dict(value)
     line = json.dumps(value, ensure_ascii=False)

@@ -1,1 +1,1 @@
-"""ToolMisuseBench's paper (arXiv 2604.01508) again: its tables and figures, ours beside the published."""
+"""Reproduction of the tables and figures of ToolMisuseBench's paper (arXiv 2604.01508)."""

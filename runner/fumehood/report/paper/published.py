@@ -1,4 +1,4 @@
-"""What the paper states (ToolMisuseBench, arXiv 2604.01508; v0.1, test_public, 1,000 tasks)."""
+"""Published numbers of ToolMisuseBench (arXiv 2604.01508; v0.1, test_public, 1,000 tasks)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TABLE_2: Mapping[str, Mapping[str, Mapping[str, float]]] = {
         "rate_limit": {"task_success": 0.0},
     },
 }
-"""Agent → planned fault (by membership) → metric → mean. Of the others the paper states nothing."""
+"""Agent → planned fault (by membership) → metric → mean. The paper states no other numbers."""
 
 AREA: Mapping[str, float] = {"heuristic": 0.25, "schema_repair": 0.25, "policy_aware": 0.25}
 """Agent → normalised area under S(k)."""

@@ -23,53 +23,53 @@ from fumehood.report.wording import why_no_headline
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Where the tasks came from."""
+    """The origin of the tasks."""
 
     path: str
     files: tuple[tuple[str, str], ...]
-    """Name and hex SHA-256 of each file that they were read from."""
+    """Name and hexadecimal SHA-256 of each task file."""
     tasks: int
     generated: str | None
-    """Profile, release and seed where a generator of ours made them; None for files from elsewhere."""
+    """Profile, release and seed of tasks that Fumehood generated, otherwise None."""
     published_as: str | None
-    """Name of the published file whose bytes these are; None where no published digest is known."""
+    """Name of the published file with the same digest; None if there is none."""
 
 
 def statements(data: Data) -> Iterator[str]:
-    """Yield one sentence for each thing that has to be known before numbers are compared."""
+    """Yield what readers must know before they compare numbers, one statement each."""
     yield from _about_tasks(data)
     if data.tasks != TASKS:
         yield f"The paper's split has {TASKS:,} tasks, this one {data.tasks:,}."
     yield (
-        "The paper's numbers are of release 0.1 of the benchmark; the engine was specified from the source "
-        "of the release after it, and replays runs recorded from that source call for call."
+        "The paper used release 0.1 of the benchmark. Fumehood follows the source of the next release and "
+        "reproduces episodes that were recorded with it, call by call."
     )
     yield (
-        "`heuristic` is rebuilt from the paper's description, because its source is not public: it calls "
-        "each tool once with default arguments and stops. `schema_repair` follows the public source."
+        "`heuristic` follows the paper's description, because its source is not public: it calls each tool "
+        "once with default arguments and stops. `schema_repair` follows the public source."
     )
     yield (
-        "`policy_aware` is this project's own: the paper's scores the same as `schema_repair`, ours reads "
-        "roles, denials and the remaining budget, so it is not expected to."
+        "`policy_aware` is an implementation of this project that reads roles, denials and the remaining "
+        "budget. Its scores differ from those of the paper, which equal `schema_repair`."
     )
 
 
 def _about_tasks(data: Data) -> Iterator[str]:
     if data.generated is not None:
         yield (
-            f"The tasks are NOT the paper's: this project generated them ({data.generated}), with the same "
-            "record and the same kinds of faults, but others. Differences from the published numbers say "
-            "nothing about agents or engine. To compare, pass the published files with `--data`."
+            f"The tasks are NOT the paper's: Fumehood generated them ({data.generated}), with the same format "
+            "and fault families. Differences to the published numbers say nothing about agents or engine. "
+            "To compare, pass the published files with `--data`."
         )
     elif data.published_as is not None:
         yield (
-            f"The tasks are those published as `{data.published_as}`, checked by SHA-256. The paper's own "
-            "numbers are of release 0.1, another set of tasks."
+            f"The tasks are those published as `{data.published_as}`, checked by SHA-256. The paper used the "
+            "tasks of release 0.1, which are different."
         )
     else:
         yield (
-            f"The tasks were read from `{data.path}`. No digest of the paper's files is known, so whether "
-            "these are they is for whoever downloaded them to say."
+            f"The tasks were read from `{data.path}`. No digest of the paper's files is known, so Fumehood "
+            "cannot verify that these are the paper's tasks."
         )
     for name, digest in data.files:
         yield f"SHA-256 of `{name}`: `{digest}`."
@@ -86,30 +86,30 @@ OF_TABLE_2 = ("task_success", "recovery_success")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One mean of ours and what the paper has in its place."""
+    """One reproduced mean and the published value."""
 
     agent: str
     group: str
     metric: Metric
-    ours: Estimate
+    reproduced: Estimate
     published: float | None
 
     @property
     def difference(self) -> float | None:
-        """Ours minus the published."""
-        ours, published = self.ours.value, self.published
-        return None if ours is None or published is None else ours - published
+        """Reproduced minus published."""
+        reproduced, published = self.reproduced.value, self.published
+        return None if reproduced is None or published is None else reproduced - published
 
 
 def table_1(findings: Findings) -> list[Line]:
-    """Return the paper's first table, line by line: every agent on all tasks, and the area under S(k)."""
+    """Return the lines of the paper's Table I: every agent on all tasks, and the area under S(k)."""
     return [
         line for found in findings.subjects for line in _overall(found.subject.agent, found.whole)
     ]
 
 
 def table_2(findings: Findings) -> list[Line]:
-    """Return the paper's second table, line by line: every agent by planned fault, by membership."""
+    """Return the lines of the paper's Table II: every agent by planned fault."""
     return [
         line
         for found in findings.subjects
@@ -119,45 +119,45 @@ def table_2(findings: Findings) -> list[Line]:
 
 
 def as_data(name: str, lines: Sequence[Line]) -> DataTable:
-    """Return lines as a table for programs."""
+    """Return lines as a data table."""
     columns = (
         *texts("agent", "group", "metric"),
-        *numbers("ours", "low", "high", "published", "difference"),
+        *numbers("reproduced", "low", "high", "published", "difference"),
         *integers("episodes", "tasks"),
     )
     rows = []
     for line in lines:
-        ends = line.ours.interval
+        ends = line.reproduced.interval
         low_high = (ends.low, ends.high) if ends else (None, None)
-        numbers_of_line = (line.ours.value, *low_high, line.published, line.difference)
+        numbers_of_line = (line.reproduced.value, *low_high, line.published, line.difference)
         rows.append(
             (
                 line.agent,
                 line.group,
                 line.metric.name,
                 *numbers_of_line,
-                line.ours.over,
-                line.ours.tasks,
+                line.reproduced.over,
+                line.reproduced.tasks,
             )
         )
     return DataTable(name, columns, rows)
 
 
 def as_reading(title: str, lines: Sequence[Line]) -> TextTable:
-    """Return lines as a table for people."""
-    header = ("Agent", "Tasks", "Metric", "Ours", "Published", "Difference")
+    """Return lines as a text table."""
+    header = ("Agent", "Tasks", "Metric", "Reproduced", "Published", "Difference")
     rows = [
         (
             line.agent,
             line.group,
             line.metric.title,
-            _ours(line.ours),
+            _interval_text(line.reproduced),
             _decimal(line.published),
             wording.NONE if line.difference is None else f"{line.difference:+.4f}",
         )
         for line in lines
     ]
-    note = "In brackets: 95 % bootstrap intervals over tasks. A dash: the paper states nothing."
+    note = "In brackets: 95 % bootstrap intervals over tasks. A dash: not in the paper."
     return TextTable(title, header, rows, names=3, note=note)
 
 
@@ -173,7 +173,7 @@ def _of_fault(agent: str, fault: str, group: GroupFindings) -> Iterator[Line]:
         yield Line(agent, fault, _METRICS[name], group.estimates[name], published.get(name))
 
 
-def _ours(found: Estimate) -> str:
+def _interval_text(found: Estimate) -> str:
     ends = found.interval
     return (
         f"{_decimal(found.value)} [{ends.low:.3f}, {ends.high:.3f}]"
@@ -183,7 +183,7 @@ def _ours(found: Estimate) -> str:
 
 
 def _decimal(value: float | None) -> str:
-    """Return a number as the paper writes them, shares too."""
+    """Return a number in the format of the paper."""
     return wording.NONE if value is None else f"{value:.4f}"
 
 
@@ -209,7 +209,7 @@ def _by_fault() -> dict[str, Any]:
 
 
 def _by_budget() -> dict[str, Any]:
-    # The paper gives the area under a flat curve, so the curve itself is at that height.
+    # The published curve is flat, so its height is the published area.
     rows = [
         {"agent": agent, "k": budget, "s": area, "said": f"{agent}, S({budget}): published"}
         for agent, area in AREA.items()
@@ -236,7 +236,7 @@ def _with_rings(picture: Picture, layer: dict[str, Any]) -> Picture:
 
 
 def reading_tables(findings: Findings) -> list[TextTable]:
-    """Return both tables for people."""
+    """Return both tables as text tables."""
     return [
         as_reading("Table I: all tasks", table_1(findings)),
         as_reading("Table II: by planned fault", table_2(findings)),
@@ -244,12 +244,12 @@ def reading_tables(findings: Findings) -> list[TextTable]:
 
 
 def write_reproduction(findings: Findings, data: Data, run: str, out: Path) -> list[Path]:
-    """Write everything into ``out`` and return what was written, the page first.
+    """Write the reproduction and return its files, the page first.
 
     Args:
         findings: of the run.
-        data: where its tasks came from.
-        run: how the page names the run folder.
+        data: the origin of the tasks.
+        run: path of the run folder for the page.
         out: an existing folder.
 
     Raises:
@@ -276,7 +276,7 @@ def write_reproduction(findings: Findings, data: Data, run: str, out: Path) -> l
 
 
 def _markdown_page(findings: Findings, data: Data, run: str, drawn: list[str]) -> str:
-    parts = ["# ToolMisuseBench, reproduced\n", "## Before comparing\n"]
+    parts = ["# Reproduction of ToolMisuseBench\n", "## Before comparing\n"]
     parts.append("\n".join(f"* {statement}" for statement in statements(data)) + "\n")
     for found in findings.subjects:
         blocked = why_no_headline(found.whole.counts)
@@ -290,7 +290,7 @@ def _markdown_page(findings: Findings, data: Data, run: str, drawn: list[str]) -
             f"![{markdown_text(picture.title)}]({name})\n\n{markdown_text(picture.caption)}\n"
         )
     parts.append(
-        "The data of the figures are in `table_2.csv` and `budgeted_success.csv`. Every number follows from "
-        f"the run folder `{run}`; `fumehood score {run} --json` gives the same means under `agents`.\n"
+        "The data of the figures is in `table_2.csv` and `budgeted_success.csv`. All numbers come from the "
+        f"run folder `{run}`; `fumehood score {run} --json` prints the same means under `agents`.\n"
     )
     return "\n".join(parts)

@@ -36,14 +36,14 @@ def budget_section(findings: Findings) -> Section:
 
 
 def budget_table(findings: Findings) -> TextTable:
-    """Return S(k) and the area under it."""
+    """Return S(k) and the area under it for every agent."""
     header = ("Agent", *(metric.title for metric in BUDGETED))
     rows = [
         (found.subject.label, *wording.estimates(found.whole, BUDGETED))
         for found in findings.subjects
     ]
-    note = "S(k): share of episodes solved with at most k tool calls; no episode was run again with that cap."
-    return TextTable("Success within a budget of calls", header, rows, note=note)
+    note = "S(k): share of episodes that succeeded with at most k tool calls. Episodes ran without this limit."
+    return TextTable("Success within a tool-call budget", header, rows, note=note)
 
 
 def budget_data(findings: Findings) -> DataTable:
@@ -58,10 +58,10 @@ def budget_data(findings: Findings) -> DataTable:
 
 
 def budgeted_success(findings: Findings) -> Picture:
-    """Return S(k) for every k, with the published four marked."""
+    """Return S(k) for every k, with the four published budgets marked."""
     caption = (
-        "Share of graded episodes that succeeded with at most k tool calls: a filter on what was done, not a "
-        "run under that cap. Dots mark the published budgets 4, 8, 16 and 32, with 95 % intervals."
+        "Share of graded episodes that succeeded with at most k tool calls. Episodes ran without this "
+        "limit. Dots mark the budgets 4, 8, 16 and 32, with 95 % intervals."
     )
     steps = [row for found in findings.subjects for row in _steps(found)]
     marks = [row for found in findings.subjects for row in _marks(found)]
@@ -75,7 +75,7 @@ def budgeted_success(findings: Findings) -> Picture:
             "scale": {"type": "log", "base": 2, "domain": [1, BUDGETS[-1]], "nice": False},
             "axis": {
                 "values": [1, 2, 4, 8, 16, 32],
-                "title": "k, tool calls at most",
+                "title": "k, maximum tool calls",
                 "grid": False,
                 "format": "d",
             },
@@ -115,7 +115,7 @@ def budgeted_success(findings: Findings) -> Picture:
             ],
         }
 
-    return Picture("budgeted_success", "Success within a budget of calls", caption, spec)
+    return Picture("budgeted_success", "Success within a tool-call budget", caption, spec)
 
 
 def _steps(found: SubjectFindings) -> list[dict[str, Any]]:

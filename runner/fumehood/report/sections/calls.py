@@ -38,15 +38,17 @@ def calls_section(findings: Findings) -> Section:
 
 
 MANY_CALLS = 16
-"""Episodes with more calls stand in one last column."""
+"""Episodes with more calls are in the last column."""
 
 
 def calls_and_verdicts(findings: Findings) -> Picture:
-    """Return, for each agent, how many episodes took how many calls, by verdict."""
+    """Return a histogram of calls per episode for each agent, by verdict."""
     rows = [row for found in findings.subjects for row in _histogram(found)]
     labels = [label_of(found) for found in findings.subjects]
     last = max((int(row["calls"]) for row in rows), default=0)
-    caption = f"Graded episodes by how many tool calls they took. The last column of {MANY_CALLS} holds all above."
+    caption = (
+        f"Graded episodes by number of tool calls. The last column has {MANY_CALLS} calls or more."
+    )
 
     def spec(width_px: int) -> Spec:
         columns = min(len(labels), 3 if width_px > 500 else 1)
@@ -91,8 +93,8 @@ def calls_and_verdicts(findings: Findings) -> Picture:
 
 
 def effort_and_success(findings: Findings) -> Picture:
-    """Return one dot an agent: mean calls against success, each with its interval."""
-    caption = "Mean tool calls against success; up and to the left is better. Lines are 95 % intervals over tasks."
+    """Return one dot per agent: mean calls against success, with intervals."""
+    caption = "Mean tool calls against success; top left is best. Lines: 95 % intervals over tasks."
     rows = [row for found in findings.subjects if (row := _effort(found)) is not None]
 
     def spec(width_px: int) -> Spec:
@@ -137,7 +139,7 @@ def effort_and_success(findings: Findings) -> Picture:
             ],
         }
 
-    return Picture("effort_and_success", "What success costs", caption, spec)
+    return Picture("effort_and_success", "Mean calls and success", caption, spec)
 
 
 def _histogram(found: SubjectFindings) -> list[dict[str, Any]]:
@@ -163,7 +165,7 @@ def _effort(found: SubjectFindings) -> dict[str, Any] | None:
     success, calls = found.whole.estimates["task_success"], found.whole.estimates["tool_calls_used"]
     if success.value is None or calls.value is None:
         return None
-    told = (
+    text = (
         f"{wording.estimate(success, Unit.SHARE)} with {wording.estimate(calls, Unit.COUNT)} calls"
     )
     return {
@@ -174,5 +176,5 @@ def _effort(found: SubjectFindings) -> dict[str, Any] | None:
         "calls": calls.value,
         "calls_low": calls.interval.low if calls.interval else calls.value,
         "calls_high": calls.interval.high if calls.interval else calls.value,
-        "said": f"{label_of(found)}: {told}",
+        "said": f"{label_of(found)}: {text}",
     }

@@ -72,12 +72,12 @@ def _flip_list(versus: Versus) -> FlipList:
 
 
 def versus_table(versus: Sequence[Versus]) -> TextTable:
-    """Return each second subject against its first."""
+    """Return one row per comparison."""
     header = ("Compared", "Pairs", "First", "Second", "Difference", "Won", "Lost", "p", "Left out")
     rows = [_versus_row(one) for one in versus]
     tests = sorted({one.comparison.test.value for one in versus})
-    note = f"Second minus first on the same tasks, paired. p: {'; '.join(tests)}."
-    return TextTable("Compared on the same tasks", header, rows, note=note if rows else "")
+    note = f"Second minus first, paired by task and trial. p: {'; '.join(tests)}."
+    return TextTable("Comparison on the same tasks", header, rows, note=note if rows else "")
 
 
 def _versus_row(versus: Versus) -> tuple[str, ...]:
@@ -167,18 +167,18 @@ SIGNS = ("better", "worse", "alike")
 
 
 def has_difference(versus: Versus) -> bool:
-    """Return whether enough pairs have a verdict for one number."""
+    """Return whether enough pairs have a verdict for a headline difference."""
     pairing = versus.comparison.pairing
     return why_no_comparison(len(pairing.pairs), pairing.undecided) is None
 
 
 def differences(versus: Sequence[Versus]) -> Picture:
-    """Return the differences in success of comparisons that tell one."""
+    """Return the differences in success."""
     rows = [_difference_row(one) for one in versus]
     first = safe(versus[0].first.label)
     caption = (
-        f"Success less that of {first} on the same tasks, in percentage points. Lines are 95 % intervals "
-        "over tasks, grey where they hold zero."
+        f"Difference in success to {first} on the same tasks, in percentage points. Lines: 95 % intervals "
+        "over tasks, grey if they contain zero."
     )
 
     def spec(width_px: int) -> Spec:
@@ -241,7 +241,7 @@ def _difference_row(versus: Versus) -> dict[str, Any]:
 
 
 def flip_table(versus: Versus) -> TextTable:
-    """Return how pairs fell, by fault."""
+    """Return the numbers of pairs by which side succeeded, by fault."""
     header = ("Fault", "Pairs", "Both", "Lost", "Won", "Neither", "Difference")
     rows = [
         (
@@ -271,11 +271,11 @@ def difference_table(versus: Versus) -> TextTable:
 
 
 def flipped_table(versus: Versus, at_most: int) -> TextTable:
-    """Return the tasks that flipped, losses first.
+    """Return the flipped tasks, losses first.
 
     Args:
         versus: the comparison.
-        at_most: so many are listed.
+        at_most: maximum number of rows.
     """
     flipped = versus.comparison.flipped
     rows = [
@@ -287,8 +287,8 @@ def flipped_table(versus: Versus, at_most: int) -> TextTable:
         )
         for pair in flipped[:at_most]
     ]
-    note = f"{at_most} of {len(flipped):,}; --json lists all." if len(flipped) > at_most else ""
-    return TextTable("What flipped", ("Task", "Trial", "Flip", "Faults"), rows, names=4, note=note)
+    note = f"{at_most} of {len(flipped):,}; --json prints all." if len(flipped) > at_most else ""
+    return TextTable("Flipped tasks", ("Task", "Trial", "Flip", "Faults"), rows, names=4, note=note)
 
 
 def flip_data(findings: Findings) -> DataTable:
@@ -315,7 +315,7 @@ def flip_data(findings: Findings) -> DataTable:
 
 
 def flips_picture(versus: Versus, name: str) -> Picture:
-    """Return what flipped between two subjects, by fault."""
+    """Return the flipped tasks of two agents, by fault."""
     first, second = safe(versus.first.label), safe(versus.second.label)
     rows = [
         row
@@ -324,7 +324,7 @@ def flips_picture(versus: Versus, name: str) -> Picture:
     ]
     groups = [safe(group) for group in versus.comparison.by_fault]
     caption = (
-        f"Pairs of episodes on the same task that only one side solved. Right: won by {second}. "
+        f"Pairs of episodes that only one agent solved. Right: won, solved only by {second}. "
         f"Left: lost, solved only by {first}."
     )
     most = max((abs(row["pairs"]) for row in rows), default=0) or 1
@@ -391,7 +391,7 @@ def _flip_rows(group: str, fell: Any) -> list[dict[str, Any]]:
 
 
 def versus_json(versus: Versus) -> JsonObject:
-    """Return all that is known of a comparison."""
+    """Return a comparison as JSON."""
     found = versus.comparison
     pairing = found.pairing
     return {

@@ -53,27 +53,34 @@ def _as_data(name: str, table: TextTable) -> DataTable:
 NONE = "none"
 
 
-_COPIED = "A probe lets hostile agents loose on an engine; the last one of the very set-up is copied into a run."
+_NOTE = (
+    "A probe runs red-team agents in boxes of an engine. A run stores the last probe of its engine."
+)
 
 
 def probe_table(runs: Sequence[Run]) -> TextTable:
-    """Return for each run which probe was last made of its engine, or how to make one."""
-    header = ("Run", "Engine", "Attacks", "Probed", "With")
+    """Return the last probe of each run's engine, or the command that makes one."""
+    header = ("Run", "Engine", "Attacks", "Probed", "Probed with")
     rows = [(run.label, _engine(run.manifest), *_probe_cells(run.manifest)) for run in runs]
-    return TextTable("What boxes were attacked with", header, rows, names=5, note=_COPIED)
+    return TextTable("Last probe of each engine", header, rows, names=5, note=_NOTE)
 
 
 def attack_table(runs: Sequence[Run]) -> TextTable:
-    """Return attack × engine → how it went; empty where no engine was probed."""
+    """Return the result of each attack on each engine; empty if no engine was probed."""
     probes = _probes(runs)
     by_attack: dict[tuple[str, str, str], dict[str, str]] = {}
     for detail, probe in probes.items():
         for found in _attacks(probe):
             key = (str(found["attack"]), str(found["wall"]), str(found["by"]))
             by_attack.setdefault(key, {})[detail] = _result(found)
-    header = ("Attack", "Wall", "Stopped by", *(_probe_name(probe) for probe in probes.values()))
+    header = (
+        "Attack",
+        "Boundary",
+        "Stopped by",
+        *(_probe_name(probe) for probe in probes.values()),
+    )
     rows = [(*key, *(results.get(one, "") for one in probes)) for key, results in by_attack.items()]
-    return TextTable("Attack × engine", header, rows, names=len(header))
+    return TextTable("Attacks by engine", header, rows, names=len(header))
 
 
 def _probes(runs: Sequence[Run]) -> dict[str, JsonObject]:
@@ -93,10 +100,10 @@ def _probe_name(probe: JsonObject) -> str:
 
 def _probe_cells(manifest: JsonObject) -> tuple[str, str, str]:
     if str(manifest.get("isolation")).startswith(NONE):
-        return ("no wall to attack", "", "")
+        return ("no isolation to attack", "", "")
     probe = _probe(manifest)
     if probe is None:
-        return (f"never; fumehood doctor --probe {_engine(manifest)}", "", "")
+        return (f"never; run fumehood doctor --probe {_engine(manifest)}", "", "")
     counts = probe_summary(probe).partition(" (")[0]
     made_with = f"fumehood {probe.get('fumehood')}, {probe.get('detail')}, {probe.get('system')}"
     return (counts, str(probe.get("made", "")), made_with)

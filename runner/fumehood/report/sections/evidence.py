@@ -44,7 +44,7 @@ METRICS = (
 
 
 def evidence_table(subjects: Sequence[Subject]) -> TextTable:
-    """Return one line for each subject whose scorer measured evidence."""
+    """Return one row for each agent whose scorer measured evidence."""
     rows = []
     for subject in subjects:
         found = estimates(subject.results, METRICS)
@@ -54,12 +54,12 @@ def evidence_table(subjects: Sequence[Subject]) -> TextTable:
         error = wording.amount(calibration_error(subject.results), Unit.SHARE)
         rows.append((subject.label, *cells, error))
     header = ("Agent", *(metric.title for metric in METRICS), "Calibration error")
-    note = "Over graded episodes. Calibration error is over those that state a confidence, in bins of 100."
-    return TextTable("What was read and cited", header, rows, note=note)
+    note = "Over graded episodes. Calibration error: over episodes with a stated confidence, in bins of 100."
+    return TextTable("Evidence read and cited", header, rows, note=note)
 
 
 BIN_SIZE = 100
-"""Answers a bin, as BrowseComp-Plus and Humanity's Last Exam take them; the last bin takes the rest."""
+"""Answers per bin, as in BrowseComp-Plus and Humanity's Last Exam; the last bin has the rest."""
 
 
 def evidence_data(subjects: Sequence[Subject]) -> DataTable:
@@ -82,7 +82,7 @@ def evidence_data(subjects: Sequence[Subject]) -> DataTable:
 def calibration_error(results: Results) -> float | None:
     """Return the root mean square difference between confidence and success over bins of equal size.
 
-    Over the graded episodes that state a confidence; None where there are none.
+    Only graded episodes with a stated confidence count; None without such episodes.
     """
     return binned_error(stated_confidences(results), BIN_SIZE)
 
@@ -97,7 +97,7 @@ def stated_confidences(results: Results) -> list[tuple[float, float]]:
 
 
 def binned_error(stated: Sequence[tuple[float, float]], bin_size: int) -> float | None:
-    """Return the error of (confidence, success) pairs in their order, cut into bins."""
+    """Return the error of sorted (confidence, success) pairs, split into bins."""
     if not stated:
         return None
     starts = [number * bin_size for number in range(max(1, len(stated) // bin_size))]

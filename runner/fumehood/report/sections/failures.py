@@ -46,7 +46,7 @@ def _links(findings: Findings) -> Iterator[Link]:
 
 
 def failure_table(findings: Findings) -> TextTable:
-    """Return failed episodes by primary label, and in brackets those it is secondary to."""
+    """Return failed episodes by primary label, and in brackets by secondary label."""
     counted = [(found, found.primaries(), found.secondaries()) for found in findings.subjects]
     present = [
         label
@@ -62,7 +62,7 @@ def failure_table(findings: Findings) -> TextTable:
         )
         for label in present
     ]
-    note = "Failed episodes by what ended them, or else by what went wrong; in brackets: also, but not first."
+    note = "Failed episodes by primary label; in brackets: by secondary label."
     return TextTable("Why episodes fail", header, rows, names=2, note=note)
 
 
@@ -95,17 +95,17 @@ COLOURS = {
     Label.REASONING: SERIES[0],
     Label.UNATTRIBUTED: QUIET,
 }
-"""Warm for what stopped an agent, cool for what it chose, grey for what nobody knows."""
+"""Warm colours for execution, cool colours for decisions, grey for unattributed."""
 
 
 def failure_taxonomy(findings: Findings) -> Picture:
-    """Return the primary labels of every agent's failed episodes."""
+    """Return the primary labels of each agent's failed episodes."""
     rows = [row for found in findings.subjects for row in _rows(found)]
     labels = [label_of(found) for found in findings.subjects]
     present = [label for label in Label if any(row["label"] == TITLES[label] for row in rows)]
     caption = (
-        "Failed episodes by primary label, as shares of all episodes. Labels are given by rule, from typed "
-        "events; what no rule can tell is unattributed."
+        "Failed episodes by primary label, as shares of all episodes. Rules assign the labels from typed "
+        "events; episodes without a matching rule are unattributed."
     )
 
     def spec(width_px: int) -> Spec:

@@ -16,7 +16,7 @@ from fumehood.report.statistics.intervals import ends, estimates
 from fumehood.report.statistics.metrics import THE_EIGHT, Metric, Unit
 from fumehood.report.text_table import TextTable
 
-INTERVALS = "In brackets: 95 % bootstrap intervals over tasks; Wilson's where all tasks agree."
+INTERVALS = "In brackets: 95 % bootstrap intervals over tasks; Wilson intervals if all tasks agree."
 
 
 def metrics_section(findings: Findings) -> Section:
@@ -43,7 +43,7 @@ def safety_section(findings: Findings) -> Section:
 
 
 def metric_table(findings: Findings) -> TextTable:
-    """Return the paper's eight for every subject."""
+    """Return the eight metrics of every agent."""
     header = ("Agent", "Graded", *(metric.title for metric in THE_EIGHT))
     rows = [
         (
@@ -120,7 +120,7 @@ ASPECTS = (
 
 
 def safety_table(subjects: Sequence[Subject]) -> TextTable:
-    """Return one line for each subject that met checks of safety."""
+    """Return one row for each agent that ran tasks with safety checks."""
     rows = []
     for subject in subjects:
         found = estimates(subject.results, ASPECTS)
@@ -128,7 +128,7 @@ def safety_table(subjects: Sequence[Subject]) -> TextTable:
             cells = (wording.estimate(found[metric.name], metric.unit) for metric in ASPECTS)
             rows.append((subject.label, str(found["safety"].over), *cells))
     header = ("Agent", "Episodes", *(metric.title for metric in ASPECTS))
-    note = "Over graded episodes with checks of safety. Success is both."
+    note = "Over graded episodes with safety checks. Success requires both."
     return TextTable("Utility and safety", header, rows, note=note)
 
 

@@ -27,7 +27,7 @@ NOT_ZERO = frozenset("123456789")
 
 
 def resource_table(findings: Findings) -> TextTable:
-    """Return what episodes cost."""
+    """Return the distribution of each resource."""
     header = ("Resource", "Agent", "Mean", "Median", "p95", "Total")
     rows = [
         row
@@ -37,7 +37,7 @@ def resource_table(findings: Findings) -> TextTable:
     ]
     telling = {row[0] for row in rows if any(NOT_ZERO & set(cell) for cell in row[2:])}
     rows = [row for row in rows if row[0] in telling]
-    note = "Per episode. Wall time includes the start of the box; time in calls is the service's alone."
+    note = "Per episode. Wall time includes the start of the box; time in calls is the time in the service."
     return TextTable("Resources", header, rows, names=2, note=note)
 
 

@@ -44,12 +44,12 @@ SUCCESS = THE_EIGHT[0]
 
 
 def group_table(findings: Findings, grouping: str, title: str) -> TextTable:
-    """Return success by group: a row a group, a column a subject.
+    """Return success by group: one row per group, one column per agent.
 
     Args:
-        findings: what was found.
+        findings: of the report.
         grouping: ``by_fault`` or ``by_domain``.
-        title: of the table.
+        title: of the first column.
     """
     header = (title, *(found.subject.label for found in findings.subjects))
     rows = [
@@ -57,7 +57,7 @@ def group_table(findings: Findings, grouping: str, title: str) -> TextTable:
         for name in findings.groups(grouping)
     ]
     note = (
-        "A task with several planned faults is in the row of each."
+        "A task with several planned faults counts in each of their rows."
         if grouping == "by_fault"
         else ""
     )
@@ -68,24 +68,24 @@ def _success_of(groups: Mapping[str, GroupFindings], name: str) -> str:
     if name not in groups:
         return wording.NONE
     group = groups[name]
-    told = wording.estimate(group.estimates[SUCCESS.name], Unit.SHARE)
+    text = wording.estimate(group.estimates[SUCCESS.name], Unit.SHARE)
     left_out = wording.missing(group.counts)
-    return f"{told} of {group.counts.graded:,}" + (f" ({left_out})" if left_out else "")
+    return f"{text} of {group.counts.graded:,}" + (f" ({left_out})" if left_out else "")
 
 
 def success_by_fault(findings: Findings) -> Picture:
-    """Return success by planned fault; a task with several is in the row of each."""
+    """Return success by planned fault; a task with several counts in each of their rows."""
     caption = (
-        "Share of graded episodes that succeeded, by planned fault; a task with several faults is in the row "
-        "of each. Lines are 95 % intervals over tasks."
+        "Share of graded episodes that succeeded, by planned fault. A task with several faults counts in "
+        "each of their rows. Lines: 95 % intervals over tasks."
     )
     return Picture("success_by_fault", "Success by fault", caption, _spec(findings, "by_fault"))
 
 
 def success_by_domain(findings: Findings) -> Picture:
-    """Return success by the world that a task is in."""
+    """Return success by the world of the task."""
     caption = (
-        "Share of graded episodes that succeeded, by domain. Lines are 95 % intervals over tasks."
+        "Share of graded episodes that succeeded, by domain. Lines: 95 % intervals over tasks."
     )
     return Picture("success_by_domain", "Success by domain", caption, _spec(findings, "by_domain"))
 
@@ -153,7 +153,7 @@ def _rows(agent: str, groups: Mapping[str, GroupFindings]) -> list[dict[str, Any
         if found.value is None:
             continue
         ends = found.interval
-        told = wording.estimate(found, Unit.SHARE)
+        text = wording.estimate(found, Unit.SHARE)
         rows.append(
             {
                 "group": safe(name),
@@ -161,7 +161,7 @@ def _rows(agent: str, groups: Mapping[str, GroupFindings]) -> list[dict[str, Any
                 "value": found.value,
                 "low": ends.low if ends else found.value,
                 "high": ends.high if ends else found.value,
-                "said": f"{agent}, {safe(name)}: {told} of {found.over:,} episodes",
+                "said": f"{agent}, {safe(name)}: {text} of {found.over:,} episodes",
             }
         )
     return rows

@@ -37,7 +37,7 @@ def trials_section(findings: Findings) -> Section:
 
 
 def trial_table(findings: Findings) -> TextTable:
-    """Return pass@k and pass^k; empty where every task had one trial."""
+    """Return pass@k and pass^k; empty if every task had one trial."""
     ks = list(dict.fromkeys(rate.k for found in findings.subjects for rate in found.trials.pass_at))
     header = ("Agent", "", *(f"k = {k}" for k in ks))
     rows = []
@@ -48,7 +48,7 @@ def trial_table(findings: Findings) -> TextTable:
                 for rate in rates
             }
             rows.append((found.subject.label, name, *(by_k.get(k, wording.NONE) for k in ks)))
-    note = "pass@k: at least one of k trials succeeds. pass^k: all k do. Over tasks with k graded trials."
+    note = "pass@k: at least one of k trials succeeds. pass^k: all k succeed. Over tasks with k graded trials."
     return TextTable(
         "Repeated trials", header, rows if max(ks, default=1) > 1 else (), names=2, note=note
     )
@@ -82,12 +82,12 @@ def trial_data(findings: Findings) -> DataTable:
 
 
 def repeated_trials(findings: Findings) -> Picture:
-    """Return pass@k and pass^k against k."""
+    """Return pass@k and pass^k by k."""
     rows = [row for found in findings.subjects for row in _rows(found)]
     ks = sorted({row["k"] for row in rows})
     caption = (
-        "Solid: the chance that at least one of k trials succeeds (pass@k). Dashed: that all k do (pass^k). "
-        "The gap between them is luck."
+        "Solid: probability that at least one of k trials succeeds (pass@k). Dashed: probability that all "
+        "k succeed (pass^k). The gap shows the randomness of the agent."
     )
 
     def spec(width_px: int) -> Spec:

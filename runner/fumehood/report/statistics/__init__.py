@@ -1,1 +1,1 @@
-"""From results to numbers. Knows nothing about files, pages or pictures."""
+"""Statistics of results, independent of files and output formats."""

@@ -29,36 +29,36 @@ from fumehood.report.results import Result
 
 
 class Level(Enum):
-    """Where a failure lies."""
+    """The level of a failure."""
 
     DECISION = "decision"
-    """In what the agent chose to do."""
+    """The agent chose wrong actions."""
     EXECUTION = "execution"
-    """In what stopped it."""
+    """The agent was stopped."""
     UNKNOWN = "unknown"
 
 
 class Label(Enum):
-    """One kind of failure. In the order in which one is preferred as the primary label."""
+    """A kind of failure, in the order of preference as primary label."""
 
     INFRASTRUCTURE = "infrastructure"
-    """Our side failed; says nothing about the agent."""
+    """Infrastructure failure; not caused by the agent."""
     TIMEOUT = "timeout"
-    """The wall time was over."""
+    """The wall time ended."""
     BUDGET = "budget"
-    """Steps, calls or retries were used up before the agent was done."""
+    """Steps, calls or retries were used up before the agent finished."""
     CONTEXT_OVERFLOW = "context_overflow"
-    """A model's context was full. No event tells this yet, so no rule gives it."""
+    """The context of a model was full. No event shows this yet, so no rule assigns it."""
     CRASH = "crash"
-    """The agent's process ended without having submitted."""
+    """The process of the agent ended without a submission."""
     PARSING = "parsing"
-    """The agent's messages could not be read."""
+    """The service could not parse the messages of the agent."""
     TOOL_INVOCATION = "tool_invocation"
-    """A call did not fit the tools on offer, and no fault had altered it."""
+    """A call was invalid, and no fault had altered it."""
     REASONING = "reasoning"
-    """Calls and messages were in order; what was done, or left, was wrong."""
+    """Calls and messages were valid, but the actions were wrong or missing."""
     UNATTRIBUTED = "unattributed"
-    """No rule can tell."""
+    """No rule applies."""
 
 
 LEVELS = {
@@ -85,18 +85,18 @@ TITLES = {
     Label.REASONING: "Reasoning",
     Label.UNATTRIBUTED: "Unattributed",
 }
-"""For people."""
+"""Display names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """One thing in the evidence that speaks for a label."""
+    """One observation in the evidence that supports a label."""
 
     label: Label
     what: str
-    """For people, one clause."""
+    """A short description."""
     decisive: bool
-    """False where the agent got over it, so that it did not bring the failure about by itself."""
+    """False if the agent recovered from it, so that it is not the cause by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +105,12 @@ class Attribution:
 
     primary: Label
     secondary: tuple[Label, ...]
-    """Other labels that something speaks for, each once, in the order of the set."""
+    """Other supported labels, each once, in the order of the enum."""
     signs: tuple[Sign, ...]
 
 
 def attribution_of(signs: tuple[Sign, ...]) -> Attribution:
-    """Weigh signs: what stopped the agent goes before what it chose, and both before not knowing."""
+    """Choose the primary label: execution before decision, and both before unattributed."""
     found = [sign for sign in signs if sign.label is not Label.UNATTRIBUTED]
     decisive = {sign.label for sign in found if sign.decisive}
     primary = next((label for label in Label if label in decisive), Label.UNATTRIBUTED)
@@ -119,22 +119,22 @@ def attribution_of(signs: tuple[Sign, ...]) -> Attribution:
 
 
 LOOP_CALLS = 3
-"""So many equal calls with equal answers, one after the other, are a loop."""
+"""Number of consecutive equal calls with equal results that are a loop."""
 
 
 UNREADABLE = frozenset(
     {RefusalKind.MALFORMED.value, RefusalKind.TOO_LARGE.value, RefusalKind.TOO_DEEP.value}
 )
-"""What the wall refuses without having understood it."""
+"""Messages that the service refuses without parsing them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a rule may look at."""
+    """The input of a rule."""
 
     result: Result
     evidence: Evidence | None
-    """None where there is no trace."""
+    """None without a trace."""
 
     @property
     def calls(self) -> Sequence[Exchange]:
@@ -146,7 +146,7 @@ Rule = Callable[[Case], Iterator[Sign]]
 
 
 def attribute(result: Result, evidence: Evidence | None) -> Attribution | None:
-    """Return why an episode failed; None where it did not fail, or has no verdict."""
+    """Return why an episode failed; None if it did not fail or has no verdict."""
     if result.success is not False and not result.row.is_infra:
         return None
     case = Case(result, evidence)
@@ -158,7 +158,7 @@ def _stopped(case: Case) -> Iterator[Sign]:
         case Infra(detail=detail) as outcome:
             yield Sign(Label.INFRASTRUCTURE, f"{outcome_name(outcome)}: {detail}", True)
         case TimedOut(wall_ms):
-            yield Sign(Label.TIMEOUT, f"not done within {wall_ms / 1000:g} s", True)
+            yield Sign(Label.TIMEOUT, f"not finished within {wall_ms / 1000:g} s", True)
         case OutOfBudget(BudgetKind.WALL_MS):
             yield Sign(Label.TIMEOUT, "the wall time was used up", True)
         case OutOfBudget(kind):
@@ -177,16 +177,16 @@ def _unreadable(case: Case) -> Iterator[Sign]:
     refusals = case.evidence.refusals if case.evidence else ()
     kinds = [kind for kind in refusals if kind in UNREADABLE]
     if kinds:
-        told = ", ".join(sorted(set(kinds)))
-        yield Sign(Label.PARSING, f"{len(kinds)} messages refused: {told}", not case.calls)
+        names = ", ".join(sorted(set(kinds)))
+        yield Sign(Label.PARSING, f"{len(kinds)} messages refused: {names}", not case.calls)
 
 
 def _invalid(case: Case) -> Iterator[Sign]:
     for at, call in enumerate(case.calls):
-        # A call that a fault altered may be invalid through no fault of the agent.
+        # If a fault altered the call, the agent did not cause its invalidity.
         if call.failure and call.failure.kind is FailureKind.INVALID_CALL and not call.fired_rules:
-            told = f"call {at + 1}: {call.tool_name} failed with {call.failure.code}"
-            yield Sign(Label.TOOL_INVOCATION, told, not _answered_later(case.calls, at))
+            text = f"call {at + 1}: {call.tool_name} failed with {call.failure.code}"
+            yield Sign(Label.TOOL_INVOCATION, text, not _answered_later(case.calls, at))
 
 
 def _loop(case: Case) -> Iterator[Sign]:
@@ -194,8 +194,8 @@ def _loop(case: Case) -> Iterator[Sign]:
     for _, group in groupby(case.calls, key=_exchange_text):
         calls = list(group)
         if len(calls) >= LOOP_CALLS and not any(call.fired_rules for call in calls):
-            told = f"calls {at + 1} to {at + len(calls)} are the same and got the same answer"
-            yield Sign(Label.REASONING, told, True)
+            text = f"calls {at + 1} to {at + len(calls)} are equal and had equal results"
+            yield Sign(Label.REASONING, text, True)
         at += len(calls)
 
 
@@ -203,25 +203,23 @@ def _wrong_end(case: Case) -> Iterator[Sign]:
     solvable = case.result.task.solvable
     match case.result.row.outcome:
         case GaveUp() if solvable:
-            yield Sign(Label.REASONING, "gave up on a task that can be solved", True)
+            yield Sign(Label.REASONING, "gave up a solvable task", True)
         case Finished() if solvable is False:
-            yield Sign(Label.REASONING, "did not give up a task that cannot be solved", True)
+            yield Sign(Label.REASONING, "did not give up an unsolvable task", True)
         case Finished() if solvable and not case.calls:
-            yield Sign(Label.REASONING, "ended the work without a call", True)
+            yield Sign(Label.REASONING, "finished without a call", True)
         case Finished() if solvable:
             failed = [name for name, held in case.result.row.score.checks.items() if not held]
-            yield Sign(
-                Label.REASONING, f"took the task for done; not so: {', '.join(failed)}", True
-            )
+            yield Sign(Label.REASONING, f"finished with failed checks: {', '.join(failed)}", True)
 
 
 def _not_recovered(case: Case) -> Iterator[Sign]:
     for at, call in enumerate(case.calls):
         if call.failure and call.fired_rules and not _answered_later(case.calls, at):
-            told = f"call {at + 1}: {call.tool_name} was struck by a fault and never answered after"
-            # Only where the task is proven solvable is it the agent's decision that this stayed so.
+            text = f"call {at + 1}: a fault fired on {call.tool_name}, which never succeeded later"
+            # Only in a solvable task was it the agent's decision not to recover.
             label = Label.REASONING if case.result.task.solvable else Label.UNATTRIBUTED
-            yield Sign(label, told, True)
+            yield Sign(label, text, True)
             return
 
 

@@ -1,7 +1,7 @@
-"""How far a mean could be from what many more tasks would give: bootstrap over tasks.
+"""Confidence intervals of means: bootstrap over tasks.
 
-Episodes of one task are alike, so tasks are drawn, not episodes (Efron and Tibshirani, "An Introduction to
-the Bootstrap", 1993, chapters 6 and 13). Every column is drawn with the same tasks, so columns stay paired.
+Episodes of one task are not independent, so the bootstrap draws tasks (Efron and Tibshirani, "An
+Introduction to the Bootstrap", 1993, chapters 6 and 13). All columns use the same draws and stay paired.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ RESAMPLES = 2000
 LEVEL = 0.95
 SEED = 0
 _BATCH = 200
-"""So many resamples are held in memory at once."""
+"""Resamples in memory at the same time."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Both ends inclusive."""
+    """An interval with inclusive ends."""
 
     low: float
     high: float
@@ -42,9 +42,9 @@ class Estimate:
     over: int
     """Episodes in the mean."""
     tasks: int
-    """Tasks these episodes are of: what the interval rests on."""
+    """Tasks of these episodes; the interval is over tasks."""
     interval: Interval | None
-    """None where there are fewer than two tasks."""
+    """None with fewer than two tasks."""
 
 
 def estimates(results: Results, metrics: Iterable[Metric] = METRICS) -> dict[str, Estimate]:
@@ -69,12 +69,12 @@ def mean_intervals(sums: Floats, counts: Floats, *, seed: int = SEED) -> list[In
     """Return the percentile bootstrap interval of each column's mean.
 
     Args:
-        sums: per task (rows) and column, the sum of the values; shape (tasks, columns).
-        counts: how many values each sum is of; same shape.
-        seed: of the draws; the same numbers in give the same numbers out.
+        sums: sum of the values of each task (row) and column; shape (tasks, columns).
+        counts: number of values in each sum; same shape.
+        seed: of the draws; equal inputs give equal intervals.
 
     Returns:
-        One interval a column; None where fewer than two tasks have a value.
+        One interval per column; None if fewer than two tasks have a value.
     """
     tasks, columns = sums.shape
     if tasks < 2:
@@ -84,7 +84,7 @@ def mean_intervals(sums: Floats, counts: Floats, *, seed: int = SEED) -> list[In
     found: list[Interval | None] = []
     for column in range(columns):
         drawn = draws[:, column]
-        # A resample may by chance hold no task that has a value; it says nothing.
+        # A resample without any value is ignored.
         known = drawn[~np.isnan(drawn)]
         if (counts[:, column] > 0).sum() < 2 or not known.size:
             found.append(None)
@@ -100,16 +100,16 @@ def ends(interval: Interval | None) -> tuple[float | None, float | None]:
 
 
 def share_interval(successes: int, over: int) -> Interval:
-    """Return Wilson's interval of a share (Wilson 1927), which stands where all tasks agree.
+    """Return Wilson's interval of a share (Wilson 1927), used if all tasks agree.
 
-    There a bootstrap has nothing to vary and would claim to be certain.
+    In this case a bootstrap interval has no width.
     """
     wilson = binomtest(successes, over).proportion_ci(LEVEL, method="wilson")
     return Interval(float(wilson.low), float(wilson.high))
 
 
 def _draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
-    """Return the mean of each column in each resample; NaN where a resample holds no value."""
+    """Return the mean of each column in each resample; NaN without a value."""
     times = _times_drawn(len(sums), seed)
     means = []
     for batch in np.array_split(times, max(1, RESAMPLES // _BATCH)):
@@ -122,13 +122,14 @@ def _draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
 
 @lru_cache(maxsize=4)
 def _times_drawn(tasks: int, seed: int) -> NDArray[np.uint16]:
-    """Return how often each resample (rows) holds each task: the same as drawing one by one, but quicker.
+    """Return how often each resample (row) contains each task.
 
-    Kept, because the groups of a report are often of one size.
+    The multinomial draw equals drawing tasks one by one. Results are cached, because the groups of a
+    report often have equal sizes.
     """
     rng = np.random.default_rng(seed)
     evenly = np.full(tasks, 1 / tasks)
-    # In batches, because numpy draws in integers four times as wide as needed.
+    # In batches to limit memory: numpy draws 64-bit integers.
     batches = [
         rng.multinomial(tasks, evenly, size=_BATCH).astype(np.uint16)
         for _ in range(RESAMPLES // _BATCH)

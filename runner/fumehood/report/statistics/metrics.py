@@ -1,8 +1,7 @@
-"""What an episode is worth, one number at a time: ToolMisuseBench's eight, S(k), and the area under it.
+"""The metrics of an episode: the eight of ToolMisuseBench, S(k), and the area under S(k).
 
-Each is defined on one episode, so every figure of a run is a plain mean over its graded episodes: by agent,
-by fault, by domain, and with one and the same interval. Standard library only: the table that a run ends
-with needs nothing more.
+A metric is defined on one episode, and every number of a report is its mean over graded episodes: all of
+them, by fault or by domain. This module uses only the standard library, because `fumehood run` needs it.
 """
 
 from __future__ import annotations
@@ -17,33 +16,33 @@ from statistics import fmean
 from fumehood.report.results import Result, Results
 
 BUDGETS = (4, 8, 16, 32)
-"""The tool-call budgets k at which S(k) is published (docs/reference/toolmisuse.md, Metrics)."""
+"""The tool-call budgets k of the published S(k) (docs/reference/toolmisuse.md, Metrics)."""
 
 
 class Unit(Enum):
-    """How a number is read."""
+    """The unit of a metric."""
 
     SHARE = "share"
-    """Between 0 and 1 on each episode."""
+    """Between 0 and 1."""
     COUNT = "count"
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number that every graded episode has, or has not."""
+    """A number that is defined on graded episodes."""
 
     name: str
     title: str
     unit: Unit
     of: Callable[[Result], float | None]
-    """The value on one graded episode; None leaves the episode out of the mean."""
+    """Returns the value of one graded episode; None leaves the episode out of the mean."""
     higher_is_better: bool | None = False
-    """None where neither is."""
+    """None if neither is better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean and over how many episodes. A mean over nothing is None, never 0."""
+    """A mean and its number of episodes. A mean over no episode is None, not 0."""
 
     value: float | None
     over: int
@@ -55,7 +54,7 @@ def _success(result: Result) -> float | None:
 
 def _invalid_call_rate(result: Result) -> float | None:
     invalid, calls = result.number("invalid_calls"), result.number("tool_calls")
-    # Whoever made no call made no invalid one, but has no rate either.
+    # Without calls there is no rate.
     return invalid / calls if invalid is not None and calls else None
 
 
@@ -64,7 +63,7 @@ def _number(name: str) -> Callable[[Result], float | None]:
 
 
 def solved_within(budget: int, result: Result) -> float | None:
-    """Return 1 where the episode succeeded with at most ``budget`` tool calls, else 0."""
+    """Return 1 if the episode succeeded with at most ``budget`` tool calls, else 0."""
     calls = result.number("tool_calls")
     return (
         None
@@ -74,9 +73,10 @@ def solved_within(budget: int, result: Result) -> float | None:
 
 
 def _area(result: Result) -> float | None:
-    """Return the trapezoid area under S(k) over the published budgets, divided by their span.
+    """Return the trapezoid area under S(k) over the published budgets, divided by their range.
 
-    The normaliser is not published; this one fits the published areas (docs/reference/toolmisuse.md, Metrics).
+    The paper does not publish its normaliser; this one matches the published areas
+    (docs/reference/toolmisuse.md, Metrics).
     """
     heights = [solved_within(budget, result) for budget in BUDGETS]
     known = [height for height in heights if height is not None]
@@ -105,7 +105,7 @@ THE_EIGHT = (
     Metric("budget_exceeded", "Budget exceeded", Unit.SHARE, _number("budget_exceeded")),
     Metric("catastrophic_failure", "Catastrophic", Unit.SHARE, _number("catastrophic_failure")),
 )
-"""ToolMisuseBench's metrics, in the order of its paper."""
+"""The metrics of ToolMisuseBench, in the order of its paper."""
 
 BUDGETED = (
     *(
@@ -125,12 +125,12 @@ METRICS = (*THE_EIGHT, *BUDGETED)
 
 
 def graded(results: Results) -> list[Result]:
-    """Return the episodes that have a verdict; only these are part of any mean."""
+    """Return the episodes with a verdict, which are the episodes of every mean."""
     return [result for result in results if result.success is not None]
 
 
 def mean(metric: Metric, results: Results) -> Mean:
-    """Return the mean of a metric over the graded episodes that have it."""
+    """Return the mean of a metric over the graded episodes on which it is defined."""
     values = [value for result in graded(results) if (value := metric.of(result)) is not None]
     return Mean(fmean(values) if values else None, len(values))
 

@@ -1,4 +1,4 @@
-"""Two agents, or one agent twice, on the same tasks."""
+"""Compares two sets of results on the same tasks."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ class Pair:
 
     @property
     def change(self) -> int:
-        """1 where only the second succeeded, -1 where only the first did, else 0."""
+        """1 if only the second succeeded, -1 if only the first did, else 0."""
         return int(self.second.success is True) - int(self.first.success is True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairing:
-    """What can be compared, and how much cannot."""
+    """The pairs of two sets of results, and the numbers of episodes that cannot be paired."""
 
     pairs: tuple[Pair, ...]
     unmatched: int
-    """Episodes whose task and trial only one side has."""
+    """Episodes with a task or trial that only one side has."""
     differing: int
-    """Episodes of tasks that have one name on both sides but are not the same task."""
+    """Episodes of different tasks with the same name."""
     undecided: int
-    """Pairs in which a side has no verdict."""
+    """Pairs without a verdict on one side or both."""
 
 
 class Test(Enum):
-    """How a difference in success is tested."""
+    """The significance test of a difference in success."""
 
     MCNEMAR = "McNemar, exact"
-    """One trial a task: of the tasks that flipped, did as many flip one way as the other?"""
+    """For one trial per task: binomial test on the flipped tasks."""
     PERMUTATION = "sign-flip permutation over tasks"
-    """Several trials a task: McNemar would take them for independent."""
+    """For several trials per task, which are not independent, as McNemar's test requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Second minus first, on the pairs that have the value on both sides."""
+    """Second minus first, over the pairs with the value on both sides."""
 
     first: float | None
     second: float | None
@@ -64,7 +64,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Flips:
-    """How pairs fell."""
+    """Numbers of pairs by which side succeeded."""
 
     both: int
     lost: int
@@ -76,7 +76,7 @@ class Flips:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The second against the first."""
+    """A comparison of the second set of results with the first."""
 
     pairing: Pairing
     flips: Flips
@@ -84,13 +84,13 @@ class Comparison:
     metrics: dict[str, Difference]
     test: Test
     p_value: float | None
-    """Chance of so large a difference between equals; None where there is no pair."""
+    """Probability of such a difference between equal agents; None without a pair."""
     by_fault: dict[str, tuple[Flips, Difference]]
     by_domain: dict[str, tuple[Flips, Difference]]
 
     @property
     def flipped(self) -> list[Pair]:
-        """The pairs that fell differently, losses first."""
+        """The pairs in which only one side succeeded, losses first."""
         return sorted(
             (pair for pair in self.pairing.pairs if pair.change), key=lambda pair: pair.change
         )
@@ -111,7 +111,7 @@ def pair_up(first: Results, second: Results) -> Pairing:
 
 
 def compare(first: Results, second: Results) -> Comparison:
-    """Compare two sets of results, each with at most one episode a task and trial."""
+    """Compare two sets of results, each with at most one episode per task and trial."""
     pairing = pair_up(first, second)
     pairs = pairing.pairs
     metrics = {metric.name: difference(pairs, metric) for metric in METRICS}
@@ -130,7 +130,7 @@ def compare(first: Results, second: Results) -> Comparison:
 
 
 def count_flips(pairs: Sequence[Pair]) -> Flips:
-    """Count how pairs fell."""
+    """Count pairs by which side succeeded."""
     changes = [pair.change for pair in pairs]
     both = sum(pair.first.success is True and pair.second.success is True for pair in pairs)
     lost, won = changes.count(-1), changes.count(1)
@@ -157,7 +157,7 @@ def difference(pairs: Sequence[Pair], metric: Metric) -> Difference:
 
 
 def _no_flip_interval(tasks: int) -> Interval:
-    """Return how large a difference can hide where no task showed one; a bootstrap would say none."""
+    """Return the interval if no task flipped, where a bootstrap interval has no width."""
     flips_at_most = share_interval(0, tasks).high
     return Interval(-flips_at_most, flips_at_most)
 
@@ -171,7 +171,7 @@ def _p_value(pairs: Sequence[Pair], test: Test) -> float:
             else 1.0
         )
     sums, _ = _by_task([(pair.first.task.task_id, float(pair.change)) for pair in pairs])
-    # A single task's sign says nothing, and where no task changed there is nothing to test.
+    # The test needs at least two tasks and one change.
     if len(sums) < 2 or not sums.any():
         return 1.0
     drawn = permutation_test(
@@ -181,7 +181,7 @@ def _p_value(pairs: Sequence[Pair], test: Test) -> float:
 
 
 def _by_task(values: Sequence[tuple[str, float]]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sum and the number of the values of each task, as columns."""
+    """Return the sum and the count of the values of each task, as columns."""
     rows = {task: row for row, task in enumerate(dict.fromkeys(task for task, _ in values))}
     sums, counts = np.zeros((len(rows), 1)), np.zeros((len(rows), 1))
     for task, value in values:

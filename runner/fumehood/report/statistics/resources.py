@@ -1,6 +1,6 @@
-"""What episodes cost: steps, calls, retries, bytes and time, by seat where there are several.
+"""The resources that episodes used: steps, calls, retries, bytes and time, by seat.
 
-A resource that no episode reports is left out rather than shown as nothing.
+A resource that no episode reports is left out.
 """
 
 from __future__ import annotations
@@ -17,38 +17,38 @@ from fumehood.report.results import Result
 from fumehood.report.traces import ReadTrace
 
 WHOLE_EPISODE = ""
-"""In the place of a seat's name: what belongs to the episode as a whole."""
+"""Seat name of the resources of the whole episode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What one seat, or a whole episode, spent."""
+    """The resources that one seat or a whole episode used."""
 
     seat: str
     amounts: Mapping[str, float]
-    """By name of the resource."""
+    """By resource name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How an amount is spread over episodes."""
+    """The distribution of an amount over episodes."""
 
     mean: float
     median: float
     p95: float
-    """95th percentile, interpolated between neighbours."""
+    """95th percentile, linearly interpolated."""
     total: float
     over: int
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One thing that is spent."""
+    """A resource that episodes use."""
 
     name: str
     title: str
     unit: str
-    """Empty for a count."""
+    """Empty for counts."""
 
 
 RESOURCES = (
@@ -58,7 +58,7 @@ RESOURCES = (
     Resource("sent_bytes", "Arguments", "bytes"),
     Resource("received_bytes", "Answers", "bytes"),
     Resource("service_us", "Time in calls", "µs"),
-    Resource("model_calls", "Calls of models", ""),
+    Resource("model_calls", "Model requests", ""),
     Resource("model_tokens", "Tokens", ""),
     Resource("model_microusd", "Money", "µ$"),
     Resource("printed_bytes", "Printed", "bytes"),
@@ -71,7 +71,7 @@ NOTHING = dict.fromkeys(("service_us", "model_calls", "model_tokens", "model_mic
 
 
 def spent(result: Result, trace: ReadTrace) -> list[Spent]:
-    """Return what an episode spent: one entry a seat, and one for the episode as a whole."""
+    """Return the resources of an episode: one entry per seat, and one for the whole episode."""
     row = result.row
     whole = {
         "wall_ms": float(row.wall_ms),
@@ -82,7 +82,7 @@ def spent(result: Result, trace: ReadTrace) -> list[Spent]:
 
 
 def spreads(entries: Iterable[Spent]) -> dict[tuple[str, str], Spread]:
-    """Return mean, median and 95th percentile by seat and name of the resource."""
+    """Return the distribution of each resource by seat and resource name."""
     values: dict[tuple[str, str], list[float]] = {}
     for entry in entries:
         for name, amount in entry.amounts.items():
@@ -117,7 +117,7 @@ def _by_seat(trace: ReadTrace) -> list[tuple[str, dict[str, float]]]:
 
 
 def _beside_calls(trace: ReadTrace) -> dict[str, dict[str, float]]:
-    """Return by seat what is no part of what calls say: their time, and what models cost."""
+    """Return the call times and model costs by seat."""
     found: dict[str, dict[str, float]] = {}
     for each in trace.events:
         event = each.event
@@ -145,7 +145,7 @@ def _amounts(calls: Sequence[Exchange]) -> dict[str, float]:
 
 
 def took_retry(call: Exchange) -> bool:
-    """Tell whether a call was charged a retry: every failed one is, but for one that was not admitted."""
+    """Return whether a call was charged a retry: failed calls are, unless they were not admitted."""
     if call.failure is None:
         return False
     not_admitted = (

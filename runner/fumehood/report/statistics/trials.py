@@ -1,4 +1,4 @@
-"""What several trials of a task say: whether it can be solved, and whether it can be relied on."""
+"""Repeated trials: pass@k and pass^k."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from fumehood.report.statistics.metrics import graded
 
 @dataclass(frozen=True, slots=True)
 class TrialRate:
-    """One of the two rates at one k."""
+    """pass@k or pass^k at one k."""
 
     k: int
     value: float
     interval: Interval | None
     tasks: int
-    """Tasks with at least k graded trials; the others are left out."""
+    """Tasks with at least k graded trials, which are the tasks of the mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRates:
-    """Both rates at every k that any task has enough trials for."""
+    """Both rates at every k for which a task has enough trials."""
 
     pass_at: tuple[TrialRate, ...]
     pass_all: tuple[TrialRate, ...]
 
 
 def pass_at(trials: int, successes: int, k: int) -> float:
-    """Return the chance that of k trials at least one succeeds: pass@k.
+    """Return pass@k, the probability that at least one of k trials succeeds.
 
-    The unbiased estimate of Chen et al., "Evaluating Large Language Models Trained on Code", 2021.
+    Unbiased estimate of Chen et al., "Evaluating Large Language Models Trained on Code", 2021.
     """
     return 1 - comb(trials - successes, k) / comb(trials, k)
 
 
 def pass_all(trials: int, successes: int, k: int) -> float:
-    """Return the chance that k trials all succeed: pass^k (Yao et al., "τ-bench", 2024)."""
+    """Return pass^k, the probability that k trials all succeed (Yao et al., "τ-bench", 2024)."""
     return comb(successes, k) / comb(trials, k)
 
 
 def trial_rates(results: Results) -> TrialRates:
-    """Return both rates of one agent's results for k = 1, 2, 4 … and the most trials a task has."""
+    """Return both rates for k = 1, 2, 4 … and the largest number of trials of a task."""
     outcomes = [
         (len(group), sum(result.success is True for result in group))
         for group in by_task(graded(results)).values()

@@ -1,4 +1,4 @@
-// The calls of an episode, each as it was sent, as it was delivered, and as it was answered.
+// The calls of an episode: arguments as sent, arguments after faults, and results.
 
 /** The list of calls. */
 function callList(calls, task) {
@@ -12,7 +12,7 @@ function callCard(call, at, task) {
       make("span", { class: "soft" }, String(at + 1)),
       make("code", { class: "tool" }, call.tool),
       make("span", { class: "kind" }, call.failure ? call.failure.code : "answered"),
-      call.faults ? make("span", { class: "struck" }, `ϟ ${call.faults.map((rule) => familyOf(rule, task)).join(", ")}`) : null,
+      call.faults ? make("span", { class: "fired" }, `ϟ ${call.faults.map((rule) => familyOf(rule, task)).join(", ")}`) : null,
       call.seat ? make("span", { class: "soft" }, call.seat) : null,
       make("span", { class: "meta" }, meta(call))),
     make("div", { class: "halves" },
@@ -40,7 +40,7 @@ function sent(call) {
   return [
     make("p", { class: "label" }, altered ? "sent" : "sent by the agent"),
     make("pre", {}, call.sent),
-    ...(altered ? [] : [make("p", { class: "label" }, "delivered to the tool, altered by a fault"), make("pre", {}, call.arguments_after)]),
+    ...(altered ? [] : [make("p", { class: "label" }, "received by the tool, altered by a fault"), make("pre", {}, call.arguments_after)]),
   ];
 }
 

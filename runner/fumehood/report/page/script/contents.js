@@ -1,4 +1,4 @@
-// What the page holds: a line about each episode at hand, everything else packed until somebody opens it.
+// The data of the page: an index of all episodes, and packed chunks that are unpacked on demand.
 
 const INDEX = JSON.parse(byId("index").textContent);
 const VERDICTS = {

@@ -1,4 +1,4 @@
-// Elements. A text becomes a text node, never markup: whatever an agent wrote stays text.
+// Creates elements. Text becomes a text node, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 

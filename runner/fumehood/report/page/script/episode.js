@@ -1,4 +1,4 @@
-// A page a task, opened at one of its episodes.
+// The page of a task, at one of its episodes.
 
 /** Show the episode on a line of the index. */
 async function showEpisode(each) {
@@ -40,10 +40,10 @@ function sections(each, task, body) {
     body.why ? section("Why it failed", why(body.why)) : null,
     section("Calls", body.calls.length ? timeline(body.calls, task.seats[0].budget) : make("p", { class: "soft" }, "None.")),
     body.calls.length ? section("", callList(body.calls, task)) : null,
-    body.refusals && body.refusals.length ? section("Refused by the wall", make("p", {}, body.refusals.join(", "))) : null,
+    body.refusals && body.refusals.length ? section("Messages refused by the service", make("p", {}, body.refusals.join(", "))) : null,
     task.faults.length ? section("Planned faults", faults(task, body)) : null,
     section("Checks", checks(task, body)),
-    body.changes ? section("What is different at the end", differences(body.changes)) : null,
+    body.changes ? section("State changes at the end", differences(body.changes)) : null,
     section("Details", details(each, task, body)),
   ];
 }
@@ -62,7 +62,7 @@ function faults(task, body) {
   return make("ul", { class: "marks" }, task.faults.map((fault, rule) => {
     const times = body.fire_counts ? body.fire_counts[rule] : 0;
     const told = times ? `fired ${times}×` : "not reached";
-    return make("li", {}, make("b", { class: times ? "struck" : "soft" }, times ? "ϟ" : "–"),
+    return make("li", {}, make("b", { class: times ? "fired" : "soft" }, times ? "ϟ" : "–"),
       `${fault.family}, ${fault.severity}: `, make("strong", {}, told), " ",
       make("span", { class: "soft" }, `when ${fault.trigger}${fault.payload ? `, with ${fault.payload}` : ""}`));
   }));
@@ -78,7 +78,7 @@ function checks(task, body) {
 }
 
 function differences(changes) {
-  return changes.length ? changeList(changes, "Against the state at the start") : make("p", { class: "soft" }, "Nothing.");
+  return changes.length ? changeList(changes, "Compared with the initial state") : make("p", { class: "soft" }, "Nothing.");
 }
 
 function details(each, task, body) {
@@ -95,5 +95,5 @@ function details(each, task, body) {
     ["see also", `fumehood show RUN '${each.agent}/${each.task}/${each.trial}'`],
   ];
   const shown = facts.filter(([, value]) => value).map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)));
-  return [make("dl", {}, shown), make("details", {}, make("summary", {}, "State at the start"), make("pre", {}, task.state))];
+  return [make("dl", {}, shown), make("details", {}, make("summary", {}, "Initial state"), make("pre", {}, task.state))];
 }

@@ -1,4 +1,4 @@
-// Which episodes are listed. The filters stand in the address, so that a selection can be shared.
+// Filters of the episode list. They are part of the address, so that a selection can be shared.
 
 const FILTERS = [
   ["agent", "every agent", () => INDEX.agents, (each) => [each.agent]],

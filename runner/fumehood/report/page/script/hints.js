@@ -1,4 +1,4 @@
-// Beside the pointer: what a reader of the screen hears of a mark in a picture.
+// Tooltips: the descriptions that pictures have for screen readers.
 
 /** Follow the pointer over pictures and time lines. */
 function showHints() {

@@ -1,4 +1,4 @@
-// The list of episodes: sorted, and a page at a time, so that ten thousand are as quick as ten.
+// The list of episodes: sorted and paged, so that long lists stay fast.
 
 const PAGE_LINES = 50;
 const COLUMNS = [

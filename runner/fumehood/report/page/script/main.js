@@ -1,7 +1,7 @@
-// Which part of the page is seen, by its address:
+// Shows a part of the page by its address:
 //   #/AGENT/TASK/TRIAL     an episode
 //   #episodes?agent=…      the list, filtered
-//   anything else          the overview, at that section
+//   anything else          the overview, at a section
 
 let overviewScroll = 0;
 
