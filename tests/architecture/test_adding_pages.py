@@ -27,6 +27,7 @@ from fumehood.harness_modes.registry import HARNESS_MODES, HarnessMode
 from fumehood.layers.faults.family import BoundFault, FaultFamily, Trigger
 from fumehood.layers.faults.registry import FAMILIES
 from fumehood.orchestrator.plan import PlannedEpisode
+from fumehood.report.sections.registry import SECTIONS
 from fumehood.scorers.registry import SCORERS, Scorer
 from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
@@ -46,6 +47,8 @@ POINTS: dict[str, tuple[type, str]] = {
     "scorer": (Scorer, "runner/fumehood/scorers/registry.py"),
     "world": (Toolset, "runner/fumehood/worlds/registry.py"),
 }
+FUNCTIONS = {"command", "report_table"}
+"""Pages about functions, which test_adding_functions.py checks."""
 each_point = pytest.mark.parametrize("point", POINTS)
 REGISTRIES: list[Registry[Any]] = [
     BENCHMARKS,
@@ -54,6 +57,7 @@ REGISTRIES: list[Registry[Any]] = [
     TURN_POLICIES,
     HARNESS_MODES,
     SCORERS,
+    SECTIONS,
     WORLDS,
 ]
 
@@ -80,7 +84,7 @@ def _line(point: str) -> tuple[str, str, str]:
 
 
 def test_there_is_a_page_for_every_extension_point() -> None:
-    assert {path.stem for path in ADDING.glob("*.md")} == {"README", *POINTS}
+    assert {path.stem for path in ADDING.glob("*.md")} == {"README", *POINTS, *FUNCTIONS}
 
 
 @each_point

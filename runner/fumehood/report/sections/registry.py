@@ -37,7 +37,7 @@ SECTIONS: Registry[SectionBuilder] = Registry(
 
 def build_sections(findings: Findings) -> dict[str, Section]:
     """Return all sections by anchor, in reading order, without their empty tables."""
-    return {name: _without_empty(SECTIONS.load(name)(findings)) for name in SECTIONS}
+    return {name: _without_empty(SECTIONS.load(name)(findings)) for name in SECTIONS.names()}
 
 
 def data_tables(sections: Mapping[str, Section]) -> Iterator[DataTable]:

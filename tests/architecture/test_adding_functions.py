@@ -1,0 +1,36 @@
+"""The examples of docs/adding that are functions do what their pages state."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from tests.architecture.project import ROOT
+from tests.unit.report.runs import findings_of, played
+
+
+def _example(page: str) -> Any:
+    """Return the object of the page's example that its registry line names."""
+    text = (ROOT / "docs" / "adding" / f"{page}.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (path,) = re.findall(r"\*\*Line\*\* in `[^`]+`: `\"\w+\": \"([\w.:]+)\",`", text)
+    names: dict[str, Any] = {"__name__": f"example_{page}"}
+    exec(compile(code, f"{page}.md", "exec", dont_inherit=True), names)
+    return names[path.partition(":")[2]]
+
+
+def test_the_section_counts_outcomes(tmp_path: Path) -> None:
+    section = _example("report_table")(findings_of(played(tmp_path / "run", "noop", tasks=3)))
+    assert section.data[0].rows == [("noop", "finished", 3)]
+    assert section.tables[0].rows == [("noop", "finished", "3")]
+
+
+def test_the_command_counts_outcomes(tmp_path: Path) -> None:
+    run = played(tmp_path / "run", "noop", tasks=3)
+    done = CliRunner().invoke(_example("command"), [str(run.path), "--json"])
+    assert json.loads(done.stdout) == {"finished": 3}
+    assert "finished" in CliRunner().invoke(_example("command"), [str(run.path)]).stdout
