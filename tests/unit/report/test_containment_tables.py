@@ -70,7 +70,7 @@ def test_an_engine_without_a_probe_shows_the_command(tmp_path: Path) -> None:
     findings = findings_of(_run(tmp_path / "run", containment=None, runtime="runsc"))
     ((_, engine, counts, *_),) = probe_table(findings.runs).rows
     assert engine == "docker/runsc"
-    assert counts == "never; fumehood doctor --probe docker/runsc"
+    assert counts == "never; run fumehood doctor --probe docker/runsc"
     assert not attack_table(findings.runs).rows
 
 

@@ -37,7 +37,8 @@ SECTIONS: Registry[SectionBuilder] = Registry(
 
 def build_sections(findings: Findings) -> dict[str, Section]:
     """Return all sections by anchor, in reading order, without their empty tables."""
-    return {name: _without_empty(SECTIONS.load(name)(findings)) for name in SECTIONS.names()}
+    installed = [name for name in SECTIONS.names() if name not in SECTIONS.table]
+    return {name: _without_empty(SECTIONS.load(name)(findings)) for name in (*SECTIONS, *installed)}
 
 
 def data_tables(sections: Mapping[str, Section]) -> Iterator[DataTable]:
