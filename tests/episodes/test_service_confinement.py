@@ -88,7 +88,7 @@ def test_a_folder_that_its_user_could_not_reach_is_refused() -> None:
             check=False,
         )
     assert started.returncode == 2
-    assert f"could not enter {closed}" in started.stderr
+    assert f"cannot enter {closed}" in started.stderr
     assert len(started.stderr.splitlines()) == 1
 
 

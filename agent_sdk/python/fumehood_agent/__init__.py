@@ -1,7 +1,7 @@
-"""What an agent needs to work through a fumehood.
+"""The agent SDK of Fumehood.
 
-A :class:`Session` is the whole of it: the task, its tools, calls, and the end of the work. :func:`work`
-runs an object with ``reset()`` and ``act(observation)`` in one.
+A :class:`Session` gives an agent its task and its tools, and ends its work. :func:`work` runs an object with
+``reset()`` and ``act(observation)``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The command ``python3 -m fumehood_agent run AGENT``: one agent, one session, then the end.
+"""The command ``python3 -m fumehood_agent run AGENT``: runs one agent in one session.
 
-Exit status: 0 when the work was ended, 1 when the agent raised (its traceback is on standard error),
-2 when the command cannot be carried out as given, 3 when the other side could not be used.
+Exit status: 0 if the work has ended, 1 if the agent raised an exception (its traceback is on standard error),
+2 if the command line is invalid, 3 if the service cannot be used.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(name: str, calls_file: str | None = None, model: str | None = None) -> None:
-    """Let the agent called ``name`` do its work.
+    """Run the agent ``name`` in one session.
 
     Args:
         name: ``builtin:NAME`` or ``module:Class``. An agent has either ``run(session)``, or ``reset()`` and
-            ``act(observation)``. One that returns from ``run`` without a word is done with what was
-            asked; where the user says more, it is run again.
-        calls_file: what the agent is made with, where it needs a list of calls.
-        model: that it asks, where it is a scaffold.
+            ``act(observation)``. If ``run`` returns without a submission, an empty answer is submitted; if
+            the user replies, ``run`` is called again.
+        calls_file: JSON file with the calls, for an agent that replays calls.
+        model: for scaffolds.
     """
     agent = load_agent(name, calls_file, model)
     with Session() as session:
@@ -48,7 +48,7 @@ def run(name: str, calls_file: str | None = None, model: str | None = None) -> N
 
 
 def play(agent: Any, seat: Any) -> None:
-    """Let an agent of either kind work at a seat until its work is ended."""
+    """Run an agent of either kind at a seat until its work ends."""
     if hasattr(agent, "run"):
         while not seat.ended:
             task = seat.task
@@ -67,11 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("run", help="run an agent")
     command.add_argument("agent", metavar="AGENT", help="builtin:NAME or module:Class")
     command.add_argument("--calls", metavar="FILE", help="JSON list of calls to replay")
-    command.add_argument("--model", metavar="NAME", help="model that a scaffold asks")
+    command.add_argument("--model", metavar="NAME", help="model for a scaffold")
     return parser
 
 
 if __name__ == "__main__":
     status = main()
-    gc.freeze()  # The process ends: looking for garbage once more would cost a tenth of a short run.
+    gc.freeze()  # The process ends: a last garbage collection would take a tenth of a short run.
     sys.exit(status)

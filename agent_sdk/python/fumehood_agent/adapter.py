@@ -1,7 +1,7 @@
 """Runs an object with ``reset()`` and ``act(observation)`` at a seat.
 
-The loop is the whole contract: ask the agent; carry out what it says; stop when it is done, gives up, or
-the reply says that the work has ended. The agent is never asked after that.
+The loop asks the agent for an action and executes it, until the agent submits its last answer, gives up,
+or a reply states that the work has ended.
 """
 
 from __future__ import annotations
@@ -25,52 +25,52 @@ class Action(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Returned by ``act``: what was asked is done, and this is what came of it."""
+    """Returned by ``act``: the agent has finished, and this is its answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """Returned by ``act``: the work cannot or must not be done."""
+    """Returned by ``act``: the task cannot or must not be done."""
 
     reason: str
 
 
 class Agent(Protocol):
-    """What :func:`work` runs."""
+    """An agent for :func:`work`."""
 
     def reset(self) -> None:
-        """Forget everything; called once before the first turn."""
+        """Reset the state of the agent; called once, before the first turn."""
         ...
 
     def act(self, observation: Observation) -> object:
-        """Return the next move.
+        """Return the next action.
 
         Returns:
-            An :class:`Action` (or any object with ``tool_name`` and ``args``), None when what was asked is
-            done, :class:`Answer` when it is done and there is something to say, or :class:`GiveUp`. Asked
-            again after an answer, the agent finds the user's next message in the observation.
+            An :class:`Action` (or any object with ``tool_name`` and ``args``), :class:`Answer` when the
+            agent has finished, None when it has finished without an answer, or :class:`GiveUp`. If the
+            user replies to an answer, the next observation contains the message.
         """
         ...
 
 
 class Ending(Enum):
-    """How :func:`work` came to its end."""
+    """How :func:`work` ended."""
 
     SUBMITTED = "submitted"
     GAVE_UP = "gave_up"
     ENDED = "ended"
-    """The other side ended the work."""
+    """The service ended the work."""
 
 
 def work(agent: Agent, seat: Seat) -> Ending:
-    """Let ``agent`` work at ``seat`` until it stops or its work is ended.
+    """Run ``agent`` at ``seat`` until it stops or its work ends.
 
     Raises:
-        NotAnAction: the agent returned something that cannot be carried out.
-        Refused: the agent made a call that was not let through.
-        Exception: whatever the agent raises.
+        NotAnAction: the agent returned something that is not an action.
+        Refused: the service refused a call of the agent.
+        Exception: an exception of the agent.
     """
     task = seat.task
     transcript = Transcript(task)

@@ -1,4 +1,4 @@
-"""Where a seat's socket is, and how gRPC is told to reach it."""
+"""The path of the socket, and the gRPC options for it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ SOCKET_VARIABLE = "FUMEHOOD_SOCKET"
 SOCKET_PATH = "/fumehood/grpc.sock"
 
 POLL_S = 0.005
-"""Between two looks for a socket that is not there yet."""
+"""Interval of checks for a socket that does not exist yet."""
 
 _PATH_BYTES_MAX = 107
-"""What a Unix socket address holds."""
+"""Longest path in a Unix socket address."""
 
 CHANNEL_OPTIONS = (
-    # The other side bounds what it takes and what it sends; a limit here would only lose its words.
+    # The service limits both directions; a limit here would only hide its messages.
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
-    # A socket that is there but does not answer yet will do so in a moment, not in gRPC's usual second.
+    # A service that is starting answers within milliseconds; gRPC's default is one second.
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 250),
-    # A session is a connection of its own and inherits no other one's state.
+    # Each session has a separate connection, without the state of another.
     ("grpc.use_local_subchannel_pool", 1),
 )
 
@@ -31,21 +31,21 @@ def socket_path(given: str | os.PathLike[str] | None) -> str:
     """Return the absolute path of the socket.
 
     Args:
-        given: None means the environment's ``FUMEHOOD_SOCKET``, else ``/fumehood/grpc.sock``.
+        given: None means the environment variable ``FUMEHOOD_SOCKET``, else ``/fumehood/grpc.sock``.
     """
     return os.path.abspath(given or os.environ.get(SOCKET_VARIABLE) or SOCKET_PATH)
 
 
 def channel_target(path: str) -> str:
-    """Return the path as gRPC wants it, quoted where a character would mean something else."""
+    """Return the gRPC target of a path, with special characters escaped."""
     return "unix:" + path.replace("%", "%25").replace("#", "%23").replace("?", "%3F")
 
 
 def require_short(path: str) -> None:
-    """Make sure that a socket can be at this path.
+    """Check the length of the path.
 
     Raises:
-        NotReachable: no address holds it.
+        NotReachable: it is too long for a socket address.
     """
     if len(os.fsencode(path)) > _PATH_BYTES_MAX:
         raise NotReachable(path, 0, f"longer than the {_PATH_BYTES_MAX} bytes of a socket address")

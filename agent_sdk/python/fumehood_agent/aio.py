@@ -1,7 +1,7 @@
-"""A seat at the other side of a socket, for asyncio.
+"""A session with a seat for asyncio.
 
-The same words as :class:`~fumehood_agent.session.Session`, to be awaited. Each call is an exchange of its
-own, so several tasks may call at once, and a call whose answer was lost is sent again under the same name.
+The methods are those of :class:`~fumehood_agent.session.Session`. Each call is a separate RPC, so several
+tasks can call in parallel, and a call whose response was lost is sent again with the same ``call_id``.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ class AsyncSession:
     """A connection to one seat: the task, calls, and the end of the work. An asynchronous context manager."""
 
     task: Task
-    """What is asked; there once the session is entered."""
+    """The current task; set when the session is entered."""
 
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, patience_ms: int = 5000
     ) -> None:
-        """Say where to connect to; entering the session does it.
+        """Create the session; entering it connects.
 
         Args:
-            path: of the socket; by default the environment's ``FUMEHOOD_SOCKET``, else
+            path: of the socket; by default the environment variable ``FUMEHOOD_SOCKET``, else
                 ``/fumehood/grpc.sock``.
-            patience_ms: how long to wait for somebody to answer: at the start, and for the same call to be
-                answered after its connection was lost.
+            patience_ms: how long to wait for the service at the start, and for the response to a
+                call after the connection was lost.
         """
         self.path = socket_path(path)
         self.ended = False
-        """True once no further call will be carried out."""
+        """True if the work has ended, so that no further call is executed."""
         self._patience_ms = patience_ms
         self._answered = 0
         self._name = os.urandom(8).hex()
@@ -59,9 +59,9 @@ class AsyncSession:
         """Connect and fetch the task.
 
         Raises:
-            NotReachable: nobody answered in time.
+            NotReachable: no service answered in time.
         """
-        # Made here, because a channel belongs to the loop that runs.
+        # Created here, because a channel belongs to the running loop.
         self._channel = grpc.aio.insecure_channel(channel_target(self.path), CHANNEL_OPTIONS)
         self._stub = ToolServiceStub(self._channel)
         try:
@@ -80,7 +80,7 @@ class AsyncSession:
         await self.close()
 
     async def close(self) -> None:
-        """Hang up. Closing twice is closing once."""
+        """Close the connection; does nothing the second time."""
         await self._channel.close(None)
 
     async def call(
@@ -91,14 +91,14 @@ class AsyncSession:
         call_id: str = "",
         deadline_ms: int | None = None,
     ) -> Reply:
-        """Call the tool ``name``; as :meth:`fumehood_agent.session.Session.call`."""
+        """Call the tool ``name``, as :meth:`fumehood_agent.session.Session.call`."""
         text = wire.arguments_to_json({} if arguments is None else arguments)
         return await self.call_json(name, text, call_id=call_id, deadline_ms=deadline_ms)
 
     async def call_json(
         self, name: str, arguments_json: str, *, call_id: str = "", deadline_ms: int | None = None
     ) -> Reply:
-        """Call the tool ``name`` with arguments that are JSON text already, sent as they are."""
+        """Call the tool ``name`` with arguments as JSON text, sent unchanged."""
         request = wire.call_to_pb(
             name, arguments_json, call_id or f"{self._name}.{next(self._call_numbers)}"
         )
@@ -116,11 +116,11 @@ class AsyncSession:
         return reply
 
     async def submit(self, answer: str = "") -> bool:
-        """Answer the user; as :meth:`fumehood_agent.session.Session.submit`."""
+        """Submit an answer, as :meth:`fumehood_agent.session.Session.submit`."""
         return await self._submit(wire.answer_to_pb(answer))
 
     async def give_up(self, reason: str) -> bool:
-        """End the work because it cannot or must not be done; return whether it counted."""
+        """Give up; return whether this counts."""
         return await self._submit(wire.give_up_to_pb(reason))
 
     async def _fetch_task(self) -> Task:
@@ -138,7 +138,7 @@ class AsyncSession:
         except grpc.RpcError as error:
             problem = self._error(error, sent_bytes=0)
             if isinstance(problem, ConnectionLost):
-                raise NotReachable(self.path, self._patience_ms, "nobody answers") from error
+                raise NotReachable(self.path, self._patience_ms, "no service answers") from error
             raise problem from error
         return wire.task_from_pb(message)
 
@@ -162,7 +162,7 @@ class AsyncSession:
         return await self._send_again(request)
 
     async def _send_again(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
-        """Send a call whose answer was lost until it is answered; the break may outlast the first attempt."""
+        """Repeat a call whose response was lost until a response arrives or the patience is used up."""
         patient_until = monotonic() + self._patience_ms / 1000
         while True:
             left_s = max(0.001, patient_until - monotonic())

@@ -1,20 +1,20 @@
-"""What goes wrong around the tools, by who must mend it.
+"""The exceptions of this package.
 
 ::
 
     FumehoodError
-    ├── Refused              you: the message was not let through; nothing happened, nothing was charged
-    │   └── Ended            … because your work has ended
-    ├── DeadlinePassed       you: no answer within the time you gave; the call may have been carried out
-    ├── NotAnAction          you: what ``act`` returned cannot be carried out
-    ├── UsageError           you: the command names no agent, or a file that cannot be read
-    └── ServiceUnavailable   not you
-        ├── NotReachable     nobody answers at the socket
-        ├── ConnectionLost   somebody did, and went away; the last call may have been carried out
-        └── ServiceFailed    the answer was not one this client understands
+    ├── Refused              the service refused the message; no tool received it, and nothing was charged
+    │   └── Ended            your work has ended
+    ├── DeadlinePassed       no response within your deadline; the call may have been executed
+    ├── NotAnAction          ``act`` returned something that is not an action
+    ├── UsageError           the command names no agent, or a file that cannot be read
+    └── ServiceUnavailable   not caused by the agent
+        ├── NotReachable     no service answers at the socket
+        ├── ConnectionLost   the connection broke; the last call may have been executed
+        └── ServiceFailed    this client does not understand the response
 
-The tree is closed, and nothing in it is named by the other side. What a tool says is never one of these:
-it is a returned :class:`~fumehood_agent.seat.Failure`.
+The set is closed: data from the service never selects an exception by name. A failure of a tool is never
+an exception; it is a returned :class:`~fumehood_agent.seat.Failure`.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ from enum import Enum
 
 
 class FumehoodError(Exception):
-    """Anything this package raises on purpose."""
+    """Base class of the exceptions of this package."""
 
 
 class RefusalKind(Enum):
-    """Why a message was not let through. The numbers are those of the protocol."""
+    """Why the service refused a message. The numbers are those of the protocol."""
 
     MALFORMED = 1
-    """The arguments are not one JSON object, or hold NaN, Infinity or half a surrogate pair."""
+    """The arguments are not one JSON object, or contain NaN, Infinity or a lone surrogate."""
     TOO_LARGE = 2
-    """Longer than the limit, in bytes."""
+    """The text is longer than the limit, in bytes."""
     TOO_DEEP = 3
-    """Nested deeper than the limit, in levels."""
+    """The arguments are nested deeper than the limit, in levels."""
     ENDED = 4
     """The work has ended."""
     CALL_ID_REUSED = 5
-    """Another call went by this name before."""
+    """A different call used this ``call_id`` before."""
     TOO_MANY_REFUSALS = 6
-    """More messages were refused already than the limit, a count."""
+    """The service refused more messages than the limit, a count."""
 
 
 class Refused(FumehoodError):
-    """The message was not let through: no tool saw it and nothing was charged."""
+    """The service refused the message: no tool received it, and nothing was charged."""
 
     def __init__(
         self, kind: RefusalKind, limit: int = 0, actual: int = 0, reason: str = ""
     ) -> None:
-        """Hold what was refused and why.
+        """Create the exception.
 
         Args:
-            kind: why.
-            limit: what would have been let through, in the unit of the kind; 0 where it has none.
-            actual: what was sent, in the same unit.
-            reason: more about it, where this side knows more.
+            kind: why the message was refused.
+            limit: the limit, in the unit of the kind; 0 if the kind has none.
+            actual: the value that was sent, in the same unit.
+            reason: details, if the client knows any.
         """
-        numbers = f": {actual}, at most {limit}" if limit or actual else ""
+        numbers = f": {actual} is more than the limit {limit}" if limit or actual else ""
         detail = f": {reason}" if reason else ""
         super().__init__(f"refused, {kind.name.lower()}{numbers}{detail}")
         self.kind = kind
@@ -66,23 +66,23 @@ class Refused(FumehoodError):
 
 
 class Ended(Refused):
-    """The work has ended: submitted, given up, or out of budget."""
+    """The work has ended: submitted, given up, out of budget or out of time."""
 
     def __init__(self) -> None:
         super().__init__(RefusalKind.ENDED)
 
 
 class DeadlinePassed(FumehoodError):
-    """There was no answer in time; sent again under the same ``call_id``, the call is carried out once."""
+    """No response arrived in time. If it is sent again with the same ``call_id``, it is executed once."""
 
     def __init__(self, path: str, deadline_ms: int) -> None:
-        super().__init__(f"{path}: no answer within {deadline_ms} ms")
+        super().__init__(f"{path}: no response within {deadline_ms} ms")
         self.path = path
         self.deadline_ms = deadline_ms
 
 
 class NotAnAction(FumehoodError):
-    """What ``act`` returned is none of the things that can be carried out."""
+    """``act`` returned something that is not an action."""
 
     def __init__(self, returned: object) -> None:
         super().__init__(
@@ -92,15 +92,15 @@ class NotAnAction(FumehoodError):
 
 
 class UsageError(FumehoodError):
-    """The command cannot be carried out as given; the message is one line that says what to do."""
+    """The command line is invalid; the message is one line with the remedy."""
 
 
 class ServiceUnavailable(FumehoodError):
-    """The other side of the socket cannot be used; the agent has done nothing wrong."""
+    """The service cannot be used. This is not caused by the agent."""
 
 
 class NotReachable(ServiceUnavailable):
-    """Nobody answers at the socket."""
+    """No service answers at the socket."""
 
     def __init__(self, path: str, waited_ms: int, reason: str) -> None:
         super().__init__(f"{path}: {reason} (waited {waited_ms} ms)")
@@ -109,14 +109,14 @@ class NotReachable(ServiceUnavailable):
 
 
 class ConnectionLost(ServiceUnavailable):
-    """The connection broke; whether the last call was carried out is not known."""
+    """The connection broke; it is unknown whether the last call was executed."""
 
     def __init__(self, path: str, answered: int) -> None:
         super().__init__(f"{path}: connection lost after {answered} answered calls")
         self.path = path
         self.answered = answered
-        """Calls of this session that were answered before."""
+        """Calls of this session that got a response before."""
 
 
 class ServiceFailed(ServiceUnavailable):
-    """The other side answered with something this client does not understand."""
+    """This client does not understand the response of the service."""

@@ -49,7 +49,7 @@ class InProcessSession:
         return self._submit(wire.answer_to_pb(answer))
 
     def give_up(self, reason: str) -> bool:
-        """End the work because it cannot or must not be done; return whether it counted."""
+        """Give up, because the task cannot or must not be done; return whether this counts."""
         return self._submit(wire.give_up_to_pb(reason))
 
     def _submit(self, request: pb.SubmitRequest) -> bool:

@@ -1,4 +1,4 @@
-"""What a ``reset``/``act`` agent is shown each turn: plain dicts, as such agents expect them."""
+"""The observation of a ``reset``/``act`` agent: plain dicts, as such agents expect them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fumehood_agent.seat import Failure, JsonObject, Remaining, Reply, Task, Too
 
 
 class ToolSchema(TypedDict):
-    """A tool with the parts of its JSON Schema that say which arguments it takes."""
+    """A tool with the parts of its JSON Schema that describe its arguments."""
 
     name: str
     properties: JsonObject
@@ -17,7 +17,7 @@ class ToolSchema(TypedDict):
     required: list[str]
     additionalProperties: bool
     description: NotRequired[str]
-    """Left out where the tool has none."""
+    """Missing if the tool has none."""
 
 
 class Problem(TypedDict):
@@ -29,11 +29,11 @@ class Problem(TypedDict):
 
 
 class Entry(TypedDict):
-    """One call and its answer; exactly one of ``output`` and ``error`` is not None."""
+    """One call and its result; exactly one of ``output`` and ``error`` is not None."""
 
     tool_name: str
     args: JsonObject
-    """As recorded, which is what was sent unless the reply says otherwise."""
+    """The recorded arguments: those that were sent, unless the reply contains others."""
     output: JsonObject | None
     error: Problem | None
 
@@ -46,29 +46,29 @@ Wall time is left out, because it differs between two runs of the same agent.
 
 
 class EarlierTurn(TypedDict):
-    """A message of the user that was answered."""
+    """An earlier message of the user, with its answer."""
 
     instruction: str
     answer: str
 
 
 class Observation(TypedDict):
-    """All that an agent knows when it is asked to act."""
+    """All that an agent knows when it acts."""
 
     instruction: str
-    """The user's last message."""
+    """The last message of the user."""
     earlier_turns: NotRequired[list[EarlierTurn]]
-    """Oldest first; left out where there are none."""
+    """Oldest first; missing if there are none."""
     tool_schemas: list[ToolSchema]
     transcript: list[Entry]
     """Every call so far, oldest first."""
     remaining_budget: RemainingBudget
     last_error: Problem | None
-    """Of the last call; None when it succeeded or there was none."""
+    """Error of the last call; None if it succeeded or there was none."""
 
 
 class Transcript:
-    """What happened so far, from which each turn's observation is made."""
+    """Collects calls and answers, and creates observations from them."""
 
     def __init__(self, task: Task) -> None:
         self._entries: list[Entry] = []
@@ -77,7 +77,7 @@ class Transcript:
         self._take(task)
 
     def begin_turn(self, answer: str, task: Task) -> None:
-        """Add an answer, and what the user said upon it."""
+        """Add an answer and the task that follows it."""
         self._earlier.append({"instruction": self._instruction, "answer": answer})
         self._take(task)
 
@@ -87,7 +87,7 @@ class Transcript:
         self._remaining = task.remaining
 
     def record(self, name: str, arguments: Mapping[str, Any], reply: Reply) -> None:
-        """Add one call and its answer."""
+        """Add one call and its reply."""
         recorded = reply.recorded_arguments
         output, self._problem = _split(reply.result)
         self._remaining = reply.remaining
@@ -101,9 +101,9 @@ class Transcript:
         )
 
     def observation(self) -> Observation:
-        """Return what the agent is shown now.
+        """Return the current observation.
 
-        The list of entries is a new one each turn, so that an agent may keep it; the entries are shared.
+        Each observation has a new list of entries, so that an agent may keep it; the entries are shared.
         """
         observation: Observation = {
             "instruction": self._instruction,

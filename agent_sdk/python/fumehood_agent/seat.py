@@ -1,7 +1,7 @@
-"""What an agent sees and does at its seat, as plain data.
+"""The data that an agent receives, and the interface through which it acts.
 
-Knows nothing about sockets: a :class:`Seat` is a :class:`~fumehood_agent.session.Session` or anything else
-that answers the same way, such as tools held in memory.
+A :class:`Seat` is a :class:`~fumehood_agent.session.Session`, or anything else with the same methods, such
+as tools in memory.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 JsonObject = dict[str, Any]
-"""A JSON object. Its values are ``Any`` because an agent reads what it was told, not what a type says."""
+"""A JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool on offer."""
+    """A tool that the agent may call."""
 
     name: str
     parameters: JsonObject
@@ -33,72 +33,72 @@ The README lists the kinds. An agent should ignore kinds that it does not know.
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is asked."""
+    """A task."""
 
     instruction: str
-    """The user's last message."""
+    """The last message of the user."""
     tools: tuple[Tool, ...]
-    """Those that are there now."""
+    """The tools that are available now."""
     remaining: Remaining
-    """At the start; each reply says what is left after it."""
+    """Units left when the task was fetched; each reply contains the units left after it."""
     turn: int = 1
-    """Which message of the user the instruction is, from 1."""
+    """Number of this message of the user, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """The tool's output."""
+    """The output of a tool."""
 
     output: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The tool said no: a reply to read and react to, never an exception."""
+    """A failed call. The agent reads it and reacts; it is never an exception."""
 
     code: str
     """For programs, such as ``"not_found"``."""
     message: str
-    """The same for people."""
+    """Explanation for a reader."""
     details: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to one call."""
+    """The reply to one call."""
 
     result: Value | Failure
     remaining: Remaining
     ended: bool = False
-    """True when no further call will be carried out."""
+    """True if the work has ended, so that no further call is executed."""
     recorded_arguments: JsonObject | None = None
-    """The arguments as they were recorded, where that is not what was sent."""
+    """The arguments as recorded, if they differ from the arguments that were sent."""
 
 
 class Seat(Protocol):
-    """A place to work from."""
+    """The interface through which an agent works."""
 
     @property
     def task(self) -> Task:
-        """What is asked, and the tools for it; another one after an answer upon which the user said more."""
+        """The current task; another object after an answer to which the user replied."""
         ...
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
         """Call the tool ``name``.
 
         Raises:
-            Refused: the call was not let through; nothing happened and nothing was charged.
+            Refused: the service refused the call; nothing was executed or charged.
             Ended: the work had ended before.
         """
         ...
 
     def submit(self, answer: str = "") -> bool:
-        """Answer the user, any text, and return whether it counted.
+        """Submit an answer, any text; return whether it counts.
 
-        Where the user has more to say, there is another ``task`` then; else the work has ended.
+        If the user sends another message, ``task`` is the next task; otherwise the work has ended.
         """
         ...
 
     def give_up(self, reason: str) -> bool:
-        """End the work because it cannot or must not be done; return whether it counted."""
+        """Give up, because the task cannot or must not be done; return whether this counts."""
         ...

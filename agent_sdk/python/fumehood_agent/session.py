@@ -1,8 +1,8 @@
-"""A seat at the other side of a socket.
+"""A session with a seat over its socket.
 
-Calls go over one open stream by default, a request out and its answer in, which is the fastest that gRPC
-gives. Without the stream each call is an exchange of its own: slower, but from several threads at once,
-and a call whose answer was lost is sent again under the same name, so that it is carried out once.
+By default all calls use one open stream and take turns on it. Without the stream each call is a separate
+RPC. That is slower, but several threads can call in parallel, and a call whose response was lost is sent
+again with the same ``call_id``, so that it is executed once.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ class Session:
         """Connect and fetch the task.
 
         Args:
-            path: of the socket; by default the environment's ``FUMEHOOD_SOCKET``, else
+            path: of the socket; by default the environment variable ``FUMEHOOD_SOCKET``, else
                 ``/fumehood/grpc.sock``.
-            stream: send calls over one open stream rather than each on its own.
-            patience_ms: how long to wait for somebody to answer: at the start, and for the same call to be
-                answered after its connection was lost (only without the stream).
+            stream: send calls over one open stream rather than as separate RPCs.
+            patience_ms: how long to wait for the service at the start, and for the response to a
+                call after the connection was lost (only without the stream).
 
         Raises:
-            NotReachable: nobody answered in time.
+            NotReachable: no service answered in time.
         """
         self.path = socket_path(path)
         self.ended = False
-        """True once no further call will be carried out."""
+        """True if the work has ended, so that no further call is executed."""
         self._patience_ms = patience_ms
         self._answered = 0
         self._name = os.urandom(8).hex()
@@ -94,7 +94,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Hang up. Closing twice is closing once."""
+        """Close the connection; does nothing the second time."""
         self._drop_stream()
         self._channel.close()
 
@@ -109,20 +109,20 @@ class Session:
         """Call the tool ``name``.
 
         Args:
-            name: one of the task's tools; any other is answered with a failure.
-            arguments: values that JSON can hold, by name; None means none.
-            call_id: a name for this very call, at most 64 bytes: a call that is sent again under the same
-                name is carried out once and answered the same twice.
-            deadline_ms: how long to wait for the answer; None means until it is there.
+            name: of a tool of the task; any other name gets a failure.
+            arguments: JSON values by name; None means none.
+            call_id: idempotency key, at most 64 bytes: a call that is sent again with the same key is
+                executed once, and gets the same reply.
+            deadline_ms: how long to wait for the reply; None means without limit.
 
         Returns:
-            What the tool said, be it a value or a failure.
+            The reply, with a value or a failure of the tool.
 
         Raises:
-            Refused: the call was not let through; nothing happened and nothing was charged.
+            Refused: the service refused the call; nothing was executed or charged.
             Ended: the work had ended before.
-            DeadlinePassed: there was no answer in time.
-            ServiceUnavailable: the connection broke, or the answer makes no sense.
+            DeadlinePassed: no reply arrived in time.
+            ServiceUnavailable: the connection broke, or the response is malformed.
         """
         text = wire.arguments_to_json({} if arguments is None else arguments)
         return self.call_json(name, text, call_id=call_id, deadline_ms=deadline_ms)
@@ -130,9 +130,9 @@ class Session:
     def call_json(
         self, name: str, arguments_json: str, *, call_id: str = "", deadline_ms: int | None = None
     ) -> Reply:
-        """Call the tool ``name`` with arguments that are JSON text already, as models write them.
+        """Call the tool ``name`` with arguments as JSON text, as models write them.
 
-        They are sent as they are; the wall refuses what is not one object. Otherwise as :meth:`call`.
+        The text is sent unchanged; the service refuses anything but one object. Otherwise as :meth:`call`.
         """
         request = wire.call_to_pb(name, arguments_json, call_id)
         if deadline_ms is not None:
@@ -140,33 +140,33 @@ class Session:
         elif self._streams:
             response = self._exchange(pb.InteractRequest(call=request)).call
         else:
-            # Random, because an agent may open several sessions; taking the next number is atomic.
+            # The session name is random, because an agent may open several sessions.
             request.call_id = request.call_id or f"{self._name}.{next(self._call_numbers)}"
             response = self._send_call(request)
         return self._reply(response)
 
     def submit(self, answer: str = "") -> bool:
-        """Answer the user, any text.
+        """Submit an answer, any text.
 
-        Where the user says more, there is another ``task`` then; else the work has ended.
+        If the user sends another message, ``task`` is the next task; otherwise the work has ended.
 
         Returns:
-            True when it counted; False when the work had ended before.
+            True if the answer counts; False if the work had ended before.
 
         Raises:
-            Refused: the text was not let through; the work goes on.
+            Refused: the service refused the text; the work continues.
             ServiceUnavailable: the connection broke.
         """
         return self._submit(wire.answer_to_pb(answer))
 
     def give_up(self, reason: str) -> bool:
-        """End the work because it cannot or must not be done.
+        """Give up, because the task cannot or must not be done.
 
         Returns:
-            True when it counted; False when the work had ended before.
+            True if this counts; False if the work had ended before.
 
         Raises:
-            Refused: the text was not let through; the work goes on.
+            Refused: the service refused the text; the work continues.
             ServiceUnavailable: the connection broke.
         """
         return self._submit(wire.give_up_to_pb(reason))
@@ -188,12 +188,12 @@ class Session:
         except grpc.RpcError as error:
             problem = self._error(error, sent_bytes=0)
             if isinstance(problem, ConnectionLost):
-                raise NotReachable(self.path, waited_ms(), "nobody answers") from error
+                raise NotReachable(self.path, waited_ms(), "no service answers") from error
             raise problem from error
         return wire.task_from_pb(message)
 
     def _send_within(self, request: pb.CallToolRequest, deadline_ms: int) -> pb.CallToolResponse:
-        # An exchange of its own: on the open stream a late answer would be taken for the next one's.
+        # A separate RPC: on the open stream a late response would be taken for the next one.
         try:
             return self._stub.CallTool(request, timeout=deadline_ms / 1000)
         except grpc.RpcError as error:
@@ -211,7 +211,7 @@ class Session:
         return self._send_again(request)
 
     def _send_again(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
-        """Send a call whose answer was lost until it is answered; the break may outlast the first attempt."""
+        """Repeat a call whose response was lost until a response arrives or the patience is used up."""
         deadline = time.monotonic() + self._patience_ms / 1000
         while True:
             left_s = max(0.001, deadline - time.monotonic())
@@ -247,14 +247,14 @@ class Session:
                 self._drop_stream()
                 raise self._error(error, sent_bytes=request.ByteSize()) from error
             except BaseException:
-                # Interrupted between request and answer: the next answer would belong to this request.
+                # Interrupted between request and response: the next response belongs to this request.
                 self._drop_stream()
                 raise
             if response is None:
                 self._drop_stream()
                 raise ConnectionLost(self.path, self._answered)
         if response.WhichOneof("response") != request.WhichOneof("request"):
-            raise ServiceFailed(f"{self.path}: an answer to something else")
+            raise ServiceFailed(f"{self.path}: the response does not match the request")
         return response
 
     def _reply(self, response: pb.CallToolResponse) -> Reply:

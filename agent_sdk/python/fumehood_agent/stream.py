@@ -1,4 +1,4 @@
-"""One open exchange: a request out, its answer in, strictly in turn. Knows nothing about calls or tasks."""
+"""One open stream: each request gets its response before the next request is sent."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 
 
 class Stream:
-    """An ``Interact`` that stays open. Not for several threads at once."""
+    """An open ``Interact`` RPC. Not safe for parallel use."""
 
     def __init__(self, stub: ToolServiceStub) -> None:
-        # gRPC's own thread waits at this queue; both sides of it are C, so handing over costs little.
+        # A thread of gRPC waits at this queue. Both are implemented in C, so this is fast.
         self._requests: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
         self._call = stub.Interact(iter(self._requests.get, None))
         self._responses = iter(self._call)
 
     def exchange(self, request: pb.InteractRequest) -> pb.InteractResponse | None:
-        """Return the answer to ``request``; None when the other side has closed the stream.
+        """Return the response to ``request``; None if the service has closed the stream.
 
         Raises:
             grpc.RpcError: the stream broke.
@@ -27,6 +27,6 @@ class Stream:
         return next(self._responses, None)
 
     def close(self) -> None:
-        """End the stream; whoever waits for an answer is told that it broke."""
+        """Close the stream; a waiting request fails."""
         self._requests.put(None)
         self._call.cancel()  # type: ignore[no-untyped-call]  # its stub lacks a type

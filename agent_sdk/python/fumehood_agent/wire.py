@@ -1,6 +1,6 @@
-"""Between the messages of the protocol and this package's own words; nobody else knows a message or a status.
+"""Converts between protobuf messages and the types of this package. No other module handles gRPC statuses.
 
-Arguments and outputs travel as JSON text, which keeps ``1`` and ``1.0`` apart and integers whole.
+Arguments and outputs are sent as JSON text, which distinguishes ``1`` from ``1.0`` and keeps large integers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def arguments_to_json(arguments: Mapping[str, Any]) -> str:
     """Return the arguments of a call as JSON text.
 
     Raises:
-        Refused: they cannot be written down.
+        Refused: they have no JSON form.
     """
     try:
         return _encode(dict(arguments) if isinstance(arguments, Mapping) else arguments)
@@ -44,7 +44,7 @@ def call_to_pb(name: str, arguments_json: str, call_id: str = "") -> pb.CallTool
     """Return the message for one call.
 
     Raises:
-        Refused: a text cannot be written down.
+        Refused: a text is not valid Unicode.
     """
     try:
         return pb.CallToolRequest(tool_name=name, arguments_json=arguments_json, call_id=call_id)
@@ -53,10 +53,10 @@ def call_to_pb(name: str, arguments_json: str, call_id: str = "") -> pb.CallTool
 
 
 def answer_to_pb(text: str) -> pb.SubmitRequest:
-    """Return the message that ends the work with an answer.
+    """Return the message that submits an answer.
 
     Raises:
-        Refused: the text cannot be written down.
+        Refused: the text is not valid Unicode.
     """
     try:
         return pb.SubmitRequest(answer=text)
@@ -65,10 +65,10 @@ def answer_to_pb(text: str) -> pb.SubmitRequest:
 
 
 def give_up_to_pb(reason: str) -> pb.SubmitRequest:
-    """Return the message that ends the work by giving up.
+    """Return the message that gives up.
 
     Raises:
-        Refused: the text cannot be written down.
+        Refused: the text is not valid Unicode.
     """
     try:
         return pb.SubmitRequest(give_up_reason=reason)
@@ -77,19 +77,19 @@ def give_up_to_pb(reason: str) -> pb.SubmitRequest:
 
 
 def task_from_pb(message: pb.GetTaskResponse) -> Task:
-    """Return the task that a message holds."""
+    """Convert a task."""
     tools = tuple(
-        Tool(each.name, _object(each.parameters_json), each.description) for each in message.tools
+        Tool(tool.name, _object(tool.parameters_json), tool.description) for tool in message.tools
     )
-    # Somebody who knows nothing of turns says none.
+    # A service that sends no turn number has one turn.
     return Task(message.instruction, tools, _remaining(message.remaining), message.turn or 1)
 
 
 def next_from_pb(message: pb.SubmitResponse) -> Task | None:
-    """Return what there is to do after an answer; None where the work has ended.
+    """Convert the next task after an answer; None if the work has ended.
 
     Raises:
-        Refused: the answer was not let through.
+        Refused: the service refused the answer.
     """
     if message.HasField("refusal"):
         raise refusal_from_pb(message.refusal)
@@ -97,12 +97,12 @@ def next_from_pb(message: pb.SubmitResponse) -> Task | None:
 
 
 def reply_from_pb(message: pb.CallToolResponse) -> Reply:
-    """Return the reply that a message holds.
+    """Convert a reply.
 
     Raises:
         Ended: the work had ended.
-        Refused: the call was not let through.
-        ServiceFailed: it is none of the answers there are.
+        Refused: the service refused the call.
+        ServiceFailed: the message contains no result.
     """
     recorded = (
         message.recorded_arguments_json if message.HasField("recorded_arguments_json") else None
@@ -124,38 +124,38 @@ def _result_from_pb(message: pb.CallToolResponse) -> Value | Failure:
             return Failure(failure.code, failure.message, _object(failure.details_json or "{}"))
         case "refusal":
             raise refusal_from_pb(message.refusal)
-    raise ServiceFailed("an answer without a result")
+    raise ServiceFailed("the response contains no result")
 
 
 def refusal_from_pb(message: pb.Refusal) -> Refused | ServiceFailed:
-    """Return the error that a refusal stands for."""
+    """Return the exception for a refusal."""
     try:
         kind = RefusalKind(message.kind)
     except ValueError:
-        return ServiceFailed(f"a refusal of the unknown kind {message.kind}")
+        return ServiceFailed(f"unknown refusal kind {message.kind}")
     return Ended() if kind is RefusalKind.ENDED else Refused(kind, message.limit, message.actual)
 
 
 def is_late(error: grpc.RpcError) -> bool:
-    """Tell whether an exchange failed because its deadline passed."""
+    """Return whether an RPC failed because its deadline passed."""
     return _status_of(error)[0] is grpc.StatusCode.DEADLINE_EXCEEDED
 
 
 def error_from_rpc(
     error: grpc.RpcError, *, path: str, answered: int, sent_bytes: int
 ) -> FumehoodError:
-    """Return the error that a failed exchange stands for.
+    """Return the exception for a failed RPC.
 
     Args:
         error: from gRPC.
         path: of the socket.
-        answered: calls of this session that were answered before.
+        answered: calls of this session that got a response before.
         sent_bytes: size of the message that was sent.
     """
     code, details = _status_of(error)
     if code in _LOST:
         return ConnectionLost(path, answered)
-    # gRPC itself turns away a message above the receiver's limit, before anyone could answer it.
+    # gRPC rejects a message above the receiver's limit before the service can answer.
     limit = re.search(r"\(\d+ vs\. (\d+)\)", details)
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED and limit is not None:
         return Refused(RefusalKind.TOO_LARGE, int(limit[1]), sent_bytes)
@@ -163,7 +163,7 @@ def error_from_rpc(
 
 
 def _status_of(error: grpc.RpcError) -> tuple[grpc.StatusCode, str]:
-    # What is raised is always one of these, though neither threads nor asyncio promise it by type.
+    # gRPC always raises one of these, although its type hints do not state it.
     assert isinstance(error, grpc.Call | grpc.aio.AioRpcError)
     return error.code(), error.details() or ""
 
@@ -177,7 +177,9 @@ def _object(text: str) -> JsonObject:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ServiceFailed(f"text that is not JSON: {error}") from error
+        raise ServiceFailed(f"the response contains invalid JSON: {error}") from error
     if not isinstance(value, dict):
-        raise ServiceFailed(f"a JSON {type(value).__name__} where an object belongs")
+        raise ServiceFailed(
+            f"the response contains a JSON {type(value).__name__} instead of an object"
+        )
     return value

@@ -105,14 +105,14 @@ def test_an_agent_that_raises_leaves_a_traceback_and_no_submission(
     ("arguments", "complaint"),
     [
         (
-            ["builtin:nobody"],
-            "no agent is called 'nobody'; there are: heuristic, instruction_parser,",
+            ["builtin:nemo"],
+            "unknown agent 'nemo'; available: heuristic, instruction_parser,",
         ),
-        (["nobody"], "'nobody' names no agent; expected builtin:NAME or module:Class"),
-        (["..:Agent"], "names no agent"),
-        (["nowhere:Agent"], "there is no module 'nowhere'"),
-        (["json:Agent"], "the module 'json' has no class 'Agent'"),
-        (["builtin:oracle"], "name its file with --calls"),
+        (["nemo"], "'nemo' is not an agent; expected builtin:NAME or module:Class"),
+        (["..:Agent"], "is not an agent"),
+        (["nowhere:Agent"], "module 'nowhere' not found"),
+        (["json:Agent"], "module 'json' has no class 'Agent'"),
+        (["builtin:oracle"], "set its file with --calls"),
         (["builtin:oracle", "--calls", "nowhere.json"], "nowhere.json"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from fumehood_agent.errors import Ended
 from fumehood_agent.loading import load_class
-from fumehood_agent.scaffolds.chat_model import Said, WantedCall, WorkOver
+from fumehood_agent.scaffolds.chat_model import ModelReply, WantedCall, WorkOver
 from fumehood_agent.scaffolds.context import Context
 from fumehood_agent.scaffolds.table import SCAFFOLDS
 from fumehood_agent.seat import Failure, Remaining, Reply, Task, Tool, Value
@@ -25,13 +25,13 @@ class Speaker:
         self._says = says
         self.heard: list[Sequence[Message]] = []
 
-    def ask(self, messages: Sequence[Message], tools: Sequence[Message] = ()) -> Said:
+    def ask(self, messages: Sequence[Message], tools: Sequence[Message] = ()) -> ModelReply:
         said = self._says[min(len(self.heard), len(self._says) - 1)]
         self.heard.append(list(messages))
         if isinstance(said, str):
-            return Said(said, (), {"role": "assistant", "content": said})
+            return ModelReply(said, (), {"role": "assistant", "content": said})
         calls = tuple(WantedCall(f"c{at}", name, text) for at, (name, text) in enumerate(said))
-        return Said("", calls, {"role": "assistant", "content": "", "tool_calls": []})
+        return ModelReply("", calls, {"role": "assistant", "content": "", "tool_calls": []})
 
 
 class Shop:
@@ -117,7 +117,7 @@ def test_when_the_work_ends_the_model_is_not_asked_again(scaffold: str) -> None:
 @pytest.mark.parametrize("scaffold", SCAFFOLDS)
 def test_a_budget_of_models_that_is_used_up_is_no_crash(scaffold: str) -> None:
     class Broke:
-        def ask(self, messages: Sequence[Message], tools: Sequence[Message] = ()) -> Said:
+        def ask(self, messages: Sequence[Message], tools: Sequence[Message] = ()) -> ModelReply:
             raise WorkOver("out_of_budget")
 
     assert run(scaffold, Broke(), Shop()).made == []

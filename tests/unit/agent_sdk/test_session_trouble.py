@@ -51,7 +51,7 @@ def test_a_refusal_names_its_kind_and_numbers(service: ScriptedService, stream: 
         32,
         40,
     )
-    assert str(caught.value) == "refused, too_deep: 40, at most 32"
+    assert str(caught.value) == "refused, too_deep: 40 is more than the limit 32"
 
 
 def test_work_goes_on_after_a_refusal(service: ScriptedService, stream: bool) -> None:
@@ -127,7 +127,7 @@ def test_nobody_there(tmp_path: Path) -> None:
 def test_a_socket_that_nobody_answers_at(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(tmp_path / "s"))
-        with pytest.raises(NotReachable, match="nobody answers"):
+        with pytest.raises(NotReachable, match="no service answers"):
             Session(tmp_path / "s", patience_ms=200)
 
 

@@ -1,4 +1,4 @@
-"""An agent that tries every door once: each tool in turn with default arguments, then it stops."""
+"""An agent that calls each tool once, with default arguments, and then stops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fumehood_agent.observation import Observation
 
 
 class Heuristic:
-    """Calls each listed tool once, ignores what comes back, stops."""
+    """Calls each listed tool once, ignores the results, and stops."""
 
     def __init__(self) -> None:
         self._tools = SchemaRepair()

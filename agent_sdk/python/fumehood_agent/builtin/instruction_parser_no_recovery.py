@@ -1,4 +1,4 @@
-"""The instruction parser without its second chance: one call, then it stops, whatever came back."""
+"""The instruction parser without recovery: it makes one call and stops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fumehood_agent.observation import Observation
 
 
 class InstructionParserNoRecovery:
-    """Makes the call its instruction asks for, once."""
+    """Makes the call in its instruction once."""
 
     def __init__(self) -> None:
         self._parser = InstructionParser()

@@ -1,4 +1,4 @@
-"""An agent that does nothing: what is left when it ran is what was there before."""
+"""An agent that does nothing."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ class Noop:
         """Do nothing."""
 
     def act(self, observation: Observation) -> None:
-        """Say that the work is done."""
+        """Submit an empty answer."""

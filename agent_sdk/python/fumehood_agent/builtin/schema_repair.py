@@ -1,8 +1,8 @@
-"""An agent that never reads its instruction: it opens every tool once and mends what was refused.
+"""An agent that ignores its instruction: it calls every tool once and repairs failed calls.
 
-Each turn has one of two forms. After an error: take the arguments as they were recorded, mend what the
-error names, send them again to the same tool; an error that names nothing to mend is met by the same call.
-Otherwise: open the next tool that was not opened yet, with a default for each required argument.
+After an error it corrects the recorded arguments as the error states and calls the same tool again; if the
+error names nothing to correct, it repeats the call. Otherwise it calls the next tool, with a default for each
+required argument.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class SchemaRepair:
 
 
 def repaired(observation: Observation) -> Action | None:
-    """Return the last call with what its error names mended; None when it did not fail."""
+    """Return the last call, corrected as its error states; None if it did not fail."""
     problem, transcript = observation["last_error"], observation["transcript"]
     if problem is None or not transcript:
         return None
@@ -59,34 +59,42 @@ def repaired(observation: Observation) -> Action | None:
     schema = schema_of(observation, last["tool_name"])
     if schema is None:
         return None
-    return {"tool_name": schema["name"], "args": mend(last["args"], problem, schema)}
+    return {"tool_name": schema["name"], "args": repair(last["args"], problem, schema)}
 
 
 def schema_of(observation: Observation, tool_name: str) -> ToolSchema | None:
-    """Return the schema of the tool called ``tool_name``, if it is on offer."""
-    return next((each for each in observation["tool_schemas"] if each["name"] == tool_name), None)
+    """Return the schema of the tool ``tool_name``, if it is available."""
+    return next(
+        (schema for schema in observation["tool_schemas"] if schema["name"] == tool_name), None
+    )
 
 
-def mend(arguments: Mapping[str, Any], problem: Problem, schema: ToolSchema) -> JsonObject:
-    """Return ``arguments`` with what ``problem`` names mended and every required one present."""
-    mended = dict(arguments)
+def repair(arguments: Mapping[str, Any], problem: Problem, schema: ToolSchema) -> JsonObject:
+    """Return ``arguments``, corrected as ``problem`` states, with every required argument."""
+    arguments_to_send = dict(arguments)
     details = problem["details"]
     match problem["code"]:
         case "unknown_argument":
             for name in details.get("unknown", ()):
-                mended.pop(name, None)
+                arguments_to_send.pop(name, None)
         case "missing_required_arg":
             for name in details.get("missing", ()):
                 alias = _ALIASES.get(name)
-                mended[name] = mended.pop(alias) if alias in mended else default_of(schema, name)
+                arguments_to_send[name] = (
+                    arguments_to_send.pop(alias)
+                    if alias in arguments_to_send
+                    else default_of(schema, name)
+                )
         case "invalid_argument_type":
             name = details.get("arg")
-            if name in mended:
-                mended[name] = cast_to(details.get("expected", ""), mended[name])
+            if name in arguments_to_send:
+                arguments_to_send[name] = cast_to(
+                    details.get("expected", ""), arguments_to_send[name]
+                )
     for name in schema["required"]:
-        if name not in mended:
-            mended[name] = default_of(schema, name)
-    return mended
+        if name not in arguments_to_send:
+            arguments_to_send[name] = default_of(schema, name)
+    return arguments_to_send
 
 
 def default_arguments(schema: ToolSchema) -> JsonObject:
@@ -105,7 +113,7 @@ def default_of_type(word: object) -> Any:
 
 
 def cast_to(word: str, value: Any) -> Any:
-    """Return ``value`` as the type ``word`` names, or that type's default where it cannot be."""
+    """Convert ``value`` to the JSON type ``word``; return the default of the type if that fails."""
     try:
         match word:
             case "string":

@@ -1,4 +1,4 @@
-"""A player that does what a task wrote down for its seat, whatever it hears: a user without a model."""
+"""A counterpart that replays the moves in the task: a simulated user without a model."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """An agent that looks things up: it searches, opens the best pages, and answers with what fits best.
 
-No model is asked. It is what a model has to beat.
+It uses no model, and is a baseline for models.
 """
 
 from __future__ import annotations

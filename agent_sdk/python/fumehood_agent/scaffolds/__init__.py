@@ -1,1 +1,1 @@
-"""Agents around a model: same tools, same budgets, same task; only the way of working differs."""
+"""Scaffolds: agents around a model that differ only in how they use it."""

@@ -1,4 +1,4 @@
-"""A model behind the seat's second socket, asked as OpenAI's chat completions have it. No key is here."""
+"""A client for a model behind the HTTP socket of the seat, in the chat completions API. It holds no key."""
 
 from __future__ import annotations
 
@@ -17,77 +17,77 @@ from fumehood_agent.seat import JsonObject, Tool
 SOCKET_NAME = "http.sock"
 PATH = "/v1/chat/completions"
 OUTPUT_TOKENS_MAX = 1024
-"""Of one answer, by default: so many are reserved of the budget before each."""
+"""Default token limit of one response. So many tokens are reserved for each request."""
 _OVER = frozenset({"out_of_budget", "ended"})
 _REFUSED = frozenset({400, 413, 422})
-"""Statuses that speak of the question alone."""
+"""Statuses that concern only this request."""
 
 
 class WorkOver(FumehoodError):
-    """The model was not asked, because the work has ended or its budget is used up."""
+    """The request was not sent, because the work has ended or its budget is used up."""
 
 
 class ModelUnavailable(ServiceUnavailable):
-    """No model answers, or not in words that make sense."""
+    """No model answers, or its response is malformed."""
 
 
 class ModelRefused(ModelUnavailable):
-    """The model will not answer just this question: it is too long, say, or not to its provider's taste."""
+    """The provider rejects this request, for example because it is too long or violates a policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedCall:
-    """A call of a tool that a model asks for."""
+    """A tool call that a model requests."""
 
     call_id: str
     name: str
     arguments_text: str
-    """As the model wrote them, which may be no JSON."""
+    """As the model wrote them; may be invalid JSON."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a model answered."""
+class ModelReply:
+    """The response of a model."""
 
     text: str
     calls: tuple[WantedCall, ...]
     message: JsonObject
-    """The answer as it goes back to the model with the next question."""
+    """The response as a message of the conversation, for the next request."""
 
 
 class Model(Protocol):
-    """Whoever answers."""
+    """A model."""
 
-    def ask(self, messages: Sequence[JsonObject], tools: Sequence[JsonObject] = ()) -> Said:
-        """Return the answer to a conversation.
+    def ask(self, messages: Sequence[JsonObject], tools: Sequence[JsonObject] = ()) -> ModelReply:
+        """Return the response to a conversation.
 
         Raises:
-            WorkOver: nothing more will be answered.
-            ModelUnavailable: nobody answers.
+            WorkOver: the work has ended.
+            ModelUnavailable: no model answers.
         """
         ...
 
 
 class ChatModel:
-    """Implements :class:`Model` over the seat's socket. Not for several threads at once."""
+    """Implements :class:`Model` over the HTTP socket of the seat. Not safe for parallel use."""
 
     def __init__(
         self, name: str, path: str | None = None, output_tokens_max: int = OUTPUT_TOKENS_MAX
     ) -> None:
-        """Remember whom to ask; connects at the first question.
+        """Create the client; it connects at the first request.
 
         Args:
             name: of the model.
-            path: of the socket; by default the one beside the session's.
-            output_tokens_max: of one answer.
+            path: of the socket; by default the one beside the session's socket.
+            output_tokens_max: token limit of one response.
         """
         beside = os.environ.get(SOCKET_VARIABLE) or SOCKET_PATH
         self._name = name
         self._line = _UnixConnection(path or os.path.join(os.path.dirname(beside), SOCKET_NAME))
         self._output_tokens_max = output_tokens_max
 
-    def ask(self, messages: Sequence[JsonObject], tools: Sequence[JsonObject] = ()) -> Said:
-        """Return the answer to a conversation; see :class:`Model`."""
+    def ask(self, messages: Sequence[JsonObject], tools: Sequence[JsonObject] = ()) -> ModelReply:
+        """Return the response to a conversation; see :class:`Model`."""
         request: JsonObject = {
             "model": self._name,
             "messages": list(messages),
@@ -104,14 +104,14 @@ class ChatModel:
             answer = json.loads(response.read())
         except (OSError, HTTPException, ValueError) as error:
             self._line.close()
-            raise ModelUnavailable(f"no answer from the model: {error}") from error
+            raise ModelUnavailable(f"no response from the model: {error}") from error
         if response.status != 200:
             raise _error(response.status, answer)
-        return _said(answer)
+        return _reply(answer)
 
 
 def tool_schema(tool: Tool) -> JsonObject:
-    """Return a tool as a model is told of it."""
+    """Return the description of a tool for a model."""
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}
 
@@ -135,7 +135,7 @@ def _error(status: int, answer: Any) -> FumehoodError:
     return kind(f"the model answered {status}: {json.dumps(answer)[:500]}")
 
 
-def _said(answer: Any) -> Said:
+def _reply(answer: Any) -> ModelReply:
     try:
         message = answer["choices"][0]["message"]
         calls = tuple(
@@ -146,10 +146,8 @@ def _said(answer: Any) -> Said:
         )
         text = message.get("content") or ""
     except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise ModelUnavailable(
-            f"an answer that makes no sense: {json.dumps(answer)[:500]}"
-        ) from error
+        raise ModelUnavailable(f"malformed response: {json.dumps(answer)[:500]}") from error
     back: JsonObject = {"role": "assistant", "content": text}
     if calls:
         back["tool_calls"] = message["tool_calls"]
-    return Said(str(text), calls, back)
+    return ModelReply(str(text), calls, back)

@@ -1,6 +1,6 @@
-"""Code as action: the model writes Python, which runs here, in the box, with the tools as one function.
+"""Code as action: the model writes Python code, which runs in the box and calls the tools.
 
-What it prints is what it sees. Names stay from one piece of code to the next.
+The model reads what its code prints. Variables persist from one block of code to the next.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _BLOCK = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)```", re.DOTALL)
 
 
 class ToolFailed(Exception):
-    """Raised in a model's code where a tool says no."""
+    """Raised in the model's code if a call fails."""
 
 
 class _Over(BaseException):
-    """Leaves a model's code because the work has ended; not an exception that it would catch."""
+    """Leaves the model's code after the end of the work. Code that catches ``Exception`` does not catch it."""
 
 
 class Code:
-    """Runs what a model writes until it submits."""
+    """Runs the code of a model until the model submits an answer."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
     def run(self, seat: Seat) -> None:
-        """Work until the work has ended."""
+        """Run until the work has ended."""
         try:
             self._work(seat)
         except (Ended, WorkOver, _Over):
@@ -54,14 +54,14 @@ class Code:
         )
         names = _names(seat)
         for _ in range(TURNS_MAX):
-            said = self._model.ask(context.messages())
-            block = _BLOCK.search(said.text)
+            response = self._model.ask(context.messages())
+            block = _BLOCK.search(response.text)
             if block is None:
-                seat.submit(said.text.strip())
+                seat.submit(response.text.strip())
                 return
             printed = _execute(block[1], names)
             context.add_turn(
-                said.message, {"role": "user", "content": f"Printed:\n{context.cut(printed)}"}
+                response.message, {"role": "user", "content": f"Printed:\n{context.cut(printed)}"}
             )
         seat.give_up(f"no end after {TURNS_MAX} turns")
 
@@ -87,7 +87,7 @@ def _names(seat: Seat) -> dict[str, Any]:
 
 
 def _execute(code: str, names: dict[str, Any]) -> str:
-    """Run a piece of code and return what it printed, and how it failed if it did."""
+    """Run a block of code; return its output and the traceback, if it failed."""
     printed = io.StringIO()
     with redirect_stdout(printed):
         try:

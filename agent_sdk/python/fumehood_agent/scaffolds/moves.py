@@ -1,4 +1,4 @@
-"""Carrying out what a model wants, and telling it what came of it."""
+"""Executes the calls of a model and formats their results for it."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ GIVE_UP = Tool(
         "required": ["reason"],
         "additionalProperties": False,
     },
-    "Ends the work because it cannot or must not be done.",
+    "Gives up. Call this tool if the task cannot or must not be done.",
 )
 
 
 def prompt(name: str) -> str:
-    """Return what a scaffold says to its model, from the file of its name."""
+    """Return the prompt of a scaffold, from the file with its name."""
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 def carry_out(seat: Seat, name: str, arguments_text: str) -> tuple[str, bool]:
-    """Make a call as a model wrote it.
+    """Execute a call as a model wrote it.
 
     Args:
-        seat: where.
+        seat: the seat of the agent.
         name: of the tool; ``give_up`` ends the work.
-        arguments_text: JSON, or what a model takes for it.
+        arguments_text: the arguments; may be invalid JSON.
 
     Returns:
-        What to tell the model, and whether the work has ended.
+        The result for the model, and whether the work has ended.
 
     Raises:
         Ended: the work had ended before.
@@ -42,9 +42,9 @@ def carry_out(seat: Seat, name: str, arguments_text: str) -> tuple[str, bool]:
     try:
         arguments = json.loads(arguments_text or "{}")
     except ValueError as error:
-        return _told({"error": "arguments are not JSON", "message": str(error)}), False
+        return _as_text({"error": "the arguments are not JSON", "message": str(error)}), False
     if not isinstance(arguments, dict):
-        return _told({"error": "arguments must be one JSON object"}), False
+        return _as_text({"error": "the arguments must be one JSON object"}), False
     if name == GIVE_UP.name:
         seat.give_up(str(arguments.get("reason", "")))
         return "", True
@@ -53,13 +53,13 @@ def carry_out(seat: Seat, name: str, arguments_text: str) -> tuple[str, bool]:
     except Refused as refused:
         if refused.kind.name == "ENDED":
             raise
-        return _told({"error": str(refused)}), False
+        return _as_text({"error": str(refused)}), False
     result = reply.result
     if isinstance(result, Value):
-        return _told(result.output), reply.ended
+        return _as_text(result.output), reply.ended
     failure = {"error": result.code, "message": result.message, "details": result.details}
-    return _told(failure), reply.ended
+    return _as_text(failure), reply.ended
 
 
-def _told(value: JsonObject) -> str:
+def _as_text(value: JsonObject) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""First a plan in words, then the plan is carried out as :mod:`react` does it."""
+"""The model writes a plan first, and then works as in :mod:`react`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from fumehood_agent.seat import Seat
 
 
 class PlanAct(React):
-    """One question more than :class:`React`, asked before the first call."""
+    """Sends one request for a plan before the loop of :class:`React`."""
 
     def _opening(self, seat: Seat) -> Context:
         tools = "\n".join(str(tool_schema(tool)["function"]) for tool in seat.task.tools)
-        asked = f"{seat.task.instruction}\n\nTools:\n{tools}"
+        request = f"{seat.task.instruction}\n\nTools:\n{tools}"
         plan = self._model.ask(
-            [{"role": "system", "content": prompt("plan_act")}, {"role": "user", "content": asked}]
+            [
+                {"role": "system", "content": prompt("plan_act")},
+                {"role": "user", "content": request},
+            ]
         )
         return Context(
             {"role": "system", "content": prompt("react")},

@@ -1,6 +1,6 @@
-"""Reason, act, observe, in plain text: for models without tool calling, and to tell its share in a result.
+"""Reason, act, observe in plain text: for models without tool calling, and to measure its effect.
 
-A turn is ``Action: NAME`` and ``Input: {JSON}`` on lines of their own, or ``Answer: …`` to the end.
+A response contains the lines ``Action: NAME`` and ``Input: {JSON}``, or ``Answer:`` followed by the answer.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _NEITHER = 'Write "Action:" and "Input:" lines to call a tool, or an "Answer:" l
 
 
 class ReactText:
-    """The loop of :class:`~fumehood_agent.scaffolds.react.React` over words."""
+    """The loop of :class:`~fumehood_agent.scaffolds.react.React` in plain text."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
     def run(self, seat: Seat) -> None:
-        """Work until the work has ended."""
+        """Run until the work has ended."""
         try:
             self._work(seat)
         except (Ended, WorkOver):
@@ -43,21 +43,23 @@ class ReactText:
             {"role": "user", "content": seat.task.instruction},
         )
         for _ in range(TURNS_MAX):
-            said = self._model.ask(context.messages())
-            answer, action = _ANSWER.search(said.text), _ACTION.search(said.text)
+            response = self._model.ask(context.messages())
+            answer, action = _ANSWER.search(response.text), _ACTION.search(response.text)
             if answer is not None and (action is None or answer.start() < action.start()):
                 seat.submit(answer[1].strip())
                 return
-            told, ended = (_NEITHER, False) if action is None else _act(seat, action[1], action[2])
+            result, ended = (
+                (_NEITHER, False) if action is None else _act(seat, action[1], action[2])
+            )
             if ended:
                 return
-            observed = {"role": "user", "content": f"Observation: {context.cut(told)}"}
-            context.add_turn(said.message, observed)
+            observed = {"role": "user", "content": f"Observation: {context.cut(result)}"}
+            context.add_turn(response.message, observed)
         seat.give_up(f"no end after {TURNS_MAX} turns")
 
 
 def _act(seat: Seat, name: str, text: str) -> tuple[str, bool]:
-    """Make the call whose arguments ``text`` begins with; what a model imagines after them is not read."""
+    """Execute the call whose arguments ``text`` begins with; the rest of the text is ignored."""
     try:
         _, end = json.JSONDecoder().raw_decode(text)
     except ValueError:

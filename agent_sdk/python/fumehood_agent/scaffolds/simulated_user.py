@@ -1,4 +1,4 @@
-"""A person who wants something, played by a model at a seat beside the agent."""
+"""A user, simulated by a model at another seat than the agent's."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ LOST = "I do not know what to say to that. ###OUT-OF-SCOPE###"
 
 
 class SimulatedUser(React):
-    """Says one message a turn, and uses the person's own tools where it has some."""
+    """Sends one message per turn, and may use the tools of its seat."""
 
     PROMPT = "simulated_user"
     OWN_TOOLS: tuple[Tool, ...] = ()
-    """A person who has enough says so; nobody gives up a talk."""
+    """A simulated user ends the conversation with a message and cannot give up."""
 
     def run(self, seat: Seat) -> None:
-        """Say one message; what the model refuses to answer ends the talk.
+        """Send one message. If the provider rejects the request, the conversation ends.
 
-        Else whoever it talks to could make it break off, by words that no model takes.
+        Otherwise an agent could break the conversation with text that the provider rejects.
         """
         try:
             super().run(seat)

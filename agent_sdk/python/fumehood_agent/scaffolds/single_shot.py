@@ -1,4 +1,4 @@
-"""One question, no second look: all calls are made as the model wrote them, then the work is submitted."""
+"""One request: all calls of the response are executed, and then its text is submitted."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from fumehood_agent.seat import Seat
 
 
 class SingleShot:
-    """What a model does without seeing what comes of it."""
+    """The model acts without seeing the results of its calls."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
     def run(self, seat: Seat) -> None:
-        """Ask once."""
+        """Send one request."""
         opening = [
             {"role": "system", "content": prompt("single_shot")},
             {"role": "user", "content": seat.task.instruction},
         ]
         tools = [tool_schema(tool) for tool in (*seat.task.tools, GIVE_UP)]
         try:
-            said = self._model.ask(opening, tools)
-            for call in said.calls:
+            response = self._model.ask(opening, tools)
+            for call in response.calls:
                 _, ended = carry_out(seat, call.name, call.arguments_text)
                 if ended:
                     return
-            seat.submit(said.text)
+            seat.submit(response.text)
         except (Ended, WorkOver):
             return

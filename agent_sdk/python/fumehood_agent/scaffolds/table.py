@@ -1,7 +1,4 @@
-"""Agents around a model: the same tools, budgets and task, and only the way of working differs.
-
-One file each, one line here each.
-"""
+"""The registry of agents that use a model. Each is one file."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ SCAFFOLDS: Mapping[str, str] = {
 PLAYERS: Mapping[str, str] = {
     "simulated_user": "fumehood_agent.scaffolds.simulated_user:SimulatedUser"
 }
-"""Those who ask a model too, but sit beside an agent rather than work on a task."""
+"""Agents that use a model to simulate another participant."""
 
 WITH_MODEL: Mapping[str, str] = {**SCAFFOLDS, **PLAYERS}
-"""Everybody who is made with a model."""
+"""All agents that use a model."""

@@ -1,7 +1,7 @@
-"""An agent that minds the rules: it does what it was asked, mends what it can, and knows when to stop.
+"""An agent that follows its instruction and its permissions, repairs calls, and stops in time.
 
-``plan`` says what was asked, ``permission`` what the instruction permits, ``trouble`` what an error means,
-``mending`` what to send instead, ``agent`` what to do next.
+``plan`` extracts the calls from the instruction, ``permission`` what the instruction permits.
+``error_handling`` classifies errors, ``repair`` corrects arguments, and ``agent`` selects the next action.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What an error means for whoever sent the call.
+"""Classifies the error of a call.
 
-The details are read before the code, and the message is never read: a word is easily wrong, and a
-sentence may be there to mislead, while what an error carries along rarely is.
+The classification uses the details first, then the code, and never the message, which may be wrong or
+misleading.
 """
 
 from __future__ import annotations
@@ -10,87 +10,87 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from fumehood_agent.builtin.policy_aware.repair import fits, mended
+from fumehood_agent.builtin.policy_aware.repair import fits, repair_arguments
 from fumehood_agent.observation import Problem, ToolSchema
 from fumehood_agent.seat import JsonObject
 
 
-class Trouble(Enum):
-    """The kinds of trouble a call meets."""
+class ErrorKind(Enum):
+    """The kinds of errors."""
 
     ALTERED = "altered"
-    """What was looked at is not what was meant, so the answer says nothing about what was meant."""
+    """The tool received other arguments than the agent sent, so the result does not concern the call."""
     BUSY = "busy"
-    """Too many calls for now."""
+    """Too many calls at the moment."""
     DENIED = "denied"
-    """The caller may not do this."""
-    FIELD_ERROR = "misfit"
-    """The tool asks for other arguments, and says which."""
+    """The agent lacks the permission."""
+    FIELD_ERROR = "field_error"
+    """The tool requires other arguments, and states which."""
     SETTLED = "settled"
-    """The tool looked and said no; it will say so again."""
+    """The tool rejected the call; a repetition would be rejected too."""
     SILENT = "silent"
-    """No answer in time."""
+    """No reply in time."""
     UNKNOWN = "unknown"
-    """None of these."""
+    """Any other error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One call of one tool, in the three forms its arguments can have."""
+    """The arguments of one call, in three forms."""
 
     meant: JsonObject
-    """What the plan asks for."""
+    """As planned."""
     sent: JsonObject
-    """The same after mending."""
+    """As sent, after repairs."""
     recorded: JsonObject
-    """What the transcript shows."""
+    """As shown in the transcript."""
 
 
-_BY_DETAIL: Mapping[str, Trouble] = {
-    "required_role": Trouble.DENIED,
-    "retry_after_ms": Trouble.BUSY,
-    "timeout_ms": Trouble.SILENT,
-    "missing": Trouble.FIELD_ERROR,
-    "unknown": Trouble.FIELD_ERROR,
-    "expected": Trouble.FIELD_ERROR,
+_BY_DETAIL: Mapping[str, ErrorKind] = {
+    "required_role": ErrorKind.DENIED,
+    "retry_after_ms": ErrorKind.BUSY,
+    "timeout_ms": ErrorKind.SILENT,
+    "missing": ErrorKind.FIELD_ERROR,
+    "unknown": ErrorKind.FIELD_ERROR,
+    "expected": ErrorKind.FIELD_ERROR,
 }
 
-_BY_CODE: Mapping[str, Trouble] = {
-    "authz_denied": Trouble.DENIED,
-    "rate_limited": Trouble.BUSY,
-    "timeout": Trouble.SILENT,
-    "unknown_tool": Trouble.SETTLED,
-    "invalid_argument": Trouble.SETTLED,
-    "not_found": Trouble.SETTLED,
-    "already_exists": Trouble.SETTLED,
-    "invalid_cron": Trouble.SETTLED,
+_BY_CODE: Mapping[str, ErrorKind] = {
+    "authz_denied": ErrorKind.DENIED,
+    "rate_limited": ErrorKind.BUSY,
+    "timeout": ErrorKind.SILENT,
+    "unknown_tool": ErrorKind.SETTLED,
+    "invalid_argument": ErrorKind.SETTLED,
+    "not_found": ErrorKind.SETTLED,
+    "already_exists": ErrorKind.SETTLED,
+    "invalid_cron": ErrorKind.SETTLED,
 }
 
 
-def trouble_of(problem: Problem, call: Attempt, schema: ToolSchema) -> Trouble:
-    """Return what ``problem`` means.
+def classify_error(problem: Problem, call: Attempt, schema: ToolSchema) -> ErrorKind:
+    """Return the kind of ``problem``.
 
     Args:
         problem: the error.
-        call: what was refused.
-        schema: of the tool that was called, as published.
+        call: the failed call.
+        schema: of the called tool, as published.
     """
-    trouble = _named(problem)
-    if trouble is Trouble.FIELD_ERROR:
+    kind = _named(problem)
+    if kind is ErrorKind.FIELD_ERROR:
         missing = problem["details"].get("missing")
         if call.sent != call.meant and missing and all(name in call.meant for name in missing):
-            # The change that was asked for a moment ago is not wanted any more.
-            return Trouble.ALTERED
-        if mended(call.sent, problem, schema) == call.sent:
-            # It complains of something that is not so, or of something that cannot be helped.
-            return Trouble.ALTERED if fits(call.sent, schema) else Trouble.SETTLED
-    if trouble in {Trouble.SETTLED, Trouble.UNKNOWN} and call.recorded != call.sent:
-        return Trouble.ALTERED
-    return trouble
+            # The tool no longer accepts the change that it required before.
+            return ErrorKind.ALTERED
+        if repair_arguments(call.sent, problem, schema) == call.sent:
+            # The error is wrong, or the agent cannot correct it.
+            return ErrorKind.ALTERED if fits(call.sent, schema) else ErrorKind.SETTLED
+    if kind in {ErrorKind.SETTLED, ErrorKind.UNKNOWN} and call.recorded != call.sent:
+        return ErrorKind.ALTERED
+    return kind
 
 
-def _named(problem: Problem) -> Trouble:
-    for detail, trouble in _BY_DETAIL.items():
+def _named(problem: Problem) -> ErrorKind:
+    for detail, kind in _BY_DETAIL.items():
         if detail in problem["details"]:
-            return trouble
-    return _BY_CODE.get(problem["code"], Trouble.UNKNOWN)
+            return kind
+    return _BY_CODE.get(problem["code"], ErrorKind.UNKNOWN)

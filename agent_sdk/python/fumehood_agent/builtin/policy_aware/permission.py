@@ -1,4 +1,4 @@
-"""What the instruction permits. A denial stands unless the instruction itself gives what it asks for."""
+"""Permissions in the instruction. A denial is final unless the instruction contains what it requires."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fumehood_agent.seat import JsonObject
 
 
 def role_is_given(problem: Problem, instruction: str) -> bool:
-    """Say whether the instruction gives the very role that a denial asks for."""
+    """Return whether the instruction grants the role that a denial requires."""
     role = problem["details"].get("required_role")
     if not isinstance(role, str) or not role:
         return False
@@ -19,17 +19,17 @@ def role_is_given(problem: Problem, instruction: str) -> bool:
 
 
 def credentials(problem: Problem, instruction: str) -> JsonObject:
-    """Return the arguments that a denial asks for and that the instruction gives, such as a token.
+    """Return the arguments that a denial requires and the instruction contains, such as a token.
 
     Args:
-        problem: a denial; ``expected`` in its details names arguments it looks for.
-        instruction: may say ``token abc-1``, ``token: abc-1``, ``token is 'abc-1'``.
+        problem: a denial; ``expected`` in its details names the required arguments.
+        instruction: may contain ``token abc-1``, ``token: abc-1``, ``token is 'abc-1'``.
     """
-    asked: Any = problem["details"].get("expected")
-    found: JsonObject = {}
-    for name in asked if isinstance(asked, list) else ():
+    required: Any = problem["details"].get("expected")
+    credentials: JsonObject = {}
+    for name in required if isinstance(required, list) else ():
         words = re.escape(str(name)).replace("_", "[ _]")
         written = rf"\b{words}(?:\s+is\s+|\s*[:=]\s*|\s+)['\"]?([\w.-]*\w)"
         if given := re.search(written, instruction, re.IGNORECASE):
-            found[str(name)] = given[1]
-    return found
+            credentials[str(name)] = given[1]
+    return credentials

@@ -1,8 +1,7 @@
-"""From an instruction to the calls it asks for.
+"""Extracts the calls from an instruction.
 
-Reads as the instruction parser does, after the phrases which that is known to misread were put in words
-it reads. On top of that: an instruction may ask for several things, may forbid some, and may ask to look
-something up.
+Phrases that the instruction parser misreads are rewritten first; then it parses each part. In addition, an
+instruction may contain several requests, may forbid some, and may ask to look something up.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _FORBIDDEN = re.compile(
 """A quotation, which stays, or a part of a sentence that forbids something."""
 
 _CLAUSE = re.compile(r"(?:'[^']*'|(?![.;!?]\s|,?\s(?:and\s)?then\s).)+", re.S)
-"""A part that may ask for something of its own; a quotation is never divided."""
+"""Separates the parts of an instruction; a quotation is never divided."""
 
 _PATH = r"/[\w./-]*[\w/-]"
 _ACCOUNT = r"\b[abn][a-z]?\d{4,6}\b"

@@ -1,4 +1,4 @@
-"""Makes a call fit what its tool turns out to ask for, as the refusal tells it."""
+"""Corrects the arguments of a call as its error states."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from fumehood_agent.observation import Problem, ToolSchema
 from fumehood_agent.seat import JsonObject
 
 
-def mended(sent: Mapping[str, Any], problem: Problem, schema: ToolSchema) -> JsonObject:
-    """Return what to send instead of ``sent``; equal to it when the refusal names nothing to change.
+def repair_arguments(sent: Mapping[str, Any], problem: Problem, schema: ToolSchema) -> JsonObject:
+    """Return the corrected arguments; equal to ``sent`` if the error names nothing to correct.
 
     Args:
-        sent: the arguments that were refused.
-        problem: the refusal. ``unknown`` names arguments it does not take, ``expected`` beside it how they
-            are called now; ``missing`` what it misses, ``types`` of what type; ``arg`` what it takes as
-            another type, ``expected``.
+        sent: the arguments of the failed call.
+        problem: the error. Its details may contain ``unknown`` (arguments that the tool does not accept)
+            with ``expected`` (their new names); ``missing`` (required arguments) with ``types``; or
+            ``arg`` (an argument of the wrong type) with ``expected`` (the right type).
         schema: of the tool, as published.
     """
     details = problem["details"]
@@ -31,8 +31,8 @@ def mended(sent: Mapping[str, Any], problem: Problem, schema: ToolSchema) -> Jso
     types = details.get("types")
     for name in missing:
         if name not in arguments:
-            told = types.get(name) if isinstance(types, dict) else None
-            arguments[name] = default_of_type(told) if told else default_of(schema, name)
+            kind = types.get(name) if isinstance(types, dict) else None
+            arguments[name] = default_of_type(kind) if kind else default_of(schema, name)
     argument, word = details.get("arg"), details.get("expected")
     if isinstance(word, str) and argument in arguments:
         arguments[argument] = cast_to(word, arguments[argument])
@@ -40,7 +40,7 @@ def mended(sent: Mapping[str, Any], problem: Problem, schema: ToolSchema) -> Jso
 
 
 def fits(arguments: Mapping[str, Any], schema: ToolSchema) -> bool:
-    """Say whether ``arguments`` are what the published schema asks for."""
+    """Return whether ``arguments`` match the published schema."""
     properties = schema["properties"]
     if any(name not in arguments for name in schema["required"]):
         return False
