@@ -1,1 +1,1 @@
-"""Profiles compose an episode: which layers, which random_source, what an agent is shown. One file each, one table."""
+"""Harness modes: which layers and random source an episode has, and what agents see. One file each."""

@@ -1,8 +1,9 @@
-"""The profile of questions that must not be stored: native, but for what is written down.
+"""The harness mode of questions that must not be stored: native, with encrypted recording.
 
-The question lies enciphered in the state, which also holds the canary; it is put into the instruction here,
-in the memory of the service, and what an agent says is enciphered before it is recorded: arguments, names
-that no tool has, answers, reasons. Answers of tools are recorded as they are: they are the library's.
+The initial state contains the encrypted question and the canary. This mode puts the plain question into the
+instruction, in the memory of the service, and encrypts texts of the agent before they are recorded:
+arguments, unknown names, answers and reasons. Tool results are recorded as they are; they come from the
+library.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from fumehood.core.trace import CallMade, Event, Recorder, SeatEnded
 from fumehood.harness_modes.native import Native
 from fumehood.worlds.registry import WORLDS
 
-PLACE = "{question}"
-"""Where the question goes in an instruction."""
+PLACEHOLDER = "{question}"
+"""Replaced by the question in an instruction."""
 
 
 class EncryptedQuestions:
-    """State: ``question``, enciphered, and ``canary``, beside what the world keeps there; without a question
-    there is nothing to hide."""
+    """Initial state: ``question`` (encrypted) and ``canary``, and the keys of the world. Without a question
+    the mode equals native."""
 
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
-        """Build the world and one door a seat, with the question in every instruction.
+        """Build the world and one seat per participant, with the question in every instruction.
 
         Raises:
-            SpecError: the state has no question, or one of another canary.
+            SpecError: the question was encrypted with another canary.
         """
         if "question" not in spec.initial_state:
             return Native().open_episode(spec, recorder, clock)
@@ -44,17 +45,17 @@ class EncryptedQuestions:
             question = decrypt(_text(spec, "question"), canary)
         except ValueError:
             raise SpecError(
-                "initial_state.question", "is not enciphered with the canary beside it"
+                "initial_state.question", "was not encrypted with initial_state.canary"
             ) from None
         seats = tuple(
-            replace(seat, instruction=seat.instruction.replace(PLACE, question))
+            replace(seat, instruction=seat.instruction.replace(PLACEHOLDER, question))
             for seat in spec.seats
         )
-        veiling = _VeilingRecorder(recorder, canary, _public_names(spec.world))
-        return Native().open_episode(replace(spec, seats=seats), veiling, clock)
+        encrypting = _EncryptingRecorder(recorder, canary, _public_names(spec.world))
+        return Native().open_episode(replace(spec, seats=seats), encrypting, clock)
 
 
-class _VeilingRecorder:
+class _EncryptingRecorder:
     def __init__(self, recorder: Recorder, canary: str, public: frozenset[str]) -> None:
         self._recorder = recorder
         self._canary = canary
@@ -105,7 +106,7 @@ class _VeilingRecorder:
         return end
 
     def _name(self, name: str) -> str:
-        # An agent may call a tool or an argument whatever it likes, and unknown ones are recorded too.
+        # An agent can send any tool name and argument name, and unknown ones are recorded too.
         return name if name in self._public else self._text(name)
 
     def _text(self, text: str) -> str:
@@ -119,22 +120,22 @@ class _VeilingRecorder:
 
 
 def _without_keys(value: Json) -> Json:
-    """Return a value with lists of pairs for objects: what was a key is enciphered like any text."""
+    """Return the value with lists of pairs in place of objects, so that keys are encrypted like other texts."""
     if isinstance(value, dict):
         return [[key, _without_keys(item)] for key, item in value.items()]
     return [_without_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _public_names(world: str) -> frozenset[str]:
-    """Return the names of a world's tools and of their arguments."""
+    """Return the names of the tools of a world and of their arguments."""
     tools = WORLDS.load(world)({}).list_tools()
     arguments = [tool.parameters.get("properties") for tool in tools]
-    named = [name for each in arguments if isinstance(each, dict) for name in each]
-    return frozenset((*(tool.name for tool in tools), *named))
+    argument_names = [name for schema in arguments if isinstance(schema, dict) for name in schema]
+    return frozenset((*(tool.name for tool in tools), *argument_names))
 
 
 def _text(spec: EpisodeSpec, name: str) -> str:
     value = spec.initial_state.get(name)
     if not isinstance(value, str):
-        raise SpecError(f"initial_state.{name}", "must be a text")
+        raise SpecError(f"initial_state.{name}", "must be text")
     return value

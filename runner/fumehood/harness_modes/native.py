@@ -1,4 +1,4 @@
-"""The profile of this project's own suites: an agent is never shown which faults touched its call."""
+"""The harness mode of native suites: agents do not see which faults fired."""
 
 from __future__ import annotations
 
@@ -23,37 +23,44 @@ from fumehood.worlds.registry import ChecksItself, open_world, toolset_of
 
 
 class Native:
-    """Faults without provenance, JSON Schema checks, chance named by what it decides."""
+    """Hides faults, validates with JSON Schema, and draws random numbers by key."""
 
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
-        """Build the world and one door a seat."""
+        """Build the world and one seat per participant."""
         counted = FireCounts(recorder, len(spec.fault_plan))
         world = open_world(spec)
         faults = fault_layers(spec.fault_plan, KeyedRandom(spec.seed), FAMILIES)
         numbers = count(1)
         conversation = converse(spec, world)
 
-        def seat(given: SeatSpec) -> Seat:
-            ledger = Ledger(given.budget)
-            toolset = toolset_of(world, given.name)
-            script = TurnQueue(given.instruction, given.further_turns, _withheld(toolset, given))
+        def seat(seat_spec: SeatSpec) -> Seat:
+            ledger = Ledger(seat_spec.budget)
+            toolset = toolset_of(world, seat_spec.name)
+            turns = TurnQueue(
+                seat_spec.instruction, seat_spec.further_turns, _withheld(toolset, seat_spec)
+            )
             layers: list[Layer] = [
-                TraceCalls(given.name, world, ledger, counted, clock, numbers),
+                TraceCalls(seat_spec.name, world, ledger, counted, clock, numbers),
                 ChargeBudget(ledger),
                 HideFaults(),
                 *faults,
-                *_checks(toolset, script, checks_itself=isinstance(world, ChecksItself)),
+                *_checks(toolset, turns, checks_itself=isinstance(world, ChecksItself)),
             ]
             return Seat(
-                given.name, script, LayeredToolset(toolset, layers), ledger, counted, conversation
+                seat_spec.name,
+                turns,
+                LayeredToolset(toolset, layers),
+                ledger,
+                counted,
+                conversation,
             )
 
-        seats = tuple(seat(given) for given in spec.seats)
+        seats = tuple(seat(seat_spec) for seat_spec in spec.seats)
         return Episode(spec, world, seats, counted, conversation)
 
 
 def _withheld(toolset: Toolset, seat: SeatSpec) -> frozenset[str]:
-    """Return the names of tools that a seat has not."""
+    """Return the names of the tools that a seat does not have."""
     if seat.tools is None:
         return frozenset()
     names = {tool.name for tool in toolset.list_tools()}
@@ -63,13 +70,13 @@ def _withheld(toolset: Toolset, seat: SeatSpec) -> frozenset[str]:
     return frozenset(names.difference(seat.tools))
 
 
-def _checks(toolset: Toolset, script: TurnQueue, *, checks_itself: bool) -> list[Layer]:
-    """Return what answers for the tools when a call does not fit them."""
+def _checks(toolset: Toolset, turns: TurnQueue, *, checks_itself: bool) -> list[Layer]:
+    """Return the layers that reject invalid calls."""
     tools = toolset.list_tools()
-    missing = script.hidden - {tool.name for tool in tools}
+    missing = turns.hidden - {tool.name for tool in tools}
     if missing:
         raise SpecError("seats.further_turns.tools", f"the world has no tool {min(missing)!r}")
     if checks_itself:
-        return [RestrictTools(tools, script, early=True)]
+        return [RestrictTools(tools, turns, early=True)]
     validated = ValidateArguments(tools)
-    return [RestrictTools(tools, script), validated] if script.hidden else [validated]
+    return [RestrictTools(tools, turns), validated] if turns.hidden else [validated]

@@ -1,9 +1,9 @@
-"""Every profile there is."""
+"""The harness modes, and the imports that a service needs before it is confined."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from fumehood.core.clock import Clock
 from fumehood.core.episode import Episode
@@ -11,17 +11,18 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.registry import Registry
 from fumehood.core.trace import Recorder
 from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
+from fumehood.turn_policies.registry import TURN_POLICIES
 from fumehood.worlds.registry import WORLDS, preload
 
 
 class HarnessMode(Protocol):
-    """A way to run an episode."""
+    """Composes the layers of an episode."""
 
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
-        """Build the world and the doors to it; records that the episode is open.
+        """Build the world and the seats, and record that the episode is open.
 
         Raises:
-            SpecError: a field of ``spec`` cannot be used.
+            SpecError: a field of ``spec`` is invalid.
         """
         ...
 
@@ -37,11 +38,18 @@ HARNESS_MODES: Registry[Callable[[], HarnessMode]] = Registry(
 
 
 def load_libraries(worlds: Iterable[str]) -> None:
-    """Import what these worlds need."""
+    """Import the libraries of these worlds."""
     preload(worlds)
 
 
 def load_all() -> None:
-    """Import every profile, and every world and fault family that one may ask for later."""
-    for registry in (HARNESS_MODES, WORLDS, FAMILIES, TOOLMISUSE_FAMILIES):
+    """Import all harness modes, worlds, fault families and turn policies, including installed ones."""
+    registries: tuple[Registry[Any], ...] = (
+        HARNESS_MODES,
+        WORLDS,
+        FAMILIES,
+        TOOLMISUSE_FAMILIES,
+        TURN_POLICIES,
+    )
+    for registry in registries:
         registry.load_all()

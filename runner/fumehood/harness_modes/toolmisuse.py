@@ -1,4 +1,4 @@
-"""ToolMisuseBench as it is, weaknesses included: for comparison with published numbers."""
+"""The harness mode that behaves like ToolMisuseBench, for comparison with its published figures."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class SequentialRandom:
 
     Source: docs/reference/toolmisuse.md, Random draws.
 
-    The stream of the rule at position i is seeded with base·9973 + i, where base is the rule's own
-    ``prob.seed`` if it has one, else the task's seed. What a draw is about does not matter, only how many
-    the rule made before.
+    The stream of the rule at position i is seeded with base·9973 + i, where base is the rule's
+    ``prob.seed`` if present, else the seed of the task. A draw depends only on the number of earlier
+    draws of the rule.
     """
 
     def __init__(self, seed: int, plan: FaultPlan) -> None:
         """Seed every stream.
 
         Raises:
-            SpecError: a rule's own seed is not a whole number.
+            SpecError: the seed of a rule is not a whole number.
         """
         self._seeds = [_base(rule, seed) * STREAM_STRIDE + rule.index for rule in plan]
         self._streams: dict[int, Random] = {}
@@ -54,9 +54,11 @@ class SequentialRandom:
 
 
 def _base(rule: FaultRule, seed: int) -> int:
-    chance = rule.trigger.get("prob")
-    own = chance.get("seed") if isinstance(chance, dict) else None
-    return seed if own is None else to_integer(own, rule.location("trigger", "prob", "seed"))
+    probability = rule.trigger.get("prob")
+    own_seed = probability.get("seed") if isinstance(probability, dict) else None
+    return (
+        seed if own_seed is None else to_integer(own_seed, rule.location("trigger", "prob", "seed"))
+    )
 
 
 class ToolMisuse:
@@ -66,42 +68,43 @@ class ToolMisuse:
     """
 
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
-        """Build the world and one door a seat."""
+        """Build the world and one seat per participant."""
         counted = FireCounts(recorder, len(spec.fault_plan))
         world = open_world(spec)
         if spec.conversation is not None:
-            raise SpecError("conversation", "is not of this profile")
+            raise SpecError("conversation", "must be absent in harness mode toolmisuse")
         random_source = SequentialRandom(spec.seed, spec.fault_plan)
         faults = fault_layers(spec.fault_plan, random_source, TOOLMISUSE_FAMILIES)
         numbers = count(1)
 
-        def seat(given: SeatSpec) -> Seat:
-            ledger = Ledger(given.budget)
-            script = TurnQueue(given.instruction, given.further_turns)
-            if script.hidden or given.tools is not None:
+        def seat(seat_spec: SeatSpec) -> Seat:
+            ledger = Ledger(seat_spec.budget)
+            turns = TurnQueue(seat_spec.instruction, seat_spec.further_turns)
+            if turns.hidden or seat_spec.tools is not None:
                 raise SpecError(
-                    "seats.tools", "are not of this profile: every seat has all tools, always"
+                    "seats.tools",
+                    "must be absent in harness mode toolmisuse: every seat has all tools in every turn",
                 )
             layers: list[Layer] = [
-                TraceCalls(given.name, world, ledger, counted, clock, numbers),
+                TraceCalls(seat_spec.name, world, ledger, counted, clock, numbers),
                 ChargeBudget(ledger),
                 RevealFaults(),
                 *faults,
                 ValidateLoosely(world.toolset_id, world.list_tools()),
             ]
             return Seat(
-                given.name,
-                script,
+                seat_spec.name,
+                turns,
                 LayeredToolset(world, layers),
                 ledger,
                 counted,
                 arguments_to_record=_arguments_after_faults,
             )
 
-        return Episode(spec, world, tuple(seat(given) for given in spec.seats), counted)
+        return Episode(spec, world, tuple(seat(seat_spec) for seat_spec in spec.seats), counted)
 
 
 def _arguments_after_faults(call: ToolCall, result: ToolResult) -> JsonObject | None:
-    """Return the arguments after the faults: the reference's transcript shows them."""
+    """Return the arguments after the faults, which ToolMisuseBench's transcript shows."""
     arguments = arguments_after_faults(call, result.fired_faults)
     return None if arguments is call.arguments else dict(arguments)

@@ -1,1 +1,1 @@
-"""What happens around a call, one file a layer. Fault families are layers too, in a room of their own."""
+"""The steps of call processing, as layers around a toolset. Fault families are in ``faults``."""

@@ -1,4 +1,4 @@
-"""Charges every call to the seat's ledger before anything else happens to it."""
+"""Charges every call to the ledger of the seat."""
 
 from __future__ import annotations
 
@@ -34,26 +34,30 @@ class ChargeBudget:
         self._ledger = ledger
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Admit the call if the budget does."""
+        """Forward the call if the budget admits it."""
         reservation = self._ledger.reserve(_ONE_CALL)
         if isinstance(reservation, Exhausted):
-            # A call that is refused has still taken the agent's turn, as in the reference.
+            # A rejected call also takes a step, as in ToolMisuseBench.
             self._ledger.reserve(_ONE_STEP)
             return _not_admitted()
-        room = self._ledger.reserve_rest(BudgetKind.ANSWER_BYTES)
-        if isinstance(room, Exhausted):
+        bytes_left = self._ledger.reserve_rest(BudgetKind.ANSWER_BYTES)
+        if isinstance(bytes_left, Exhausted):
             return _not_admitted()
-        result = forward(call) if room is None else self._answer_within(room, call, forward)
+        result = (
+            forward(call) if bytes_left is None else self._answer_within(bytes_left, call, forward)
+        )
         self._ledger.settle(reservation)
         if isinstance(result, Value):
             return result
         return self._charge_failure(result)
 
-    def _answer_within(self, room: Reservation, call: ToolCall, forward: Forward) -> ToolResult:
+    def _answer_within(
+        self, bytes_left: Reservation, call: ToolCall, forward: Forward
+    ) -> ToolResult:
         kind = BudgetKind.ANSWER_BYTES
-        result = forward(replace(call, answer_bytes_max=room.amounts[kind]))
+        result = forward(replace(call, answer_bytes_max=bytes_left.amounts[kind]))
         used = json_bytes(result.output) if isinstance(result, Value) else 0
-        self._ledger.settle(room, {kind: used})
+        self._ledger.settle(bytes_left, {kind: used})
         return result
 
     def _charge_failure(self, failure: Failure) -> Failure:

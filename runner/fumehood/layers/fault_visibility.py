@@ -1,4 +1,4 @@
-"""Keeps from the agent which faults touched its call."""
+"""Decides what an agent sees of the faults that fired on its call."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class HideFaults:
     """Empties the details of a rewritten failure, which would give the true one away."""
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Forward the call; a failure that lies, lies completely."""
+        """Forward the call, and remove the details of a rewritten failure."""
         result = forward(call)
         if isinstance(result, Failure) and any(
-            event.code_before is not None for event in result.fired_faults
+            fault.code_before is not None for fault in result.fired_faults
         ):
             return Failure(result.kind, result.code, result.message, {}, result.fired_faults)
         return result
@@ -31,49 +31,47 @@ class HideFaults:
 class RevealFaults:
     """Puts the fired_faults of a result into the result itself (docs/reference/toolmisuse.md, Visibility).
 
-    That an agent under test can read this is a weakness of the original, kept for comparison only.
+    The agent under test can read this. It is a weakness of ToolMisuseBench, kept for comparability.
     """
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Forward the call and tell its fired_faults in the reply."""
+        """Forward the call and add its fired faults to the result."""
         result = forward(call)
         if not result.fired_faults:
             return result
         if isinstance(result, Value):
             return Value(
-                {**result.output, "faults": _told(result.fired_faults)}, result.fired_faults
+                {**result.output, "faults": _to_json(result.fired_faults)}, result.fired_faults
             )
-        return _disclose_failure(result)
+        return _reveal_in_failure(result)
 
 
-def _disclose_failure(failure: Failure) -> Failure:
+def _reveal_in_failure(failure: Failure) -> Failure:
     fired_faults = failure.fired_faults
-    drifts = tuple(event for event in fired_faults if event.arguments_after is not None)
-    rewrites = tuple(event for event in fired_faults if event.code_before is not None)
-    fired_rules = tuple(
-        event
-        for event in fired_faults
-        if event.arguments_after is None and event.code_before is None
+    drifts = tuple(fault for fault in fired_faults if fault.arguments_after is not None)
+    rewrites = tuple(fault for fault in fired_faults if fault.code_before is not None)
+    others = tuple(
+        fault
+        for fault in fired_faults
+        if fault.arguments_after is None and fault.code_before is None
     )
-    # The reference adds rewriting events twice; traces that are to be equal repeat that.
+    # ToolMisuseBench adds rewriting faults twice, so equal traces need the same.
     doubled = rewrites + rewrites
-    order = (
-        drifts + fired_rules + doubled if failure.kind is FailureKind.FAULT else doubled + drifts
-    )
+    order = drifts + others + doubled if failure.kind is FailureKind.FAULT else doubled + drifts
     details: JsonObject = copy_object(failure.details)
     if rewrites:
         details["original_error_code"] = rewrites[-1].code_before
-    details["faults"] = _told(order)
+    details["faults"] = _to_json(order)
     return Failure(failure.kind, failure.code, failure.message, details, fired_faults)
 
 
-def _told(fired_faults: FiredFaults) -> list[Json]:
-    return [_event(event) for event in fired_faults]
+def _to_json(fired_faults: FiredFaults) -> list[Json]:
+    return [_fault(fault) for fault in fired_faults]
 
 
-def _event(event: FiredFault) -> JsonObject:
+def _fault(fault: FiredFault) -> JsonObject:
     return {
-        "fault_type": event.family,
-        "severity": event.severity,
-        "payload": copy_object(event.payload),
+        "fault_type": fault.family,
+        "severity": fault.severity,
+        "payload": copy_object(fault.payload),
     }

@@ -14,7 +14,7 @@ _CALL_KINDS = tuple(kind for kind in BudgetKind if kind.charged_by is ChargedBy.
 
 
 class TraceCalls:
-    """The outermost layer: it records the call as the agent sent it and the result as the agent got it."""
+    """The outermost layer: it records the call as the agent sent it and the result as the agent received it."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class TraceCalls:
         Args:
             seat: name of the calling seat.
             world: its state is digested after each call.
-            ledger: of the calling seat; the layers below charge it.
+            ledger: of the calling seat; an inner layer charges it.
             recorder: receives the events.
             clock: measures how long a call takes.
             numbers: 1, 2, 3, and so on; shared by all seats of the episode.

@@ -1,4 +1,4 @@
-"""Checks a call against its tool's JSON Schema."""
+"""Checks calls against the available tools and their JSON Schemas."""
 
 from __future__ import annotations
 
@@ -14,49 +14,49 @@ from fumehood.core.tools import Failure, FailureKind, Forward, ToolCall, ToolRes
 
 
 class RestrictTools:
-    """A tool that comes with a later turn is, until then, like one that does not exist."""
+    """Rejects calls of tools that the seat does not have in this turn."""
 
     def __init__(
-        self, tools: tuple[ToolSpec, ...], script: TurnQueue, *, early: bool = False
+        self, tools: tuple[ToolSpec, ...], turns: TurnQueue, *, early: bool = False
     ) -> None:
-        """Stand ready.
+        """Create the layer.
 
         Args:
-            tools: of the world, in their order.
-            script: of the seat; says which of them are still hidden.
-            early: whether a tool of a later turn that is called all the same is there, as in benchmarks that
-                hide tools in what they tell an agent and nowhere else. Another seat's tool never is.
+            tools: all tools of the world.
+            turns: of the seat; states which tools are hidden.
+            early: whether a tool of a later turn can already be called, as in benchmarks that hide tools
+                only in the messages. A tool of another seat can never be called.
         """
         self._names = tuple(tool.name for tool in tools)
-        self._script = script
-        self._early = frozenset(self._names) - script.withheld if early else frozenset[str]()
+        self._turns = turns
+        self._early = frozenset(self._names) - turns.withheld if early else frozenset[str]()
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Forward a call of a tool on offer, answer any other."""
-        shown = [name for name in self._names if name not in self._script.hidden]
-        if call.tool_name in shown or call.tool_name in self._early:
+        """Forward a call of an available tool, reject any other."""
+        available = [name for name in self._names if name not in self._turns.hidden]
+        if call.tool_name in available or call.tool_name in self._early:
             return forward(call)
-        return unknown_tool(call.tool_name, shown)
+        return unknown_tool(call.tool_name, available)
 
 
 def unknown_tool(name: str, available: Iterable[str]) -> Failure:
-    """Return what a call of a tool that is not there gets."""
+    """Return the failure of a call of an unknown tool."""
     details: JsonObject = {"tool_name": name, "available": list(available)}
     return Failure(FailureKind.INVALID_CALL, "unknown_tool", "There is no such tool.", details)
 
 
 class ValidateArguments:
-    """Answers for the tools when a call names none of them or does not fit its schema.
+    """Rejects calls of unknown tools and calls that do not match the schema of their tool.
 
-    Codes are those of ToolMisuseBench, so that agents need one vocabulary, plus ``invalid_argument`` for
-    rules that its schemas do not have.
+    The error codes are those of ToolMisuseBench, and ``invalid_argument`` for schema rules that it does not
+    have.
     """
 
     def __init__(self, tools: tuple[ToolSpec, ...]) -> None:
         self._validators = {tool.name: _validator(ordered_json(tool.parameters)) for tool in tools}
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Forward a call that fits, answer one that does not."""
+        """Forward a valid call, reject an invalid one."""
         validator = self._validators.get(call.tool_name)
         if validator is None:
             return unknown_tool(call.tool_name, self._validators)
@@ -68,17 +68,17 @@ class ValidateArguments:
 
 @lru_cache(maxsize=1024)
 def _validator(schema_json: str) -> Draft202012Validator:
-    # Many episodes share few tools, and compiling a schema costs more than a call.
+    # Many episodes share a few tools, and compiling a schema takes longer than a call.
     return Draft202012Validator(json.loads(schema_json))
 
 
-def _explain(tool_name: str, misfits: Sequence[ValidationError]) -> Failure:
-    """Say the most basic thing that is wrong: what is missing, else too much, else misfits."""
+def _explain(tool_name: str, errors: Sequence[ValidationError]) -> Failure:
+    """Describe missing arguments first, then unknown ones, then invalid values."""
     about: JsonObject = {"tool_name": tool_name}
     missing: list[Json] = [
-        misfit.kind.property
-        for misfit in misfits
-        if isinstance(misfit.kind, ValidationErrorKind.Required)
+        error.kind.property
+        for error in errors
+        if isinstance(error.kind, ValidationErrorKind.Required)
     ]
     if missing:
         return _invalid(
@@ -86,30 +86,30 @@ def _explain(tool_name: str, misfits: Sequence[ValidationError]) -> Failure:
         )
     unknown: list[Json] = [
         name
-        for misfit in misfits
-        if isinstance(misfit.kind, ValidationErrorKind.AdditionalProperties)
-        for name in misfit.kind.unexpected
+        for error in errors
+        if isinstance(error.kind, ValidationErrorKind.AdditionalProperties)
+        for name in error.kind.unexpected
     ]
     if unknown:
         return _invalid(
             "unknown_argument", "There are no such arguments.", {"unknown": unknown, **about}
         )
-    return _explain_value(misfits[0], about)
+    return _explain_value(errors[0], about)
 
 
-def _explain_value(misfit: ValidationError, about: JsonObject) -> Failure:
-    argument = ".".join(str(step) for step in misfit.instance_path)
-    if isinstance(misfit.kind, ValidationErrorKind.Type):
-        expected = " or ".join(misfit.kind.types)
+def _explain_value(error: ValidationError, about: JsonObject) -> Failure:
+    argument = ".".join(str(step) for step in error.instance_path)
+    if isinstance(error.kind, ValidationErrorKind.Type):
+        expected = " or ".join(error.kind.types)
         details: JsonObject = {
             "arg": argument,
             "expected": expected,
-            "received": type_word(misfit.instance),
+            "received": type_word(error.instance),
         }
         return _invalid(
             "invalid_argument_type", "An argument has the wrong type.", {**details, **about}
         )
-    rule = str(misfit.schema_path[-1])
+    rule = str(error.schema_path[-1])
     return _invalid(
         "invalid_argument", "An argument is not allowed.", {"arg": argument, "rule": rule, **about}
     )

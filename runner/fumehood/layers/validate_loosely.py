@@ -1,4 +1,4 @@
-"""Checks a call against its tool's schema as loosely as ToolMisuseBench does."""
+"""Checks a call with the incomplete rules of ToolMisuseBench."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ValidateLoosely:
         self._signatures = _signatures(tools)
 
     def around(self, call: ToolCall, forward: Forward) -> ToolResult:
-        """Forward a call that fits, answer one that does not."""
+        """Forward a valid call, reject an invalid one."""
         signature = self._signatures.get(call.tool_name)
         if signature is None:
             return _invalid(
@@ -46,10 +46,10 @@ class ValidateLoosely:
                 f"Tool '{call.tool_name}' is not available in toolset '{self._toolset_id}'.",
                 {"toolset_id": self._toolset_id, "tool_name": call.tool_name},
             )
-        return _misfit(signature, call) or forward(call)
+        return _rejection(signature, call) or forward(call)
 
 
-def _misfit(signature: _Signature, call: ToolCall) -> Failure | None:
+def _rejection(signature: _Signature, call: ToolCall) -> Failure | None:
     arguments = call.arguments
     missing: list[Json] = [name for name in signature.required if name not in arguments]
     if missing:
@@ -79,7 +79,7 @@ def _invalid(code: str, message: str, details: dict[str, Json]) -> Failure:
 
 @lru_cache(maxsize=256)
 def _signatures(tools: tuple[ToolSpec, ...]) -> Mapping[str, _Signature]:
-    # Many episodes share few toolsets.
+    # Many episodes share a few toolsets.
     return {tool.name: _signature(tool) for tool in tools}
 
 

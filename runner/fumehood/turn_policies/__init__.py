@@ -1,1 +1,1 @@
-"""Who speaks next: one rule a file."""
+"""Turn policies select the next seat of a conversation."""

@@ -1,4 +1,4 @@
-"""What every rule reads from its settings, and how it complains."""
+"""The built-in turn policies, and how they read their settings."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 
 TURNS_MAX = 200
-"""Turns of all seats together, where the settings do not say."""
+"""Default limit of the turns of all seats together."""
 
 
 def check_names(settings: JsonObject, known: Iterable[str]) -> None:
-    """Look whether a rule knows every setting.
+    """Check that a policy knows every setting.
 
     Raises:
-        SpecError: one is unknown.
+        SpecError: a setting is unknown.
     """
     unknown = sorted(set(settings) - set(known))
     if unknown:
         raise SpecError(
-            f"conversation.settings.{unknown[0]}", f"is none of {', '.join(sorted(known))}"
+            f"conversation.settings.{unknown[0]}",
+            f"is not a setting of this policy; settings: {', '.join(sorted(known))}",
         )
 
 
@@ -30,16 +31,16 @@ def seat_setting(settings: JsonObject, name: str, seats: tuple[str, ...]) -> str
     """Return the seat that a setting names.
 
     Raises:
-        SpecError: it names none.
+        SpecError: it does not name a seat.
     """
-    return known_seat(settings.get(name), f"conversation.settings.{name}", seats)
+    return seat_value(settings.get(name), f"conversation.settings.{name}", seats)
 
 
-def known_seat(value: Json, field: str, seats: tuple[str, ...]) -> str:
+def seat_value(value: Json, field: str, seats: tuple[str, ...]) -> str:
     """Return the seat that a value names.
 
     Raises:
-        SpecError: it names none.
+        SpecError: it does not name a seat.
     """
     if isinstance(value, str) and value in seats:
         return value
@@ -47,42 +48,45 @@ def known_seat(value: Json, field: str, seats: tuple[str, ...]) -> str:
 
 
 def text_setting(settings: JsonObject, name: str) -> str:
-    """Return a text; empty where there is none.
+    """Return a text setting, empty by default.
 
     Raises:
-        SpecError: it is none.
+        SpecError: it has another type.
     """
     value = settings.get(name, "")
     if isinstance(value, str):
         return value
-    raise SpecError(f"conversation.settings.{name}", "must be a text")
+    raise SpecError(f"conversation.settings.{name}", "must be text")
 
 
 def count_setting(settings: JsonObject, name: str, default: int) -> int:
-    """Return a count, at least 1.
+    """Return a count setting, at least 1.
 
     Raises:
-        SpecError: it is none.
+        SpecError: it has another type.
     """
     value = settings.get(name, default)
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return value
-    raise SpecError(f"conversation.settings.{name}", "must be a whole number from 1")
+    raise SpecError(f"conversation.settings.{name}", "must be a whole number, at least 1")
 
 
 class Dialogue:
-    """Settings: ``first`` (the seat that begins), ``opening`` (what it hears), ``stop`` (by seat, texts that
-    end the dialogue when it says one), ``turns_max`` (turns of both together)."""
+    """Two seats take turns until one submits a stop text.
+
+    Settings: ``first`` (the seat that begins), ``opening`` (its message), ``stop`` (by seat, texts that
+    end the dialogue), ``turns_max`` (turns of both seats together).
+    """
 
     def __init__(self, settings: JsonObject, seats: tuple[str, ...]) -> None:
-        """Wait for the opening.
+        """Read the settings.
 
         Raises:
-            SpecError: there are not two seats, or a setting cannot be used.
+            SpecError: there are not two seats, or a setting is invalid.
         """
         check_names(settings, ("first", "opening", "stop", "turns_max"))
         if len(seats) != 2:
-            raise SpecError("conversation.rule", f"a dialogue has two seats, not {len(seats)}")
+            raise SpecError("conversation.rule", f"dialogue needs two seats, not {len(seats)}")
         self._first = seat_setting(settings, "first", seats)
         self._opening = text_setting(settings, "opening")
         self._other = {seats[0]: seats[1], seats[1]: seats[0]}
@@ -90,18 +94,18 @@ class Dialogue:
         self._turns_left = count_setting(settings, "turns_max", TURNS_MAX)
 
     def open(self) -> Handover:
-        """Let the first seat begin."""
+        """Begin with the first seat."""
         return Handover(self._first, self._opening)
 
     def heard(self, seat: str, text: str) -> Handover | None:
-        """Pass the words on, unless they end it."""
+        """Pass the text to the other seat, unless it ends the dialogue."""
         self._turns_left -= 1
         if self._turns_left <= 0 or any(word in text for word in self._stop.get(seat, ())):
             return None
         return Handover(self._other[seat], text)
 
     def left(self, seat: str) -> Handover | None:
-        """End it: nobody talks alone."""
+        """End the dialogue."""
         return None
 
 
@@ -109,93 +113,99 @@ def _stop_words(settings: JsonObject, seats: tuple[str, ...]) -> dict[str, tuple
     field = "conversation.settings.stop"
     given = settings.get("stop", {})
     if not isinstance(given, dict):
-        raise SpecError(field, "must hold lists of texts by seat")
+        raise SpecError(field, "must be an object of lists of texts by seat")
     words: dict[str, tuple[str, ...]] = {}
     for seat, texts in given.items():
         if not isinstance(texts, list) or not all(isinstance(text, str) and text for text in texts):
-            raise SpecError(f"{field}.{seat}", "must be a list of texts that are not empty")
-        words[known_seat(seat, field, seats)] = tuple(str(text) for text in texts)
+            raise SpecError(f"{field}.{seat}", "must be a list of non-empty texts")
+        words[seat_value(seat, field, seats)] = tuple(str(text) for text in texts)
     return words
 
 
 class Round:
-    """Settings: ``order`` (seats, by default as they are listed), ``rounds`` (how often it goes round, 1 for
-    a chain), ``opening`` (what everybody hears first), ``stop`` (a text that ends it, whoever says it)."""
+    """Seats take turns in a fixed order. Each receives the texts since its last turn.
+
+    Settings: ``order`` (seats, by default in the order of the task), ``rounds`` (number of rounds, 1 by
+    default), ``opening`` (the first message to every seat), ``stop`` (a text that ends the conversation).
+    """
 
     def __init__(self, settings: JsonObject, seats: tuple[str, ...]) -> None:
-        """Wait for the opening.
+        """Read the settings.
 
         Raises:
-            SpecError: a setting cannot be used.
+            SpecError: a setting is invalid.
         """
         check_names(settings, ("order", "rounds", "opening", "stop"))
         order = settings.get("order", list(seats))
         if not isinstance(order, list) or len(order) != len({*map(str, order)}) or not order:
-            raise SpecError("conversation.settings.order", "must be a list of seats, none twice")
-        self._order = [known_seat(name, "conversation.settings.order", seats) for name in order]
+            raise SpecError("conversation.settings.order", "must be a list of different seats")
+        self._order = [seat_value(name, "conversation.settings.order", seats) for name in order]
         self._turns_left = count_setting(settings, "rounds", 1) * len(self._order)
         self._stop = text_setting(settings, "stop")
         opening = text_setting(settings, "opening")
-        self._unheard: dict[str, list[str]] = {
+        self._pending: dict[str, list[str]] = {
             name: [opening] if opening else [] for name in self._order
         }
 
     def open(self) -> Handover:
-        """Let the first seat begin."""
-        return self._hand_to(self._order[0])
+        """Begin with the first seat."""
+        return self._turn_of(self._order[0])
 
     def heard(self, seat: str, text: str) -> Handover | None:
-        """Note the words for all others and go on with the next."""
+        """Store the text for all other seats and continue with the next one."""
         for other in self._order:
             if other != seat:
-                self._unheard[other].append(one_voice(f"{seat}: {text}"))
+                self._pending[other].append(one_voice(f"{seat}: {text}"))
         ends = bool(self._stop) and self._stop in text
         return None if ends else self._next_after(seat)
 
     def left(self, seat: str) -> Handover | None:
-        """Go on without the seat."""
-        goes_on = self._next_after(seat)
+        """Continue without the seat."""
+        following = self._next_after(seat)
         self._order.remove(seat)
-        return goes_on if self._order else None
+        return following if self._order else None
 
     def _next_after(self, seat: str) -> Handover | None:
         self._turns_left -= 1
         if self._turns_left <= 0:
             return None
-        return self._hand_to(self._order[(self._order.index(seat) + 1) % len(self._order)])
+        return self._turn_of(self._order[(self._order.index(seat) + 1) % len(self._order)])
 
-    def _hand_to(self, seat: str) -> Handover:
-        heard, self._unheard[seat] = self._unheard[seat], []
-        return Handover(seat, "\n\n".join(heard))
+    def _turn_of(self, seat: str) -> Handover:
+        texts, self._pending[seat] = self._pending[seat], []
+        return Handover(seat, "\n\n".join(texts))
 
 
 _ADDRESSED = re.compile(r"\s*@([a-z0-9_]+)\s*:?\s*(.*)", re.DOTALL)
 
 
 class Supervisor:
-    """Settings: ``head`` (the seat that leads), ``opening`` (what it hears first), ``turns_max`` (turns of
-    all together). The head hands over with ``@name: text``; anything else it says ends the conversation."""
+    """One seat assigns work to the others, one at a time, and receives their answers.
+
+    The head assigns work with ``@name: text``; any other text ends the conversation. Settings: ``head``
+    (the leading seat), ``opening`` (its first message), ``turns_max`` (turns of all seats together).
+    """
 
     def __init__(self, settings: JsonObject, seats: tuple[str, ...]) -> None:
-        """Wait for the opening.
+        """Read the settings.
 
         Raises:
-            SpecError: nobody could be sent to work, or a setting cannot be used.
+            SpecError: there is only one seat, or a setting is invalid.
         """
         check_names(settings, ("head", "opening", "turns_max"))
         if len(seats) < 2:
-            raise SpecError("conversation.rule", "a supervisor needs another seat to send to work")
+            raise SpecError("conversation.rule", "supervisor needs at least two seats")
         self._head = seat_setting(settings, "head", seats)
         self._opening = text_setting(settings, "opening")
         self._workers = [name for name in seats if name != self._head]
         self._turns_left = count_setting(settings, "turns_max", TURNS_MAX)
 
     def open(self) -> Handover:
-        """Let the head begin."""
+        """Begin with the head."""
         return Handover(self._head, self._opening)
 
     def heard(self, seat: str, text: str) -> Handover | None:
-        """Pass the head's order on to whom it names, and a worker's answer back."""
+        """Pass an order of the head to the named worker, and an answer of a worker to the head."""
         self._turns_left -= 1
         if self._turns_left <= 0:
             return None
@@ -207,12 +217,10 @@ class Supervisor:
         name, order = addressed.groups()
         if name in self._workers:
             return Handover(name, order)
-        return Handover(
-            self._head, f"There is nobody called {name}; there are: {', '.join(self._workers)}."
-        )
+        return Handover(self._head, f"No seat is called {name}; seats: {', '.join(self._workers)}.")
 
     def left(self, seat: str) -> Handover | None:
-        """End it without its head; tell the head when a worker is gone."""
+        """End the conversation if the head left; otherwise inform the head."""
         if seat == self._head:
             return None
         self._workers.remove(seat)

@@ -1,4 +1,4 @@
-"""Every rule by which seats talk to each other."""
+"""The turn policies, and the conversation of an episode."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.registry import Registry
 from fumehood.core.tools import World
 
-ModeratorFactory = Callable[[JsonObject, tuple[str, ...]], TurnPolicy]
-"""Makes a turn_policy of its settings and the names of the seats; raises SpecError for unusable settings."""
+TurnPolicyFactory = Callable[[JsonObject, tuple[str, ...]], TurnPolicy]
+"""Creates a turn policy from its settings and the seat names. Raises SpecError for invalid settings."""
 
 BY_WORLD = "world"
-"""The rule of worlds that say themselves who speaks next."""
+"""Rule of worlds that are turn policies themselves."""
 
-TURN_POLICIES: Registry[ModeratorFactory] = Registry(
+TURN_POLICIES: Registry[TurnPolicyFactory] = Registry(
     "turn policy",
     {
         "dialogue": "fumehood.turn_policies.policies:Dialogue",
@@ -28,24 +28,25 @@ TURN_POLICIES: Registry[ModeratorFactory] = Registry(
 
 
 def converse(spec: EpisodeSpec, world: World) -> Conversation | None:
-    """Return the conversation of an episode's seats; None where each works for itself.
+    """Return the conversation of an episode; None if each seat works by itself.
 
     Raises:
-        InputError: there is no such rule, or it cannot be used here.
+        InputError: there is no such turn policy, or it does not fit the episode.
     """
-    given = spec.conversation
-    return None if given is None else Conversation(_moderator(given, spec, world))
+    conversation = spec.conversation
+    return None if conversation is None else Conversation(_policy(conversation, spec, world))
 
 
-def _moderator(given: ConversationSpec, spec: EpisodeSpec, world: World) -> TurnPolicy:
+def _policy(conversation: ConversationSpec, spec: EpisodeSpec, world: World) -> TurnPolicy:
     if any(seat.further_turns for seat in spec.seats):
         raise SpecError(
-            "seats.further_turns", "are not of a conversation: there, others say what is next"
+            "seats.further_turns",
+            "must be absent in a conversation, where other seats write the messages",
         )
-    if given.rule != BY_WORLD:
-        return TURN_POLICIES.load(given.rule)(
-            given.settings, tuple(seat.name for seat in spec.seats)
+    if conversation.rule != BY_WORLD:
+        return TURN_POLICIES.load(conversation.rule)(
+            conversation.settings, tuple(seat.name for seat in spec.seats)
         )
     if not isinstance(world, TurnPolicy):
-        raise SpecError("conversation.rule", f"the world {spec.world!r} does not moderate")
+        raise SpecError("conversation.rule", f"the world {spec.world!r} is not a turn policy")
     return world

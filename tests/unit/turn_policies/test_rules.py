@@ -64,7 +64,7 @@ def test_a_supervisor_sends_to_work_hears_back_and_ends_it() -> None:
     assert talk.heard("lead", "@one: look it up") == Handover("one", "look it up")
     assert talk.heard("one", "42") == Handover("lead", "one: 42")
     assert talk.heard("lead", "@three: and you") == Handover(
-        "lead", "There is nobody called three; there are: one, two."
+        "lead", "No seat is called three; seats: one, two."
     )
     assert talk.heard("lead", "It is 42.") is None
 

@@ -1,1 +1,1 @@
-"""Fault families, one file each, one table; each rule of a plan becomes one layer."""
+"""Fault families, one file each."""
