@@ -13,14 +13,15 @@ from functools import cache
 import pytest
 from hypothesis import settings
 
+from fumehood.engines.registry import ENGINES
+
 # Busy machines must not fail a test, and CI must reproduce its own failures.
 settings.register_profile("fumehood", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("fumehood")
 
-ENGINE_OF_MARKER = {
-    "docker": ("docker", None),
+ENGINE_OF_MARKER: dict[str, tuple[str, str | None]] = {
+    **{name: (name, None) for name in ENGINES},
     "image": ("docker", None),
-    "bubblewrap": ("bubblewrap", None),
     "runsc": ("docker", "runsc"),
 }
 """Marker → the engine and the runtime that its tests need."""
@@ -48,7 +49,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Sign with a temporary key, not with the user's."""
+    """Register a marker per engine, and sign with a temporary key, not with the user's."""
+    for name in ENGINES:
+        config.addinivalue_line("markers", f"{name}: needs the engine {name}")
     if SIGNING_KEY not in os.environ:
         folder = tempfile.TemporaryDirectory()
         config.add_cleanup(folder.cleanup)

@@ -18,7 +18,7 @@ def evaluate(boxes: Boxes, expression: str, imports: str = "os") -> Any:
     return json.loads(boxes.says(f"import json, {imports}; print(json.dumps({expression}))"))
 
 
-def test_the_user_is_nobody(isolated: Boxes) -> None:
+def test_the_user_is_unprivileged(isolated: Boxes) -> None:
     assert set(evaluate(isolated, "[*os.getresuid(), *os.getresgid()]")) == {BOX_UID}
     assert set(evaluate(isolated, "os.getgroups()")) <= {BOX_UID}
 

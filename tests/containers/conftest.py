@@ -1,4 +1,4 @@
-"""A Docker engine, and a folder for socket_dir."""
+"""Fixtures: a docker engine and a folder for sockets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def docker_engine() -> Iterator[DockerEngine]:
 
 @pytest.fixture
 def daemon() -> Iterator[APIClient]:
-    """The same daemon, seen without our code."""
+    """The same daemon through the Docker SDK."""
     with closing(APIClient(version="auto")) as client:
         yield client
 
@@ -38,5 +38,5 @@ def socket_dir() -> Iterator[Path]:
 
 @pytest.fixture
 def labels() -> dict[str, str]:
-    """A run of this test alone."""
+    """Labels of a run that only this test uses."""
     return owner_labels(secrets.token_hex(8))

@@ -1,4 +1,4 @@
-"""A real road to the Docker daemon, on which a test can count travellers, lose an answer, and stop all."""
+"""A proxy to the Docker daemon that can count connections, lose an answer and block."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class DockerProxy:
     def __init__(self, folder: Path) -> None:
         self.address = str(folder / "docker.sock")
         self.connections = 0
-        """Accepted so far."""
+        """Accepted so daemon."""
         self.lost: list[bytes] = []
-        """First lines of the questions whose answers were lost."""
+        """First lines of the requests whose answers were lost."""
         self._lose_answer_to: bytes | None = None
         self._refuses = False
-        self._passable = Event()
-        self._passable.set()
+        self._open_gate = Event()
+        self._open_gate.set()
         self._ends: list[socket.socket] = []
         self._lock = Lock()
         self._open = ExitStack()
@@ -49,61 +49,69 @@ class DockerProxy:
             _hang_up(end)
 
     def accept_again(self) -> None:
-        """Let travellers through again."""
+        """Accept connections again."""
         self._refuses = False
 
     @contextmanager
     def hanging(self) -> Iterator[None]:
-        """Keep everybody where they are for a while, as a daemon does that is stuck."""
-        self._passable.clear()
+        """Forward nothing for a while, as a stuck daemon does."""
+        self._open_gate.clear()
         try:
             yield
         finally:
-            self._passable.set()
+            self._open_gate.set()
 
-    def lose_next_answer_to(self, question: bytes) -> None:
-        """Cut the road before the answer to the next question with this in its first line."""
-        self._lose_answer_to = question
+    def lose_next_answer_to(self, request: bytes) -> None:
+        """Close the connection before the answer to the next request with this text in its first line."""
+        self._lose_answer_to = request
 
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
-                near, _ = self._listening.accept()
+                client, _ = self._listening.accept()
                 self.connections += 1
                 if self._refuses:
-                    _hang_up(near)
+                    _hang_up(client)
                     continue
-                far = socket.socket(socket.AF_UNIX)
-                far.connect(DAEMON)
-                for end in (near, far):
+                daemon = socket.socket(socket.AF_UNIX)
+                daemon.connect(DAEMON)
+                for end in (client, daemon):
                     self._ends.append(end)
                     self._open.callback(_hang_up, end)
-                cut = _Cut()
-                Thread(target=self._questions, args=(near, far, cut), daemon=True).start()
-                Thread(target=self._answers, args=(near, far, cut), daemon=True).start()
+                closed = _Closed()
+                Thread(
+                    target=self._forward_requests, args=(client, daemon, closed), daemon=True
+                ).start()
+                Thread(
+                    target=self._forward_answers, args=(client, daemon, closed), daemon=True
+                ).start()
 
-    def _questions(self, near: socket.socket, far: socket.socket, cut: _Cut) -> None:
+    def _forward_requests(
+        self, client: socket.socket, daemon: socket.socket, closed: _Closed
+    ) -> None:
         with suppress(OSError):
-            while piece := near.recv(65536):
+            while piece := client.recv(65536):
                 with self._lock:
                     if self._lose_answer_to and self._lose_answer_to in piece.partition(b"\r\n")[0]:
                         self.lost.append(piece.partition(b"\r\n")[0])
                         self._lose_answer_to = None
-                        cut.is_made = True
-                self._passable.wait()
-                far.sendall(piece)
-        _hang_up(far)
+                        closed.is_set = True
+                self._open_gate.wait()
+                daemon.sendall(piece)
+        _hang_up(daemon)
 
-    def _answers(self, near: socket.socket, far: socket.socket, cut: _Cut) -> None:
+    def _forward_answers(
+        self, client: socket.socket, daemon: socket.socket, closed: _Closed
+    ) -> None:
         with suppress(OSError):
-            while (piece := far.recv(65536)) and not cut.is_made:
-                self._passable.wait()
-                near.sendall(piece)
-        _hang_up(near)
+            while (piece := daemon.recv(65536)) and not closed.is_set:
+                self._open_gate.wait()
+                client.sendall(piece)
+        _hang_up(client)
 
 
-class _Cut:
-    is_made = False
+class _Closed:
+    is_set = False
 
 
 def _hang_up(end: socket.socket) -> None:

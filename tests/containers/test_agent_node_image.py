@@ -1,4 +1,4 @@
-"""The image for agents in TypeScript, and a folder that begins from it."""
+"""The image for agents in TypeScript, and a folder that is based on it."""
 
 from __future__ import annotations
 
@@ -43,9 +43,7 @@ def reference() -> str:
         daemon.close()
 
 
-def test_it_is_not_built_twice_and_has_a_name_for_dockerfiles(
-    reference: str, daemon: APIClient
-) -> None:
+def test_it_is_built_once_and_tagged_latest(reference: str, daemon: APIClient) -> None:
     said: list[str] = []
     connection = Daemon()
     daemon.remove_image(f"{NAME}:latest")
@@ -81,7 +79,7 @@ def test_a_folder_compiles_and_runs_without_a_network(
         box.close()
 
 
-def test_a_wrong_type_is_said_with_its_line(
+def test_a_type_error_is_reported_with_its_line(
     reference: str, docker_engine: DockerEngine, folder: Path
 ) -> None:
     (folder / "agent.ts").write_text(AGENT.replace('"1.0"', "1.0"))

@@ -1,4 +1,4 @@
-"""What is in the image that agents in Python start from."""
+"""The image for agents in Python."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.image]
 
 MIB = 1024 * 1024
 WORDS = ("episode", "harness", "orchestrat", "toolmisuse", "control_pb2", "trace_pb2")
-"""Nothing in a name may tell an agent where it is."""
+"""Words that no path in the image may contain."""
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_an_unchanged_image_is_not_built_again(image: Image) -> None:
     assert said == []
 
 
-def test_the_image_in_use_has_a_name_for_dockerfiles(
+def test_the_current_image_is_tagged_latest(
     docker_engine: DockerEngine, daemon: APIClient, image: Image
 ) -> None:
     daemon.remove_image(f"{NAME}:latest")
@@ -57,7 +57,7 @@ def test_the_image_in_use_has_a_name_for_dockerfiles(
     assert daemon.inspect_image(f"{NAME}:latest")["Id"] == image.digest  # type: ignore[no-untyped-call]
 
 
-def test_its_command_says_what_it_is(image: Image) -> None:
+def test_its_command_is_python(image: Image) -> None:
     assert image.command == ("python3", "-m", "fumehood_agent", "run", "builtin:noop")
 
 
@@ -66,11 +66,11 @@ def test_it_is_small(daemon: APIClient, image: Image) -> None:
     assert size < 200 * MIB
 
 
-def test_no_path_tells_of_the_harness(names: list[str]) -> None:
+def test_no_path_reveals_the_harness(names: list[str]) -> None:
     assert [name for name in names for word in WORDS if word in name.lower()] == []
 
 
-def test_everything_python_imports_is_compiled(names: list[str]) -> None:
+def test_all_modules_are_compiled(names: list[str]) -> None:
     sources = [
         Path(name) for name in names if name.endswith(".py") and "/python3.11/" in f"/{name}"
     ]

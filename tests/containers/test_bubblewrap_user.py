@@ -82,7 +82,7 @@ def test_an_ordinary_user_gets_the_same_box(socket_dir: Path) -> None:
         str(ORDINARY_UID),
         "--clear-groups",
     ]
-    with tempfile.TemporaryDirectory() as copy:  # The checkout may lie where only root can read.
+    with tempfile.TemporaryDirectory() as copy:  # Only root may be able to read the checkout.
         Path(copy).chmod(0o755)
         shutil.copytree(ROOT / "runner" / "fumehood", Path(copy, "fumehood"))
         done = subprocess.run(
@@ -119,7 +119,7 @@ def test_a_box_started_by_root_is_unprivileged_on_the_host(
     assert int.from_bytes(peer[4:8], sys.byteorder) == 65534
 
 
-def test_no_user_namespace_can_be_made_inside(
+def test_user_namespaces_cannot_be_created_inside(
     engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
     code = "import ctypes; print(ctypes.CDLL(None).unshare(0x10000000))"
@@ -130,7 +130,7 @@ def test_no_user_namespace_can_be_made_inside(
     assert box.close().stdout == b"-1\n"
 
 
-def test_other_packages_of_this_host_are_not_there(
+def test_other_packages_of_the_host_are_hidden(
     engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
     names = ("fumehood", "pytest", "docker", "pip", "fumehood_snapshots", "fumehood_agent")
@@ -142,7 +142,7 @@ def test_other_packages_of_this_host_are_not_there(
     assert box.close().stdout == b"['fumehood_agent']\n"
 
 
-def test_no_folder_of_the_host_is_named_in_a_command_line(
+def test_command_lines_name_no_folder_of_the_host(
     engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
     code = "import glob; print([open(p).read() for p in glob.glob('/proc/[0-9]*/cmdline')])"
@@ -156,7 +156,7 @@ def test_no_folder_of_the_host_is_named_in_a_command_line(
         assert host == "/usr" or host not in said
 
 
-def test_a_view_that_cannot_be_built_is_our_failure_and_not_the_agents(
+def test_a_failure_to_build_the_view_is_an_infrastructure_failure(
     engine: BubblewrapEngine, python: Image, tmp_path: Path
 ) -> None:
     box = engine.start(

@@ -1,4 +1,4 @@
-"""What is particular to boxes that a Docker daemon makes."""
+"""Boxes of the docker engine."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_box_is_hardened_in_every_setting(
     assert (config["User"], config["Hostname"]) == ("65534:65534", "localhost")
 
 
-def test_an_image_that_names_nothing_to_run_is_no_agent(
+def test_an_image_without_cmd_and_entrypoint_is_rejected(
     docker_engine: DockerEngine, tmp_path: Path
 ) -> None:
     (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
@@ -211,14 +211,14 @@ def test_an_image_without_a_command_is_an_input_error(
     remove_images.append(str(raised.value).split("'")[1])
 
 
-def test_what_an_image_asks_for_is_not_given(
+def test_settings_of_an_image_are_overridden(
     docker_engine: DockerEngine,
     daemon: APIClient,
     socket_dir: Path,
     tmp_path: Path,
     remove_images: list[str],
 ) -> None:
-    """A volume would be a way to fill the disk, a health check a second process, a user a way up."""
+    """A volume could fill the disk, a health check adds a process, a user could be root."""
     look = (
         "import os; open('/data/x', 'w').write('kept in memory'); print(os.getuid())\\n"
         "try: open('/data/y', 'wb').write(bytes(3 << 20))\\nexcept OSError as e: print(e.strerror)"

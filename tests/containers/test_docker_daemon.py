@@ -1,4 +1,4 @@
-"""What happens on the way to the daemon: answers that are lost, and a daemon that is not there."""
+"""Lost answers of the daemon, and a missing daemon."""
 
 from __future__ import annotations
 
@@ -75,9 +75,7 @@ def test_boxes_share_connections(
     assert proxy.connections - before <= attached + 1
 
 
-def test_an_engine_that_is_not_there_is_said_to_be_missing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_missing_daemon_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/missing.sock")
     engine = DockerEngine(EngineOptions())
     readiness = engine.check()
@@ -90,7 +88,7 @@ def test_an_engine_that_is_not_there_is_said_to_be_missing(
         engine.prepare(AgentSource(AgentKind.IMAGE, "any"))
 
 
-def test_an_engine_that_does_not_answer_is_not_waited_for(
+def test_a_stuck_daemon_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch, socket_dir: Path
 ) -> None:
     monkeypatch.setattr(docker_daemon, "CONNECT_DEADLINE_S", 1)
@@ -101,7 +99,7 @@ def test_an_engine_that_does_not_answer_is_not_waited_for(
         assert not DockerEngine(EngineOptions()).check().ready
 
 
-def test_an_engine_on_another_machine_cannot_share_a_folder(
+def test_a_daemon_on_another_machine_is_rejected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2375")
@@ -110,13 +108,13 @@ def test_an_engine_on_another_machine_cannot_share_a_folder(
     assert "on this machine" in readiness.detail
 
 
-def test_an_unknown_runtime_is_named_with_those_there_are() -> None:
+def test_an_unknown_runtime_is_answered_with_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"no runtime 'no-such'.*runc"):
         choose_engine("docker", EngineOptions(runtime="no-such"))
 
 
-def test_making_an_engine_asks_nothing_and_imports_no_client() -> None:
-    """Listing engines must be quick, and work where there is none."""
+def test_constructing_an_engine_sends_nothing_and_imports_no_client() -> None:
+    """Listing engines must be fast, and work without a daemon."""
     code = (
         "import sys; import fumehood.engines.registry; assert 'docker' not in sys.modules;"
         "from fumehood.engines.bubblewrap.engine import BubblewrapEngine; assert 'docker' not in sys.modules"

@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.project import ROOT
+from tests.parts.folder_images import remove_images_from
 from tests.parts.npm import require_npm
+
+pytestmark = pytest.mark.slow
 
 TIMEOUT_S = 600
 
@@ -181,3 +184,23 @@ def test_every_template_is_complete(both: Environment, language: str, tmp_path: 
             copy = tmp_path / file.relative_to(template)
             assert copy.read_bytes() == file.read_bytes()
             assert not copy.is_symlink()
+
+
+@pytest.mark.docker
+@pytest.mark.image
+@pytest.mark.parametrize(
+    ("language", "tools"),
+    [("python", []), ("shell", ["mmdebstrap"]), ("typescript", ["npm", "mmdebstrap"])],
+)
+def test_a_folder_agent_is_built_and_checked(
+    both: Environment, language: str, tools: list[str], tmp_path: Path
+) -> None:
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"needs {missing[0]}")
+    folder = tmp_path / "agent"
+    both.run("fumehood", "agent", "init", str(folder), "--language", language)
+    try:
+        both.run("fumehood", "agent", "check", str(folder), "--only", "plain")
+    finally:
+        remove_images_from(folder)

@@ -1,4 +1,4 @@
-"""Agents of others, unmodified, in boxes, with a scripted model."""
+"""Unmodified third-party agents in boxes, with a scripted model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TOOLS = ("get_account", "close_account", "submit")
 
 
 def looks_once(asked: AskedOfModel) -> ScriptedReply:
-    """A model that looks an account up and says what its tier is."""
+    """A model that reads an account and answers with its tier."""
     heard = asked.body.decode()
     offered = [tool.get("function", tool).get("name") for tool in asked.request["tools"]]
     has_looked = "basic" in heard
@@ -70,7 +70,7 @@ def episode(models: ScriptedModels) -> Iterator[Listened]:
 
 
 def fetched(name: str) -> Path:
-    """Return the folder of an agent, with its packages, which one of several workers fetches."""
+    """Return the folder of an agent; one worker downloads its packages."""
     folder = AGENTS / name
     lock = os.open(folder, os.O_RDONLY)
     try:
@@ -89,7 +89,7 @@ def fetched(name: str) -> Path:
 
 
 def works(engine: Engine, image: Image, episode: Listened) -> None:
-    """Let an agent work: it makes the one call that its model wants, and hands the model's words in."""
+    """Run an agent: it makes the call that its model requests, and submits the model's text."""
     box = engine.start(BoxSpec(image=image, socket_dir=Path(episode.directory)))
     try:
         ended = box.wait(PATIENCE_MS)
@@ -121,7 +121,7 @@ def offered_first(models: ScriptedModels) -> str:
         ("mcp-client", ("http",)),
     ],
 )
-def test_it_finds_its_model_and_its_tools(
+def test_it_uses_its_model_and_its_tools(
     docker_engine: DockerEngine,
     models: ScriptedModels,
     episode: Listened,
@@ -137,7 +137,7 @@ def test_it_finds_its_model_and_its_tools(
 @pytest.mark.docker
 @pytest.mark.image
 @pytest.mark.every_agent
-def test_an_agent_with_nothing_but_a_shell_finds_them_too(
+def test_an_agent_with_only_a_shell_uses_them_too(
     docker_engine: DockerEngine, models: ScriptedModels, episode: Listened
 ) -> None:
     image = docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(fetched("mini-swe-agent"))))
@@ -190,7 +190,7 @@ def test_it_needs_no_image(
     assert (models.asked[0].path == "/v1/messages") == (word == "anthropic")
 
 
-def test_every_agent_says_what_it_needed() -> None:
+def test_every_agent_has_a_readme() -> None:
     listed = (AGENTS / "README.md").read_text(encoding="utf-8")
     folders = sorted(path.name for path in AGENTS.iterdir() if path.is_dir())
     assert folders == ["continue", "mcp-client", "mini-swe-agent", "openai-agents", "smolagents"]

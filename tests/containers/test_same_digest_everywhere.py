@@ -54,7 +54,7 @@ def _run(tasks: Path, out: Path, engine: str, workers: int) -> dict[str, object]
 
 @pytest.fixture(scope="module")
 def digest(some_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> object:
-    """Return the digest of one run, to which all others are held."""
+    """Return the digest of a reference run."""
     report = _run(some_tasks, tmp_path_factory.mktemp("first") / "run", "process", 2)
     assert report["infra"] == 0
     return report["trace_digest"]
@@ -70,7 +70,9 @@ def test_two_runs_of_one_seed_have_the_same_digest(
     assert report["trace_digest"] == digest
 
 
-def test_another_seed_is_another_run(some_tasks: Path, digest: object, tmp_path: Path) -> None:
+def test_another_seed_gives_another_digest(
+    some_tasks: Path, digest: object, tmp_path: Path
+) -> None:
     command = [sys.executable, "-m", "fumehood", "run", str(some_tasks), "-a", "policy_aware"]
     options = ["--engine", "process", "--seed", "8", "--out", str(tmp_path / "run"), "--json"]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The list of system calls an agent may make: complete, enforced in real boxes, and enough to work with."""
+"""The system call filter: complete, enforced in real boxes, and sufficient for language runtimes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_docker_gets_the_same_list() -> None:
     assert [rule["names"] for rule in rules[2:]] == [[condition.name] for condition in CONDITIONS]
 
 
-def test_a_program_is_whole_instructions() -> None:
+def test_a_filter_consists_of_whole_instructions() -> None:
     program = filter_program()
     if program is None:
         pytest.skip("no libseccomp")
@@ -97,7 +97,7 @@ def _run(
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of calls are those of x86-64")
-def test_a_refused_call_answers_as_if_there_were_none(engine: Engine, socket_dir: Path) -> None:
+def test_a_rejected_call_fails_with_enosys(engine: Engine, socket_dir: Path) -> None:
     code = (
         "import ctypes; c = ctypes.CDLL(None, use_errno=True)\n"
         f"for n in {NUMBERS}: print(c.syscall(n, 0, 0, 0, 0, 0), ctypes.get_errno())"
@@ -107,7 +107,7 @@ def test_a_refused_call_answers_as_if_there_were_none(engine: Engine, socket_dir
     assert said.split("\n")[:-1] == [f"-1 {errno.ENOSYS}"] * len(NUMBERS)
 
 
-def test_sockets_are_of_the_usual_families(engine: Engine, socket_dir: Path) -> None:
+def test_only_common_socket_families_are_allowed(engine: Engine, socket_dir: Path) -> None:
     code = """
 import errno, socket
 def opens(*what):
@@ -120,11 +120,11 @@ print(usual, rare)
     status, said = _run(engine, socket_dir, "python3", "-c", code)
     usual, rare = said.removesuffix("]\n").split("] [")
     assert (status, usual) == (0, "[True, True, True, True")
-    # Older daemons have but one answer to what is in no list.
+    # Older daemons answer EPERM for calls in no list.
     assert set(rare.split(", ")) <= {"'ENOSYS'", "'EPERM'"}
 
 
-def test_python_finds_what_it_works_with(engine: Engine, socket_dir: Path) -> None:
+def test_python_works_under_the_filter(engine: Engine, socket_dir: Path) -> None:
     code = """
 import asyncio, concurrent.futures, os, select, signal, subprocess, sys, tempfile, threading, time
 with concurrent.futures.ThreadPoolExecutor(4) as pool: assert list(pool.map(abs, [-1, 2])) == [1, 2]

@@ -89,7 +89,7 @@ def test_an_agent_that_does_not_end_is_reported(look: Look) -> None:
 def test_an_agent_that_keeps_running_is_stopped_and_reported(look: Look) -> None:
     (finding,) = look("clumsy_agents:Lingers", "plain")
     assert finding.verdict is Verdict.HOLDS
-    assert finding.detail.endswith("it went on for 2 s after its work had ended, and was stopped")
+    assert finding.detail.endswith("it ran for 2 s after the end of the episode and was stopped")
 
 
 def test_a_clumsy_agent_comes_through_fair_weather(look: Look) -> None:
@@ -97,17 +97,15 @@ def test_a_clumsy_agent_comes_through_fair_weather(look: Look) -> None:
     assert (finding.verdict, finding.detail) == (Verdict.HOLDS, "finished, 1 call")
 
 
-def test_what_an_agent_did_not_bring_about_is_not_called_proven(look: Look) -> None:
+def test_a_case_that_was_not_reached_does_not_pass(look: Look) -> None:
     by_name = {finding.name: finding for finding in look("noop", "denied", "turns", "budget_end")}
-    assert by_name["denied"].detail == "it made no call that a fault could meet"
+    assert by_name["denied"].detail == "no call of the agent reached a fault"
     assert by_name["budget_end"].detail == "it ended before its budget did"
     assert [finding.verdict for finding in by_name.values()].count(Verdict.NOT_REACHED) == 2
 
 
-def test_a_name_that_there_is_not_is_answered_with_those_that_there_are(look: Look) -> None:
-    with pytest.raises(
-        InputError, match="nothing to check is called 'plane'; there are: plain, timeout"
-    ):
+def test_an_unknown_case_is_answered_with_the_known_ones(look: Look) -> None:
+    with pytest.raises(InputError, match="there is no case 'plane'; cases: plain, timeout"):
         look("noop", "plane")
 
 
@@ -126,7 +124,7 @@ def test_an_agent_with_a_model_gets_the_stub_model() -> None:
 
 
 @pytest.mark.bubblewrap
-def test_the_python_template_comes_through_everything_in_a_box(
+def test_the_python_template_passes_all_robustness_cases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fumehood("agent", "init", "--language", "python", str(tmp_path / "mine"))
@@ -140,7 +138,7 @@ def test_the_python_template_comes_through_everything_in_a_box(
     ]
     assert (
         lines[-1]
-        == f"{len(load_robustness_cases())} of {len(load_robustness_cases())} held, 0 failed"
+        == f"{len(load_robustness_cases())} of {len(load_robustness_cases())} passed, 0 failed"
     )
 
 
@@ -152,7 +150,7 @@ def test_a_failure_appears_in_json_and_in_the_exit_status(monkeypatch: pytest.Mo
     assert (report["failed"], finding["name"], finding["verdict"]) == (1, "denied", "failed")
 
 
-def test_an_agent_that_carries_scripts_out_is_held_to_every_observation(
+def test_an_agent_with_scripts_must_report_every_observation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(AGENTS)
@@ -160,7 +158,9 @@ def test_an_agent_that_carries_scripts_out_is_held_to_every_observation(
     report = fumehood_json("agent", "check", "clumsy_agents:Lingers", *words, "--json", status=1)
     assert "it did not print one line with a JSON list" in report["findings"][0]["detail"]
     monkeypatch.chdir(INTERPRETER)
-    assert fumehood("agent", "check", "agent:Scripted", *words).endswith("1 of 1 held, 0 failed\n")
+    assert fumehood("agent", "check", "agent:Scripted", *words).endswith(
+        "1 of 1 passed, 0 failed\n"
+    )
 
 
 @pytest.mark.parametrize("language", languages())

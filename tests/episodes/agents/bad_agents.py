@@ -1,4 +1,4 @@
-"""Agents that do not keep to the contract, one way each."""
+"""Agents that violate the protocol, each in one way."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 
 class ExitsEarly:
-    """Ends as if all were well, without having submitted."""
+    """Exits with status 0 without submitting."""
 
     def run(self, session: Any) -> None:
         os._exit(0)
 
 
 class ExitsWithStatus:
-    """Ends with a status of its own."""
+    """Exits with status 41."""
 
     def run(self, session: Any) -> None:
         os._exit(41)
 
 
 class Hangs:
-    """Goes on past its time."""
+    """Runs beyond its wall time."""
 
     def run(self, session: Any) -> None:
         while True:
@@ -31,7 +31,7 @@ class Hangs:
 
 
 class PrintsOneGigabyte:
-    """Prints, then does its work."""
+    """Prints a gigabyte, then submits."""
 
     def run(self, session: Any) -> None:
         chunk = b"x" * (1 << 20)
@@ -42,7 +42,7 @@ class PrintsOneGigabyte:
 
 
 class SendsHundredMegabytes:
-    """Sends more than any message may hold."""
+    """Sends a message above the size limit."""
 
     def run(self, session: Any) -> None:
         session.call("get_account", {"id": "x" * 100_000_000})

@@ -1,4 +1,4 @@
-"""Agents that come through fair weather alone."""
+"""Agents that only work without failures."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 
 class FallsOverFailures:
-    """Takes every answer for a value."""
+    """Treats every reply as a value."""
 
     def run(self, session: Any) -> None:
         session.submit(str(len(session.call("list_jobs").result.output["jobs"])))
 
 
 class AnswersAtLength:
-    """Repeats all that it was told, however much that is."""
+    """Submits complete results of any size."""
 
     def run(self, session: Any) -> None:
         session.submit(str(session.call("list_jobs").result))
 
 
 class MissesTheEnd:
-    """Calls on, whether or not there is anything left to spend."""
+    """Makes calls after its budget has ended."""
 
     def run(self, session: Any) -> None:
         for _ in range(3):
@@ -29,7 +29,7 @@ class MissesTheEnd:
 
 
 class SendsRubbish:
-    """Writes no JSON, and does not mind."""
+    """Sends invalid JSON and ignores the error."""
 
     def run(self, session: Any) -> None:
         try:
@@ -39,7 +39,7 @@ class SendsRubbish:
 
 
 class Lingers:
-    """Stays when its work is done."""
+    """Keeps running after the end of its episode."""
 
     def run(self, session: Any) -> None:
         session.call("list_jobs")

@@ -4,4 +4,4 @@ import no_such_module  # type: ignore[import-not-found]  # noqa: F401
 
 
 class Agent:
-    """Never made."""
+    """Never constructed."""
