@@ -1,1 +1,1 @@
-"""Other people's checkers and simulators, unmodified, each in a process of its own without privileges."""
+"""Runs unmodified third-party checkers and simulators in separate, unprivileged processes."""

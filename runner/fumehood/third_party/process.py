@@ -1,7 +1,7 @@
-"""The process in which code of somebody else works, a checker or a simulator, seen from here.
+"""Starts and queries the process that runs a third-party checker or simulator.
 
-What it is asked holds what an agent wrote, and some of it evaluates that, so it may do nothing but
-calculate. Every question is answered by a child of its own that starts from the same state.
+Questions contain text from agents, and some checkers evaluate it. The process can therefore only
+compute. Each question is answered in a forked child, so all questions start from the same state.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import JsonObject
 
 ANSWER_TIMEOUT_S = 60.0
-"""More than a question may take there, so that the process itself says what went wrong."""
+"""Longer than the process's own limit of a question, so that the process can report the error."""
 START_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 5.0
 NO_ANSWER = "no_answer"
-"""Code of a call that was made there, and that its process did not come through."""
+"""Error code of a call that ended its process without a reply."""
 
 
 class CheckerProcess:
-    """One kind of checker. Safe to use from several threads, whose questions take turns."""
+    """One checker's process. Threads may share it; their questions are serialised."""
 
     def __init__(self, name: str) -> None:
         """Start the process.
 
         Args:
-            name: in the table of ``fumehood.third_party.serve``.
+            name: Key in ``fumehood.third_party.serve.CHECKERS``.
 
         Raises:
-            InputError: what it needs is not installed.
-            InfraError: it does not start.
+            InputError: A required package is not installed.
+            InfraError: The process does not start.
         """
         self._name = name
         self._lock = Lock()
@@ -56,14 +56,14 @@ class CheckerProcess:
 
     @property
     def process_id(self) -> int:
-        """Of the process that forks."""
+        """Process ID of the forking process."""
         return self._process.pid
 
     def ask(self, question: JsonObject) -> JsonObject:
-        """Return what the checker says.
+        """Return the checker's reply.
 
         Raises:
-            InfraError: it cannot say, within its time and memory.
+            InfraError: The checker fails, or exceeds its time or memory.
         """
         with self._lock:
             try:
@@ -71,14 +71,14 @@ class CheckerProcess:
                 self._process.stdin.write(json.dumps(question).encode("ascii") + b"\n")
                 self._process.stdin.flush()
             except OSError:
-                raise InfraError(f"the checker {self._name} is gone") from None
+                raise InfraError(f"the checker {self._name} has ended") from None
             answer = self._read(ANSWER_TIMEOUT_S)
         if "failed" in answer:
             raise InfraError(f"the checker {self._name} failed: {answer['failed']}")
         return answer
 
     def close(self) -> None:
-        """End the process."""
+        """Stop the process."""
         self._kill()
         for stream in (self._process.stdin, self._process.stdout):
             if stream is not None:
@@ -88,7 +88,8 @@ class CheckerProcess:
             self._process.wait(END_TIMEOUT_S)
 
     def _kill(self) -> None:
-        # A service that root started is another user by now; then the end of its questions ends the process.
+        # A service started by root has changed its user and may not kill the process. Closing its standard
+        # input ends it as well.
         with suppress(PermissionError):
             self._process.kill()
 
@@ -99,14 +100,14 @@ class CheckerProcess:
         line = stream.readline() if ready else b""
         if not line:
             self._kill()
-            raise InfraError(f"the checker {self._name} does not answer")
+            raise InfraError(f"the checker {self._name} does not reply within {timeout_s} s")
         answer = json.loads(line)
         return answer if isinstance(answer, dict) else {}
 
 
 @cache
 def checker(name: str) -> CheckerProcess:
-    """Return the process of a kind of checker, started at its first use."""
+    """Return a checker's process, which starts on first use."""
     return CheckerProcess(name)
 
 
@@ -114,7 +115,7 @@ _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); from fumehood.third_party.serve import main; "
     "main(sys.argv[2])"
 )
-"""Isolated, so that neither the working directory nor a variable decides what is imported."""
+"""Runs with ``-I``: neither the working directory nor environment variables affect imports."""
 
 _ROOT = Path(__file__).resolve().parents[2]
-"""Where this very code was found: a checkout need not be installed."""
+"""Folder of the import package; a checkout need not be installed."""

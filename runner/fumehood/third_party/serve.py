@@ -1,4 +1,4 @@
-"""The process itself: loads one checker, gives up what it does not need, forks for every question."""
+"""The process of a checker: imports it, drops privileges, and forks for each question."""
 
 from __future__ import annotations
 
@@ -22,77 +22,80 @@ CHECKERS = {
     "tau2": "fumehood.benchmarks.tau2.checker",
     "taubench": "fumehood.benchmarks.taubench.checker",
 }
-"""Name → module with ``load()``, which imports what is needed, and ``check(question)``; where it has a
-``prepare(question)``, that is done here, so that later questions find it done."""
+"""Name → module with ``load()``, which imports all dependencies, and ``check(question)``.
+
+An optional ``prepare(question)`` runs before the fork, so that later questions can use its result."""
 
 CHECKER_UID = 65532
-"""Neither the service's user nor that of boxes, so that nothing of theirs is in reach."""
-CPU_SECONDS = 20
-"""Of one question."""
-MEMORY_BYTES = 2 << 30
-_FOUND_LATE = ("_strptime", "encodings.idna", "encodings.unicode_escape", "traceback")
-"""Parts of Python that are looked for at their first use, when this process may no longer read them."""
+"""A user that neither the service nor a box has, so that their files are inaccessible."""
+CPU_S_MAX = 20
+"""Limit per question."""
+MEMORY_BYTES_MAX = 2 << 30
+_IMPORTED_LATE = ("_strptime", "encodings.idna", "encodings.unicode_escape", "traceback")
+"""Modules that Python imports on first use, when this process can no longer read them."""
 _CLONE_NEWNET = 0x40000000
 _PR_SET_NO_NEW_PRIVS = 38
 
 
 def main(name: str) -> None:
-    """Answer questions, one JSON object a line, until standard input ends."""
-    answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # Whatever a checker prints is no answer.
+    """Answer questions, one JSON object per line, until standard input ends."""
+    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # Output of a checker is not a reply.
     module = import_module(CHECKERS[name])
     try:
         module.load()
     except ImportError as error:
-        answers.write(
+        replies.write(
             _line({"missing": f"{error.name or error} is not installed: {module.INSTALL}"})
         )
         return
-    for late in _FOUND_LATE:
-        import_module(late)
+    for imported in _IMPORTED_LATE:
+        import_module(imported)
     _confine()
-    answers.write(_line({"ready": True}))
+    replies.write(_line({"ready": True}))
     for number, line in enumerate(sys.stdin.buffer):
         question = {**json.loads(line), "attempt": f"attempt{number}"}
         try:
-            getattr(module, "prepare", _nothing)(question)
+            getattr(module, "prepare", _do_nothing)(question)
         except Exception as error:
-            answers.write(_failed(error))
+            replies.write(_failed(error))
             continue
-        answers.write(_in_a_child(module.check, question))
+        replies.write(_run_in_child(module.check, question))
 
 
-def _in_a_child(
+def _run_in_child(
     check: Callable[[dict[str, Any]], dict[str, Any]], question: dict[str, Any]
 ) -> bytes:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _answer(check, question, writing)
+        _reply(check, question, writing)
     os.close(writing)
-    said = _read_all(reading, 2 * CPU_SECONDS)
+    reply = _read_all(reading, 2 * CPU_S_MAX)
     with suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return (
-        said if said.endswith(b"\n") else _line({"failed": "it took too long, or too much memory"})
+        reply
+        if reply.endswith(b"\n")
+        else _line({"failed": "it exceeded its time or memory limit"})
     )
 
 
-def _answer(
+def _reply(
     check: Callable[[dict[str, Any]], dict[str, Any]], question: dict[str, Any], writing: int
 ) -> None:
-    """Write the answer and end this process, whatever happens."""
+    """Write the reply and end this process in every case."""
     try:
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_S_MAX, CPU_S_MAX))
         resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
-        said = _line(check(question))
+        reply = _line(check(question))
     except BaseException as error:
-        said = _failed(error)
+        reply = _failed(error)
     try:
         with os.fdopen(writing, "wb") as stream:
-            stream.write(said)
+            stream.write(reply)
     finally:
         os._exit(0)
 
@@ -108,24 +111,23 @@ def _read_all(stream: int, timeout_s: float) -> bytes:
     return b"".join(parts)
 
 
-def _nothing(question: dict[str, Any]) -> None:
-    """Have nothing to prepare."""
+def _do_nothing(question: dict[str, Any]) -> None:
+    """Prepare nothing."""
 
 
 def _failed(error: BaseException) -> bytes:
     return _line({"failed": repr(error)[:1000]})
 
 
-def _line(answer: dict[str, Any]) -> bytes:
-    return json.dumps(answer).encode("ascii") + b"\n"
+def _line(reply: dict[str, Any]) -> bytes:
+    return json.dumps(reply).encode("ascii") + b"\n"
 
 
 def _confine() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if os.geteuid() == 0:
-        libc.unshare(
-            _CLONE_NEWNET
-        )  # Without a network where the kernel lets us; it has none to speak of anyway.
+        # Removes the network if the kernel permits it.
+        libc.unshare(_CLONE_NEWNET)
         os.setgroups([])
         os.setresgid(CHECKER_UID, CHECKER_UID, CHECKER_UID)
         os.setresuid(CHECKER_UID, CHECKER_UID, CHECKER_UID)
@@ -133,7 +135,7 @@ def _confine() -> None:
     for limit, amount in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_AS, MEMORY_BYTES_MAX),
         (resource.RLIMIT_NOFILE, 64),
     ):
         resource.setrlimit(limit, (amount, amount))

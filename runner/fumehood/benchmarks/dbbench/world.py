@@ -73,7 +73,7 @@ class Sql:
         return _TOOLS
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Execute one statement. Each statement is a transaction of its own."""
+        """Execute one statement. Each statement is one transaction."""
         query = str(call.arguments["query"])
         if _TRANSACTION.fullmatch(query):
             return Value({"response": "[]"})
