@@ -64,8 +64,10 @@ def _rejection(query: str) -> str:
             "[('a,b', 'c')]",
         ),
         ("SELECT GROUP_CONCAT(Name SEPARATOR ';') FROM Persons WHERE Born > 0", "[('Ann;Zoë',)]"),
-        ("SELECT LCASE(Name) FROM Persons LIMIT 1", "[('ann',)]"),
+        ("SELECT UCASE(Name), LCASE('É') FROM Persons WHERE Name = 'Zoe'", "[('ZOË', 'é')]"),
+        ("SELECT Name FROM Persons WHERE Born > 199 AND Born BETWEEN 9 AND 1986", "[('Zoë',)]"),
         ("INSERT IGNORE INTO Persons SET Name = 'Bo'", "[]"),
+        ("UPDATE Persons SET Born = 1900, Name = 'A' WHERE Born = 1990", "[]"),
         ("TRUNCATE TABLE Persons", "[]"),
     ],
 )

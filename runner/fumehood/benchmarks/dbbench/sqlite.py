@@ -304,12 +304,14 @@ FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
     "concat_ws": (-1, _concat_ws),
     "day": (1, _null_safe(lambda date: int(str(date)[8:10]))),
     "locate": (-1, _null_safe(_locate)),
+    "lower": (1, _null_safe(lambda value: str(value).lower())),
     "month": (1, _null_safe(lambda date: int(str(date)[5:7]))),
     "mysql_left": (2, _null_safe(lambda value, length: str(value)[: max(int(length), 0)])),
     "mysql_right": (2, _null_safe(_right)),
     "mysql_truncate": (2, _null_safe(_truncate)),
     "octet_length": (1, _null_safe(lambda value: len(str(value).encode("utf-8", "replace")))),
     "substring_index": (3, _null_safe(_substring_index)),
+    "upper": (1, _null_safe(lambda value: str(value).upper())),
     "year": (1, _null_safe(lambda date: int(str(date)[:4]))),
 }
 """Name → number of arguments and implementation."""

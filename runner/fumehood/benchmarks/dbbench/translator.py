@@ -84,6 +84,24 @@ _PARSER: Any = type(
 )
 
 
+def _compare_as_number(node: exp.Expr) -> exp.Expr:
+    """Return a comparison with a number as MySQL evaluates it: both sides become floats."""
+    if isinstance(node.parent, exp.Update | exp.OnConflict) and node.arg_key == "expressions":
+        return node  # An assignment.
+    match node:
+        case exp.EQ() | exp.NEQ() | exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
+            sides = {"this": node.this, "expression": node.expression}
+        case exp.Between():
+            sides = {key: node.args[key] for key in ("this", "low", "high")}
+        case _:
+            return node
+    if any(isinstance(side, exp.Literal) and side.is_number for side in sides.values()):
+        for key, side in sides.items():
+            if isinstance(side, exp.Column):
+                node.set(key, exp.cast(side, exp.DataType.Type.DOUBLE))
+    return node
+
+
 def _translated(tree: exp.Expr) -> dict[str, str]:
     if isinstance(tree, exp.Show) and tree.name == "TABLES":
         return {"tables": ""}
@@ -93,6 +111,7 @@ def _translated(tree: exp.Expr) -> dict[str, str]:
         return {"columns": tree.this.name}
     if isinstance(tree, exp.TruncateTable):
         tree = exp.delete(tree.expressions[0])
+    tree = tree.transform(_compare_as_number)
     dialect = SQLite()
     # SQLite reads an unknown name in double quotes as a string.
     dialect.IDENTIFIER_START = dialect.IDENTIFIER_END = "`"
