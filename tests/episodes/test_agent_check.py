@@ -1,4 +1,4 @@
-"""`fumehood agent`: what it writes works, and what it checks is seen from outside."""
+"""`fumehood agent`: templates and checks."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_an_agent_that_keeps_running_is_stopped_and_reported(look: Look) -> None
     assert finding.detail.endswith("it ran for 2 s after the end of the episode and was stopped")
 
 
-def test_a_clumsy_agent_comes_through_fair_weather(look: Look) -> None:
+def test_a_clumsy_agent_passes_without_failures(look: Look) -> None:
     (finding,) = look("clumsy_agents:FallsOverFailures", "plain")
     assert (finding.verdict, finding.detail) == (Verdict.HOLDS, "finished, 1 call")
 
@@ -100,7 +100,7 @@ def test_a_clumsy_agent_comes_through_fair_weather(look: Look) -> None:
 def test_a_case_that_was_not_reached_does_not_pass(look: Look) -> None:
     by_name = {finding.name: finding for finding in look("noop", "denied", "turns", "budget_end")}
     assert by_name["denied"].detail == "no call of the agent reached a fault"
-    assert by_name["budget_end"].detail == "it ended before its budget did"
+    assert by_name["budget_end"].detail == "the agent ended before its budget"
     assert [finding.verdict for finding in by_name.values()].count(Verdict.NOT_REACHED) == 2
 
 
@@ -110,7 +110,7 @@ def test_an_unknown_case_is_answered_with_the_known_ones(look: Look) -> None:
 
 
 @pytest.mark.parametrize("wall_time_s", ["nan", "-1"])
-def test_a_time_that_is_none_is_refused(wall_time_s: str) -> None:
+def test_an_invalid_wall_time_is_rejected(wall_time_s: str) -> None:
     assert fumehood("agent", "check", "noop", f"--wall-time-s={wall_time_s}", status=2) == ""
 
 
@@ -164,7 +164,7 @@ def test_an_agent_with_scripts_must_report_every_observation(
 
 
 @pytest.mark.parametrize("language", languages())
-def test_every_template_says_how_to_go_on(language: str, tmp_path: Path) -> None:
+def test_every_template_prints_the_next_commands(language: str, tmp_path: Path) -> None:
     files = create_agent(language, tmp_path / "new")
     assert {"Dockerfile", "README.md", "tasks.jsonl", ".dockerignore"} <= set(files)
     assert any(file.startswith("test") and file != "tasks.jsonl" for file in files)
@@ -173,14 +173,14 @@ def test_every_template_says_how_to_go_on(language: str, tmp_path: Path) -> None
     assert any(command.startswith("fumehood run tasks.jsonl") for command in commands)
 
 
-def test_nothing_that_is_there_is_overwritten(tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("precious")
     with pytest.raises(InputError, match="is not empty: choose a new folder"):
         create_agent("python", tmp_path)
     assert (tmp_path / "mine").read_text() == "precious"
 
 
-def test_the_task_that_comes_along_is_proven(tmp_path: Path) -> None:
+def test_the_task_of_a_template_is_valid(tmp_path: Path) -> None:
     create_agent("python", tmp_path)
     report = json.loads(fumehood("suite", "validate", str(tmp_path / "tasks.jsonl"), "--json"))
     assert (report["tasks"], report["oracles_proven"]) == (1, 1)

@@ -83,7 +83,7 @@ def test_the_page_leads_to_a_checked_agent(page: Path, work_folder: Path) -> Non
 
 
 @each_page
-def test_a_page_leads_from_nothing_to_a_result(page: Path) -> None:
+def test_a_page_shows_init_check_run_and_show(page: Path) -> None:
     commands = script(page.read_text(encoding="utf-8"))
     steps = ["agent init", "agent check", "run tasks.jsonl", "show runs/first"]
     places = [commands.find(f"fumehood {step}") for step in steps]
@@ -95,9 +95,7 @@ def test_there_is_a_page_for_every_template() -> None:
     assert {page.stem for page in PAGES.glob("*.md")} == set(languages())
 
 
-def test_every_condition_is_described() -> None:
+def test_every_robustness_case_is_documented() -> None:
     page = (ROOT / "docs" / "adding" / "agent.md").read_text(encoding="utf-8")
     described = re.findall(r"^\| `(\w+)` \| (.+) \|$", page, re.MULTILINE)
-    assert described == [
-        (condition.name, condition.behaviour) for condition in load_robustness_cases()
-    ]
+    assert described == [(case.name, case.behaviour) for case in load_robustness_cases()]
