@@ -107,7 +107,8 @@ class Listener:
 
 
 def hangs_up(connection: socket.socket) -> bool:
-    """Wait until the other side closes the connection, as a killed process does; False on timeout."""
+    """Wait until the other side closes the connection, as a killed process does; False on
+    timeout."""
     try:
         while connection.recv(4096):
             pass

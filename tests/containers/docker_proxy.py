@@ -62,7 +62,8 @@ class DockerProxy:
             self._open_gate.set()
 
     def lose_next_answer_to(self, request: bytes) -> None:
-        """Close the connection before the answer to the next request with this text in its first line."""
+        """Close the connection before the answer to the next request with this text in its first
+        line."""
         self._lose_answer_to = request
 
     def _accept(self) -> None:

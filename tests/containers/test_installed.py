@@ -77,7 +77,8 @@ def make_environment(folder: Path, *wheels: Path) -> Environment:
         check=True,
         timeout=TIMEOUT_S,
     )
-    # A folder named in a .pth file is searched, but its own .pth files (this checkout) are not read.
+    # A folder named in a .pth file is searched, but its own .pth files (this checkout) are not
+    # read.
     third_party = sysconfig.get_path("platlib")
     (environment.packages / "dependencies.pth").write_text(third_party + "\n", "utf-8")
     return environment

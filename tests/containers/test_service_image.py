@@ -42,7 +42,8 @@ def container(sockets: Path) -> Iterator[DockerContainer]:
         pytest.skip("only root can hand a folder to the service's user")
     build = [str(ROOT / "sandbox_images/service/build"), IMAGE]
     subprocess.run(build, check=True, capture_output=True, timeout=BUILD_TIMEOUT_S)
-    # Its reaper is an image that would have to be fetched; the with statement below stops what it started.
+    # Its reaper is an image that would have to be fetched; the with statement below stops what it
+    # started.
     testcontainers_config.ryuk_disabled = True
     service = DockerContainer(IMAGE).with_command(f"{sockets}/s")
     service.with_volume_mapping(str(sockets), str(sockets), "rw")

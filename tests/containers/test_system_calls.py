@@ -1,4 +1,5 @@
-"""The system call filter: complete, enforced in real boxes, and sufficient for language runtimes."""
+"""The system call filter: complete, enforced in real boxes, and sufficient for language
+runtimes."""
 
 from __future__ import annotations
 

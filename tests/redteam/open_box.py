@@ -1,4 +1,5 @@
-"""Boxes without restrictions: the agent is root inside, with every capability and without a system call filter.
+"""Boxes without restrictions: the agent is root inside, with every capability and without a system
+call filter.
 
 User namespaces and the rights of user "nobody" still protect the host.
 """

@@ -1,7 +1,7 @@
 """Controls: without the protection each attack succeeds, and the probe reports it.
 
-Otherwise agents that try nothing would count as stopped. Attacks that would change the machine run in boxes
-without restrictions, the others as plain processes.
+Otherwise agents that try nothing would count as stopped. Attacks that would change the machine run
+in boxes without restrictions, the others as plain processes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ DECLARED = {
     "fill-inodes": "process does not limit memory_bytes of a box",
     "spin": "",
 }
-"""Attack → the declaration of an engine without limits, also if a loaded machine stopped the attack early."""
+"""Attack → the declaration of an engine without limits, also if a loaded machine stopped the attack
+early."""
 IN_OPEN_BOXES = {
     "dns": "it got a question to 127.0.0.53",
     "metadata": "it got metadata of 169.254.169.254",

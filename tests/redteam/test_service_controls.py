@@ -1,7 +1,8 @@
-"""Controls for attacks on the service: a service without checks is breached, and the probe reports it.
+"""Controls for attacks on the service: a service without checks is breached, and the probe reports
+it.
 
-Attacks that exhaust the service report no success themselves; their checks are tried on a service that is
-stopped or killed from outside.
+Attacks that exhaust the service report no success themselves; their checks are tried on a service
+that is stopped or killed from outside.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The cases of the agent check: protocol cases with a script, and robustness cases for any agent."""
+"""The cases of the agent check: protocol cases with a script, and robustness cases for any
+agent."""
 
 from __future__ import annotations
 
@@ -160,7 +161,8 @@ def robustness_tools() -> frozenset[str]:
 
 
 def read_case(path: Path) -> dict[str, Any]:
-    """Return the object in a file; each ``{"repeat": TEXT, "times": N}`` becomes the repeated text."""
+    """Return the object in a file; each ``{"repeat": TEXT, "times": N}`` becomes the repeated
+    text."""
     case: dict[str, Any] = _expand(json.loads(path.read_text(encoding="utf-8")))
     return case
 

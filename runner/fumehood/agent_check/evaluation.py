@@ -1,4 +1,5 @@
-"""Evaluates an attempt: by exact observations in a protocol case, from outside in a robustness case."""
+"""Evaluates an attempt: by exact observations in a protocol case, from outside in a robustness
+case."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def problems(attempt: Attempt, evidence: Evidence) -> Iterator[str]:
 
 
 def lingered(attempt: Attempt) -> bool:
-    """Return whether the agent had to be stopped after the end of its episode, which only costs time."""
+    """Return whether the agent had to be stopped after the end of its episode, which only costs
+    time."""
     return attempt.exit is not None and attempt.exit.reason is ExitReason.KILLED
 
 

@@ -1,4 +1,5 @@
-"""A stub model for the agent check: it requests a tool twice, then ends. It needs no key and no network."""
+"""A stub model for the agent check: it requests a tool twice, then ends. It needs no key and no
+network."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ def stub_model(seat_tools: Collection[str]) -> ScriptedModels:
     """Return the model, a context manager.
 
     Args:
-        seat_tools: names to prefer among the offered tools. Agents add other tools, and may prefix the names
-            of those of the seat.
+        seat_tools: names to prefer among the offered tools. Agents add other tools, and may prefix
+            the names of those of the seat.
     """
     return ScriptedModels(lambda request: _reply(request, seat_tools))
 

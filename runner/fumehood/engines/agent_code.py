@@ -12,7 +12,8 @@ from fumehood.core.errors import InputError
 from fumehood.engines.engine import AGENT_FOLDER, AgentKind, AgentSource, Mount
 
 ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8"}
-"""Without PYTHONUNBUFFERED: unbuffered Python loses the rest of a partial write to a pipe, as under gVisor."""
+"""Without PYTHONUNBUFFERED: unbuffered Python loses the rest of a partial write to a pipe, as under
+gVisor."""
 
 _READ_FILE = 0o004
 _READ_FOLDER = 0o005
@@ -34,8 +35,8 @@ def agent_mounts(source: AgentSource, *, as_other_user: bool) -> tuple[Mount, ..
         as_other_user: the box runs as another user, so the file must be readable for all.
 
     Raises:
-        InputError: the current folder has no such module, the module does not define the name, or the box
-            cannot read it.
+        InputError: the current folder has no such module, the module does not define the name, or
+            the box cannot read it.
     """
     if source.kind is not AgentKind.MODULE:
         return ()

@@ -9,14 +9,14 @@ The life of a box::
     box.close()            ──▶ BoxOutput    always; removes the box from the host
     engine.close()                          after the last box is closed
 
-Inside a box the user is :data:`BOX_UID`. Everything is read-only except /tmp. The seat's sockets are in
-:data:`BOX_SOCKET_DIR`. There is no network. The environment holds the variables of the image and
-:data:`ENVIRONMENT_NAMES`. If an engine cannot provide one of these, its :attr:`Engine.isolation`, its
-:attr:`Engine.unenforced` and its documentation page state it.
+Inside a box the user is :data:`BOX_UID`. Everything is read-only except /tmp. The seat's sockets
+are in :data:`BOX_SOCKET_DIR`. There is no network. The environment holds the variables of the image
+and :data:`ENVIRONMENT_NAMES`. If an engine cannot provide one of these, its
+:attr:`Engine.isolation`, its :attr:`Engine.unenforced` and its documentation page state it.
 
-An engine does not know episodes, tasks, sockets or scores. It gets a folder to show inside the box and a
-command to run. The output and the exit of a box are data. Only a failure of the infrastructure (a daemon that
-does not answer, a missing runtime) is an ``InfraError``.
+An engine does not know episodes, tasks, sockets or scores. It gets a folder to show inside the box
+and a command to run. The output and the exit of a box are data. Only a failure of the
+infrastructure (a daemon that does not answer, a missing runtime) is an ``InfraError``.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class Limits:
     open_files: int = 1024
     """File descriptors of one process."""
     output_bytes: int = 1024 * 1024
-    """Bytes kept of standard output and of standard error, each: the first half and the last half. The rest
-    is read, counted and dropped."""
+    """Bytes kept of standard output and of standard error, each: the first half and the last half.
+    The rest is read, counted and dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,8 @@ class BoxSpec:
     """Shown inside in addition to those of the image."""
     limits: Limits = field(default_factory=Limits)
     labels: dict[str, str] = field(default_factory=dict)
-    """Attached to everything that the box leaves on the host, so that orphans can be attributed to their
-    owner. Not visible inside."""
+    """Attached to everything that the box leaves on the host, so that orphans can be attributed to
+    their owner. Not visible inside."""
 
 
 class ExitReason(Enum):
@@ -188,7 +188,8 @@ class Box(Protocol):
         ...
 
     def host_pid(self) -> int | None:
-        """Return the host's process ID of one process of the box, for measurements; None if there is none."""
+        """Return the host's process ID of one process of the box, for measurements; None if there
+        is none."""
 
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``.
@@ -227,11 +228,12 @@ class Readiness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineOptions:
-    """A user's options for an engine. An engine ignores options that do not concern it, except ``runtime``."""
+    """A user's options for an engine. An engine ignores options that do not concern it, except
+    ``runtime``."""
 
     runtime: str | None = None
-    """Name of a registered OCI runtime, such as ``runsc``; None means the engine's default. Rejected by
-    :func:`~fumehood.engines.registry.choose_engine` if the engine has no runtimes."""
+    """Name of a registered OCI runtime, such as ``runsc``; None means the engine's default.
+    Rejected by :func:`~fumehood.engines.registry.choose_engine` if the engine has no runtimes."""
     starts_at_once: int = 4
     """Boxes that may be starting at the same time, at least 1."""
     builtin_only: bool = False
@@ -257,7 +259,8 @@ class Orphan:
 
     kind: OrphanKind
     name: str
-    """ID of a container, process ID of a session leader, path of a folder, reference of an image."""
+    """ID of a container, process ID of a session leader, path of a folder, reference of an
+    image."""
     run: str
     """The run that it belonged to; empty for an image."""
 

@@ -1,7 +1,8 @@
 """Reads the output of a box to its end and keeps a bounded part of it.
 
-An agent that prints without end must neither fill the host's memory nor block, so all output is read and
-counted, and the middle is dropped. The first lines show what the agent tried, the last why it failed.
+An agent that prints without end must neither fill the host's memory nor block, so all output is
+read and counted, and the middle is dropped. The first lines show what the agent tried, the last why
+it failed.
 """
 
 from __future__ import annotations
@@ -105,8 +106,9 @@ class PipeReader:
 class FrameReader:
     """Reads the multiplexed stream of a container in a separate thread, and closes it.
 
-    Frames are as in the Docker Engine API, "Attach to a container": one byte for the stream (1 standard
-    output, 2 standard error), three zeros, four bytes for the length, big-endian, then the payload.
+    Frames are as in the Docker Engine API, "Attach to a container": one byte for the stream (1
+    standard output, 2 standard error), three zeros, four bytes for the length, big-endian, then the
+    payload.
     """
 
     _HEADER = struct.Struct(">BxxxL")

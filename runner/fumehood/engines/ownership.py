@@ -1,11 +1,11 @@
 """Labels that name the owner of a resource, and the check whether that owner is alive.
 
-The owner is a process: its ID and start time, because IDs are reused, with the machine, its boot and the
-process namespace in which they are valid. An owner on another machine or in another container counts as
-alive, so that no other user's box is removed.
+The owner is a process: its ID and start time, because IDs are reused, with the machine, its boot
+and the process namespace in which they are valid. An owner on another machine or in another
+container counts as alive, so that no other user's box is removed.
 
-The start time is read from /proc in clock ticks since boot. It must not depend on the wall clock (as
-``psutil.create_time`` does), which can be set while boxes run.
+The start time is read from /proc in clock ticks since boot. It must not depend on the wall clock
+(as ``psutil.create_time`` does), which can be set while boxes run.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def owner_is_alive(labels: Mapping[str, str]) -> bool:
 
 
 def start_time(pid: int) -> int | None:
-    """Return the start time of process ``pid`` in clock ticks since boot; None if there is no such process."""
+    """Return the start time of process ``pid`` in clock ticks since boot; None if there is no such
+    process."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):

@@ -1,6 +1,7 @@
 """The process engine: agents as plain processes of the host, without isolation, for trusted code.
 
-An agent gets a minimal environment, a separate session that ends with this process, and capped output.
+An agent gets a minimal environment, a separate session that ends with this process, and capped
+output.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ class ProcessEngine:
     def start(self, spec: BoxSpec) -> ChildBox:
         """Start the agent's process.
 
-        Paths inside a box do not exist here. Where an argument or a variable names the target of a mount, it
-        is replaced by the source.
+        Paths inside a box do not exist here. Where an argument or a variable names the target of a
+        mount, it is replaced by the source.
 
         Raises:
             InputError: the command does not exist.

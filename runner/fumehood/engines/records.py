@@ -1,8 +1,9 @@
-"""Records on disk of running sessions of processes and of folders, so that later commands find orphans.
+"""Records on disk of running sessions of processes and of folders, so that later commands find
+orphans.
 
-Each session and each folder has one small file, in a folder that only this user can read. A folder's record
-is written before the folder is made and removed after it, so no folder is ever without a record. Names of
-folders are random, so an old record never refers to a newer folder.
+Each session and each folder has one small file, in a folder that only this user can read. A
+folder's record is written before the folder is made and removed after it, so no folder is ever
+without a record. Names of folders are random, so an old record never refers to a newer folder.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ class SessionRecord:
     leader: int
     """Process ID of the leader, and ID of the session."""
     leader_start: int | None
-    """Start time of the leader in clock ticks; None if it had ended before the record was written."""
+    """Start time of the leader in clock ticks; None if it had ended before the record was
+    written."""
     labels: dict[str, str]
     mark: str = ""
-    """``argv[0]`` of processes that belong to the box but left the session; no other process has it. Empty if
-    none can leave."""
+    """``argv[0]`` of processes that belong to the box but left the session; no other process has
+    it. Empty if none can leave."""
 
 
 class SessionRecords:
@@ -68,7 +70,8 @@ class SessionRecords:
         ]
 
     def remove(self, orphan: Orphan) -> None:
-        """Kill the processes of an orphaned session; has no effect on other kinds and gone sessions."""
+        """Kill the processes of an orphaned session; has no effect on other kinds and gone
+        sessions."""
         file = self._folder / f"{orphan.name}.json"
         if orphan.kind is not OrphanKind.PROCESSES or not file.exists():
             return
@@ -146,7 +149,8 @@ def _remaining(record: SessionRecord) -> Iterator[int]:
 
 
 def _is_same_leader(record: SessionRecord) -> bool:
-    """Return whether the leader's ID was not reused. The kernel reuses it only when the session is empty."""
+    """Return whether the leader's ID was not reused. The kernel reuses it only when the session is
+    empty."""
     return start_time(record.leader) in (None, record.leader_start)
 
 
@@ -184,8 +188,8 @@ class FolderRecords:
     def make(self, labels: Mapping[str, str]) -> Path:
         """Make a folder that only this user can enter, owned by the process that ``labels`` names.
 
-        Its name is random, because a box may see the host's path of a mount, and short, because the path of a
-        socket has at most 107 bytes.
+        Its name is random, because a box may see the host's path of a mount, and short, because the
+        path of a socket has at most 107 bytes.
 
         Raises:
             InfraError: the record cannot be written.
@@ -203,7 +207,8 @@ class FolderRecords:
             self._record(folder).unlink(missing_ok=True)
 
     def lost(self, is_owned: OwnerCheck) -> list[tuple[Path, dict[str, str]]]:
-        """Return the folders without an owner, and their labels; remove records of folders that are gone."""
+        """Return the folders without an owner, and their labels; remove records of folders that are
+        gone."""
         lost = []
         for note in sorted(self._notes.glob("*.json")) if self._notes.exists() else ():
             folder, labels = _read_folder_record(note)

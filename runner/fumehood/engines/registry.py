@@ -44,7 +44,8 @@ class ChosenEngine:
 
 
 def choose_engine(name: str, options: EngineOptions | None = None) -> ChosenEngine:
-    """Return the engine called ``name``; with ``"auto"``, docker or bubblewrap, the first that is ready.
+    """Return the engine called ``name``; with ``"auto"``, docker or bubblewrap, the first that is
+    ready.
 
     Where neither is ready, ``"auto"`` takes the inline engine if every agent is a built-in one.
 

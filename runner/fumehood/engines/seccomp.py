@@ -1,12 +1,13 @@
 """The system calls that an agent may make, as a Docker profile and as a BPF filter.
 
-The list is the same for all engines whose boxes share the host's kernel. A rejected call fails with ENOSYS,
-as on a kernel that lacks it, so libraries fall back on older calls. The list is Docker's default profile
-without calls that an agent does not need: io_uring and BPF, tracing and reading other processes, keys, mounts
-and namespaces, System V shared memory, rare network protocols, and all calls that need a capability.
+The list is the same for all engines whose boxes share the host's kernel. A rejected call fails with
+ENOSYS, as on a kernel that lacks it, so libraries fall back on older calls. The list is Docker's
+default profile without calls that an agent does not need: io_uring and BPF, tracing and reading
+other processes, keys, mounts and namespaces, System V shared memory, rare network protocols, and
+all calls that need a capability.
 
-libseccomp generates the BPF filter, because it knows the call numbers of every processor. Without that
-library there is no filter, and the engine reports it.
+libseccomp generates the BPF filter, because it knows the call numbers of every processor. Without
+that library there is no filter, and the engine reports it.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def docker_profile() -> str:
     refusal = {"action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}
     otherwise = {"defaultAction": "SCMP_ACT_ERRNO", "defaultErrnoRet": errno.ENOSYS}
     native = [{"architecture": f"SCMP_ARCH_{name}"} for name in ("X86_64", "AARCH64")]
-    # Listed explicitly: older daemons ignore defaultErrnoRet and answer EPERM, on which libraries do not
-    # fall back.
+    # Listed explicitly: older daemons ignore defaultErrnoRet and answer EPERM, on which libraries
+    # do not fall back.
     refused = {"names": REFUSED, **refusal}
     allowed = {"names": ALLOWED, "action": "SCMP_ACT_ALLOW"}
     conditional = [
@@ -150,37 +151,40 @@ class Condition:
 
 
 ALLOWED = """
-    access faccessat faccessat2 open openat openat2 creat close close_range read readv pread64 preadv preadv2
-    write writev pwrite64 pwritev pwritev2 lseek _llseek sendfile copy_file_range splice tee readahead
-    fadvise64 fallocate truncate ftruncate fsync fdatasync sync_file_range flock fcntl ioctl dup dup2 dup3
-    pipe pipe2 stat fstat lstat newfstatat statx statfs fstatfs getdents getdents64 getcwd chdir fchdir
-    mkdir mkdirat rmdir mknod mknodat link linkat symlink symlinkat readlink readlinkat unlink unlinkat
-    rename renameat renameat2 chmod fchmod fchmodat fchmodat2 chown fchown fchownat lchown umask utime utimes
-    utimensat futimesat getxattr lgetxattr fgetxattr setxattr lsetxattr fsetxattr listxattr llistxattr
-    flistxattr removexattr lremovexattr fremovexattr cachestat
+    access faccessat faccessat2 open openat openat2 creat close close_range read readv pread64
+    preadv preadv2 write writev pwrite64 pwritev pwritev2 lseek _llseek sendfile copy_file_range
+    splice tee readahead fadvise64 fallocate truncate ftruncate fsync fdatasync sync_file_range
+    flock fcntl ioctl dup dup2 dup3 pipe pipe2 stat fstat lstat newfstatat statx statfs fstatfs
+    getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir mknod mknodat link linkat symlink
+    symlinkat readlink readlinkat unlink unlinkat rename renameat renameat2 chmod fchmod fchmodat
+    fchmodat2 chown fchown fchownat lchown umask utime utimes utimensat futimesat getxattr
+    lgetxattr fgetxattr setxattr lsetxattr fsetxattr listxattr llistxattr flistxattr removexattr
+    lremovexattr fremovexattr cachestat
 
-    poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2
-    eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime timerfd_gettime
-    inotify_init inotify_init1 inotify_add_watch inotify_rm_watch io_setup io_destroy io_submit io_cancel
-    io_getevents io_pgetevents
+    poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
+    epoll_pwait2 eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime timerfd_gettime
+    inotify_init inotify_init1 inotify_add_watch inotify_rm_watch io_setup io_destroy io_submit
+    io_cancel io_getevents io_pgetevents
 
     brk mmap munmap mremap mprotect madvise mincore msync mlock mlock2 munlock mlockall munlockall
     memfd_create pkey_alloc pkey_free pkey_mprotect map_shadow_stack membarrier
 
-    fork vfork execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open pidfd_send_signal
-    rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait
-    rt_tgsigqueueinfo sigaltstack pause restart_syscall set_tid_address set_robust_list get_robust_list
-    futex futex_waitv futex_wake futex_wait futex_requeue rseq arch_prctl set_thread_area get_thread_area
-    prctl getpid getppid gettid getpgid getpgrp getsid setpgid setsid
+    fork vfork execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open
+    pidfd_send_signal rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn
+    rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo sigaltstack pause restart_syscall
+    set_tid_address set_robust_list get_robust_list futex futex_waitv futex_wake futex_wait
+    futex_requeue rseq arch_prctl set_thread_area get_thread_area prctl getpid getppid gettid
+    getpgid getpgrp getsid setpgid setsid
 
-    getuid geteuid getgid getegid getresuid getresgid getgroups setuid setgid setreuid setregid setresuid
-    setresgid setgroups setfsuid setfsgid capget capset getrlimit setrlimit prlimit64 getrusage getpriority
-    setpriority sched_yield sched_getaffinity sched_setaffinity sched_getparam sched_setparam
-    sched_getscheduler sched_setscheduler sched_get_priority_max sched_get_priority_min
-    sched_rr_get_interval sched_getattr sched_setattr getcpu times
+    getuid geteuid getgid getegid getresuid getresgid getgroups setuid setgid setreuid setregid
+    setresuid setresgid setgroups setfsuid setfsgid capget capset getrlimit setrlimit prlimit64
+    getrusage getpriority setpriority sched_yield sched_getaffinity sched_setaffinity
+    sched_getparam sched_setparam sched_getscheduler sched_setscheduler sched_get_priority_max
+    sched_get_priority_min sched_rr_get_interval sched_getattr sched_setattr getcpu times
 
-    time gettimeofday clock_gettime clock_getres clock_nanosleep nanosleep alarm getitimer setitimer
-    timer_create timer_settime timer_gettime timer_getoverrun timer_delete uname sysinfo getrandom
+    time gettimeofday clock_gettime clock_getres clock_nanosleep nanosleep alarm getitimer
+    setitimer timer_create timer_settime timer_gettime timer_getoverrun timer_delete uname sysinfo
+    getrandom
 
     socketpair bind listen accept accept4 connect getsockname getpeername getsockopt setsockopt
     recvfrom recvmsg recvmmsg sendto sendmsg sendmmsg shutdown
@@ -203,31 +207,31 @@ CONDITIONS = (
     # Libraries list network addresses with it.
     Condition("socket", 0, _AF_NETLINK, also=((2, _NETLINK_ROUTE),)),
 )
-"""Calls that are allowed with certain arguments. clone3 is not allowed: a filter cannot read its arguments,
-which are in memory."""
+"""Calls that are allowed with certain arguments. clone3 is not allowed: a filter cannot read its
+arguments, which are in memory."""
 
 REFUSED = """
-    io_uring_setup io_uring_enter io_uring_register bpf userfaultfd perf_event_open vmsplice seccomp
-    landlock_create_ruleset landlock_add_rule landlock_restrict_self
+    io_uring_setup io_uring_enter io_uring_register bpf userfaultfd perf_event_open vmsplice
+    seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self
 
     ptrace process_vm_readv process_vm_writev process_madvise process_mrelease pidfd_getfd kcmp
     mbind get_mempolicy set_mempolicy set_mempolicy_home_node migrate_pages move_pages memfd_secret
 
     add_key request_key keyctl
 
-    clone3 unshare setns mount umount2 move_mount mount_setattr open_tree fsopen fsconfig fsmount fspick
-    pivot_root chroot name_to_handle_at open_by_handle_at fanotify_init fanotify_mark quotactl quotactl_fd
-    swapon swapoff sync syncfs lookup_dcookie acct
+    clone3 unshare setns mount umount2 move_mount mount_setattr open_tree fsopen fsconfig fsmount
+    fspick pivot_root chroot name_to_handle_at open_by_handle_at fanotify_init fanotify_mark
+    quotactl quotactl_fd swapon swapoff sync syncfs lookup_dcookie acct
 
-    shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl
-    mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr
+    shmget shmat shmctl shmdt semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open
+    mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr
 
     init_module finit_module delete_module create_module query_module get_kernel_syms kexec_load
     kexec_file_load reboot syslog iopl ioperm modify_ldt vhangup sethostname setdomainname
     settimeofday clock_settime adjtimex clock_adjtime ioprio_get ioprio_set
 
-    _sysctl afs_syscall epoll_ctl_old epoll_wait_old getpmsg putpmsg nfsservctl remap_file_pages security
-    sysfs tuxcall uselib ustat vserver
+    _sysctl afs_syscall epoll_ctl_old epoll_wait_old getpmsg putpmsg nfsservctl remap_file_pages
+    security sysfs tuxcall uselib ustat vserver
 """.split()  # noqa: SIM905
-"""Rejected calls, grouped: kernel attack surface; other processes; keys; mounts and namespaces; shared memory;
-the machine; obsolete calls. Calls in no list are rejected too."""
+"""Rejected calls, grouped: kernel attack surface; other processes; keys; mounts and namespaces;
+shared memory; the machine; obsolete calls. Calls in no list are rejected too."""

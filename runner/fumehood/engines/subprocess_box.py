@@ -1,4 +1,5 @@
-"""A box that is a child process with its process group. Used by the bubblewrap and process engines."""
+"""A box that is a child process with its process group. Used by the bubblewrap and process
+engines."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from fumehood.engines.output import PipeReader
 KILL_TIMEOUT_S = 10.0
 """Time to end after SIGKILL; only a process blocked in the kernel takes longer."""
 DRAIN_TIMEOUT_S = 2.0
-"""For the remaining output of an ended process. Afterwards only another process can hold the pipe."""
+"""For the remaining output of an ended process. Afterwards only another process can hold the
+pipe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +40,8 @@ class Command:
 class ProcessLauncher:
     """Starts children from one thread that lives as long as this object.
 
-    PR_SET_PDEATHSIG refers to the parent *thread* (prctl(2)), so a child that a pool's worker started would
-    die with that worker.
+    PR_SET_PDEATHSIG refers to the parent *thread* (prctl(2)), so a child that a pool's worker
+    started would die with that worker.
     """
 
     def __init__(self) -> None:
@@ -77,8 +79,8 @@ class ChildBox:
         Args:
             child: with pipes for standard output and standard error.
             limit_bytes: kept of each output.
-            read_code: converts the child's exit status, negative for a signal, to that of the agent; may raise
-                InfraError. Not called after :meth:`kill`.
+            read_code: converts the child's exit status, negative for a signal, to that of the
+                agent; may raise InfraError. Not called after :meth:`kill`.
             on_close: called once, after everything has been removed.
         """
         assert child.stdout is not None
@@ -156,7 +158,8 @@ class ChildBox:
 
 
 def shell_code(code: int) -> int:
-    """Return an exit status in the notation of shells: 128 + the signal's number if a signal ended it."""
+    """Return an exit status in the notation of shells: 128 + the signal's number if a signal ended
+    it."""
     return code if code >= 0 else 128 - code
 
 

@@ -1,1 +1,2 @@
-"""Hostile agents, and the proof that what surrounds them holds: run by users, on their own machine."""
+"""Hostile agents, and the proof that what surrounds them holds: run by users, on their own
+machine."""

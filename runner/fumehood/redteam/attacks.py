@@ -1,7 +1,8 @@
 """The attacks of the red-team corpus, and the boundary that must stop each of them.
 
-An attack does no harm if nothing stops it: one that fills a resource fills a bounded amount, and one that would
-change the machine makes a request that fails for every caller, and learns from the error whether it was permitted.
+An attack does no harm if nothing stops it: one that fills a resource fills a bounded amount, and
+one that would change the machine makes a request that fails for every caller, and learns from the
+error whether it was permitted.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Attack:
     memory_mb: int = 256
     """Memory limit of its box, MiB."""
     repeats: bool = False
-    """Prints everything that it can read; no word of it may reveal the harness. It gets no arguments."""
+    """Prints everything that it can read; no word of it may reveal the harness. It gets no
+    arguments."""
     recorded: bool = False
     """Attacks readers of records: its trace and output are written as a run and shown."""
 
@@ -80,15 +82,19 @@ _BOX, _SOCKET, _SERVICE, _ORCHESTRATOR = Boundary
 # fmt: off
 ATTACKS = (
     # The network.
-    Attack("egress", "egress.py", _BOX, "no network device", "reach this host and the internet by address"),
+    Attack("egress", "egress.py", _BOX, "no network device",
+           "reach this host and the internet by address"),
     Attack("dns", "dns.py", _BOX, "no network device", "resolve a name, or carry data out in one"),
-    Attack("metadata", "metadata.py", _BOX, "no network device", "read the credentials of a cloud instance"),
+    Attack("metadata", "metadata.py", _BOX, "no network device",
+           "read the credentials of a cloud instance"),
     Attack("raw-sockets", "raw_sockets.c", _BOX, "system call filter, no capability",
-           "send packets past all rules, or reach the kernel through rare protocols", at_kernel=True),
+           "send packets past all rules, or reach the kernel through rare protocols",
+           at_kernel=True),
     Attack("abstract-sockets", "abstract_sockets.py", _BOX, "separate network namespace",
            "reach abstract sockets of the host"),
     # The host.
-    Attack("daemon-sockets", "daemon_sockets.py", _BOX, "only the socket folder of the host is mounted",
+    Attack("daemon-sockets", "daemon_sockets.py",
+           _BOX, "only the socket folder of the host is mounted",
            "send commands to a container daemon or the system bus"),
     Attack("host-processes", "host_processes.py", _BOX, "separate process namespace",
            "see, signal or read processes of the host"),
@@ -100,13 +106,15 @@ ATTACKS = (
            "call tools in another episode"),
     Attack("gold", "gold.py", _ORCHESTRATOR, "answers and plans never enter box or service replies",
            "find gold answers, planned faults, keys and names of the run"),
-    Attack("special-files", "special_files.py", _ORCHESTRATOR, "only two streams of text are collected",
+    Attack("special-files", "special_files.py",
+           _ORCHESTRATOR, "only two streams of text are collected",
            "make a collector of files follow links, pipes and sparse files"),
     # Resources.
     Attack("fork-bomb", "fork_bomb.c", _BOX, "limit of processes", "fork without end", "processes"),
     Attack("fork-bomb-sh", "fork_bomb.sh", _BOX, "limit of processes, or no shell",
            "fork without end, in the shell", "processes"),
-    Attack("memory-bomb", "memory_bomb.py", _BOX, "limit of memory", "take memory in many processes",
+    Attack("memory-bomb", "memory_bomb.py", _BOX, "limit of memory",
+           "take memory in many processes",
            "memory_bytes"),
     Attack("shared-memory", "shared_memory.c", _BOX, "limit of memory",
            "take memory that belongs to no process", "memory_bytes"),
@@ -114,10 +122,12 @@ ATTACKS = (
            "tmp_bytes"),
     Attack("fill-inodes", "fill_inodes.py", _BOX, "limited number of files; their memory counts",
            "make files without end", "memory_bytes", memory_mb=64),
-    Attack("descriptors", "descriptors.py", _BOX, "limit of open files", "open files and pipes without end",
+    Attack("descriptors", "descriptors.py", _BOX, "limit of open files",
+           "open files and pipes without end",
            "open_files"),
     Attack("spin", "spin.c", _BOX, "limit of processor time", "use every processor", "cpus"),
-    Attack("raise-limits", "raise_limits.c", _BOX, "no capability", "raise its limits and its priority",
+    Attack("raise-limits", "raise_limits.c", _BOX, "no capability",
+           "raise its limits and its priority",
            at_kernel=True),
     Attack("zombies", "zombies.c", _BOX, "limit of processes, an init that reaps orphans",
            "leave zombies and orphans", "processes"),
@@ -127,7 +137,8 @@ ATTACKS = (
            "print without end", wall_ms=3_000),
     Attack("flood-sh", "flood.sh", _ORCHESTRATOR, "output above the limit is counted and dropped",
            "print without end, in the shell", wall_ms=3_000),
-    Attack("endless-line", "endless_line.py", _ORCHESTRATOR, "output above the limit is counted and dropped",
+    Attack("endless-line", "endless_line.py",
+           _ORCHESTRATOR, "output above the limit is counted and dropped",
            "print hundreds of megabytes without a line break"),
     # The kernel.
     Attack("privilege", "privilege.c", _BOX, "no capability, no new privileges", "become root",
@@ -144,19 +155,24 @@ ATTACKS = (
            at_kernel=True),
     Attack("kernel-surface", "kernel_surface.c", _BOX, "system call filter, no capability",
            "load code, change the clock, use the most exposed system calls", at_kernel=True),
-    Attack("devices", "devices.py", _BOX, "a private /dev", "open devices of the host", at_kernel=True),
+    Attack("devices", "devices.py", _BOX, "a private /dev", "open devices of the host",
+           at_kernel=True),
     Attack("kernel-files", "kernel_files.py", _BOX, "read-only /proc/sys and /sys, no privilege",
            "write to /proc, /sys, control groups and the core pattern", at_kernel=True),
     # The wire.
     Attack("forged-messages", "forged_messages.py", _SERVICE, "a server with four methods",
            "send malformed messages, and call the orchestrator's methods"),
-    Attack("replays", "replays.py", _SERVICE, "budgets reserved before the effect; a call ID runs once",
+    Attack("replays", "replays.py",
+           _SERVICE, "budgets reserved before the effect; a call ID runs once",
            "replay, reorder and race calls to exceed its budget", calls=64),
-    Attack("second-client", "second_client.py", _SERVICE, "limits of connections and calls for each seat",
+    Attack("second-client", "second_client.py",
+           _SERVICE, "limits of connections and calls for each seat",
            "exhaust the service with thousands of connections"),
-    Attack("slow-loris", "slow_loris.py", _SERVICE, "limits of streams, a thread pool for each seat",
+    Attack("slow-loris", "slow_loris.py",
+           _SERVICE, "limits of streams, a thread pool for each seat",
            "hold streams open and never finish a message"),
-    Attack("many-streams", "many_streams.py", _SERVICE, "limits of streams", "open ten thousand streams"),
+    Attack("many-streams", "many_streams.py", _SERVICE, "limits of streams",
+           "open ten thousand streams"),
     Attack("frame-floods", "frame_floods.py", _SERVICE, "the server's limits on frames",
            "flood with RST_STREAM, PING and SETTINGS, and send headers that never end"),
     Attack("oversized", "oversized.py", _SERVICE, "limits of headers and messages",
@@ -167,20 +183,23 @@ ATTACKS = (
            "break the protobuf parser: nesting, groups, wrong lengths, invalid text"),
     Attack("refusals", "refusals.py", _SERVICE, "refusals above a limit are only counted",
            "inflate its trace with messages that are refused"),
-    Attack("http-nonsense", "http_nonsense.py", _SERVICE, "strict parsing; the same endpoint for all interfaces",
+    Attack("http-nonsense", "http_nonsense.py",
+           _SERVICE, "strict parsing; the same endpoint for all interfaces",
            "get malformed requests past the HTTP socket: framing, paths, JSON"),
     Attack("http-floods", "http_floods.py", _SERVICE, "limits of connections, headers and bodies",
            "exhaust the HTTP socket: partial and endless requests, connections, sessions"),
     # Readers of records.
     Attack("terminal", "terminal.py", _ORCHESTRATOR, "control characters are escaped",
-           "inject control sequences, markup and prompts into terminals, logs, pages and models", recorded=True),
+           "inject control sequences, markup and prompts into terminals, logs, pages and models",
+           recorded=True),
     Attack("forged-trace", "forged_trace.py", _ORCHESTRATOR,
            "an event is one line of JSON, hash-chained and sealed",
            "forge events, rows and scores in the records", recorded=True),
     # The harness.
     Attack("look-around", "look_around.py", _BOX, "a neutral environment",
            "detect the test from environment, names, mounts and processes", repeats=True),
-    Attack("provoke-errors", "provoke_errors.py", _SERVICE, "a closed set of errors without details",
+    Attack("provoke-errors", "provoke_errors.py",
+           _SERVICE, "a closed set of errors without details",
            "learn about the host from error messages", repeats=True),
 )
 # fmt: on

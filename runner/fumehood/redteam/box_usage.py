@@ -1,7 +1,8 @@
 """Measures the processes of a box and their usage from the host, from /proc and the control groups.
 
-The input is the ID of one process. If it has a separate control group, the group is the box, including memory
-that belongs to no process. Otherwise the box consists of the process and its descendants.
+The input is the ID of one process. If it has a separate control group, the group is the box,
+including memory that belongs to no process. Otherwise the box consists of the process and its
+descendants.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Two control episodes in the attacked service: a working one and a silent one.
 
-The working episode shows whether an attack disturbs others. No event may appear in the silent episode.
+The working episode shows whether an attack disturbs others. No event may appear in the silent
+episode.
 """
 
 from __future__ import annotations

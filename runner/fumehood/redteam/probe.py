@@ -1,7 +1,8 @@
-"""Attacks one engine from its boxes, one attack at a time, against a real service and a real episode.
+"""Attacks one engine from its boxes, one attack at a time, against a real service and a real
+episode.
 
-A success that an agent reports counts as a breach. A reported failure does not count: the result then depends on
-observations from outside. See ``docs/containment.md``.
+A success that an agent reports counts as a breach. A reported failure does not count: the result
+then depends on observations from outside. See ``docs/containment.md``.
 """
 
 from __future__ import annotations

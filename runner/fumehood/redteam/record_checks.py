@@ -1,4 +1,5 @@
-"""Writes an attack's records as a run, reads them with the commands, and checks what the commands print."""
+"""Writes an attack's records as a run, reads them with the commands, and checks what the commands
+print."""
 
 from __future__ import annotations
 

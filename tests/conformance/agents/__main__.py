@@ -1,4 +1,5 @@
-"""Runs every protocol case in every language on every available engine, and updates the table in the documentation."""
+"""Runs every protocol case in every language on every available engine, and updates the table in
+the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The conformance agents: their programs, their connections to the seat, and the limits of these."""
+"""The conformance agents: their programs, their connections to the seat, and the limits of
+these."""
 
 from __future__ import annotations
 

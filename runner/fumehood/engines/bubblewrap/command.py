@@ -1,12 +1,12 @@
 """Builds the command line of a bubblewrap box, and the view of the host that the box sees.
 
-An ordinary user needs one bwrap. Root needs two nested ones: the outer bwrap builds the view, because only
-root may be able to read its parts; setpriv then switches to the user "nobody", who starts the inner bwrap.
-With a single bwrap the agent would be root on the host, without capabilities, and RLIMIT_NPROC does not
-apply to root.
+An ordinary user needs one bwrap. Root needs two nested ones: the outer bwrap builds the view,
+because only root may be able to read its parts; setpriv then switches to the user "nobody", who
+starts the inner bwrap. With a single bwrap the agent would be root on the host, without
+capabilities, and RLIMIT_NPROC does not apply to root.
 
-bwrap reads the arguments that describe the view from a file descriptor, because the agent can read the
-command line of the first process and should not learn the host's folders.
+bwrap reads the arguments that describe the view from a file descriptor, because the agent can read
+the command line of the first process and should not learn the host's folders.
 
 The view contains the host's programs and libraries, this Python and the SDK, and no personal files.
 """
@@ -103,7 +103,8 @@ class StatusPipe:
         os.close(self._read_fd)
 
     def read_code(self, bwrap_code: int) -> int:
-        """Return the exit status of the command after bwrap has ended; negative if a signal ended it.
+        """Return the exit status of the command after bwrap has ended; negative if a signal ended
+        it.
 
         Raises:
             InfraError: the command was never run.
@@ -114,7 +115,8 @@ class StatusPipe:
             return self._code
         if bwrap_code < 0:
             raise InfraError("the box was killed from outside")
-        # An agent that kills every process inside also kills the inner bwrap, which then reports nothing.
+        # An agent that kills every process inside also kills the inner bwrap, which then reports
+        # nothing.
         if bwrap_code > 128:
             return bwrap_code
         raise InfraError("bwrap could not start the box; run `fumehood doctor` for the reason")

@@ -1,7 +1,7 @@
 """The bubblewrap engine: agents in Linux namespaces, without a daemon and without images.
 
-A box starts in a few milliseconds. Memory is limited per process, not per box, and processor time is not
-limited: these limits need control groups, which an ordinary user may not create.
+A box starts in a few milliseconds. Memory is limited per process, not per box, and processor time
+is not limited: these limits need control groups, which an ordinary user may not create.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ class BubblewrapEngine:
     def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
         """Return the boxes whose owner is gone.
 
-        The kernel kills a box when its parent dies, except if the parent dies before the first process of the
-        box has requested it (PR_SET_PDEATHSIG).
+        The kernel kills a box when its parent dies, except if the parent dies before the first
+        process of the box has requested it (PR_SET_PDEATHSIG).
         """
         return self._records.orphans(is_owned)
 

@@ -1,8 +1,8 @@
 """The settings of a box's container, and the properties of OCI runtimes.
 
-Every feature that a box does not need is off, regardless of the image: no network, no writable folder except
-small tmpfs mounts, no capabilities, no privilege escalation, no system call outside the list of
-``seccomp.py``, no health check, no volume. All other settings keep Docker's defaults.
+Every feature that a box does not need is off, regardless of the image: no network, no writable
+folder except small tmpfs mounts, no capabilities, no privilege escalation, no system call outside
+the list of ``seccomp.py``, no health check, no volume. All other settings keep Docker's defaults.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Runtime:
     name: str | None
     """Registered with the daemon; None for its default."""
     own_kernel: bool
-    """True if it brings a kernel: the threads of that kernel are tasks of the container, and it handles the
-    system calls."""
+    """True if it brings a kernel: the threads of that kernel are tasks of the container, and it
+    handles the system calls."""
     filters: bool
     """True if the daemon can filter system calls."""
 

@@ -1,10 +1,12 @@
 """A client of a Docker daemon: every request has a deadline, and every retry is idempotent.
 
-The client chooses the names of containers, so it finds a container again if the answer to its creation was
-lost. Starting, stopping, waiting and removing are idempotent. Connections are kept and shared.
+The client chooses the names of containers, so it finds a container again if the answer to its
+creation was lost. Starting, stopping, waiting and removing are idempotent. Connections are kept and
+shared.
 
-The Docker SDK opens a new connection for each URL, applies the connection's deadline to an attached stream,
-and leaves a connection open when no daemon answers. ``SharedPool``, ``hijack`` and ``api_version`` avoid that.
+The Docker SDK opens a new connection for each URL, applies the connection's deadline to an attached
+stream, and leaves a connection open when no daemon answers. ``SharedPool``, ``hijack`` and
+``api_version`` avoid that.
 """
 
 from __future__ import annotations
@@ -147,7 +149,8 @@ class Daemon:
         return self._ask("list the events of a container", look)
 
     def first_process(self, container: str) -> int | None:
-        """Return the host's process ID of a container's first process, or None if it does not run."""
+        """Return the host's process ID of a container's first process, or None if it does not
+        run."""
         state = self._ask("inspect a container", lambda: self.client.inspect_container(container))[
             "State"
         ]

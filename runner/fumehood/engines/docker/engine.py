@@ -1,7 +1,7 @@
 """The docker engine: agents in hardened containers of a Docker daemon on this machine.
 
-A box needs five requests to the daemon: create, attach, start, wait, remove. Output is read by attaching,
-because a log driver would write all of it to the daemon's disk.
+A box needs five requests to the daemon: create, attach, start, wait, remove. Output is read by
+attaching, because a log driver would write all of it to the daemon's disk.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class DockerEngine:
 
     @property
     def isolation(self) -> Isolation:
-        """``SANDBOXED_KERNEL`` if the runtime is known to bring a kernel; otherwise ``CONTAINER``."""
+        """``SANDBOXED_KERNEL`` if the runtime is known to bring a kernel; otherwise
+        ``CONTAINER``."""
         try:
             return isolation_of(self._info, self._options.runtime)
         except (InfraError, InputError):
@@ -115,7 +116,8 @@ class DockerEngine:
         """Return the agent's image, building it if necessary.
 
         Raises:
-            InputError: the agent or its image cannot be found or built, or the image has no command.
+            InputError: the agent or its image cannot be found or built, or the image has no
+                command.
             InfraError: the daemon does not answer.
         """
         progress = self._options.progress or (lambda line: None)
@@ -213,8 +215,8 @@ class DockerEngine:
     def _require_command(self, image: Image, command: str, container: str) -> None:
         """Check once per image that the command exists, so that the user gets an error message.
 
-        Docker's init, the first process of the container, reports a missing command only in the output, and
-        an agent could print the same text.
+        Docker's init, the first process of the container, reports a missing command only in the
+        output, and an agent could print the same text.
         """
         key = (image.digest or image.reference, command)
         if key in self._known_commands:

@@ -109,7 +109,8 @@ def lay_out_node_modules(folder: Path, *, compiler: bool) -> None:
 def built_sdk() -> Path:
     """Return the folder of the TypeScript SDK with ``dist/`` and ``node_modules/``.
 
-    A checkout is built in place. An installed package is copied to the user's cache and built there.
+    A checkout is built in place. An installed package is copied to the user's cache and built
+    there.
 
     Raises:
         InputError: npm is not installed.
@@ -148,7 +149,8 @@ def _run(command: list[str], folder: Path) -> None:
 
 
 def _packages(sdk: Path, compiler: bool) -> Iterator[str]:
-    """Yield the installed top-level npm packages that are needed; nested ones are copied with them."""
+    """Yield the installed top-level npm packages that are needed; nested ones are copied with
+    them."""
     packages = json.loads((sdk / "package-lock.json").read_text("utf-8"))["packages"]
     for path, package in packages.items():
         name = path.removeprefix("node_modules/")

@@ -1,7 +1,7 @@
 """Builds the image ``agent-python``: Python and the SDK.
 
-The tag is a digest of the sources, so an unchanged image is not built again. The base is the official slim
-image; if no registry answers, it is made from Debian packages.
+The tag is a digest of the sources, so an unchanged image is not built again. The base is the
+official slim image; if no registry answers, it is made from Debian packages.
 """
 
 from __future__ import annotations

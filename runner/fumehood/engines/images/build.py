@@ -1,7 +1,7 @@
 """Pulls, imports, builds and tags images with a Docker daemon.
 
-The daemon answers in JSON lines and reports an error as one of them. A deadline limits the time between two
-lines.
+The daemon answers in JSON lines and reports an error as one of them. A deadline limits the time
+between two lines.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ def build(
         network: whether build steps may use the daemon's default network.
 
     Raises:
-        InputError: the Dockerfile is wrong, or one of its steps fails; the message has its first line.
+        InputError: the Dockerfile is wrong, or one of its steps fails; the message has its first
+            line.
         InfraError: the daemon does not answer.
     """
     try:
@@ -118,7 +119,8 @@ def tag(daemon: Daemon, reference: str, name: str) -> None:
 
 
 def _problem(lines: Iterable[dict[str, Any]]) -> str:
-    """Return why a build failed, with the first output line of the failed step; empty on success."""
+    """Return why a build failed, with the first output line of the failed step; empty on
+    success."""
     error = output = ""
     is_running = False
     for line in lines:
@@ -151,7 +153,8 @@ def _one_line(text: str) -> str:
 
 
 def write_context(folder: Path, context: IO[bytes]) -> None:
-    """Write a folder into a reproducible tar and rewind it, so that equal contents give equal images."""
+    """Write a folder into a reproducible tar and rewind it, so that equal contents give equal
+    images."""
     with tarfile.open(fileobj=context, mode="w") as archive:
         for file in sorted(folder.rglob("*")):
             archive.add(

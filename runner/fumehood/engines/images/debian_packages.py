@@ -1,7 +1,7 @@
 """Builds images from Debian packages, without a container registry.
 
-mmdebstrap unpacks the packages without installing them, so an image has no package manager and none of its
-data. The packages come from the mirror that this machine's apt uses.
+mmdebstrap unpacks the packages without installing them, so an image has no package manager and none
+of its data. The packages come from the mirror that this machine's apt uses.
 """
 
 from __future__ import annotations

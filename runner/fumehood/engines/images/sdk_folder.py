@@ -1,7 +1,7 @@
 """Copies the Python SDK and its dependencies into a folder that a box can import.
 
-The SDK comes from this Python's installation. The dependencies are copied too if the box has the same
-Python version and machine; otherwise pip fetches them.
+The SDK comes from this Python's installation. The dependencies are copied too if the box has the
+same Python version and machine; otherwise pip fetches them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ LIBRARIES = ("grpcio", "protobuf", "typing_extensions")
 """Distributions that the SDK depends on."""
 _GENERATED = "_proto/v1"
 _AGENT_MESSAGES = ("tool_pb2", "__init__")
-"""Prefix of the generated modules that an agent needs. The others define the host's control messages."""
+"""Prefix of the generated modules that an agent needs. The others define the host's control
+messages."""
 _PIP_TIMEOUT_S = 300
 
 

@@ -11,7 +11,8 @@ from fumehood.engines.images import agent_node, agent_python, agent_shell, folde
 def stale_images(daemon: Daemon) -> list[str]:
     """Return the sorted references of images that the present sources do not produce.
 
-    The image of an agent's folder has the folder as a label; it is stale if the folder is gone or has changed.
+    The image of an agent's folder has the folder as a label; it is stale if the folder is gone or
+    has changed.
 
     Raises:
         InputError: the sources of the project's images are missing.

@@ -1,7 +1,7 @@
 """Shared by the agents in Python: their arguments, and the report of attempts.
 
-An agent prints ``tried GOAL: ERROR`` after a failure and ``got GOAL: RESULT`` after a success. The probe believes
-successes and checks failures from outside.
+An agent prints ``tried GOAL: ERROR`` after a failure and ``got GOAL: RESULT`` after a success. The
+probe believes successes and checks failures from outside.
 """
 
 from __future__ import annotations

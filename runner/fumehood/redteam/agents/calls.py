@@ -18,7 +18,8 @@ def open_channel() -> grpc.Channel:
 
 
 def call(channel: grpc.Channel, tool: str, arguments: str, call_id: str = "") -> str:
-    """Call a tool and return the answer in one word: value, a failure's code, a refusal's kind, a status."""
+    """Call a tool and return the answer in one word: value, a failure's code, a refusal's kind, a
+    status."""
     request = pb.CallToolRequest(tool_name=tool, arguments_json=arguments, call_id=call_id)
     try:
         answer = ToolServiceStub(channel).CallTool(request, timeout=PATIENCE_S)

@@ -1,4 +1,5 @@
-"""Sends requests that HTTP servers and JSON parsers have mishandled: odd framing, paths and JSON."""
+"""Sends requests that HTTP servers and JSON parsers have mishandled: odd framing, paths and
+JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Arguments that break JSON parsers: depth, digits, constants, surrogates, duplicate and malicious keys."""
+"""Arguments that break JSON parsers: depth, digits, constants, surrogates, duplicate and malicious
+keys."""
 
 from __future__ import annotations
 

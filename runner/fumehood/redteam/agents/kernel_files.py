@@ -36,7 +36,8 @@ FILES_MAX = 20_000
 
 
 def write(path: str) -> str:
-    """Write the present content again; if it cannot be read, opening for writing counts as success."""
+    """Write the present content again; if it cannot be read, opening for writing counts as
+    success."""
     with open(os.open(path, os.O_WRONLY | os.O_NONBLOCK), "wb", buffering=0) as file:
         try:
             with open(path, "rb") as before:

@@ -1,4 +1,5 @@
-"""Leaves links, pipes and sparse files that a careless collector would follow, unpack or wait for."""
+"""Leaves links, pipes and sparse files that a careless collector would follow, unpack or wait
+for."""
 
 from __future__ import annotations
 

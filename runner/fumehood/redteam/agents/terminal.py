@@ -1,4 +1,5 @@
-"""Sends control sequences, markup and prompts to terminals, logs, pages and models, in every recorded field."""
+"""Sends control sequences, markup and prompts to terminals, logs, pages and models, in every
+recorded field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Carries out the script that is its task, with the Python SDK for asyncio, and tells what it observed.
+"""Carries out the script that is its task, with the Python SDK for asyncio, and tells what it
+observed.
 
 What there is to do is in ``docs/agent_conformance.md``.
 """

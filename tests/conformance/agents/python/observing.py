@@ -18,7 +18,8 @@ def of_task(task: Task, left: Remaining) -> Observation:
 
 
 def of_reply(reply: Reply, measure: str | None) -> Observation:
-    """Return the observation of an answer; a text that ``measure`` names is replaced by its length."""
+    """Return the observation of an answer; a text that ``measure`` names is replaced by its
+    length."""
     ended = {"ended": True} if reply.ended else {}
     if isinstance(reply.result, Failure):
         return {"failure": asdict(reply.result)} | ended
