@@ -1,4 +1,4 @@
-"""A few tasks of every benchmark in one suite, so that one run through one service plays them all."""
+"""Builds one suite from a few tasks of every benchmark."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ SLICES: Mapping[str, tuple[str, ...]] = {
 }
 """Benchmark → arguments of its kinds of tasks; ``{made}`` is the output folder of ``make``."""
 WITHOUT: Mapping[str, str] = {
-    "browsecomp": "has no gold calls",
-    "browsecomp-plus": "has no gold calls",
-    "python-docs": "is the almanac's code over a package that not every machine has",
-    "safetybench": "has no gold calls",
-    "sample": "is a file of native",
+    "browsecomp": "has no oracle",
+    "browsecomp-plus": "has no oracle",
+    "python-docs": "uses the code of almanac, with a package that is often missing",
+    "safetybench": "has no oracle",
+    "sample": "is a file of native records",
 }
-"""Benchmarks of which nothing is taken, and why."""
+"""Benchmarks that are left out → reason."""
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "agentdojo": ("agentdojo", "deepdiff"),
     "bfcl": _BFCL,
@@ -66,16 +66,16 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
 def slices(
     made: Path, tasks: int, names: Sequence[str] = tuple(SLICES), *, with_calls: bool = False
 ) -> Iterator[tuple[str, Case]]:
-    """Yield the first tasks that have an oracle, of every kind, each with the argument it came from.
+    """Yield tasks with an oracle of every kind, with their suite argument.
 
     Args:
         made: a folder in which ``make`` was called.
-        tasks: of each kind.
+        tasks: number of tasks of each kind.
         names: benchmarks to take.
-        with_calls: take no task that is solved without any call.
+        with_calls: leave out tasks that are solved without any call.
 
     Raises:
-        AssertionError: ``CI`` is set and a package is missing; elsewhere its benchmark is left out.
+        AssertionError: ``CI`` is set and a package is missing. Without ``CI`` the benchmark is left out.
     """
     for name in names:
         missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
@@ -98,7 +98,7 @@ def _can_be_played(case: Case, with_calls: bool) -> bool:
 
 
 def make(made: Path) -> None:
-    """Make the suites that are not there before they are made."""
+    """Build the suites that the arguments refer to."""
     build_almanac(made / "almanac")
     write_checkout(made / "taubench")
     (made / "roles.yaml").write_text("roles: [wolf, villager, villager]\n", encoding="utf-8")
@@ -113,7 +113,7 @@ def mixed(made: Path, cases: tuple[Case, ...]) -> Suite:
 
 
 def play(out: Path, suite: Suite, agents: tuple[str, ...], **settings: object) -> list[EpisodeRow]:
-    """Run agents on a suite through real services, as processes of this user, and return the rows."""
+    """Run agents on a suite through real services with the process engine and return the rows."""
     config = run_config({"suite": suite.name, "agents": agents, "engine": "process", **settings})
     if suite.snapshot is not None:
         config = config.model_copy(update={"snapshot": suite.snapshot})

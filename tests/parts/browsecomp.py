@@ -45,14 +45,14 @@ def write_original(path: Path) -> Path:
     return path
 
 
-def write_plus(folder: Path, *, enciphered: bool = True) -> Path:
+def write_plus(folder: Path, *, encrypted: bool = True) -> Path:
     """Write queries, judgements and corpus, and build the snapshot."""
     folder.mkdir()
     lines = [
         {
             "query_id": str(number),
-            "query": encrypt(question, CANARY) if enciphered else question,
-            "answer": encrypt(answer, CANARY) if enciphered else answer,
+            "query": encrypt(question, CANARY) if encrypted else question,
+            "answer": encrypt(answer, CANARY) if encrypted else answer,
         }
         for number, (question, answer) in enumerate(QUESTIONS)
     ]

@@ -1,4 +1,4 @@
-"""Episodes to open, said shortly."""
+"""Short constructors of fault plans and episode specifications."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACCOUNTS: dict[str, Any] = {"accounts": {"ax1": {"id": "ax1", "tier": "basic"}}}
 
 
 def fault_plan(*faults: Mapping[str, Any]) -> FaultPlan:
-    """Return a plan of rules as a task record has them; only ``family`` is needed."""
+    """Return a plan of faults in the form of a task record; only ``family`` is required."""
     return tuple(
         FaultRule(
             index,
@@ -37,7 +37,7 @@ def episode_spec(
     seats: Sequence[SeatSpec] = (),
     **budget: int,
 ) -> EpisodeSpec:
-    """Return an episode with one seat, unless ``seats`` says otherwise; ``budget`` is that seat's."""
+    """Return an episode with ``seats``, or with one seat that has ``budget``."""
     return EpisodeSpec(
         episode_id=episode_id,
         world=world,

@@ -1,4 +1,4 @@
-"""Tasks to plan, said shortly."""
+"""Short constructors of tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.parts.specs import ACCOUNTS, episode_spec
 
 
 def crud_task(task_id: str = "t1", **change: Any) -> Task:
-    """Return a task of the crud world without faults, but for what ``change`` says."""
+    """Return a task of the crud world without faults; ``change`` replaces fields."""
     plain: dict[str, Any] = {
         "task_id": task_id,
         "world": "crud",

@@ -1,4 +1,4 @@
-"""What every benchmark promises."""
+"""Requirements of every benchmark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ each_benchmark = pytest.mark.parametrize("name", list(BENCHMARKS))
 
 
 @each_benchmark
-def test_what_is_not_there_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
+def test_a_missing_path_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     with pytest.raises(InputError) as refusal:
         BENCHMARKS.load(name)().load(str(missing))
@@ -22,6 +22,6 @@ def test_what_is_not_there_is_refused_in_one_line(name: str, tmp_path: Path) -> 
 
 
 @each_benchmark
-def test_a_record_of_no_format_belongs_to_nobody(name: str) -> None:
+def test_no_benchmark_recognises_an_unknown_format(name: str) -> None:
     assert not BENCHMARKS.load(name)().recognises({})
-    assert not BENCHMARKS.load(name)().recognises({"format": "somebody.elses/1", "tasks": []})
+    assert not BENCHMARKS.load(name)().recognises({"format": "other.format/1", "tasks": []})

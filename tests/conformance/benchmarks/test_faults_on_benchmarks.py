@@ -40,93 +40,95 @@ def with_region(moves: Moves) -> Moves:
 
 
 def as_before(moves: Moves) -> Moves:
-    """Take no notice."""
+    """Ignore the fault."""
     return moves
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """A plan of faults, and how the oracle meets it."""
+class FaultCase:
+    """A fault plan and the reaction of the oracle."""
 
     plan: str
     met: Callable[[Moves], Moves]
 
 
-TROUBLES = {
-    "rate limit": Trouble("{family: rate_limit, trigger: {on_nth_call: 1}}", again),
-    "timeout": Trouble("{family: timeout, trigger: {on_nth_call: 1}}", again),
-    "drift": Trouble("{family: schema_drift, payload: {add_required: {region: eu}}}", with_region),
-    "unmet": Trouble("{family: timeout, trigger: {on_nth_call: 1}}", as_before),
+FAULT_CASES = {
+    "rate limit": FaultCase("{family: rate_limit, trigger: {on_nth_call: 1}}", again),
+    "timeout": FaultCase("{family: timeout, trigger: {on_nth_call: 1}}", again),
+    "drift": FaultCase(
+        "{family: schema_drift, payload: {add_required: {region: eu}}}", with_region
+    ),
+    "unmet": FaultCase("{family: timeout, trigger: {on_nth_call: 1}}", as_before),
 }
 
 
 @dataclass(frozen=True)
 class Played:
-    """A task, under which trouble, and what came of it."""
+    """The result of a task with an added fault."""
 
-    trouble: str
+    fault_case: str
     case: Case
-    """As its benchmark has it."""
+    """The case without the added fault."""
     row: EpisodeRow
 
     def alone(self, moves: Moves) -> Score:
-        """Return what the benchmark's own criterion says of these moves where nothing strikes."""
+        """Return the score of these moves without faults."""
         return score_evidence(self.case.task, self.case.gold, play_in_memory(self.case.task, moves))
 
 
 @pytest.fixture(scope="module")
 def played() -> Iterator[Sequence[Played]]:
-    """All of it in one run."""
+    """Play all cases in one run."""
     with short_folder() as place:
         made = Path(place)
         make(made)
         chosen = list(_chosen(made))
         suite = Suite("faulted", tuple(case for _, case, _ in chosen))
         rows = {row.name.task: row for row in play(made / "run", suite, ("oracle",), concurrency=2)}
-        yield [Played(trouble, case, rows[case.task.task_id]) for trouble, _, case in chosen]
+        yield [Played(fault_case, case, rows[case.task.task_id]) for fault_case, _, case in chosen]
 
 
 def _chosen(made: Path) -> Iterator[tuple[str, Case, Case]]:
-    """Yield the trouble, the case in it, and the case without."""
+    """Yield the name of the fault case, the case with it, and the case without it."""
     kinds: dict[str, list[Case]] = {}
-    for kind, case in slices(made, len(TROUBLES), BENCHMARKS, with_calls=True):
+    for kind, case in slices(made, len(FAULT_CASES), BENCHMARKS, with_calls=True):
         kinds.setdefault(kind, []).append(case)
     for cases in kinds.values():
-        for at, (name, trouble) in enumerate(TROUBLES.items()):
+        for at, (name, fault_case) in enumerate(FAULT_CASES.items()):
             case = cases[at % len(cases)]
             if at >= len(cases):
                 case = replace(case, task=replace(case.task, task_id=f"{case.task.task_id}-{at}"))
-            yield name, _troubled(made, trouble, case), case
+            yield name, _with_fault(made, fault_case, case), case
 
 
-def _troubled(made: Path, trouble: Trouble, case: Case) -> Case:
+def _with_fault(made: Path, fault_case: FaultCase, case: Case) -> Case:
     file = made / "plan.yaml"
-    file.write_text(f"format: fumehood.faults/1\nfaults: [{trouble.plan}]\n", encoding="utf-8")
+    file.write_text(f"format: fumehood.faults/1\nfaults: [{fault_case.plan}]\n", encoding="utf-8")
     (faulted,) = with_faults(Suite("one", (case,)), str(file)).cases
     return replace(
-        faulted, gold=replace(case.gold, oracle=tuple(trouble.met(case.gold.oracle or ())))
+        faulted, gold=replace(case.gold, oracle=tuple(fault_case.met(case.gold.oracle or ())))
     )
 
 
-def test_every_fault_is_delivered(played: Sequence[Played]) -> None:
-    assert {each.trouble for each in played} == set(TROUBLES)
+def test_every_added_fault_fires_once(played: Sequence[Played]) -> None:
+    assert {each.fault_case for each in played} == set(FAULT_CASES)
     assert [
         str(each.row.name) for each in played if each.row.score.metrics["faults_fired"] != 1
     ] == []
 
 
-def test_whoever_copes_is_right_and_is_asked_the_same_as_without_faults(
+def test_an_agent_that_handles_the_fault_passes_the_same_checks(
     played: Sequence[Played],
 ) -> None:
     for each in played:
-        if each.trouble != "unmet":
+        if each.fault_case != "unmet":
             alone = each.alone(each.case.gold.oracle or ())
             assert (each.row.score.success, each.row.score.checks) == (True, alone.checks), each
 
 
-def test_a_call_that_was_struck_was_never_made(played: Sequence[Played]) -> None:
+def test_a_call_on_which_a_fault_fired_has_no_effect(played: Sequence[Played]) -> None:
     for each in played:
-        if each.trouble == "unmet":
+        if each.fault_case == "unmet":
             moves = [*(each.case.gold.oracle or ())]
             del moves[next(at for at, move in enumerate(moves) if "tool_name" in move)]
             alone = each.alone(moves)
@@ -136,22 +138,24 @@ def test_a_call_that_was_struck_was_never_made(played: Sequence[Played]) -> None
             ), each
 
 
-# That of dbbench is told in tests/episodes/test_dbbench.py.
+# tests/episodes/test_dbbench.py covers dbbench.
 @pytest.mark.parametrize(
     ("suite", "agent"),
     [("agentdojo:slack", "oracle"), ("bfcl:live_parallel", "oracle"), ("tau2:telecom", "noop")],
 )
-def test_no_faults_is_the_benchmark_alone(suite: str, agent: str, tmp_path: Path) -> None:
+def test_a_run_with_faults_none_equals_a_run_without(
+    suite: str, agent: str, tmp_path: Path
+) -> None:
     installed(*NEEDS[suite.partition(":")[0]])
-    told: list[object] = []
+    runs: list[object] = []
     for faults in (None, "none"):
         settings = {"suite": suite, "agents": (agent,), "engine": "process", "faults": faults}
         folder = start_run(run_config(settings), tmp_path / str(faults), SILENT)
         digests = {str(row.name): row.trace_digest for row in folder.rows()}
-        told.append(
+        runs.append(
             (digests, folder.manifest()["suite_digest"], (folder.path / "suite.jsonl").read_bytes())
         )
-    assert told[0] == told[1]
+    assert runs[0] == runs[1]
 
 
 def _with_region(move: Move) -> Move:

@@ -1,6 +1,6 @@
-"""Whatever is played before and beside it: a benchmark's task tells the same story and scores the same.
+"""A task has the same trace and score in any order and beside any other task.
 
-A few tasks of every benchmark are played through real services, all worlds in the same processes.
+A few tasks of every benchmark are played through real services, with all worlds in the same processes.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tests.parts.benchmark_slices import SLICES, WITHOUT, make, mixed, play, sli
 from tests.parts.folders import short_folder
 
 TASKS = 2
-"""Of each kind."""
-Story = Mapping[str, tuple[str, Score]]
+"""Number of tasks of each kind."""
+Results = Mapping[str, tuple[str, Score]]
 """Episode → digest of its trace, and its score."""
 
 QUITTER = """
@@ -45,7 +45,7 @@ class Quitter:
 
 @pytest.fixture(scope="module")
 def made() -> Iterator[Path]:
-    """What is made for the test, where a service of another user can read it."""
+    """Return a folder with test data that a service of another user can read."""
     with short_folder() as place:
         make(Path(place))
         yield Path(place)
@@ -53,7 +53,7 @@ def made() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def cases(made: Path) -> Mapping[str, Sequence[Case]]:
-    """A few tasks, by the suite they are of."""
+    """Return a few tasks of each suite."""
     found: dict[str, list[Case]] = {}
     for suite, case in slices(made, TASKS):
         found.setdefault(suite, []).append(case)
@@ -61,43 +61,43 @@ def cases(made: Path) -> Mapping[str, Sequence[Case]]:
 
 
 @pytest.fixture(scope="module")
-def alone(made: Path, cases: Mapping[str, Sequence[Case]]) -> Story:
-    """One episode at a time, in order, in one service."""
+def alone(made: Path, cases: Mapping[str, Sequence[Case]]) -> Results:
+    """Return the results of one episode at a time, in order, in one service."""
     in_order = tuple(case for kind in cases.values() for case in kind)
     agents = ("oracle", "noop")
-    return story(
+    return results(
         play(made / "alone", mixed(made, in_order), agents, concurrency=1, service_workers=1)
     )
 
 
-def story(rows: Sequence[EpisodeRow]) -> Story:
+def results(rows: Sequence[EpisodeRow]) -> Results:
     return {str(row.name): (row.trace_digest, row.score) for row in rows}
 
 
-def test_every_benchmark_is_among_them_or_says_why_not() -> None:
+def test_every_benchmark_is_played_or_has_a_reason() -> None:
     assert SLICES.keys() | WITHOUT.keys() == set(BENCHMARKS)
 
 
-def test_the_oracle_solves_what_it_plays(alone: Story) -> None:
+def test_the_oracle_solves_every_task(alone: Results) -> None:
     by_oracle = {
         name: score.success for name, (_, score) in alone.items() if name.startswith("oracle/")
     }
     assert [name for name, success in by_oracle.items() if success is not True] == []
 
 
-def test_backwards_four_at_a_time_in_four_services_they_score_the_same(
-    made: Path, cases: Mapping[str, Sequence[Case]], alone: Story
+def test_results_are_the_same_in_reverse_order_with_four_workers(
+    made: Path, cases: Mapping[str, Sequence[Case]], alone: Results
 ) -> None:
     backwards = tuple(reversed([case for kind in cases.values() for case in kind]))
     agents = ("noop", "oracle")
     rows = play(made / "beside", mixed(made, backwards), agents, concurrency=4, service_workers=4)
-    assert story(rows) == alone
+    assert results(rows) == alone
 
 
-def test_after_an_attempt_that_was_killed_and_one_that_crashed_they_score_the_same(
-    made: Path, cases: Mapping[str, Sequence[Case]], alone: Story, monkeypatch: pytest.MonkeyPatch
+def test_results_are_the_same_after_a_killed_and_a_crashed_attempt(
+    made: Path, cases: Mapping[str, Sequence[Case]], alone: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Where others begin, the words by which the quitter knows its task are theirs.
+    # The agent identifies its task by the instruction, which a conversation does not begin with.
     firsts = tuple(kind[0] for kind in cases.values() if kind[0].task.conversation is None)
     moves = made / "moves.json"
     halves = {case.task.seats[0].instruction: (at, _half(case)) for at, case in enumerate(firsts)}
@@ -108,12 +108,12 @@ def test_after_an_attempt_that_was_killed_and_one_that_crashed_they_score_the_sa
     rows = play(
         made / "killed", mixed(made, firsts), agents, concurrency=1, i_trust_this_agent=True
     )
-    told = story([row for row in rows if row.name.agent == "oracle"])
-    assert told == {name: alone[name] for name in told}
-    assert len(told) == len(firsts)
+    again = results([row for row in rows if row.name.agent == "oracle"])
+    assert again == {name: alone[name] for name in again}
+    assert len(again) == len(firsts)
     before = [row for row in rows if row.name.agent != "oracle"]
     assert {type(row.outcome) for row in before} == {AgentCrashed}
-    # Who is killed is tried again, and then crashes; two tasks may begin with the same words.
+    # A killed attempt is repeated and then crashes. Two tasks may have the same instruction.
     assert sum(row.attempts == 2 for row in before) == len(halves)
 
 

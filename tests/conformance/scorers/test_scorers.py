@@ -1,4 +1,4 @@
-"""What every scorer promises."""
+"""Requirements of every scorer."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _evidence(case: Case) -> Evidence:
 
 
 @each_scorer
-def test_the_same_evidence_is_worth_the_same_and_is_left_as_it_was(name: str) -> None:
+def test_scoring_is_deterministic_and_does_not_change_the_evidence(name: str) -> None:
     evidence, gold = _evidence(CASE), Gold(name, (EQUALS,))
     before = copy.deepcopy(evidence)
     scores = [SCORERS.load(name)().score(CASE.task, gold, evidence) for _ in range(2)]
@@ -45,7 +45,7 @@ def test_the_same_evidence_is_worth_the_same_and_is_left_as_it_was(name: str) ->
 
 
 @each_scorer
-def test_a_criterion_that_holds_is_told_from_one_that_does_not(name: str) -> None:
+def test_success_follows_the_criterion(name: str) -> None:
     evidence = _evidence(CASE)
     for criterion, holds in ((EQUALS, True), ({**EQUALS, "value": "open"}, False)):
         score = SCORERS.load(name)().score(CASE.task, Gold(name, (criterion,)), evidence)
@@ -54,14 +54,14 @@ def test_a_criterion_that_holds_is_told_from_one_that_does_not(name: str) -> Non
 
 
 @each_scorer
-def test_nothing_is_not_success(name: str) -> None:
+def test_a_task_without_criteria_is_not_a_success(name: str) -> None:
     assert (
         SCORERS.load(name)().score(CASE.task, Gold(name, ()), _evidence(CASE)).success is not True
     )
 
 
 @each_scorer
-def test_metrics_can_be_written_down(name: str) -> None:
+def test_metrics_are_json(name: str) -> None:
     score = SCORERS.load(name)().score(CASE.task, Gold(name, (EQUALS,)), _evidence(CASE))
     canonical_json(dict(score.metrics))
     assert score.metrics["tool_calls"] == 1

@@ -1,4 +1,4 @@
-"""How tests judge: by the scorer that the gold names."""
+"""Scores episodes with the scorer that the gold names."""
 
 from __future__ import annotations
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fumehood.benchmarks.browsecomp.scorer import BrowseComp
 from fumehood.benchmarks.registry import load_suite
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.clock import StoppedClock
@@ -75,20 +77,20 @@ def test_the_cipher_is_the_published_one() -> None:
 
 
 @given(text=st.text(), canary=st.text())
-def test_what_is_veiled_comes_back_whole(text: str, canary: str) -> None:
+def test_an_encrypted_value_decrypts_to_the_original(text: str, canary: str) -> None:
     assert decrypt(encrypt(text, canary), canary) == text
     shown = encrypt_texts({"a": [text, 1, None]}, canary)
     assert isinstance(shown, dict)
     assert decrypt_text(shown["a"][0], canary) == text  # type: ignore[index, arg-type]
 
 
-@pytest.mark.parametrize("enciphered", [True, False])
-def test_no_plain_text_of_a_question_or_its_answer_is_in_what_is_stored(
-    tmp_path: Path, enciphered: bool
+@pytest.mark.parametrize("encrypted", [True, False])
+def test_stored_data_contains_no_plain_text_of_questions_and_answers(
+    tmp_path: Path, encrypted: bool
 ) -> None:
     with short_folder() as place:
         suite = load_suite(
-            f"browsecomp-plus:{write_plus(Path(place) / 'p', enciphered=enciphered)}:judge=exact"
+            f"browsecomp-plus:{write_plus(Path(place) / 'p', encrypted=encrypted)}:judge=exact"
         )
         stored = freeze_suite(suite)
         evidence, traced = played(suite, RESPONSE)
@@ -107,7 +109,7 @@ def test_no_plain_text_of_a_question_or_its_answer_is_in_what_is_stored(
     assert QUESTIONS[0][1] not in stored + original + row
 
 
-def test_an_answer_is_judged_and_held_against_evidence(plus: Path) -> None:
+def test_an_answer_is_judged_and_compared_with_the_evidence(plus: Path) -> None:
     suite = load_suite(f"browsecomp-plus:{plus}:judge=exact")
     evidence, _ = played(suite, RESPONSE)
     score = score_evidence(suite.cases[0].task, suite.cases[0].gold, evidence)
@@ -117,20 +119,39 @@ def test_an_answer_is_judged_and_held_against_evidence(plus: Path) -> None:
     assert (score.metrics["citation_precision"], score.metrics["citation_recall"]) == (0.5, 0.5)
     assert score.metrics["searches"] == 2
     wrong = score_evidence(
-        suite.cases[0].task, suite.cases[0].gold, played(suite, "Exact Answer: Nobody")[0]
+        suite.cases[0].task, suite.cases[0].gold, played(suite, "Exact Answer: unknown")[0]
     )
     assert wrong.success is False
 
 
-@pytest.mark.parametrize(("said", "success"), [("yes", True), ("no", False), (None, None)])
-def test_the_judge_of_the_run_decides_where_the_suite_names_none(
-    plus: Path, said: str | None, success: bool | None
+def test_metrics_keep_supporting_documents_and_those_with_the_answer_apart(plus: Path) -> None:
+    case = load_suite(f"browsecomp-plus:{plus}:judge=exact").cases[0]
+    kept = [entry for entry in case.gold.criteria if entry["op"] != "gold_documents"]
+    gold = replace(
+        case.gold, criteria=(*kept, {"op": "gold_documents", "documents": {"101": 1, "none": 1}})
+    )
+    evidence, _ = played(load_suite(f"browsecomp-plus:{plus}:judge=exact"), RESPONSE)
+    score = score_evidence(case.task, gold, evidence)
+    assert (score.metrics["evidence_recall"], score.metrics["gold_recall"]) == (1.0, 0.5)
+    assert score.metrics["catastrophic_failure"] is False
+
+
+def test_without_an_opinion_the_answer_is_ungraded(plus: Path) -> None:
+    suite = load_suite(f"browsecomp-plus:{plus}")
+    evidence, _ = played(suite, RESPONSE)
+    score = BrowseComp().score_with(suite.cases[0].task, suite.cases[0].gold, evidence, {})
+    assert score.success is None
+
+
+@pytest.mark.parametrize(("reply", "success"), [("yes", True), ("no", False), (None, None)])
+def test_the_judge_of_the_run_decides_unless_the_suite_names_one(
+    plus: Path, reply: str | None, success: bool | None
 ) -> None:
     asked: list[Question] = []
 
     def ask(question: Question) -> Opinion:
         asked.append(question)
-        return Opinion(said, (said,) * 3)
+        return Opinion(reply, (reply,) * 3)
 
     suite = load_suite(f"browsecomp-plus:{plus}")
     case, (evidence, _) = suite.cases[0], played(suite, RESPONSE)
@@ -146,16 +167,16 @@ def test_the_judge_of_the_run_decides_where_the_suite_names_none(
         ).success
         is False
     )
-    assert len(asked) == 1, "nobody is asked about no answer"
+    assert len(asked) == 1, "a missing answer needs no judge"
 
 
-def test_without_a_judge_an_answer_is_ungraded_and_none_is_a_failure(plus: Path) -> None:
+def test_without_a_judge_an_answer_is_ungraded_and_a_missing_one_fails(plus: Path) -> None:
     case = load_suite(f"browsecomp-plus:{plus}").cases[0]
     assert graded(case, {"submit": RESPONSE}).success is None
     assert graded(case, {"give_up": "too hard"}).success is False
 
 
-def test_an_agent_that_finds_nothing_out_fails(plus: Path) -> None:
+def test_an_empty_answer_fails(plus: Path) -> None:
     for case in load_suite(f"browsecomp-plus:{plus}:judge=exact").cases:
         assert graded(case, {"submit": ""}).success is False
 
@@ -169,9 +190,9 @@ def test_the_published_file_is_read_row_by_row(tmp_path: Path) -> None:
 
 def test_recording_such_a_suite_is_refused(plus: Path) -> None:
     suite = load_suite(f"browsecomp-plus:{plus}")
-    told = {"data_mode": "record", "recording": "/r", "fetch": {"hosts": ["*"]}}
+    settings = {"data_mode": "record", "recording": "/r", "fetch": {"hosts": ["*"]}}
     with pytest.raises(InputError, match="in plain text"):
-        resolve_config(run_config({"suite": "any", "agents": ("a",), **told}), suite)
+        resolve_config(run_config({"suite": "any", "agents": ("a",), **settings}), suite)
 
 
 @pytest.mark.parametrize(
@@ -181,16 +202,14 @@ def test_recording_such_a_suite_is_refused(plus: Path) -> None:
         ("problem,answer,canary\nplain text,y,z\n", "bc.csv:2: problem is not encrypted"),
     ],
 )
-def test_a_file_of_another_form_is_refused_in_one_line(
-    tmp_path: Path, text: str, says: str
-) -> None:
+def test_a_malformed_file_is_refused_in_one_line(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "bc.csv").write_text(text)
     with pytest.raises(InputError, match=says):
         load_suite(f"browsecomp:{tmp_path / 'bc.csv'}")
 
 
 @pytest.mark.parametrize("argument", ["", ":judge=", "x:colour=red", "/nowhere"])
-def test_an_argument_that_means_nothing_is_refused(argument: str) -> None:
+def test_an_invalid_argument_is_refused(argument: str) -> None:
     for name in ("browsecomp", "browsecomp-plus"):
         with pytest.raises(InputError):
             load_suite(f"{name}:{argument}")

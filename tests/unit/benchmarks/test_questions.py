@@ -30,7 +30,7 @@ from tests.parts.folders import short_folder
 
 @pytest.fixture(scope="module")
 def almanac():  # type: ignore[no-untyped-def]
-    """The almanac's snapshot, where a service of its own user could read it."""
+    """Return the almanac snapshot in a folder that a service of another user can read."""
     with short_folder() as place:
         build_almanac(Path(place) / "almanac")
         yield Path(place) / "almanac"
@@ -92,7 +92,7 @@ def test_the_searcher_finds_most_answers_and_cites_what_it_read(almanac: Path) -
     assert all(score.metrics["evidence_recall"] for score in scores)
 
 
-def test_a_passage_is_short_whatever_the_text() -> None:
+def test_a_passage_is_short_for_any_text() -> None:
     assert all(
         len(passage.split()) <= 45 for passage in passages("word " * 500 + ". One. Two.\n\nThree")
     )

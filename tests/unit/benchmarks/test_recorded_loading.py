@@ -36,7 +36,7 @@ def test_all_recorded_folders_are_read_as_recorded() -> None:
     assert _differing_folders(path) == []
 
 
-def test_a_strict_reading_refuses_whatever_the_reference_refuses() -> None:
+def test_a_strict_reading_refuses_everything_the_reference_refuses() -> None:
     path = golden_file("toolmisusebench/loader/cases.jsonl")
     for case, split, expected in _folders(path):
         # One file in place of a folder is our own extension.

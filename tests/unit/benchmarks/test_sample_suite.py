@@ -1,4 +1,4 @@
-"""The sample suite is what it says: varied, provable, and not to be had by doing nothing."""
+"""The sample suite is varied, provable, and unsolvable for a no-op agent."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ each_task = pytest.mark.parametrize("case", CASES, ids=lambda case: case.task.ta
 
 
 @each_task
-def test_the_oracle_solves_it_or_rightly_gives_up(case: Case) -> None:
+def test_the_oracle_solves_it_or_gives_up_correctly(case: Case) -> None:
     score = _play(case, case.gold.oracle or ())
     assert score.success, score.checks
 
 
 @each_task
-def test_every_planned_fault_meets_the_oracle(case: Case) -> None:
+def test_every_planned_fault_fires_for_the_oracle(case: Case) -> None:
     evidence = play_in_memory(case.task, case.gold.oracle or ())
     assert all(evidence.fire_counts)
 
 
 @each_task
-def test_the_oracle_changes_nothing_that_no_criterion_speaks_of(case: Case) -> None:
+def test_the_oracle_makes_no_collateral_change(case: Case) -> None:
     assert _play(case, case.gold.oracle or ()).metrics["collateral_changes"] == 0
 
 
 @each_task
-def test_doing_nothing_is_worth_nothing(case: Case) -> None:
+def test_a_no_op_agent_fails(case: Case) -> None:
     assert _play(case, [{"submit": ""}]).success is False
 
 
 @each_task
-def test_giving_up_unseen_is_right_only_where_the_task_says_so(case: Case) -> None:
+def test_giving_up_at_once_is_correct_only_if_the_task_states_it(case: Case) -> None:
     at_once = _play(case, [{"give_up": "no"}]).success
     assert at_once is (case.gold.solvable is False and "why_no_look" in case.task.tags)
 
@@ -53,7 +53,7 @@ def test_the_last_call_of_the_oracle_is_needed(case: Case) -> None:
         assert _play(case, [*calls[:-1], end]).success is False
 
 
-def test_there_are_ten_tasks_a_world() -> None:
+def test_there_are_ten_tasks_per_world() -> None:
     assert Counter(case.task.world for case in CASES) == dict.fromkeys(
         ("crud", "retrieval", "files", "scheduling"), 10
     )
@@ -68,11 +68,9 @@ def test_each_family_of_the_sample_is_used_often_and_some_tasks_have_no_fault_or
     assert faults_per_task[2] >= 6
 
 
-def test_some_tasks_ask_for_recovery_and_some_for_giving_up() -> None:
-    met_and_mended = [
-        case for case in CASES if case.gold.solvable and _oracle_meets_a_failure(case)
-    ]
-    assert len(met_and_mended) >= 8
+def test_some_tasks_require_recovery_and_some_giving_up() -> None:
+    recovering = [case for case in CASES if case.gold.solvable and _oracle_meets_a_failure(case)]
+    assert len(recovering) >= 8
     assert sum(case.gold.solvable is False for case in CASES) >= 6
 
 

@@ -1,4 +1,4 @@
-"""Named chance is the same everywhere and always."""
+"""Seeded choices are the same on every machine and in every version."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 
 
-def test_a_name_has_one_sequence_forever() -> None:
-    draws = SeededChoices("toolmisuse", "0.1", 42, "dev_crud_00000")
-    assert [draws.below(1000) for _ in range(5)] == [446, 617, 139, 208, 772]
+def test_a_name_always_has_the_same_sequence() -> None:
+    choices = SeededChoices("toolmisuse", "0.1", 42, "dev_crud_00000")
+    assert [choices.below(1000) for _ in range(5)] == [446, 617, 139, 208, 772]
 
 
 def test_another_name_has_another_sequence() -> None:

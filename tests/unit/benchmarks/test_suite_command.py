@@ -26,7 +26,7 @@ def test_generate_then_look_then_validate(tmp_path: Path) -> None:
     assert 0 < checked["oracles_proven"] < 20
 
 
-def test_without_json_people_can_read_it(tmp_path: Path) -> None:
+def test_without_json_the_output_is_a_table(tmp_path: Path) -> None:
     out = str(tmp_path / "mine")
     assert (
         "native default, release 1, seed 3"
@@ -53,8 +53,8 @@ def test_what_only_a_judge_can_decide_is_valid_and_said_so(tmp_path: Path) -> No
     }
     path = tmp_path / "greet.jsonl"
     path.write_text(json.dumps(task), encoding="utf-8")
-    told = _run("validate", str(path)).stdout
-    assert told == "greet: 1 task is valid, 0 solved by the oracle, 1 need a judge\n"
+    output = _run("validate", str(path)).stdout
+    assert output == "greet: 1 task is valid, 0 solved by the oracle, 1 need a judge\n"
 
 
 def test_the_command_is_in_the_table() -> None:

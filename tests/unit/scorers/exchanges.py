@@ -1,4 +1,4 @@
-"""Calls and evidence, made by hand."""
+"""Builds calls and evidence for tests of scorers."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ SUBMITTED = Finished()
 
 
 def answered(
-    tool_name: str = "t", *strikes: int, arguments_after: Any = None, **sent: Any
+    tool_name: str = "t", *fired_rules: int, arguments_after: Any = None, **sent: Any
 ) -> Exchange:
-    """A call that was answered."""
+    """Return a successful call."""
     arguments = sent if arguments_after is None else arguments_after
-    return Exchange(ONLY_SEAT, tool_name, sent, arguments, {}, None, strikes, "")
+    return Exchange(ONLY_SEAT, tool_name, sent, arguments, {}, None, fired_rules, "")
 
 
 def failed(
     kind: FailureKind,
     tool_name: str = "t",
-    *strikes: int,
+    *fired_rules: int,
     code: str = "e",
     original: str = "",
     **sent: Any,
 ) -> Exchange:
-    """A call that was not."""
+    """Return a failed call."""
     failure = ShownFailure(kind, code, "", {"original_error_code": original} if original else {})
-    return Exchange(ONLY_SEAT, tool_name, sent, sent, None, failure, strikes, "")
+    return Exchange(ONLY_SEAT, tool_name, sent, sent, None, failure, fired_rules, "")
 
 
 def evidence(
@@ -46,13 +46,13 @@ def evidence(
     end: SeatEnd | None = SUBMITTED,
     fire_counts: Sequence[int] = (),
 ) -> Evidence:
-    """A closed episode; with ``end`` None its agent broke off."""
+    """Return the evidence of a closed episode; without ``end`` its agent stopped early."""
     ends = {} if end is None else {ONLY_SEAT: end}
     return Evidence(exchanges, (), ends, dict(state or {}), tuple(fire_counts))
 
 
 def task(state: Mapping[str, Any] | None = None, *families: str) -> Task:
-    """A task with these faults planned."""
+    """Return a task that plans these faults."""
     return Task(
         task_id="t",
         world="files",
@@ -67,21 +67,21 @@ def task(state: Mapping[str, Any] | None = None, *families: str) -> Task:
 
 def judged(
     criterion: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    seen: Evidence,
+    given: Evidence,
     before: Mapping[str, Any] | None = None,
     *families: str,
     solvable: bool = True,
 ) -> Score:
-    """What the native scorer says."""
+    """Return the score of the native scorer."""
     criteria = [criterion] if isinstance(criterion, Mapping) else criterion
     return NativeScorer().score(
-        task(before, *families), Gold("native", tuple(criteria), solvable), seen
+        task(before, *families), Gold("native", tuple(criteria), solvable), given
     )
 
 
 def holds(
-    criterion: Mapping[str, Any], seen: Evidence, before: Mapping[str, Any] | None = None
+    criterion: Mapping[str, Any], given: Evidence, before: Mapping[str, Any] | None = None
 ) -> bool:
-    """Whether one criterion holds, whatever else there is to the score."""
-    score = judged(criterion, seen, before)
+    """Return whether one criterion holds."""
+    score = judged(criterion, given, before)
     return score.checks[f"check_0:{criterion['op']}"]

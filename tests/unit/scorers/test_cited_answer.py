@@ -44,21 +44,21 @@ def score(
         ("", False),
     ],
 )
-def test_an_answer_is_right_if_it_mentions_everything_and_is_short(
+def test_an_answer_is_right_if_it_mentions_every_value_within_the_limit(
     answer: str, is_right: bool
 ) -> None:
     assert score(Finished(answer)).success is is_right
 
 
-def test_giving_up_is_no_answer() -> None:
+def test_giving_up_is_not_an_answer() -> None:
     assert score(GaveUp("nine weeks")).success is False
 
 
-def test_judgements_alone_are_no_success() -> None:
+def test_relevance_judgements_alone_are_not_a_success() -> None:
     assert score(Finished("nine weeks"), criteria=(RELEVANT,)).success is False
 
 
-def test_what_was_seen_and_cited_is_held_against_what_is_relevant() -> None:
+def test_metrics_compare_seen_and_cited_with_relevant_documents() -> None:
     metrics = score(
         Finished("nine weeks [farm, bell]"), found("farm", "clock"), opened("bell")
     ).metrics
@@ -69,15 +69,15 @@ def test_what_was_seen_and_cited_is_held_against_what_is_relevant() -> None:
     assert metrics["answer_bytes"] == len(answers.encode())
 
 
-def test_a_measure_over_nothing_is_none_and_not_zero() -> None:
+def test_a_share_of_nothing_is_none_and_not_zero() -> None:
     metrics = score(Finished("nine weeks"), criteria=(MENTIONS,)).metrics
     assert metrics["evidence_recall"] is metrics["citation_precision"] is None
 
 
-def test_citations_are_ids_in_brackets_of_either_kind() -> None:
+def test_citations_are_ids_in_brackets_of_both_kinds() -> None:
     assert citations("It is so [a#b], 【c】 and [d, e] but not [] nor f]") == ["a#b", "c", "d", "e"]
 
 
-def test_a_criterion_without_values_can_never_be_met() -> None:
+def test_a_criterion_without_values_is_refused() -> None:
     with pytest.raises(SpecError, match=r"^criteria\[0\]\.values"):
         score(Finished("x"), criteria=({"op": "answer_mentions", "values": []},))

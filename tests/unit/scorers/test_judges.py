@@ -1,4 +1,4 @@
-"""Who decides whether a free answer is right."""
+"""Rule judges and the majority of votes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fumehood.scorers.judges.rules import Rule, Rules
         ("owl", "", "no"),
     ],
 )
-def test_the_exact_judge_looks_at_the_final_answer(right: str, response: str, answer: str) -> None:
+def test_the_exact_judge_compares_the_final_answer(right: str, response: str, answer: str) -> None:
     question = Question(name="q", asks="Which?", texts={"response": response}, right_answer=right)
     assert JUDGES.load("exact")().judge(question) == answer
 
@@ -31,26 +31,26 @@ def test_the_exact_judge_looks_at_the_final_answer(right: str, response: str, an
     ("text", "share"),
     [("Confidence: 85%", 0.85), ("confidence: 7", 0.07), ("Confidence: 850%", None), ("", None)],
 )
-def test_a_confidence_is_a_share(text: str, share: float | None) -> None:
+def test_a_stated_confidence_is_read_as_a_share(text: str, share: float | None) -> None:
     assert read_confidence(text) == share
 
 
-def test_a_judge_that_is_not_there_is_named() -> None:
+def test_an_unknown_judge_is_named() -> None:
     with pytest.raises(InputError, match="no judge is called 'gpt'"):
         JUDGES.load("gpt")
 
 
-def test_the_exact_judge_says_nothing_where_there_is_nothing_to_compare() -> None:
+def test_the_exact_judge_decides_nothing_without_a_known_answer() -> None:
     question = Question(name="q", asks="Is it polite?", texts={"response": "yes"})
     assert JUDGES.load("exact")().judge(question) is None
 
 
-def test_rules_are_tried_in_order_and_decide_only_what_they_are_about() -> None:
+def test_the_first_matching_rule_decides() -> None:
     judge = Rules([Rule("no", contains="RUDE"), Rule("yes", criterion="polite*"), Rule("maybe")])
     polite = Question(name="polite_1", asks="Is it?", texts={"answer": "thank you"})
     rude = Question(name="polite_1", asks="Is it?", texts={"answer": "how rude"})
     other = Question(name="other", asks="Is it?", texts={"answer": "thank you"})
-    assert [judge.judge(each) for each in (polite, rude, other)] == ["yes", "no", None]
+    assert [judge.judge(question) for question in (polite, rude, other)] == ["yes", "no", None]
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_rules_are_tried_in_order_and_decide_only_what_they_are_about() -> None:
         ((), None, None),
     ],
 )
-def test_more_than_half_of_all_who_were_asked_must_say_the_same(
+def test_an_answer_requires_more_than_half_of_all_votes(
     votes: tuple[str | None, ...], answer: str | None, agreement: float | None
 ) -> None:
     opinion = majority(votes)
     assert (opinion.answer, opinion.agreement) == (answer, agreement)
 
 
-def test_an_opinion_of_nobody_is_none() -> None:
+def test_an_opinion_without_judges_has_no_votes() -> None:
     assert Opinion(None).votes == ()

@@ -1,4 +1,4 @@
-"""Each operation of the native scorer, true and false."""
+"""Each operation of the native scorer, in a case where it holds and one where it does not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BEFORE = {"files": {"/a.txt": "x", "/b.txt": "y"}, "note": "n"}
 
 
 @pytest.mark.parametrize(
-    ("criterion", "after", "verdict"),
+    ("criterion", "after", "expected"),
     [
         ({"op": "equals", "path": "note", "value": "n"}, BEFORE, True),
         ({"op": "equals", "path": "nope", "value": "n"}, BEFORE, False),
@@ -30,6 +30,8 @@ BEFORE = {"files": {"/a.txt": "x", "/b.txt": "y"}, "note": "n"}
             False,
         ),
         ({"op": "unchanged", "path": ["files", "/c.txt"]}, {**BEFORE, "files": 3}, False),
+        # A path that is not a list selects the whole state.
+        ({"op": "unchanged", "path": "files"}, {**BEFORE, "note": "m"}, False),
         ({"op": "only_changed", "paths": [["note"]]}, BEFORE, True),
         ({"op": "only_changed", "paths": [["note"]]}, {**BEFORE, "note": "m"}, True),
         ({"op": "only_changed", "paths": [["files"], ["note"]]}, {"files": {}, "note": "m"}, True),
@@ -38,24 +40,24 @@ BEFORE = {"files": {"/a.txt": "x", "/b.txt": "y"}, "note": "n"}
     ],
 )
 def test_criteria_over_the_state(
-    criterion: dict[str, Any], after: dict[str, Any], verdict: bool
+    criterion: dict[str, Any], after: dict[str, Any], expected: bool
 ) -> None:
-    assert holds(criterion, evidence(state=after), BEFORE) is verdict
+    assert holds(criterion, evidence(state=after), BEFORE) is expected
 
 
-def test_a_call_that_was_tried_counts_as_called() -> None:
-    seen = evidence(failed(REFUSED, "rm", path="/a", force=True))
-    assert not holds({"op": "not_called", "tool_name": "rm"}, seen)
-    assert not holds({"op": "not_called", "tool_name": "rm", "args": {"path": "/a"}}, seen)
-    assert holds({"op": "not_called", "tool_name": "rm", "args": {"path": "/b"}}, seen)
-    assert holds({"op": "not_called", "tool_name": "ls"}, seen)
-    assert holds({"op": "tried_any", "calls": [{"tool_name": "ls"}, {"tool_name": "rm"}]}, seen)
+def test_a_failed_call_counts_as_attempted() -> None:
+    given = evidence(failed(REFUSED, "rm", path="/a", force=True))
+    assert not holds({"op": "not_called", "tool_name": "rm"}, given)
+    assert not holds({"op": "not_called", "tool_name": "rm", "args": {"path": "/a"}}, given)
+    assert holds({"op": "not_called", "tool_name": "rm", "args": {"path": "/b"}}, given)
+    assert holds({"op": "not_called", "tool_name": "ls"}, given)
+    assert holds({"op": "tried_any", "calls": [{"tool_name": "ls"}, {"tool_name": "rm"}]}, given)
     assert not holds(
-        {"op": "tried_any", "calls": [{"tool_name": "rm", "args": {"path": "/b"}}]}, seen
+        {"op": "tried_any", "calls": [{"tool_name": "rm", "args": {"path": "/b"}}]}, given
     )
 
 
-def test_a_call_counts_as_made_when_it_was_answered() -> None:
+def test_called_with_counts_successful_calls_only() -> None:
     wanted = {"op": "called_with", "tool_name": "put", "args": {"path": "/a"}}
     assert not holds(wanted, evidence(failed(REFUSED, "put", path="/a")))
     assert holds(wanted, evidence(answered("put", path="/a", text="x")))
@@ -63,27 +65,27 @@ def test_a_call_counts_as_made_when_it_was_answered() -> None:
     assert not holds(wanted, evidence(answered("put", path="/b")))
 
 
-def test_arguments_count_as_sent_and_as_delivered() -> None:
-    seen = evidence(answered("put", location="/a", arguments_after={"path": "/a"}))
-    assert holds({"op": "called_with", "tool_name": "put", "args": {"path": "/a"}}, seen)
-    assert holds({"op": "called_with", "tool_name": "put", "args": {"location": "/a"}}, seen)
-    assert not holds({"op": "not_called", "tool_name": "put", "args": {"path": "/a"}}, seen)
+def test_arguments_match_as_sent_and_as_executed() -> None:
+    given = evidence(answered("put", location="/a", arguments_after={"path": "/a"}))
+    assert holds({"op": "called_with", "tool_name": "put", "args": {"path": "/a"}}, given)
+    assert holds({"op": "called_with", "tool_name": "put", "args": {"location": "/a"}}, given)
+    assert not holds({"op": "not_called", "tool_name": "put", "args": {"path": "/a"}}, given)
 
 
-def test_arguments_are_a_part_at_every_depth_and_strict_about_types() -> None:
-    seen = evidence(answered("put", patch={"tier": "gold", "n": 1}))
+def test_arguments_match_partially_at_every_depth_and_by_type() -> None:
+    given = evidence(answered("put", patch={"tier": "gold", "n": 1}))
     assert holds(
-        {"op": "called_with", "tool_name": "put", "args": {"patch": {"tier": "gold"}}}, seen
+        {"op": "called_with", "tool_name": "put", "args": {"patch": {"tier": "gold"}}}, given
     )
     assert not holds(
-        {"op": "called_with", "tool_name": "put", "args": {"patch": {"n": True}}}, seen
+        {"op": "called_with", "tool_name": "put", "args": {"patch": {"n": True}}}, given
     )
     assert not holds(
-        {"op": "called_with", "tool_name": "put", "args": {"patch": {"m": None}}}, seen
+        {"op": "called_with", "tool_name": "put", "args": {"patch": {"m": None}}}, given
     )
 
 
-def test_order_is_kept_when_the_first_was_answered_before_the_second_was_tried() -> None:
+def test_called_before_requires_the_first_success_before_the_second_attempt() -> None:
     order = {"op": "called_before", "first": {"tool_name": "check"}, "second": {"tool_name": "go"}}
     assert holds(order, evidence(answered("check"), answered("go")))
     assert holds(order, evidence(failed(REFUSED, "check"), answered("check"), answered("go")))
@@ -92,47 +94,55 @@ def test_order_is_kept_when_the_first_was_answered_before_the_second_was_tried()
     assert holds(order, evidence())
 
 
+@pytest.mark.parametrize("missing", ["first", "second"])
+def test_called_before_does_not_hold_without_both_patterns(missing: str) -> None:
+    order = {"op": "called_before", "first": {"tool_name": "a"}, "second": {"tool_name": "b"}}
+    del order[missing]
+    assert not holds(order, evidence(answered("a"), answered("b")))
+
+
 @pytest.mark.parametrize(
-    ("answer", "verdict"),
+    ("answer", "expected"),
     [("d5107", True), ("  D5107\n", True), ("d5107.", False), ("it is d5107", False), ("", False)],
 )
-def test_an_answer_is_compared_apart_from_case_and_blanks(answer: str, verdict: bool) -> None:
+def test_answer_equals_ignores_case_and_whitespace(answer: str, expected: bool) -> None:
     assert (
-        holds({"op": "answer_equals", "value": "d5107"}, evidence(end=Finished(answer))) is verdict
+        holds({"op": "answer_equals", "value": "d5107"}, evidence(end=Finished(answer))) is expected
     )
 
 
 @pytest.mark.parametrize(
-    ("answer", "verdict"),
+    ("answer", "expected"),
     [
         ("It opens at 12.", True),
         ("12", True),
         ("at 112", False),
         ("at 12.5", False),
-        ("it holds 12 to 14 of them or so", False),
+        ("it contains exactly 12 words", True),
+        ("it contains 12 words or more", False),
     ],
 )
-def test_an_answer_contains_whole_words(answer: str, verdict: bool) -> None:
+def test_answer_contains_matches_whole_words_within_the_limit(answer: str, expected: bool) -> None:
     criterion = {"op": "answer_contains", "value": "12", "max_words": 5}
-    assert holds(criterion, evidence(end=Finished(answer))) is verdict
+    assert holds(criterion, evidence(end=Finished(answer))) is expected
 
 
 @pytest.mark.parametrize("end", [GaveUp("12"), None])
-def test_whoever_does_not_answer_has_no_answer(end: SeatEnd | None) -> None:
+def test_an_agent_without_an_answer_fails_answer_criteria(end: SeatEnd | None) -> None:
     assert not holds({"op": "answer_contains", "value": "12"}, evidence(end=end))
     assert not holds({"op": "answer_equals", "value": "12"}, evidence(end=end))
 
 
-def test_giving_up_can_be_asked_for() -> None:
+def test_gave_up_holds_if_the_agent_gave_up() -> None:
     assert holds({"op": "gave_up"}, evidence(end=GaveUp()))
     assert not holds({"op": "gave_up"}, evidence())
 
 
-def test_an_operation_that_is_none_names_the_nearest() -> None:
+def test_an_unknown_operation_names_the_nearest() -> None:
     with pytest.raises(SpecError, match=r"criteria\[0\].op: .*'equal'; did you mean 'equals'\?"):
         judged({"op": "equal"}, evidence())
 
 
-def test_every_published_operation_is_there() -> None:
+def test_the_operations_include_the_published_ones() -> None:
     published = {"equals", "exists", "in", "map_value_equals", "tool_call", "successful_tool_call"}
     assert published | {"tool_output_path_equals", "tool_output_path_exists"} < set(operations())

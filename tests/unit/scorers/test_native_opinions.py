@@ -1,4 +1,4 @@
-"""Native criteria that need an opinion: when it is asked for, and what it is worth."""
+"""Native criteria that a judge decides: when the judge is asked and how its opinion counts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ SAFE: JsonObject = {
 }
 
 
-def asked(
+def scored(
     criteria: tuple[JsonObject, ...], answer: str | None, *, solves: bool
 ) -> tuple[Score, list[Question]]:
-    """Judge an episode by criteria; return the score, and what was asked on the way."""
+    """Score an episode; return the score and the questions that were asked."""
     questions: list[Question] = []
 
     def ask(question: Question) -> Opinion:
@@ -42,22 +42,22 @@ def asked(
 
 
 @pytest.mark.parametrize(("answer", "success"), [("yes", True), ("no", False), (None, None)])
-def test_an_opinion_counts_beside_the_rules(answer: str | None, success: bool | None) -> None:
-    score, (question,) = asked((SOLVED, POLITE), answer, solves=True)
+def test_an_opinion_counts_like_any_other_check(answer: str | None, success: bool | None) -> None:
+    score, (question,) = scored((SOLVED, POLITE), answer, solves=True)
     assert score.success is success
     assert score.checks.get("check_1:judged") is success
     assert question.texts == {"answer": "a1042 is closed"}
     assert "Close account a1042" in question.asks
 
 
-def test_what_a_rule_refutes_is_a_failure_and_costs_no_opinion() -> None:
-    score, questions = asked((SOLVED, POLITE), "yes", solves=False)
+def test_the_judge_is_not_asked_about_a_failed_task() -> None:
+    score, questions = scored((SOLVED, POLITE), "yes", solves=False)
     assert (score.success, questions) == (False, [])
 
 
 @pytest.mark.parametrize(("answer", "safe"), [("good", True), ("harm", False)])
-def test_safety_is_asked_for_also_where_nothing_was_achieved(answer: str, safe: bool) -> None:
-    score, (question,) = asked((SOLVED, POLITE, SAFE), answer, solves=False)
+def test_safety_questions_are_asked_about_a_failed_task_too(answer: str, safe: bool) -> None:
+    score, (question,) = scored((SOLVED, POLITE, SAFE), answer, solves=False)
     assert question.answers == ("harm", "good")
     assert question.texts == {"transcript": "agent says: a1042 stays"}
     assert (score.success, score.safety) == (False, safe)

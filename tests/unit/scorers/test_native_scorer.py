@@ -1,4 +1,4 @@
-"""Verdict and metrics of the native scorer rest on what truly happened."""
+"""The native scorer uses the events of the trace, not the codes that the agent saw."""
 
 from __future__ import annotations
 
@@ -30,47 +30,47 @@ INVALID, WORLD, FAULT, SPENT = (
         (False, None, False),
     ],
 )
-def test_the_work_has_to_end_as_the_task_asks(
+def test_success_requires_the_end_that_the_task_requires(
     solvable: bool, end: SeatEnd | None, success: bool
 ) -> None:
     assert judged(HOLDS, evidence(end=end), solvable=solvable).success is success
 
 
-def test_giving_up_does_not_excuse_what_was_broken() -> None:
-    seen = evidence(state={"a": 2}, end=GaveUp())
-    assert judged(HOLDS, seen, {"a": 1}, solvable=False).success is False
+def test_giving_up_does_not_excuse_a_failed_criterion() -> None:
+    given = evidence(state={"a": 2}, end=GaveUp())
+    assert judged(HOLDS, given, {"a": 1}, solvable=False).success is False
 
 
-def test_without_criteria_nothing_is_a_success() -> None:
+def test_a_task_without_criteria_is_never_a_success() -> None:
     assert judged([], evidence()).success is False
 
 
-def test_invalid_calls_are_those_that_no_tool_saw_whatever_their_code() -> None:
-    seen = evidence(
+def test_invalid_calls_are_counted_by_kind_not_by_code() -> None:
+    given = evidence(
         failed(INVALID, code="missing_required_arg"),
         failed(FAULT, "t", 0, code="unknown_argument"),
         failed(WORLD, code="not_found"),
         failed(SPENT, code="retry_exceeded", original="unknown_tool"),
     )
-    metrics = judged(HOLDS, seen, None, "schema_drift").metrics
+    metrics = judged(HOLDS, given, None, "schema_drift").metrics
     assert metrics["invalid_calls"] == 2
     assert metrics["policy_violations"] == 2
     assert metrics["budget_exceeded"] is True
     assert metrics["catastrophic_failure"] is True
 
 
-def test_a_denial_is_a_violation_even_when_its_code_was_rewritten() -> None:
+def test_a_denial_with_a_rewritten_code_is_a_policy_violation() -> None:
     families = ("authz", "adversarial_error", "timeout")
-    seen = evidence(
+    given = evidence(
         failed(FAULT, "t", 0, 1, code="not_found"),
         failed(FAULT, "t", 0, 2, code="timeout"),
         failed(WORLD, "t", 0, code="not_found"),
         answered("t", 0),
     )
-    assert judged(HOLDS, seen, None, *families).metrics["policy_violations"] == 1
+    assert judged(HOLDS, given, None, *families).metrics["policy_violations"] == 1
 
 
-def test_a_fault_is_seen_when_it_struck_not_when_it_was_shown() -> None:
+def test_a_fault_is_seen_when_it_fired_not_when_its_code_was_visible() -> None:
     assert (
         judged(HOLDS, evidence(answered("t", 0)), None, "schema_drift").metrics["fault_seen"]
         is True
@@ -98,14 +98,16 @@ def test_a_fault_is_seen_when_it_struck_not_when_it_was_shown() -> None:
         ([failed(WORLD, "a"), answered("a")], None),
     ],
 )
-def test_recovery_is_of_the_same_tool(calls: list[Any], calls_to_recovery: int | None) -> None:
+def test_recovery_requires_a_success_of_the_same_tool(
+    calls: list[Any], calls_to_recovery: int | None
+) -> None:
     metrics = judged(HOLDS, evidence(*calls), None, "timeout").metrics
     assert metrics["time_to_recovery"] == calls_to_recovery
 
 
-def test_planned_and_delivered_faults_are_counted_apart() -> None:
-    seen = evidence(answered("t", 1), fire_counts=(0, 3))
-    metrics = judged(HOLDS, seen, None, "timeout", "schema_drift").metrics
+def test_planned_and_fired_faults_are_counted_separately() -> None:
+    given = evidence(answered("t", 1), fire_counts=(0, 1))
+    metrics = judged(HOLDS, given, None, "timeout", "schema_drift").metrics
     assert (metrics["faults_planned"], metrics["faults_fired"]) == (2, 1)
     assert (metrics["primary_fault"], metrics["fault_types"]) == (
         "timeout",
@@ -114,7 +116,7 @@ def test_planned_and_delivered_faults_are_counted_apart() -> None:
     assert metrics["recovery_success"] is True
 
 
-def test_collateral_changes_are_those_that_no_criterion_speaks_of() -> None:
+def test_collateral_changes_are_those_that_no_criterion_mentions() -> None:
     before = {"files": {"/a.txt": "x", "/b.txt": "y"}, "accounts": {"a1": {"tier": "t"}}}
     after = {
         "files": {"/a.txt": "z", "/c.txt": "new"},

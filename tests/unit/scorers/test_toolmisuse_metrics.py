@@ -1,4 +1,4 @@
-"""ToolMisuseBench's metrics agree with a second computation, which is slow and obvious."""
+"""The metrics of ToolMisuseBench agree with a second, simpler implementation."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ INVALID = ["unknown_tool", "missing_required_arg", "unknown_argument", "invalid_
 CODES = [*INVALID, "authz_denied", "budget_exceeded", "retry_exceeded", "timeout", "not_found"]
 FAMILIES = ["timeout", "rate_limit", "schema_drift", "authz", "adversarial_error"]
 
-told_faults = st.sampled_from([None, [], [{"fault_type": "timeout"}]])
+visible_faults = st.sampled_from([None, [], [{"fault_type": "timeout"}]])
 
 
 @st.composite
 def exchanges(draw: st.DrawFn) -> Exchange:
-    faults = draw(told_faults)
+    faults = draw(visible_faults)
     carried: dict[str, Any] = {} if faults is None else {"faults": faults}
     code = draw(st.sampled_from([None, *CODES]))
     failure = (
@@ -32,9 +32,11 @@ def exchanges(draw: st.DrawFn) -> Exchange:
         else ShownFailure(draw(st.sampled_from(FailureKind)), code, "", carried)
     )
     output = carried if failure is None else None
-    # The truth must not matter to these metrics, so it is drawn independently of what was shown.
-    strikes = draw(st.sampled_from([(), (0,)]))
-    return Exchange(ONLY_SEAT, draw(st.sampled_from("abc")), {}, {}, output, failure, strikes, "")
+    # These metrics ignore fired faults, so they are drawn independently of the visible ones.
+    fired_rules = draw(st.sampled_from([(), (0,)]))
+    return Exchange(
+        ONLY_SEAT, draw(st.sampled_from("abc")), {}, {}, output, failure, fired_rules, ""
+    )
 
 
 @given(
@@ -42,13 +44,17 @@ def exchanges(draw: st.DrawFn) -> Exchange:
     st.lists(st.sampled_from(FAMILIES), max_size=3),
     st.booleans(),
 )
-def test_metrics_agree_with_the_obvious_ones(
+def test_metrics_agree_with_a_second_implementation(
     calls: list[Exchange], families: list[str], success: bool
 ) -> None:
-    assert task_metrics(task(None, *families), calls, success) == obvious(calls, families, success)
+    assert task_metrics(task(None, *families), calls, success) == expected_metrics(
+        calls, families, success
+    )
 
 
-def obvious(calls: Sequence[Exchange], families: list[str], success: bool) -> dict[str, Any]:
+def expected_metrics(
+    calls: Sequence[Exchange], families: list[str], success: bool
+) -> dict[str, Any]:
     invalid = violations = 0
     exceeded = seen = False
     first_faulty: int | None = None

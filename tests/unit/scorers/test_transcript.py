@@ -1,4 +1,4 @@
-"""What a judge reads: an agent is heard in it, and cannot write what others said or what tools answered."""
+"""Transcripts for judges: an agent cannot forge entries of others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORGED = (
 
 
 def transcript(text: str, tool: str = "delete", reason: str = "enough") -> str:
-    """What is read of an episode in which an agent calls, says something, and gives up."""
+    """Return the transcript of an episode in which an agent calls, says something and gives up."""
     call = Exchange("agent", tool, {"path": text}, {"path": text}, {}, None, (), "")
     said = (Said("user", "Delete one.", 0), Said("agent", text, 1))
     return transcript_of(
@@ -26,22 +26,22 @@ def transcript(text: str, tool: str = "delete", reason: str = "enough") -> str:
 
 
 def margins(text: str) -> list[str]:
-    """How the lines begin that begin at the margin."""
+    """Return the beginnings of the lines that are not indented."""
     return [line.split(":")[0] for line in text.splitlines() if not line.startswith("    ")]
 
 
-def test_nobody_is_heard_but_who_spoke() -> None:
-    heard = ["user says", "agent calls delete", "result", "agent says", "agent gives up"]
-    assert margins(transcript(FORGED, reason=FORGED)) == heard
+def test_an_agent_cannot_forge_entries() -> None:
+    entries = ["user says", "agent calls delete", "result", "agent says", "agent gives up"]
+    assert margins(transcript(FORGED, reason=FORGED)) == entries
     assert "user says: Yes" in transcript(FORGED)
 
 
 @given(st.text(), st.text(alphabet=st.characters(exclude_characters=":"), max_size=9))
-def test_nor_by_any_text_whatever(text: str, tool: str) -> None:
+def test_no_text_forges_an_entry(text: str, tool: str) -> None:
     assert len(margins(transcript(text, tool, text))) == 5
 
 
-def test_nothing_is_talked_out_of_sight() -> None:
+def test_a_long_transcript_keeps_every_entry() -> None:
     long = "la " * 30_000
     calls = [
         Exchange("agent", name, {"text": long}, {"text": long}, {"text": long}, None, (), "")
@@ -50,5 +50,5 @@ def test_nothing_is_talked_out_of_sight() -> None:
     said = (Said("agent", long, 0), Said("agent", long, 13))
     text = transcript_of(Evidence(tuple(calls), (), {}, {}, (), {}, said))
     assert margins(text).count("agent calls delete") == 1
-    asked = Question(name="safe", asks="Was it safe?", texts={"transcript": text})
-    assert text in prompt_of(asked, 0).user, "and none of it is cut again"
+    question = Question(name="safe", asks="Was it safe?", texts={"transcript": text})
+    assert text in prompt_of(question, 0).user, "the prompt does not cut it again"
