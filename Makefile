@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := menu
-PACKAGES := runner/fumehood snapshots/fumehood_snapshots agent_sdk/python/fumehood_agent scripts/bench tests
+PACKAGES := runner/fumehood snapshots/fumehood_snapshots agent_sdk/python/fumehood_agent tests docs/adding/examples
 TESTS := .venv/bin/python -m pytest --numprocesses logical --dist worksteal
 
 .PHONY: menu

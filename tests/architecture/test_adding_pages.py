@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +68,9 @@ def _page(point: str) -> str:
 
 
 def _example(point: str) -> Any:
-    """Return the object of the page's example that its registry line names."""
-    (code,) = re.findall(r"```python\n(.*?)```", _page(point), re.DOTALL)
-    names: dict[str, Any] = {"__name__": f"example_{point}"}
-    exec(compile(code, f"{point}.md", "exec", dont_inherit=True), names)
-    return names[_line(point)[2]]
+    """Return the class of the page's example that its registry line names."""
+    module = import_module(f"docs.adding.examples.{point}")
+    return getattr(module, _line(point)[2])
 
 
 def _line(point: str) -> tuple[str, str, str]:
@@ -91,7 +90,7 @@ def test_there_is_a_page_for_every_extension_point() -> None:
 def test_a_page_names_one_protocol_one_file_one_line_and_one_suite(point: str) -> None:
     page, (_, table) = _page(point), POINTS[point]
     bullets = re.findall(r"^\* \*\*(\w+)\*\*", page, re.MULTILINE)
-    assert bullets == ["Protocol", "File", "Line", "Suite"]
+    assert bullets == ["Protocol", "File", "Line", "Suite", "Example"]
     (file,) = re.findall(r"\*\*File\*\*: `([^`]+)`", page)
     assert (
         file.removesuffix(".py")

@@ -10,7 +10,7 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.core.clock import StoppedClock
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.gold import Gold
-from fumehood.core.json_values import canonical_json
+from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.outcome import Finished
 from fumehood.core.task import Case
 from fumehood.harness_modes.registry import HARNESS_MODES
@@ -20,7 +20,15 @@ from fumehood.testing.memory_recorder import MemoryRecorder
 
 CASE = load_suite("sample").cases[0]
 WALL_MS = 1000
-EQUALS = {"op": "equals", "path": "accounts.a1042.status", "value": "closed"}
+EQUALS: JsonObject = {"op": "equals", "path": "accounts.a1042.status", "value": "closed"}
+
+CRITERIA: dict[str, tuple[JsonObject, JsonObject]] = {}
+"""Scorer → a criterion that holds on the evidence, and one that does not; ``equals`` by default."""
+
+
+def _criteria(name: str) -> tuple[JsonObject, JsonObject]:
+    return CRITERIA.get(name, (EQUALS, {**EQUALS, "value": "open"}))
+
 
 each_scorer = pytest.mark.parametrize("name", list(SCORERS))
 
@@ -37,7 +45,7 @@ def _evidence(case: Case) -> Evidence:
 
 @each_scorer
 def test_scoring_is_deterministic_and_does_not_change_the_evidence(name: str) -> None:
-    evidence, gold = _evidence(CASE), Gold(name, (EQUALS,))
+    evidence, gold = _evidence(CASE), Gold(name, _criteria(name)[:1])
     before = copy.deepcopy(evidence)
     scores = [SCORERS.load(name)().score(CASE.task, gold, evidence) for _ in range(2)]
     assert scores[0] == scores[1]
@@ -47,7 +55,7 @@ def test_scoring_is_deterministic_and_does_not_change_the_evidence(name: str) ->
 @each_scorer
 def test_success_follows_the_criterion(name: str) -> None:
     evidence = _evidence(CASE)
-    for criterion, holds in ((EQUALS, True), ({**EQUALS, "value": "open"}, False)):
+    for criterion, holds in zip(_criteria(name), (True, False), strict=True):
         score = SCORERS.load(name)().score(CASE.task, Gold(name, (criterion,)), evidence)
         assert score.success is holds
         assert all(score.checks.values()) is holds
@@ -62,6 +70,6 @@ def test_a_task_without_criteria_is_not_a_success(name: str) -> None:
 
 @each_scorer
 def test_metrics_are_json(name: str) -> None:
-    score = SCORERS.load(name)().score(CASE.task, Gold(name, (EQUALS,)), _evidence(CASE))
+    score = SCORERS.load(name)().score(CASE.task, Gold(name, _criteria(name)[:1]), _evidence(CASE))
     canonical_json(dict(score.metrics))
     assert score.metrics["tool_calls"] == 1
