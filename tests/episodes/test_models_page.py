@@ -58,7 +58,7 @@ def test_every_file_and_command_is_there() -> None:
 
 def test_what_was_spent_is_said(printed: list[str]) -> None:
     assert "models: react 6 calls, 364 tokens, $0.000052\n" in printed[0]
-    assert printed[1].count("asks some-model: 59 tokens") == 2
+    assert printed[1].count("model request to some-model: 59 tokens") == 2
 
 
 def test_the_replay_has_the_same_digest_and_asks_nobody(printed: list[str]) -> None:
