@@ -1,8 +1,8 @@
 /**
  * Runs an object with `reset()` and `act(observation)` at a seat.
  *
- * The loop is the whole contract: ask the agent; carry out what it says; stop when it is done, gives up, or
- * the reply says that the work has ended. The agent is never asked after that.
+ * The loop asks the agent for an action and executes it, until the agent submits its last answer, gives up, or a
+ * reply states that the work has ended.
  */
 
 import { Ended, NotAnAction } from "./errors.js";
@@ -16,39 +16,39 @@ export interface Action {
   args?: JsonObject;
 }
 
-/** Returned by `act`: what was asked is done, and this is what came of it. */
+/** Returned by `act`: the agent has finished, and this is its answer. */
 export class Answer {
   constructor(readonly text: string) {}
 }
 
-/** Returned by `act`: the work cannot or must not be done. */
+/** Returned by `act`: the task cannot or must not be done. */
 export class GiveUp {
   constructor(readonly reason: string) {}
 }
 
-/** What `work()` runs; both methods may take their time. */
+/** An agent for `work()`; both methods may be asynchronous. */
 export interface Agent {
-  /** Forget everything; called once before the first turn. */
+  /** Resets the state of the agent; called once, before the first turn. */
   reset(): void | Promise<void>;
 
   /**
-   * Returns the next move; nothing when what was asked is done. Asked again after an answer, the agent finds
-   * the user's next message in the observation.
+   * Returns the next action; nothing when the agent has finished. If the user replies to an answer, the next
+   * observation contains the message.
    */
   act(observation: Observation): Move | Promise<Move>;
 }
 
-/** What an agent may do next. */
+/** The next action of an agent. */
 export type Move = Action | Answer | GiveUp | null | undefined | void;
 
-/** How `work()` came to its end; `ended` when the other side ended the work. */
+/** How `work()` ended; `ended` if the service ended the work. */
 export type Ending = "submitted" | "gave_up" | "ended";
 
 /**
- * Lets an agent work at a seat until it stops or its work is ended.
+ * Runs an agent at a seat until it stops or its work ends.
  *
- * @throws NotAnAction - the agent returned something that cannot be carried out.
- * @throws Refused - the agent made a call that was not let through.
+ * @throws NotAnAction - the agent returned something that is not an action.
+ * @throws Refused - the service refused a call of the agent.
  */
 export async function work(agent: Agent, seat: Seat): Promise<Ending> {
   const transcript = new Transcript(seat.task);

@@ -1,21 +1,21 @@
 /**
- * What goes wrong around the tools, by who must mend it.
+ * The errors of this package.
  *
  *     FumehoodError
- *     ├── Refused              you: the message was not let through; nothing happened, nothing was charged
- *     │   └── Ended            … because your work has ended
- *     ├── DeadlinePassed       you: no answer within the time you gave; the call may have been carried out
- *     ├── NotAnAction          you: what `act` returned cannot be carried out
- *     └── ServiceUnavailable   not you
- *         ├── NotReachable     nobody answers at the socket
- *         ├── ConnectionLost   somebody did, and went away; the last call may have been carried out
- *         └── ServiceFailed    the answer was not one this client understands
+ *     ├── Refused              the service refused the message; no tool received it, and nothing was charged
+ *     │   └── Ended            your work has ended
+ *     ├── DeadlinePassed       no response within your deadline; the call may have been executed
+ *     ├── NotAnAction          `act` returned something that is not an action
+ *     └── ServiceUnavailable   not caused by the agent
+ *         ├── NotReachable     no service answers at the socket
+ *         ├── ConnectionLost   the connection broke; the last call may have been executed
+ *         └── ServiceFailed    this client does not understand the response
  *
- * The tree is closed, and nothing in it is named by the other side. What a tool says is never one of these:
+ * The set is closed: data from the service never selects an error by name. A failure of a tool is never an error;
  * it is a returned `Failure`.
  */
 
-/** Anything this package throws on purpose. */
+/** Base class of the errors of this package. */
 export class FumehoodError extends Error {
   constructor(message: string) {
     super(message);
@@ -24,14 +24,14 @@ export class FumehoodError extends Error {
 }
 
 /**
- * Why a message was not let through.
+ * Why the service refused a message.
  *
- * - `malformed`: the arguments are not one JSON object, or hold NaN, Infinity or half a surrogate pair
- * - `too_large`: longer than the limit, in bytes
- * - `too_deep`: nested deeper than the limit, in levels
+ * - `malformed`: the arguments are not one JSON object, or contain NaN, Infinity or a lone surrogate
+ * - `too_large`: the text is longer than the limit, in bytes
+ * - `too_deep`: the arguments are nested deeper than the limit, in levels
  * - `ended`: the work has ended
- * - `call_id_reused`: another call went by this name before
- * - `too_many_refusals`: more messages were refused already than the limit, a count
+ * - `call_id_reused`: a different call used this `callId` before
+ * - `too_many_refusals`: the service refused more messages than the limit, a count
  */
 export type RefusalKind =
   | "malformed"
@@ -41,13 +41,13 @@ export type RefusalKind =
   | "call_id_reused"
   | "too_many_refusals";
 
-/** The message was not let through: no tool saw it and nothing was charged. */
+/** The service refused the message: no tool received it, and nothing was charged. */
 export class Refused extends FumehoodError {
   /**
-   * @param kind - why.
-   * @param limit - what would have been let through, in the unit of the kind; 0 where it has none.
-   * @param actual - what was sent, in the same unit.
-   * @param reason - more about it, where this side knows more.
+   * @param kind - why the message was refused.
+   * @param limit - the limit, in the unit of the kind; 0 if the kind has none.
+   * @param actual - the value that was sent, in the same unit.
+   * @param reason - details, if the client knows any.
    */
   constructor(
     readonly kind: RefusalKind,
@@ -55,39 +55,39 @@ export class Refused extends FumehoodError {
     readonly actual = 0,
     reason = "",
   ) {
-    const numbers = limit || actual ? `: ${actual}, at most ${limit}` : "";
+    const numbers = limit || actual ? `: ${actual} is more than the limit ${limit}` : "";
     super(`refused, ${kind}${numbers}${reason && `: ${reason}`}`);
   }
 }
 
-/** The work has ended: submitted, given up, or out of budget. */
+/** The work has ended: submitted, given up, out of budget or out of time. */
 export class Ended extends Refused {
   constructor() {
     super("ended");
   }
 }
 
-/** There was no answer in time; sent again under the same `callId`, the call is carried out once. */
+/** No response arrived in time. If the call is sent again with the same `callId`, it is executed once. */
 export class DeadlinePassed extends FumehoodError {
   constructor(
     readonly path: string,
     readonly deadlineMs: number,
   ) {
-    super(`${path}: no answer within ${deadlineMs} ms`);
+    super(`${path}: no response within ${deadlineMs} ms`);
   }
 }
 
-/** What `act` returned is none of the things that can be carried out. */
+/** `act` returned something that is not an action. */
 export class NotAnAction extends FumehoodError {
   constructor(readonly returned: unknown) {
     super(`act() returned ${typeof returned}; expected tool_name and args, Answer, GiveUp or nothing`);
   }
 }
 
-/** The other side of the socket cannot be used; the agent has done nothing wrong. */
+/** The service cannot be used. This is not caused by the agent. */
 export class ServiceUnavailable extends FumehoodError {}
 
-/** Nobody answers at the socket. */
+/** No service answers at the socket. */
 export class NotReachable extends ServiceUnavailable {
   constructor(
     readonly path: string,
@@ -98,11 +98,11 @@ export class NotReachable extends ServiceUnavailable {
   }
 }
 
-/** The connection broke; whether the last call was carried out is not known. */
+/** The connection broke; it is unknown whether the last call was executed. */
 export class ConnectionLost extends ServiceUnavailable {
   /**
    * @param path - of the socket.
-   * @param answered - calls of this session that were answered before.
+   * @param answered - calls of this session that got a response before.
    */
   constructor(
     readonly path: string,
@@ -112,5 +112,5 @@ export class ConnectionLost extends ServiceUnavailable {
   }
 }
 
-/** The other side answered with something this client does not understand. */
+/** This client does not understand the response of the service. */
 export class ServiceFailed extends ServiceUnavailable {}

@@ -1,8 +1,8 @@
 /**
- * What an agent needs to work through a fumehood.
+ * The agent SDK of Fumehood.
  *
- * A `Session` is the whole of it: the task, its tools, calls, and the end of the work. `work()` runs an object
- * with `reset()` and `act(observation)` in one.
+ * A `Session` gives an agent its task and its tools, and ends its work. `work()` runs an object with `reset()` and
+ * `act(observation)`.
  */
 
 export { type Action, type Agent, Answer, type Ending, GiveUp, type Move, work } from "./adapter.js";

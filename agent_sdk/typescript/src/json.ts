@@ -1,25 +1,25 @@
 /**
- * JSON as it is written: numbers of JavaScript hold integers up to 2^53 and no more, JSON has no such bound.
+ * JSON with exact numbers. JavaScript numbers represent integers up to 2^53; JSON has no such limit.
  *
- * What is sent may hold a `bigint`, or `RawJson` for anything else that JavaScript cannot say, such as `1.0`.
- * What arrives is parsed, and its text is kept beside it for `parseExact`.
+ * A value to send may contain a `bigint`, or `RawJson` for a number that JavaScript cannot represent, such as `1.0`.
+ * A received value is parsed, and its text is kept for `parseExact`.
  */
 
 import { randomUUID } from "node:crypto";
 
-/** A JSON object. Its values are `any` because an agent reads what it was told, not what a type says. */
+/** A JSON object. */
 export type JsonObject = { [name: string]: any };
 
-/** Text that stands for itself wherever a JSON value may stand. */
+/** JSON text that is sent unchanged in place of a value. */
 export class RawJson {
-  /** @param text - one JSON value; what it says is for the other side to judge. */
+  /** @param text - one JSON value. The service checks it. */
   constructor(readonly text: string) {}
 }
 
 /**
- * Returns a value as compact JSON. What JSON cannot hold is never replaced by something that it can.
+ * Returns a value as compact JSON. A value without a JSON form is an error and is never replaced.
  *
- * @throws TypeError or RangeError - it holds NaN, Infinity, half a surrogate pair, a function, or itself.
+ * @throws TypeError or RangeError - it contains NaN, Infinity, a lone surrogate, a function, or itself.
  */
 export function encode(value: unknown): string {
   if (value instanceof RawJson) return value.text;
@@ -40,13 +40,13 @@ export function encode(value: unknown): string {
 }
 
 /**
- * Returns a JSON text parsed such that `encode` says the same again: a number that JavaScript would not write
- * as it stands there, such as `1.0` or one of twenty digits, becomes `RawJson`.
+ * Parses JSON text so that `encode` returns the same text. A number that JavaScript would change, such as `1.0`
+ * or one with twenty digits, becomes `RawJson`.
  *
  * @throws SyntaxError - it is not JSON.
  */
 export function parseExact(text: string): unknown {
-  JSON.parse(text); // What is exchanged below is known to be numbers then.
+  JSON.parse(text); // Throws if the text is malformed, so the tokens below are numbers.
   const mark = `number ${randomUUID()} `;
   const marked = text.replace(STRING_OR_NUMBER, (token) =>
     token.startsWith('"') || written(Number(token)) === token ? token : JSON.stringify(mark + token),

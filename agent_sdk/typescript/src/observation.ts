@@ -1,16 +1,16 @@
-/** What a `reset`/`act` agent is shown each turn: one JSON document, the same in every language. */
+/** The observation of a `reset`/`act` agent: one JSON document, the same in every language. */
 
 import type { JsonObject } from "./json.js";
 import type { Failure, Remaining, Reply, Task, Tool, Value } from "./seat.js";
 
-/** A tool with the parts of its JSON Schema that say which arguments it takes. */
+/** A tool with the parts of its JSON Schema that describe its arguments. */
 export interface ToolSchema {
   name: string;
   /** Argument → its schema, in the tool's order. */
   properties: JsonObject;
   required: string[];
   additionalProperties: boolean;
-  /** Left out where the tool has none. */
+  /** Missing if the tool has none. */
   description?: string;
 }
 
@@ -21,10 +21,10 @@ export interface Problem {
   details: JsonObject;
 }
 
-/** One call and its answer; exactly one of `output` and `error` is not null. */
+/** One call and its result; exactly one of `output` and `error` is not null. */
 export interface Entry {
   tool_name: string;
-  /** As recorded, which is what was sent unless the reply says otherwise. */
+  /** The recorded arguments: those that were sent, unless the reply contains others. */
   args: JsonObject;
   output: JsonObject | null;
   error: Problem | null;
@@ -37,27 +37,27 @@ export interface Entry {
  */
 export type RemainingBudget = Record<string, number>;
 
-/** A message of the user that was answered. */
+/** An earlier message of the user, with its answer. */
 export interface EarlierTurn {
   instruction: string;
   answer: string;
 }
 
-/** All that an agent knows when it is asked to act. */
+/** All that an agent knows when it acts. */
 export interface Observation {
-  /** The user's last message. */
+  /** The last message of the user. */
   instruction: string;
-  /** Oldest first; left out where there are none. */
+  /** Oldest first; missing if there are none. */
   earlier_turns?: EarlierTurn[];
   tool_schemas: ToolSchema[];
   /** Every call so far, oldest first. */
   transcript: Entry[];
   remaining_budget: RemainingBudget;
-  /** Of the last call; null when it succeeded or there was none. */
+  /** Error of the last call; null if it succeeded or there was none. */
   last_error: Problem | null;
 }
 
-/** What happened so far, from which each turn's observation is made. */
+/** Collects calls and answers, and creates observations from them. */
 export class Transcript {
   readonly #entries: Entry[] = [];
   readonly #earlier: EarlierTurn[] = [];
@@ -68,14 +68,14 @@ export class Transcript {
     this.#remaining = task.remaining;
   }
 
-  /** Adds an answer, and what the user said upon it. */
+  /** Adds an answer and the task that follows it. */
   beginTurn(answer: string, task: Task): void {
     this.#earlier.push({ instruction: this.task.instruction, answer });
     this.task = task;
     this.#remaining = task.remaining;
   }
 
-  /** Adds one call and its answer. */
+  /** Adds one call and its reply. */
   record(name: string, args: JsonObject, reply: Reply): void {
     const { output, error } = split(reply.result);
     this.#problem = error;
@@ -84,9 +84,9 @@ export class Transcript {
   }
 
   /**
-   * Returns what the agent is shown now.
+   * Returns the current observation.
    *
-   * The list of entries is a new one each turn, so that an agent may keep it; the entries are shared.
+   * Each observation has a new list of entries, so that an agent may keep it; the entries are shared.
    */
   observation(): Observation {
     return {

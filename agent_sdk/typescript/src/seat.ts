@@ -1,13 +1,12 @@
 /**
- * What an agent sees and does at its seat, as plain data.
+ * The data that an agent receives, and the interface through which it acts.
  *
- * Knows nothing about sockets: a `Seat` is a `Session` or anything else that answers the same way, such as
- * tools held in memory.
+ * A `Seat` is a `Session`, or anything else with the same methods, such as tools in memory.
  */
 
 import type { JsonObject, RawJson } from "./json.js";
 
-/** A tool on offer. */
+/** A tool that the agent may call. */
 export interface Tool {
   readonly name: string;
   /** JSON Schema of the arguments; an object schema. */
@@ -22,79 +21,79 @@ export interface Tool {
  */
 export type Remaining = Readonly<Record<string, number>>;
 
-/** What is asked. */
+/** A task. */
 export interface Task {
-  /** The user's last message. */
+  /** The last message of the user. */
   readonly instruction: string;
-  /** Those that are there now. */
+  /** The tools that are available now. */
   readonly tools: readonly Tool[];
-  /** At the start; each reply says what is left after it. */
+  /** Units left when the task was fetched; each reply contains the units left after it. */
   readonly remaining: Remaining;
-  /** Which message of the user the instruction is, from 1. */
+  /** Number of this message of the user, from 1. */
   readonly turn: number;
 }
 
-/** The tool's output. */
+/** The output of a tool. */
 export interface Value {
   readonly kind: "value";
-  /** Parsed, so that an integer beyond 2^53 is rounded. */
+  /** Parsed; an integer beyond 2^53 is rounded. */
   readonly output: JsonObject;
-  /** The same as it arrived, every digit of it. */
+  /** The original text, with all digits. */
   readonly json: string;
 }
 
-/** The tool said no: a reply to read and react to, never an exception. */
+/** A failed call. The agent reads it and reacts; it is never an exception. */
 export interface Failure {
   readonly kind: "failure";
   /** For programs, such as `"not_found"`. */
   readonly code: string;
-  /** The same for people. */
+  /** Explanation for a reader. */
   readonly message: string;
   readonly details: JsonObject;
-  /** The details as they arrived. */
+  /** The original text of the details. */
   readonly json: string;
 }
 
-/** The answer to one call. */
+/** The reply to one call. */
 export interface Reply {
   readonly result: Value | Failure;
   readonly remaining: Remaining;
-  /** True when no further call will be carried out. */
+  /** True if the work has ended, so that no further call is executed. */
   readonly ended: boolean;
-  /** The arguments as they were recorded, where that is not what was sent. */
+  /** The arguments as recorded, if they differ from the arguments that were sent. */
   readonly recordedArguments?: JsonObject;
 }
 
-/** How one call is made. */
+/** Options of one call. */
 export interface CallOptions {
-  /** A name for this very call, at most 64 bytes: sent again under it, the call is carried out once. */
+  /** Idempotency key, at most 64 bytes: a call that is sent again with the same key is executed once. */
   readonly callId?: string;
-  /** How long to wait for the answer; by default until it is there. */
+  /** How long to wait for the reply; by default without limit. */
   readonly deadlineMs?: number;
 }
 
-/** A place to work from. */
+/** The interface through which an agent works. */
 export interface Seat {
-  /** What is asked; another task after an answer upon which the user said more. */
+  /** The current task; another object after an answer to which the user replied. */
   readonly task: Task;
-  /** True once no further call will be carried out. */
+  /** True if the work has ended, so that no further call is executed. */
   readonly ended: boolean;
 
   /**
    * Calls a tool.
    *
-   * @throws Refused - the call was not let through; nothing happened and nothing was charged.
+   * @throws Refused - the service refused the call; nothing was executed or charged.
    * @throws Ended - the work had ended before.
    */
   call(name: string, args?: JsonObject | RawJson, options?: CallOptions): Promise<Reply>;
 
   /**
-   * Answers the user, any text, and tells whether it counted.
+   * Submits an answer, any text, and returns whether it counts.
    *
-   * Where the user has more to say, there is another `task` then; else the work has ended.
+   * If the user sends another message, `task` is the next task; otherwise the work has ended.
    */
   submit(answer?: string): Promise<boolean>;
 
-  /** Ends the work because it cannot or must not be done, and tells whether it counted. */
+  /** Gives up, because the task cannot or must not be done, and returns whether this counts. */
   giveUp(reason: string): Promise<boolean>;
 }

@@ -1,9 +1,9 @@
 /**
- * A seat at the other side of a socket.
+ * A session with a seat over its socket.
  *
- * Calls go over one open stream by default, a request out and its answer in, which is the fastest that gRPC
- * gives. Without the stream each call is an exchange of its own: slower, but several at once, and a call whose
- * answer was lost is sent again under the same name, so that it is carried out once.
+ * By default all calls use one open stream and take turns on it. Without the stream each call is a separate RPC.
+ * That is slower, but calls can run in parallel, and a call whose response was lost is sent again with the same
+ * `callId`, so that it is executed once.
  */
 
 import { type ClientUnaryCall, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
@@ -23,30 +23,30 @@ import * as wire from "./wire.js";
 export const SOCKET_VARIABLE = "FUMEHOOD_SOCKET";
 export const SOCKET_PATH = "/fumehood/grpc.sock";
 
-/** What a Unix socket address holds. */
+/** Longest path in a Unix socket address. */
 const PATH_BYTES_MAX = 107;
 const POLL_MS = 5;
 
 const CHANNEL_OPTIONS = {
-  // The other side bounds what it takes and what it sends; a limit here would only lose its words.
+  // The service limits both directions; a limit here would only hide its messages.
   "grpc.max_send_message_length": -1,
   "grpc.max_receive_message_length": -1,
-  // A socket that is there but does not answer yet will do so in a moment, not in gRPC's usual second.
+  // A service that is starting answers within milliseconds; gRPC's default is one second.
   "grpc.initial_reconnect_backoff_ms": 50,
   "grpc.max_reconnect_backoff_ms": 250,
-  // A session is a connection of its own and inherits no other one's state.
+  // Each session has a separate connection, without the state of another.
   "grpc.use_local_subchannel_pool": 1,
 };
 
-/** How a session is made. */
+/** Options of a session. */
 export interface ConnectOptions {
-  /** Of the socket; by default the environment's `FUMEHOOD_SOCKET`, else `/fumehood/grpc.sock`. */
+  /** Path of the socket; by default the environment variable `FUMEHOOD_SOCKET`, else `/fumehood/grpc.sock`. */
   readonly path?: string;
-  /** Send calls over one open stream rather than each on its own; true by default. */
+  /** Send calls over one open stream rather than as separate RPCs; true by default. */
   readonly stream?: boolean;
   /**
-   * How long to wait for somebody to answer: at the start, and for the same call to be answered after its
-   * connection was lost (only without the stream). 5000 by default.
+   * How long to wait for the service at the start, and for the response to a call after the connection was lost
+   * (only without the stream). 5000 by default.
    */
   readonly patienceMs?: number;
 }
@@ -54,7 +54,7 @@ export interface ConnectOptions {
 /**
  * Connects and fetches the task.
  *
- * @throws NotReachable - nobody answered in time.
+ * @throws NotReachable - no service answered in time.
  */
 export async function connect(options: ConnectOptions = {}): Promise<Session> {
   const path = resolve(options.path || process.env[SOCKET_VARIABLE] || SOCKET_PATH);
@@ -79,11 +79,11 @@ export async function connect(options: ConnectOptions = {}): Promise<Session> {
     client.close();
     if (error instanceof ServiceFailed) throw error;
     const problem = wire.errorFromRpc(error, path, 0, 0);
-    throw problem instanceof ConnectionLost ? new NotReachable(path, waitedMs(), "nobody answers") : problem;
+    throw problem instanceof ConnectionLost ? new NotReachable(path, waitedMs(), "no service answers") : problem;
   }
 }
 
-/** A connection to one seat. Its calls may overlap; over the stream they take turns. Made by `connect()`. */
+/** A connection to one seat, created by `connect()`. Parallel calls take turns on the stream. */
 export class Session implements Seat {
   #ended = false;
   #closed = false;
@@ -115,13 +115,13 @@ export class Session implements Seat {
   /**
    * Calls a tool.
    *
-   * @param name - one of the task's tools; any other is answered with a failure.
-   * @param args - values that JSON can hold, by name. A `bigint` is written with all its digits.
-   * @returns what the tool said, be it a value or a failure.
-   * @throws Refused - the call was not let through; nothing happened and nothing was charged.
+   * @param name - of a tool of the task; any other name gets a failure.
+   * @param args - JSON values by name. A `bigint` is written with all its digits.
+   * @returns the reply, with a value or a failure of the tool.
+   * @throws Refused - the service refused the call; nothing was executed or charged.
    * @throws Ended - the work had ended before.
-   * @throws DeadlinePassed - there was no answer in time.
-   * @throws ServiceUnavailable - the connection broke, or the answer makes no sense.
+   * @throws DeadlinePassed - no reply arrived in time.
+   * @throws ServiceUnavailable - the connection broke, or the response is malformed.
    */
   async call(name: string, args: JsonObject | RawJson = {}, options: CallOptions = {}): Promise<Reply> {
     const { callId, deadlineMs } = options;
@@ -139,7 +139,7 @@ export class Session implements Seat {
     return this.#submit(() => wire.giveUpToPb(reason));
   }
 
-  /** Hangs up. Closing twice is closing once. A session whose work has ended keeps no program alive. */
+  /** Closes the connection; does nothing the second time. A session whose work has ended keeps no program alive. */
   close(): void {
     this.#closed = true;
     this.#dropStream();
@@ -161,7 +161,7 @@ export class Session implements Seat {
   }
 
   async #sendWithin(call: pb.CallToolRequest, deadlineMs: number): Promise<pb.CallToolResponse> {
-    // An exchange of its own: on the open stream a late answer would be taken for the next one's.
+    // A separate RPC: on the open stream a late response would be taken for the next one.
     try {
       return await this.#callTool(call, new Metadata(), Date.now() + deadlineMs);
     } catch (error) {
@@ -169,7 +169,7 @@ export class Session implements Seat {
     }
   }
 
-  /** Sends a call; where its answer is lost, again under the same name until it is answered. */
+  /** Sends a call; repeats it with the same `callId` if the response was lost. */
   async #send(call: pb.CallToolRequest): Promise<pb.CallToolResponse> {
     let patientUntil: number | undefined;
     for (;;) {
@@ -197,12 +197,12 @@ export class Session implements Seat {
         this.#stream ??= new Stream(this.client);
         return (await this.#stream.exchange({ request })).response;
       } catch (error) {
-        // The next answer of this stream would belong to this request.
+        // The next response of this stream would belong to this request.
         this.#dropStream();
         throw this.#error(error, pb.InteractRequest.encode({ request }).finish().length);
       }
     });
-    if (response?.$case !== request.$case) throw new ServiceFailed(`${this.path}: an answer to something else`);
+    if (response?.$case !== request.$case) throw new ServiceFailed(`${this.path}: the response does not match the request`);
     return response.value as Answer<Request["$case"]>;
   }
 
@@ -226,7 +226,7 @@ export class Session implements Seat {
 
   #end(): void {
     this.#ended = true;
-    this.#dropStream(); // An open stream would keep a program alive that has nothing more to do.
+    this.#dropStream(); // An open stream would keep the program alive.
   }
 
   #dropStream(): void {
@@ -244,13 +244,13 @@ export class Session implements Seat {
   }
 }
 
-/** What answers a request of this kind. */
+/** The response to a request of this kind. */
 type Answer<Case extends string> = Extract<
   NonNullable<pb.InteractResponse["response"]>,
   { $case: Case }
 >["value"];
 
-/** Returns the answer to a call, which is among the pending ones until then. */
+/** Returns the response to an RPC, which is in `pending` until then. */
 function unary<Response>(
   start: (done: (error: ServiceError | null, response: Response) => void) => ClientUnaryCall,
   pending = new Set<ClientUnaryCall>(),
@@ -265,7 +265,7 @@ function unary<Response>(
   });
 }
 
-/** Waits for a connection, where a call would fail at once for want of one. */
+/** Metadata with which an RPC waits for a connection instead of failing at once. */
 function ready(): Metadata {
   return new Metadata({ waitForReady: true });
 }

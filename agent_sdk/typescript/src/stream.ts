@@ -1,4 +1,4 @@
-/** One open exchange: a request out, its answer in, strictly in turn. Knows nothing about calls or tasks. */
+/** One open stream: each request gets its response before the next request is sent. */
 
 import type { ClientDuplexStream } from "@grpc/grpc-js";
 
@@ -10,7 +10,7 @@ import type {
 
 type Settle = (error?: Error, response?: InteractResponse) => void;
 
-/** An `Interact` that stays open. For one exchange at a time. */
+/** An open `Interact` RPC. Not safe for parallel use. */
 export class Stream {
   readonly #call: ClientDuplexStream<InteractRequest, InteractResponse>;
   #settle: Settle | undefined;
@@ -20,13 +20,13 @@ export class Stream {
     this.#call = client.interact();
     this.#call.on("data", (response: InteractResponse) => this.#answer(undefined, response));
     this.#call.on("error", (error) => this.#break(error));
-    this.#call.on("end", () => this.#break(new Error("the other side has closed the stream")));
+    this.#call.on("end", () => this.#break(new Error("the service has closed the stream")));
   }
 
   /**
-   * Returns the answer to a request.
+   * Returns the response to a request.
    *
-   * @throws Error - of gRPC, or because the other side has closed the stream.
+   * @throws Error - of gRPC, or because the service has closed the stream.
    */
   exchange(request: InteractRequest): Promise<InteractResponse> {
     return new Promise((resolve, reject) => {
@@ -36,7 +36,7 @@ export class Stream {
     });
   }
 
-  /** Ends the stream; whoever waits for an answer is told that it broke. */
+  /** Closes the stream; a waiting request fails. */
   close(): void {
     this.#break(new Error("closed"));
     this.#call.cancel();

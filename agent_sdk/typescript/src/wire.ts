@@ -1,7 +1,7 @@
 /**
- * Between the messages of the protocol and this package's own words; nobody else knows a message or a status.
+ * Converts between protobuf messages and the types of this package. No other module handles gRPC statuses.
  *
- * Arguments and outputs travel as JSON text, which keeps `1` and `1.0` apart and integers whole.
+ * Arguments and outputs are sent as JSON text, which distinguishes `1` from `1.0` and keeps large integers.
  */
 
 import { status } from "@grpc/grpc-js";
@@ -25,7 +25,7 @@ const REFUSAL_KINDS = new Map<pb.RefusalKind, RefusalKind>([
 /**
  * Returns the message for one call.
  *
- * @throws Refused - the name or the arguments cannot be written down.
+ * @throws Refused - the name is not valid Unicode, or the arguments have no JSON form.
  */
 export function callToPb(name: string, args: JsonObject | RawJson, callId: string): pb.CallToolRequest {
   return written(() => ({
@@ -36,24 +36,24 @@ export function callToPb(name: string, args: JsonObject | RawJson, callId: strin
 }
 
 /**
- * Returns the message that answers the user.
+ * Returns the message that submits an answer.
  *
- * @throws Refused - the text cannot be written down.
+ * @throws Refused - the text is not valid Unicode.
  */
 export function answerToPb(text: string): pb.SubmitRequest {
   return written(() => ({ end: { $case: "answer", value: wellFormed(text) } }));
 }
 
 /**
- * Returns the message that ends the work by giving up.
+ * Returns the message that gives up.
  *
- * @throws Refused - the text cannot be written down.
+ * @throws Refused - the text is not valid Unicode.
  */
 export function giveUpToPb(reason: string): pb.SubmitRequest {
   return written(() => ({ end: { $case: "giveUpReason", value: wellFormed(reason) } }));
 }
 
-/** Returns the task that a message holds. */
+/** Converts a task. */
 export function taskFromPb(message: pb.GetTaskResponse): Task {
   return {
     instruction: message.instruction,
@@ -63,16 +63,16 @@ export function taskFromPb(message: pb.GetTaskResponse): Task {
       parameters: object(parametersJson),
     })),
     remaining: sorted(message.remaining),
-    turn: message.turn || 1, // Somebody who knows nothing of turns says none.
+    turn: message.turn || 1, // A service that sends no turn number has one turn.
   };
 }
 
 /**
- * Returns the reply that a message holds.
+ * Converts a reply.
  *
  * @throws Ended - the work had ended.
- * @throws Refused - the call was not let through.
- * @throws ServiceFailed - it is none of the answers there are.
+ * @throws Refused - the service refused the call.
+ * @throws ServiceFailed - the message contains no result.
  */
 export function replyFromPb(message: pb.CallToolResponse): Reply {
   const recorded = message.recordedArgumentsJson;
@@ -84,30 +84,30 @@ export function replyFromPb(message: pb.CallToolResponse): Reply {
   };
 }
 
-/** Returns the error that a refusal stands for. */
+/** Returns the error for a refusal. */
 export function refusalFromPb(message: pb.Refusal): Refused | ServiceFailed {
   const kind = REFUSAL_KINDS.get(message.kind);
-  if (kind === undefined) return new ServiceFailed(`a refusal of the unknown kind ${message.kind}`);
+  if (kind === undefined) return new ServiceFailed(`unknown refusal kind ${message.kind}`);
   return kind === "ended" ? new Ended() : new Refused(kind, message.limit, message.actual);
 }
 
-/** Tells whether an exchange failed because its deadline passed. */
+/** Returns whether an RPC failed because its deadline passed. */
 export function isLate(error: unknown): boolean {
   return (error as { code?: status }).code === status.DEADLINE_EXCEEDED;
 }
 
 /**
- * Returns the error that a failed exchange stands for.
+ * Returns the error for a failed RPC.
  *
  * @param error - what was thrown.
  * @param path - of the socket.
- * @param answered - calls of this session that were answered before.
+ * @param answered - calls of this session that got a response before.
  * @param sentBytes - size of the message that was sent.
  */
 export function errorFromRpc(error: unknown, path: string, answered: number, sentBytes: number): FumehoodError {
   const { code, details = "" } = error as { code?: status; details?: string };
   if (code === undefined || LOST.has(code)) return new ConnectionLost(path, answered);
-  // gRPC itself turns away a message above the receiver's limit, before anyone could answer it.
+  // gRPC rejects a message above the receiver's limit before the service can answer.
   const limit = /\(\d+ vs\. (\d+)\)/.exec(details);
   if (code === status.RESOURCE_EXHAUSTED && limit) return new Refused("too_large", Number(limit[1]), sentBytes);
   return new ServiceFailed(`${path}: ${status[code]}: ${details}`);
@@ -124,7 +124,7 @@ function resultFromPb(result: pb.CallToolResponse["result"]): Value | Failure {
     case "refusal":
       throw refusalFromPb(result.value);
     default:
-      throw new ServiceFailed("an answer without a result");
+      throw new ServiceFailed("the response contains no result");
   }
 }
 
@@ -146,10 +146,10 @@ function object(text: string): JsonObject {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new ServiceFailed(`text that is not JSON: ${(error as Error).message}`);
+    throw new ServiceFailed(`the response contains invalid JSON: ${(error as Error).message}`);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new ServiceFailed("a JSON value where an object belongs");
+    throw new ServiceFailed("the response contains a JSON value that is not an object");
   }
   return value;
 }

@@ -91,7 +91,7 @@ test("an agent may give up", async () => {
   assert.deepEqual(seat.said, [{ giveUp: "no" }]);
 });
 
-test("nobody is asked after the end", async () => {
+test("an agent is not called after the end", async () => {
   const it = agent(count(1), count(2));
   assert.equal(await work(it, new MemorySeat([{ ended: true }])), "ended");
   assert.equal(it.seen.length, 1);

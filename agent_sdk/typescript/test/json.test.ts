@@ -30,7 +30,7 @@ test("numbers that JavaScript writes alike stay numbers", () => {
   ]);
 });
 
-test("long texts are no trouble", () => {
+test("long texts are encoded exactly", () => {
   const text = `{"text":"${"ψ\\n".repeat(4_000_000)}","n":1.0}`;
   assert.equal(encode(parseExact(text)), text);
 });
@@ -39,6 +39,6 @@ test("text that is not JSON is none", () => {
   for (const text of ["", "1.", "{'a': 1}", "01", "[1 2]"]) assert.throws(() => parseExact(text), SyntaxError);
 });
 
-test("dates and whatever else writes itself do so, and what is not there is left out", () => {
+test("values with toJSON use it, and undefined properties are omitted", () => {
   assert.equal(encode({ at: new Date(0), nothing: undefined }), '{"at":"1970-01-01T00:00:00.000Z"}');
 });

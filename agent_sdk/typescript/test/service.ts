@@ -58,7 +58,7 @@ export class Service {
       spec: {
         episodeId: `e${++this.#number}`,
         world: "crud",
-        profile: "native",
+        harnessMode: "native",
         initialStateJson: JSON.stringify(ACCOUNTS),
         faultPlanJson: "[]",
         seed: "1",

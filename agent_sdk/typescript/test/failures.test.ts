@@ -15,7 +15,7 @@ type Answering = (call: pb.CallToolRequest) => pb.CallToolResponse | "hang up" |
 
 const said = (result: pb.CallToolResponse["result"], rest: Partial<pb.CallToolResponse> = {}): pb.CallToolResponse => ({
   result,
-  remaining: undefined,
+  remaining: {},
   ended: false,
   ...rest,
 });
@@ -32,7 +32,7 @@ class ScriptedSeat {
     };
     this.#server.addService(pb.ToolServiceService, {
       getTask: (_: unknown, done: (error: null, task: pb.GetTaskResponse) => void) =>
-        done(null, { instruction: "", tools: [], remaining: undefined, turn: 0 }),
+        done(null, { instruction: "", tools: [], remaining: {}, turn: 0 }),
       callTool: ({ request }: { request: pb.CallToolRequest }, done: (error: object | null, response?: pb.CallToolResponse) => void) => {
         const response = heard(request);
         if (response === "hang up") done({ code: 14, details: "gone" });
@@ -112,7 +112,7 @@ describe("finding the socket", () => {
     (await connecting).close();
   });
 
-  test("nobody there is not reachable", async () => {
+  test("a missing socket is not reachable", async () => {
     await assert.rejects(connect({ path: join(folder, "none"), patienceMs: 50 }), NotReachable);
     await assert.rejects(connect({ path: `/${"x".repeat(107)}` }), NotReachable);
     const heard: Socket[] = [];
