@@ -1,6 +1,6 @@
-"""``make chaos``: kills and breaks runs for some minutes, and prints what was survived.
+"""``make chaos``: kills and breaks runs for some minutes, and prints the results.
 
-Exit status 1 where anything was lost, changed, torn or left; an assertion says at once what.
+Exit status 1 if anything was lost, changed, torn or left over.
 """
 
 from __future__ import annotations
@@ -8,34 +8,32 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 
-from tests.chaos.arena import arena
-from tests.chaos.broken_runs import endure
-from tests.chaos.kills import survive_kills
+from tests.chaos.broken_runs import run_with_breakages
+from tests.chaos.kills import run_with_kills
+from tests.chaos.workspace import workspace
 
 ENGINES = ("process", "bubblewrap")
 
 
 def main() -> int:
-    """Do it and return the exit status."""
+    """Run the command and return the exit status."""
     parser = ArgumentParser(prog="make chaos")
     parser.add_argument("--kills", type=int, default=100, help="of orchestrators, over all engines")
     parser.add_argument(
         "--episodes", type=int, default=1000, help="while parts break, with each engine"
     )
     parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
+    options = parser.parse_args()
     for engine in ENGINES:
-        with arena() as corner:
-            survival = survive_kills(corner, engine, given.kills // len(ENGINES), given.seed)
-        print(f"{engine}: {survival}", flush=True)
+        with workspace() as space:
+            result = run_with_kills(space, engine, options.kills // len(ENGINES), options.seed)
+        print(f"{engine}: {result}", flush=True)
     failed = False
     for engine in ENGINES:
-        with arena() as corner:
-            endurance = endure(corner, engine, given.episodes, given.seed)
-        print(endurance, flush=True)
-        failed |= bool(
-            endurance.lost or endurance.changed or endurance.damage or endurance.leftovers
-        )
+        with workspace() as space:
+            broken = run_with_breakages(space, engine, options.episodes, options.seed)
+        print(broken, flush=True)
+        failed |= bool(broken.lost or broken.changed or broken.damage or broken.orphans)
     return int(failed)
 
 

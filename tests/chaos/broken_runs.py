@@ -1,4 +1,4 @@
-"""A long run in which parts of the machinery are broken again and again, for about one episode in ten."""
+"""A long run in which services and boxes are killed, for about one episode in ten."""
 
 from __future__ import annotations
 
@@ -8,19 +8,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.chaos.arena import Arena, Story, attempted_again, damage_of, infra_rows_of, story_of
-from tests.chaos.saboteur import kill_box, kill_service
-from tests.chaos.victims import Victim
+from tests.chaos.breakages import kill_box, kill_service
+from tests.chaos.commands import RunningCommand
+from tests.chaos.workspace import (
+    Results,
+    Workspace,
+    attempted_again,
+    damage_of,
+    infra_rows_of,
+    results_of,
+)
 from tests.parts.listening import wait_until
 
 TASKS = 40
-EPISODES_PER_DEED = 10
+EPISODES_PER_BREAKAGE = 10
 PATIENCE_S = 15.0
 
 
 @dataclass(slots=True)
-class Endurance:
-    """What came of it."""
+class BreakageResult:
+    """The result of a run with breakages."""
 
     engine: str
     episodes: int
@@ -30,67 +37,69 @@ class Endurance:
     resumed: int = 0
     tried_again: int = 0
     infra_rows: int = 0
-    """Episodes that failed on our side each time, and were made good by resuming."""
+    """Rows of infrastructure failures, which resuming replaced."""
     lost: int = 0
     changed: int = 0
-    """Episodes that went otherwise than in a run in which nothing broke."""
+    """Episodes whose result differs from a run without breakages."""
     damage: int = 0
-    leftovers: int = 0
+    orphans: int = 0
 
     def __str__(self) -> str:
-        deeds = ", ".join(f"{name} {count}" for name, count in sorted(self.broken.items()))
+        breakages = ", ".join(f"{name} {count}" for name, count in sorted(self.broken.items()))
         return (
             f"{self.engine}: {self.episodes} episodes in {self.seconds:.0f} s, "
-            f"broken {self.broken.total()} times ({deeds}), {self.tried_again} episodes tried again, "
-            f"{self.infra_rows} rows of failures of ours, resumed {self.resumed} times: "
-            f"{self.lost} lost, 0 done twice, {self.changed} changed, 0 failures of ours scored, "
-            f"{self.damage} damaged files, {self.leftovers} left over"
+            f"broken {self.broken.total()} times ({breakages}), {self.tried_again} episodes attempted again, "
+            f"{self.infra_rows} rows of infrastructure failures, resumed {self.resumed} times: "
+            f"{self.lost} lost, 0 done twice, {self.changed} changed, 0 infrastructure failures scored, "
+            f"{self.damage} damaged files, {self.orphans} orphans"
         )
 
 
-def endure(arena: Arena, engine: str, episodes: int, seed: int) -> Endurance:
-    """Run ``episodes`` while parts of the machinery break, resume until all are done, and compare.
+def run_with_breakages(space: Workspace, engine: str, episodes: int, seed: int) -> BreakageResult:
+    """Run ``episodes`` while services and boxes are killed, resume until all are done, and compare.
 
     Args:
-        arena: where.
+        space: workspace of the run.
         engine: makes the boxes.
         episodes: a multiple of ``TASKS``.
-        seed: of what is broken, and after how many episodes.
+        seed: chooses what is broken, and after how many episodes.
     """
-    suite, trials = arena.suite("long", TASKS), episodes // TASKS
+    suite, trials = space.suite("long", TASKS), episodes // TASKS
     words = ("run", str(suite), "-a", "policy_aware", "-j", "2", "--trials", str(trials))
-    quiet, noisy = arena.root / "quiet", arena.root / "noisy"
-    # Every engine tells the same story, and this one tells it fastest.
-    arena.finish(*words, "--engine", "process", "--out", str(quiet))
-    expected, endurance, chance = story_of(quiet), Endurance(engine, episodes), Random(seed)
+    quiet, noisy = space.root / "quiet", space.root / "noisy"
+    # Results are the same on every engine, and this one is the fastest.
+    space.finish(*words, "--engine", "inline", "--out", str(quiet))
+    expected, result, random = results_of(quiet), BreakageResult(engine, episodes), Random(seed)
     began = time.monotonic()
-    command: tuple[str, ...] = (*words, "--engine", engine, "--out", str(noisy))
+    arguments: tuple[str, ...] = (*words, "--engine", engine, "--out", str(noisy))
     while True:
-        with arena.start(*command) as victim:
-            _break_parts(victim, noisy, chance, endurance)
-            assert victim.status in (0, 3), victim.said()
-        if len(story_of(noisy)) == len(expected):
+        with space.start(*arguments) as command:
+            _break_parts(command, noisy, random, result)
+            assert command.status in (0, 3), command.output()
+        if len(results_of(noisy)) == len(expected):
             break
-        endurance.resumed += 1
-        command = ("resume", str(noisy))
-    endurance.seconds = time.monotonic() - began
-    _judge(arena, endurance, expected, noisy)
-    return endurance
+        result.resumed += 1
+        arguments = ("resume", str(noisy))
+    result.seconds = time.monotonic() - began
+    _compare(space, result, expected, noisy)
+    return result
 
 
-def _break_parts(victim: Victim, run: Path, chance: Random, endurance: Endurance) -> None:
-    """Break something whenever about ten more episodes are done, until the command ends."""
-    due = _rows(run) + _draw(chance)
-    while victim.wait(0.05) is None:
+def _break_parts(
+    command: RunningCommand, run: Path, random: Random, result: BreakageResult
+) -> None:
+    """Break something after about each ten episodes, until the command ends."""
+    due = _rows(run) + _draw(random)
+    while command.wait(0.05) is None:
         if _rows(run) >= due:
-            deed = chance.choice((kill_service, kill_box))
-            if deed(victim, chance):
-                endurance.broken[deed.__name__] += 1
-                due += _draw(chance)
+            breakage = random.choice((kill_service, kill_box))
+            if breakage(command, random):
+                result.broken[breakage.__name__] += 1
+                due += _draw(random)
 
 
-def _draw(chance: Random) -> int:
-    return chance.randint(1, 2 * EPISODES_PER_DEED - 1)
+def _draw(random: Random) -> int:
+    return random.randint(1, 2 * EPISODES_PER_BREAKAGE - 1)
 
 
 def _rows(run: Path) -> int:
@@ -98,12 +107,12 @@ def _rows(run: Path) -> int:
     return rows.read_bytes().count(b"\n") if rows.exists() else 0
 
 
-def _judge(arena: Arena, endurance: Endurance, expected: Story, noisy: Path) -> None:
-    told = story_of(noisy)
-    endurance.lost = len(expected.keys() - told.keys())
-    endurance.changed = sum(told[name] != expected[name] for name in expected.keys() & told.keys())
-    endurance.infra_rows = len(infra_rows_of(noisy))
-    endurance.tried_again = attempted_again(noisy)
-    endurance.damage = len(damage_of(noisy))
-    wait_until(lambda: arena.leftovers() == [], PATIENCE_S)
-    endurance.leftovers = len(arena.leftovers())
+def _compare(space: Workspace, result: BreakageResult, expected: Results, noisy: Path) -> None:
+    actual = results_of(noisy)
+    result.lost = len(expected.keys() - actual.keys())
+    result.changed = sum(actual[name] != expected[name] for name in expected.keys() & actual.keys())
+    result.infra_rows = len(infra_rows_of(noisy))
+    result.tried_again = attempted_again(noisy)
+    result.damage = len(damage_of(noisy))
+    wait_until(lambda: space.orphans() == [], PATIENCE_S)
+    result.orphans = len(space.orphans())

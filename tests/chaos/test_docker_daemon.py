@@ -1,4 +1,4 @@
-"""A Docker daemon that cannot be reached, or does not answer for a while, costs time and no episode."""
+"""A Docker daemon that cannot be reached, or does not answer for some time, loses no episode."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.arena import Arena, arena, damage_of, infra_rows_of, story_of
-from tests.chaos.victims import Victim
+from tests.chaos.commands import RunningCommand
+from tests.chaos.workspace import Workspace, damage_of, infra_rows_of, results_of, workspace
 from tests.containers.docker_proxy import DockerProxy
 from tests.parts.listening import wait_until
 
@@ -19,10 +19,10 @@ pytestmark = [pytest.mark.docker, pytest.mark.image]
 INFRA = 3
 
 
-def _words(corner: Arena, tasks: int) -> tuple[str, ...]:
+def _words(space: Workspace, tasks: int) -> tuple[str, ...]:
     return (
         "run",
-        str(corner.suite("s", tasks)),
+        str(space.suite("s", tasks)),
         "-a",
         "policy_aware",
         "--engine",
@@ -33,53 +33,53 @@ def _words(corner: Arena, tasks: int) -> tuple[str, ...]:
     )
 
 
-def _by_way_of(proxy: DockerProxy) -> dict[str, str]:
+def _through(proxy: DockerProxy) -> dict[str, str]:
     return {"DOCKER_HOST": f"unix://{proxy.address}"}
 
 
 def containers_of(run: Path) -> str:
-    """Return the containers of a run that are still there."""
+    """Return the containers of a run that still exist."""
     label = f"label=fumehood.run={json.loads((run / 'run.json').read_text())['run']}"
-    asked = ["docker", "ps", "-aq", "--filter", label]
-    return subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout
+    command = ["docker", "ps", "-aq", "--filter", label]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-def _has_begun(run: Path, victim: Victim) -> bool:
-    return not victim.is_running or (run / "episodes.jsonl").exists()
+def _has_begun(run: Path, command: RunningCommand) -> bool:
+    return not command.is_running or (run / "episodes.jsonl").exists()
 
 
-def test_a_daemon_that_goes_away_ends_the_run_and_resuming_makes_it_good() -> None:
-    with arena() as corner:
-        words, quiet, cut = _words(corner, 10), corner.root / "quiet", corner.root / "cut"
-        corner.finish(*words, str(quiet))
-        with DockerProxy(corner.root) as proxy:
-            with corner.start(*words, str(cut), environment=_by_way_of(proxy)) as victim:
-                assert wait_until(lambda: _has_begun(cut, victim))
+def test_a_daemon_that_goes_away_ends_the_run_and_resume_completes_it() -> None:
+    with workspace() as space:
+        words, quiet, cut = _words(space, 10), space.root / "quiet", space.root / "cut"
+        space.finish(*words, str(quiet))
+        with DockerProxy(space.root) as proxy:
+            with space.start(*words, str(cut), environment=_through(proxy)) as command:
+                assert wait_until(lambda: _has_begun(cut, command))
                 proxy.refuse()
-                assert victim.wait(120) == INFRA, victim.said()
+                assert command.wait(120) == INFRA, command.output()
             proxy.accept_again()
-            corner.finish("resume", str(cut), environment=_by_way_of(proxy))
+            space.finish("resume", str(cut), environment=_through(proxy))
         assert {row["end"]["kind"] for row in infra_rows_of(cut)} <= {"engine"}
-        assert story_of(cut) == story_of(quiet)
+        assert results_of(cut) == results_of(quiet)
         assert damage_of(cut) == []
-        assert corner.leftovers() == []
+        assert space.orphans() == []
         assert containers_of(cut) == ""
 
 
-def test_a_daemon_that_hangs_for_a_while_is_waited_for() -> None:
-    with arena() as corner:
-        words, quiet, slow = _words(corner, 6), corner.root / "quiet", corner.root / "slow"
-        corner.finish(*words, str(quiet))
+def test_a_run_waits_for_a_daemon_that_hangs() -> None:
+    with workspace() as space:
+        words, quiet, slow = _words(space, 6), space.root / "quiet", space.root / "slow"
+        space.finish(*words, str(quiet))
         with (
-            DockerProxy(corner.root) as proxy,
-            corner.start(*words, str(slow), environment=_by_way_of(proxy)) as victim,
+            DockerProxy(space.root) as proxy,
+            space.start(*words, str(slow), environment=_through(proxy)) as command,
         ):
-            assert wait_until(lambda: _has_begun(slow, victim))
+            assert wait_until(lambda: _has_begun(slow, command))
             with proxy.hanging():
                 time.sleep(3)
-                assert victim.is_running
-            assert victim.wait(120) == 0, victim.said()
-        assert story_of(slow) == story_of(quiet)
+                assert command.is_running
+            assert command.wait(120) == 0, command.output()
+        assert results_of(slow) == results_of(quiet)
         assert damage_of(slow) == []
-        assert corner.leftovers() == []
+        assert space.orphans() == []
         assert containers_of(slow) == ""

@@ -7,7 +7,7 @@ from scripts.bench.flatness import AT_ONCE, SAMPLES, watch
 from scripts.bench.workload import workload
 
 EPISODES = 100
-"""Ten thousand are played by: make flatness."""
+"""``make flatness`` plays ten thousand."""
 
 
 def test_nothing_of_closed_episodes_is_kept() -> None:
@@ -15,7 +15,7 @@ def test_nothing_of_closed_episodes_is_kept() -> None:
         samples = list(watch(pool, workload(None), EPISODES))
     assert len(samples) == SAMPLES
     assert samples[-1].episodes == EPISODES
-    # A connection of the last episodes may be on its way out.
+    # Connections of the last episodes may still be closing.
     assert samples[-1].descriptors <= samples[0].descriptors + AT_ONCE
     assert {sample.sockets for sample in samples} == {1}
     assert samples[-1].resident_kb < 1.15 * samples[1].resident_kb

@@ -1,4 +1,4 @@
-"""A disk that is full while a run is written costs a line and a failure of ours, and no episode."""
+"""A disk that is full during a run stops the run with one line, and loses no episode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.arena import arena, damage_of, story_of
+from tests.chaos.workspace import damage_of, results_of, workspace
 
 INFRA = 3
 
@@ -27,26 +27,26 @@ def _small_disk(at: Path) -> Iterator[None]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a disk")
-def test_a_run_on_a_full_disk_is_finished_when_there_is_room() -> None:
-    with arena() as corner, _small_disk(corner.root / "disk"):
+def test_a_run_on_a_full_disk_can_be_resumed_when_there_is_space() -> None:
+    with workspace() as space, _small_disk(space.root / "disk"):
         words = (
             "run",
-            str(corner.suite("s", 20)),
+            str(space.suite("s", 20)),
             "-a",
             "policy_aware",
             "--engine",
-            "process",
+            "inline",
             "--out",
         )
-        quiet, full = corner.root / "quiet", corner.root / "disk" / "run"
-        corner.finish(*words, str(quiet))
-        said = corner.finish(*words, str(full), status=INFRA)
-        assert "cannot be written: No space left on device" in " ".join(said.split())
-        assert len(story_of(full)) < len(story_of(quiet))
-        # There is still no room, and to try is harmless.
-        corner.finish("resume", str(full), status=INFRA)
-        subprocess.run(["mount", "-o", "remount,size=4m", str(corner.root / "disk")], check=True)
-        corner.finish("resume", str(full))
-        assert story_of(full) == story_of(quiet)
+        quiet, full = space.root / "quiet", space.root / "disk" / "run"
+        space.finish(*words, str(quiet))
+        output = space.finish(*words, str(full), status=INFRA)
+        assert "cannot be written: No space left on device" in " ".join(output.split())
+        assert len(results_of(full)) < len(results_of(quiet))
+        # The disk is still full; another attempt does no damage.
+        space.finish("resume", str(full), status=INFRA)
+        subprocess.run(["mount", "-o", "remount,size=4m", str(space.root / "disk")], check=True)
+        space.finish("resume", str(full))
+        assert results_of(full) == results_of(quiet)
         assert damage_of(full) == []
-        assert corner.leftovers() == []
+        assert space.orphans() == []

@@ -1,4 +1,4 @@
-"""A clock that jumps changes when a seat's time is over, and nothing else that is ever told."""
+"""A clock that jumps changes when a seat's time is over, and nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CALLS = 6
 
 
 class JumpingClock:
-    """Goes by what it is told to, forwards or back."""
+    """Jumps by given amounts, forwards or back."""
 
     def __init__(self, jumps_ms: Iterable[int]) -> None:
         self._jumps: Iterator[int] = iter(jumps_ms)
@@ -37,11 +37,11 @@ class JumpingClock:
 
 
 def _played(clock: Clock) -> tuple[list[object], list[object]]:
-    """Return all that an agent was told but for its time, and all that was written down."""
+    """Return all replies of the endpoint, without the time, and all events."""
     spec = episode_spec(wall_ms=WALL_MS, calls=20)
     recorder, profile = MemoryRecorder(), HARNESS_MODES.load("native")()
     episode = profile.open_episode(spec, recorder, clock)
-    desk = SeatEndpoint(
+    endpoint = SeatEndpoint(
         episode.seats[0],
         recorder=recorder,
         lock=Lock(),
@@ -49,17 +49,17 @@ def _played(clock: Clock) -> tuple[list[object], list[object]]:
         limits=SeatLimits(),
         on_broken=lambda why: None,
     )
-    told: list[object] = []
+    replies: list[object] = []
     for number in range(CALLS):
-        answer = desk.call("get_account", json.dumps({"id": f"ax{number}"}), "")
+        answer = endpoint.call("get_account", json.dumps({"id": f"ax{number}"}), "")
         if isinstance(answer, Reply):
             assert answer.remaining[BudgetKind.WALL_MS] >= 0
-            told.append(answer.result)
+            replies.append(answer.result)
         else:
-            told.append(answer)
-    told.append(desk.submit(Finished("done")))
+            replies.append(answer)
+    replies.append(endpoint.submit(Finished("done")))
     episode.close()
-    return told, [*recorder.written()]
+    return replies, [*recorder.written()]
 
 
 UNTOUCHED = _played(StoppedClock())
@@ -67,17 +67,17 @@ UNTOUCHED = _played(StoppedClock())
 
 @bounded
 @given(st.lists(st.integers(-(10**9), 0), max_size=40))
-def test_a_clock_that_goes_back_is_never_told(jumps_ms: list[int]) -> None:
+def test_a_clock_that_goes_back_changes_nothing(jumps_ms: list[int]) -> None:
     assert _played(JumpingClock(jumps_ms)) == UNTOUCHED
 
 
 @bounded
 @given(st.lists(st.integers(-(10**6), 10**6), max_size=40))
-def test_whose_time_is_over_has_no_time_again(jumps_ms: list[int]) -> None:
-    told, written = _played(JumpingClock(jumps_ms))
-    ended = [one for one in told if isinstance(one, Refusal)]
-    first = told.index(ended[0]) if ended else len(told)
-    assert told[:first] == UNTOUCHED[0][:first]
-    assert all(one == Refusal(RefusalKind.ENDED) for one in told[first:-1])
+def test_a_seat_whose_time_is_over_gets_no_time_again(jumps_ms: list[int]) -> None:
+    replies, written = _played(JumpingClock(jumps_ms))
+    ended = [reply for reply in replies if isinstance(reply, Refusal)]
+    first = replies.index(ended[0]) if ended else len(replies)
+    assert replies[:first] == UNTOUCHED[0][:first]
+    assert all(reply == Refusal(RefusalKind.ENDED) for reply in replies[first:-1])
     ends = [event for event in written if isinstance(event, dict) and event["kind"] == "seat_ended"]
     assert len(ends) == 1

@@ -1,32 +1,32 @@
-"""A run that is killed at any moment and resumed is the run that nobody killed."""
+"""A run that is killed at any time and resumed has the results of a run without kills."""
 
 from __future__ import annotations
 
 import pytest
 
 from fumehood.records.run_folder import one_writer
-from tests.chaos.arena import arena
-from tests.chaos.kills import survive_kills
+from tests.chaos.kills import run_with_kills
+from tests.chaos.workspace import workspace
 
 KILLS = 3
-"""A hundred are made by: make chaos."""
+"""``make chaos`` kills a hundred times."""
 
 
 @pytest.mark.parametrize(
     "engine", ["process", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)]
 )
-def test_killed_and_resumed_is_never_killed(engine: str) -> None:
-    with arena() as corner:
-        survival = survive_kills(corner, engine, KILLS, seed=1, tasks=8)
-    assert survival.kills == KILLS
+def test_a_killed_and_resumed_run_has_the_same_results(engine: str) -> None:
+    with workspace() as space:
+        result = run_with_kills(space, engine, KILLS, seed=1, tasks=8)
+    assert result.kills == KILLS
 
 
 def test_two_commands_never_write_one_run() -> None:
-    with arena() as corner:
-        run = corner.root / "run"
-        words = (str(corner.suite("s", 8)), "-a", "noop", "--engine", "process", "--out", str(run))
-        corner.finish("run", *words)
+    with workspace() as space:
+        run = space.root / "run"
+        words = (str(space.suite("s", 8)), "-a", "noop", "--engine", "inline", "--out", str(run))
+        space.finish("run", *words)
         with one_writer(run):
-            said = corner.finish("resume", str(run), status=2)
-        assert "another command is writing" in said
-        corner.finish("resume", str(run))
+            output = space.finish("resume", str(run), status=2)
+        assert "another command is writing" in output
+        space.finish("resume", str(run))

@@ -1,4 +1,4 @@
-"""One attempt, with a real service and a real process as its box: whatever happens, both are put away."""
+"""One attempt with a real service and a real process: both are closed in every case."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def outcome_of(episode: PlannedEpisode, attempt: Attempt) -> Outcome:
     return score_attempt(episode.case, attempt.records, attempt.exit, attempt.infra).outcome
 
 
-def nothing_is_open(pool: ServicePool) -> bool:
+def no_episode_is_open(pool: ServicePool) -> bool:
     return all(worker.client.health().episodes_open == 0 for worker in pool.workers())
 
 
 def is_gone(attempt: Attempt) -> bool:
-    """Tell whether the agent that printed its process number is no more."""
+    """Return whether the agent that printed its process number has ended."""
     assert attempt.output is not None
-    # One that was stopped before it could print has no number to look for.
+    # An agent that was stopped before it printed has no number.
     return not attempt.output.stdout or not Path(f"/proc/{int(attempt.output.stdout)}").exists()
 
 
@@ -103,7 +103,7 @@ def is_gone(attempt: Attempt) -> bool:
         (FAILS, AgentCrashed("exit status 41")),
     ],
 )
-def test_an_agent_that_ends_by_itself(
+def test_the_outcome_of_an_agent_that_ends_by_itself(
     code: str, outcome: Outcome, engine: ProcessEngine, pool: ServicePool
 ) -> None:
     episode = planned()
@@ -111,7 +111,7 @@ def test_an_agent_that_ends_by_itself(
     assert attempt.infra is None
     assert outcome_of(episode, attempt) == outcome
     assert is_gone(attempt)
-    assert nothing_is_open(pool)
+    assert no_episode_is_open(pool)
 
 
 def test_an_agent_that_hangs_is_stopped_when_its_time_is_over(
@@ -123,19 +123,19 @@ def test_an_agent_that_hangs_is_stopped_when_its_time_is_over(
     assert outcome_of(episode, attempt) == TimedOut(1500)
     assert 1500 <= attempt.wall_ms < 15_000
     assert is_gone(attempt)
-    assert nothing_is_open(pool)
+    assert no_episode_is_open(pool)
 
 
-def test_an_agent_that_never_stops_calling_is_stopped_too(
+def test_an_agent_that_never_stops_calling_is_stopped(
     engine: ProcessEngine, pool: ServicePool
 ) -> None:
     episode = planned(wall_ms=1500)
     attempt = attempted(episode, NEVER_STOPS, engine, pool)
     assert outcome_of(episode, attempt) == TimedOut(1500)
-    assert nothing_is_open(pool)
+    assert no_episode_is_open(pool)
 
 
-def test_an_agent_that_stays_after_its_work_is_sent_away(
+def test_an_agent_that_stays_after_its_work_is_stopped(
     engine: ProcessEngine, pool: ServicePool
 ) -> None:
     episode = planned(wall_ms=60_000)
@@ -149,7 +149,7 @@ def test_an_agent_that_stays_after_its_work_is_sent_away(
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("code", [HANGS, NEVER_STOPS])
-def test_a_service_that_ends_is_our_failure_and_takes_the_box_with_it(
+def test_a_service_that_ends_is_an_infrastructure_failure_and_stops_the_box(
     number: signal.Signals, code: str, engine: ProcessEngine, own_pool: ServicePool
 ) -> None:
     episode = planned(wall_ms=60_000)
@@ -164,7 +164,7 @@ def test_a_service_that_ends_is_our_failure_and_takes_the_box_with_it(
     assert isinstance(outcome, Infra)
     assert outcome.what is InfraKind.SERVICE
     assert is_gone(attempt)
-    # The next one gets a new service.
+    # The next attempt gets a new service.
     assert outcome_of(episode, attempted(episode, FINISHES, engine, own_pool)) == Finished("done")
     assert own_pool.workers()[0].pid != doomed.pid
 
@@ -175,7 +175,7 @@ def test_a_box_that_cannot_be_started_leaves_no_episode_open(
     plan = BoxPlan(engine=engine, image=Image("", "", ("no_such_command",)), limits=Limits())
     with pytest.raises(InputError, match="no_such_command"):
         attempt_episode(planned().to_spec(1000), plan, pool)
-    assert nothing_is_open(pool)
+    assert no_episode_is_open(pool)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_box_that_cannot_be_started_leaves_no_episode_open(
         ({"seats": episode_spec(wall_ms=1).seats * 2}, "seats: must be at least one"),
     ],
 )
-def test_a_task_that_cannot_be_hosted_is_the_tasks_failure(
+def test_a_task_that_cannot_be_hosted_is_a_failure_of_the_task(
     change: dict[str, Any], reason: str, engine: ProcessEngine, pool: ServicePool
 ) -> None:
     episode = planned(**change)
@@ -195,10 +195,10 @@ def test_a_task_that_cannot_be_hosted_is_the_tasks_failure(
     assert isinstance(outcome, Infra)
     assert outcome.what is InfraKind.TASK
     assert reason in outcome.detail
-    assert nothing_is_open(pool)
+    assert no_episode_is_open(pool)
 
 
-def test_a_world_that_breaks_down_is_never_scored_and_stops_the_box(
+def test_a_world_that_fails_is_never_scored_and_stops_the_box(
     engine: ProcessEngine, pool: ServicePool
 ) -> None:
     episode = planned(world="scheduling", initial_state={"jobs": [{"cron": "*"}]}, wall_ms=60_000)
@@ -207,4 +207,4 @@ def test_a_world_that_breaks_down_is_never_scored_and_stops_the_box(
     assert scored.outcome == Infra(InfraKind.TASK, "initial_state.jobs[0].name: is missing")
     assert scored.score.success is None
     assert attempt.wall_ms < 30_000
-    assert nothing_is_open(pool)
+    assert no_episode_is_open(pool)

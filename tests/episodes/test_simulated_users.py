@@ -37,7 +37,7 @@ def as_agent(messages: list[dict[str, Any]]) -> ScriptedReply:
 
 
 def both(asked: AskedOfModel) -> ScriptedReply:
-    """Answer as whoever the first message says this is."""
+    """Answer in the role that the first message states."""
     messages = asked.request["messages"]
     if asked.request["model"] == "m-user":
         assert "a person who talks" in str(messages[0]["content"])
@@ -72,7 +72,7 @@ def folder(provider: ScriptedModels, tmp_path: Path, monkeypatch: pytest.MonkeyP
 def played(folder: Path, mode: str) -> Any:
     """Run the task once and return its row, with the digest of all."""
     out = folder / mode
-    told = fumehood_json(
+    result = fumehood_json(
         *(
             "run",
             str(folder / "talk.jsonl"),
@@ -86,7 +86,7 @@ def played(folder: Path, mode: str) -> Any:
         *("--seat", "user=simulated_user,m-user", "--config", str(folder / f"{mode}.yaml")),
         *("--json", "--out", str(out)),
     )
-    assert [agent["successes"] for agent in told["agents"]] == [1]
+    assert [agent["successes"] for agent in result["agents"]] == [1]
     return json.loads((out / "episodes.jsonl").read_text())
 
 
@@ -132,7 +132,7 @@ def test_what_could_not_be_answered_is_refused_before_anything_is_run(
     provider = {"name": "s", "address": "http://127.0.0.1:9", "models": ["m-*"]}
     path = folder / "typo.yaml"
     path.write_text(yaml.safe_dump({"models": {"providers": [provider], **models}}))
-    told = CliRunner().invoke(
+    result = CliRunner().invoke(
         run,
         [
             str(folder / "talk.jsonl"),
@@ -146,7 +146,7 @@ def test_what_could_not_be_answered_is_refused_before_anything_is_run(
         ],
         standalone_mode=False,
     )
-    assert complaint in str(told.exception)
+    assert complaint in str(result.exception)
     assert not (folder / "o").exists()
 
 

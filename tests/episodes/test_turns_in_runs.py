@@ -69,8 +69,8 @@ def suite(tmp_path: Path) -> Path:
 
 
 def test_its_oracle_is_proven(suite: Path) -> None:
-    told = fumehood_json("suite", "validate", str(suite), "--json")
-    assert (told["tasks"], told["oracles_proven"]) == (1, 1)
+    report = fumehood_json("suite", "validate", str(suite), "--json")
+    assert (report["tasks"], report["oracles_proven"]) == (1, 1)
 
 
 def test_an_oracle_plays_it_and_a_replay_says_the_same(suite: Path, tmp_path: Path) -> None:
@@ -110,5 +110,5 @@ def test_an_agent_of_either_kind_is_asked_once_a_message(
         "process",
         "--i-trust-this-agent",
     )
-    told = fumehood_json(*words, "--json", "--out", str(tmp_path / "run"))
-    assert [agent["successes"] for agent in told["agents"]] == [1]
+    report = fumehood_json(*words, "--json", "--out", str(tmp_path / "run"))
+    assert [agent["successes"] for agent in report["agents"]] == [1]

@@ -1,4 +1,4 @@
-"""A run as a power cut leaves it, made of one that is over."""
+"""Turns a finished run into one that a power cut interrupted."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from fumehood.records.signing_key import user_key
 
 
 def cut_short(run: Path, rows: int) -> None:
-    """Leave the first rows of a run, and its plan sealed as it was before anything was run."""
+    """Keep the first rows of a run, with its plan sealed as at the start of the run."""
     folder = RunFolder.open(run)
-    folder.sign_with(Signing(user_key(), tuple(one.name for one in planned_of(folder))))
+    folder.sign_with(Signing(user_key(), tuple(planned.name for planned in planned_of(folder))))
     folder.reopen()
     lines = (run / "episodes.jsonl").read_bytes().splitlines(keepends=True)
     (run / "episodes.jsonl").write_bytes(b"".join(lines[:rows]))

@@ -1,4 +1,4 @@
-"""A recorder that keeps everything."""
+"""A recorder that keeps all events in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fumehood.core.trace import Event
 
 
 class MemoryRecorder:
-    """Keeps events as they come."""
+    """Keeps events in order."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -20,6 +20,6 @@ class MemoryRecorder:
         self.events.append(event)
 
     def written(self) -> Iterator[JsonObject]:
-        """Yield each event as a trace would hold it: written down and read again."""
+        """Yield each event as a trace holds it: serialized and parsed again."""
         for event in self.events:
             yield json.loads(canonical_json(event.to_json()))

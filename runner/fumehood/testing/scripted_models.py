@@ -1,7 +1,7 @@
-"""A provider of models for tests: it says what it was told to, or fails as it was told to.
+"""A provider of models for tests: it sends scripted replies and failures, and keeps the requests.
 
-It speaks OpenAI's chat completions and responses and Anthropic's messages, whole and streamed, over plain
-HTTP on loopback, and remembers what it was asked.
+It serves OpenAI's chat completions and responses and Anthropic's messages, whole and streamed, over plain
+HTTP on loopback.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 512
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: whoever tests hangs up when it likes."""
+        """Log nothing, because tests close connections early."""
 
 
 def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:

@@ -1,4 +1,4 @@
-"""What a scripted model says, in the words of whichever provider it stands in for."""
+"""Replies of a scripted model, in the formats of the providers."""
 
 from __future__ import annotations
 

@@ -71,7 +71,12 @@ class Runs:
                 begun.add(spec.episode_id)
                 assert self._turn.acquire(timeout=PATIENCE_S)
             self.attempts.append(spec.episode_id)
-            return attempt(spec, plan)
+            try:
+                return attempt(spec, plan)
+            except BaseException:
+                # There will be no row that could begin the next episode.
+                self._turn.release()
+                raise
 
         limits = RunLimits(concurrency=1, infra_attempts=self._infra_attempts)
         judge = RunJudge(JudgeSource(None, JudgingConfig()), self.folder.path)

@@ -1,6 +1,6 @@
-"""What comes of doing nothing, and of doing what the gold says, on every task of a suite: played in memory.
+"""The baselines of a suite, no-op and oracle, played in memory.
 
-What stands beside an agent's score, so that nobody takes a suite for harder or for sounder than it is.
+Reports show them beside an agent's score, as its lower and its upper bound.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from fumehood.core.task import Case, Suite
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """How many tasks came out right."""
+    """How many tasks a baseline solved."""
 
     solved: int
     graded: int
     """Tasks with a verdict."""
     ungraded: int
-    """Tasks without: nobody can judge them by rule, or they cannot be played here, or not in this way."""
+    """Tasks without a verdict: only a judge decides them, or they cannot be played in memory."""
 
     @property
     def success_rate(self) -> float | None:
-        """Share of the graded; None where there are none."""
+        """Share of graded tasks that were solved; None without graded tasks."""
         return self.solved / self.graded if self.graded else None
 
     def to_json(self) -> JsonObject:
-        """Return the numbers and the share."""
+        """Return the counts and the share."""
         return {
             "solved": self.solved,
             "graded": self.graded,
@@ -41,7 +41,7 @@ class Baseline:
 
 
 def play_noop(suite: Suite, judge: Judge) -> Baseline:
-    """Submit an empty answer to every task, and nothing else; players who follow a script say theirs."""
+    """Submit an empty answer to every task; scripted counterparts make their moves."""
     return _play(suite, judge, lambda case: nothing(case.task))
 
 
@@ -65,5 +65,5 @@ def _verdict(case: Case, moves: tuple[Move, ...] | None, judge: Judge) -> bool |
     try:
         return judge(case.task, case.gold, play_in_memory(case.task, moves)).success
     except InputError:
-        # A world that looks outside has nothing to look at here.
+        # There is no data source for worlds that need one.
         return None

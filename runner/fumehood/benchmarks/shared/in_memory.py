@@ -1,6 +1,6 @@
-"""Plays a task in memory, behind its own door: no box, no service, no sockets.
+"""Plays a list of moves on a task in this process, without boxes, services and sockets.
 
-Proves that a task can be opened, and what comes of a given list of moves.
+Baselines, validation and generators use it. World, layers, ledger and events are those of any episode.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ class Notebook:
 
 
 def open_task(task: Task, notebook: Notebook) -> Episode:
-    """Build the task's world and the doors to it.
+    """Build the task's world and its layers.
 
     Raises:
-        SpecError: world, profile, state or fault plan cannot be used.
+        SpecError: world, harness mode, state or fault plan cannot be used.
     """
     spec = EpisodeSpec(
         episode_id="in_memory",
@@ -54,25 +54,27 @@ def open_task(task: Task, notebook: Notebook) -> Episode:
 
 
 def play_in_memory(task: Task, moves: Iterable[Move]) -> Evidence:
-    """Make the moves until all work has ended, and return what that proves.
+    """Make the moves until all work has ended, and return the evidence.
 
     Args:
-        task: to be played.
-        moves: each at the seat that it names under ``seat``, by default the first. When they are over, or one
-            is another seat's while a seat has the floor, that seat submits an empty answer.
+        task: the task to play.
+        moves: each may name its seat under ``seat``; the default is the first seat. A seat that has the
+            turn and no moves left submits an empty answer.
 
     Raises:
-        SpecError: the task cannot be opened or played, or a move is none.
+        SpecError: the task cannot be opened or played, or a move is invalid.
     """
     notebook = Notebook()
     episode = open_task(task, notebook)
     seats = {seat.name: seat for seat in episode.seats}
     first = episode.seats[0].name
-    mine: dict[str, deque[tuple[int, Move]]] = {name: deque() for name in seats}
+    moves_left: dict[str, deque[tuple[int, Move]]] = {name: deque() for name in seats}
     for number, move in enumerate(moves):
-        mine[_seat_of(move, number, first, mine)].append((number, move))
+        moves_left[_seat_of(move, number, first, moves_left)].append((number, move))
     for seat in _working(episode):
-        number, move = mine[seat.name].popleft() if mine[seat.name] else (-1, {"submit": ""})
+        number, move = (
+            moves_left[seat.name].popleft() if moves_left[seat.name] else (-1, {"submit": ""})
+        )
         _make(move, number, seat)
     episode.close()
     return read_evidence(event.to_json() for event in notebook.events)
@@ -86,7 +88,7 @@ def _seat_of(move: Move, number: int, first: str, seats: Container[str]) -> str:
 
 
 def _working(episode: Episode) -> Iterator[Seat]:
-    """Yield, move by move, the seat that is to make one."""
+    """Yield the seat of the next move until all work has ended."""
     while not episode.ended:
         yield next(seat for seat in episode.seats if seat.end is None and seat.has_turn)
 

@@ -30,7 +30,7 @@ class Undecided(Unproven):
 
 
 def nothing(task: Task) -> tuple[Move, ...]:
-    """Return the empty answer of an agent that does nothing, and the moves of players who follow a script."""
+    """Return the empty answer of an agent that does nothing, and the moves of scripted counterparts."""
     scripted = [seat for seat in task.scripts if task.counterparts.get(seat) == SCRIPT]
     return (
         {"submit": ""},

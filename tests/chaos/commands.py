@@ -1,4 +1,4 @@
-"""Commands that are killed, and what is left of them."""
+"""Commands that tests kill, and the processes that remain."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Self
 from fumehood.engines.ownership import start_time
 
 
-class Victim:
-    """A command of ours at the head of a session of its own."""
+class RunningCommand:
+    """A ``fumehood`` command that leads a separate session."""
 
     def __init__(
         self,
@@ -24,13 +24,13 @@ class Victim:
         cwd: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the context ends
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the context ends
         self._process = subprocess.Popen(
             [sys.executable, "-m", "fumehood", *words],
             cwd=cwd,
             env=os.environ | {"PYTHONPATH": _search_path()} | dict(environment or {}),
-            stdout=self._said,
-            stderr=self._said,
+            stdout=self._output,
+            stderr=self._output,
             start_new_session=True,
         )
         self.pid = self._process.pid
@@ -40,11 +40,11 @@ class Victim:
 
     def __exit__(self, *_: object) -> None:
         self.kill()
-        self._said.close()
+        self._output.close()
 
     @property
     def is_running(self) -> bool:
-        """True while nobody has killed it and it has not ended."""
+        """True while it has not ended."""
         return self._process.poll() is None
 
     @property
@@ -52,30 +52,30 @@ class Victim:
         """Its exit status; None while it runs."""
         return self._process.poll()
 
-    def said(self) -> str:
+    def output(self) -> str:
         """Return what it printed."""
-        size = os.fstat(self._said.fileno()).st_size
-        return os.pread(self._said.fileno(), size, 0).decode(errors="replace")
+        size = os.fstat(self._output.fileno()).st_size
+        return os.pread(self._output.fileno(), size, 0).decode(errors="replace")
 
     def kill(self) -> None:
-        """Kill it at once, without its children, and collect it."""
+        """Kill it without its children, and collect its status."""
         with suppress(ProcessLookupError):
             self._process.kill()
         self._process.wait()
 
     def wait(self, timeout_s: float) -> int | None:
-        """Return its exit status, or None when it goes on."""
+        """Return its exit status, or None while it runs."""
         with suppress(subprocess.TimeoutExpired):
             return self._process.wait(timeout_s)
         return None
 
-    def family(self) -> set[Being]:
-        """Return the processes that it started, and those that they started."""
+    def descendants(self) -> set[Process]:
+        """Return its child processes and their descendants."""
         return set(_descendants(self.pid))
 
-    def children(self) -> set[Being]:
-        """Return the processes that it started itself."""
-        return {Being((child, start_time(child))) for child in _parents().get(self.pid, ())}
+    def children(self) -> set[Process]:
+        """Return its child processes."""
+        return {Process((child, start_time(child))) for child in _parents().get(self.pid, ())}
 
 
 def _search_path() -> str:
@@ -83,8 +83,8 @@ def _search_path() -> str:
     return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-class Being(tuple[int, int | None]):
-    """A process: its number, and when it was started, for numbers are used again."""
+class Process(tuple[int, int | None]):
+    """A process: its number and its start time, because numbers are reused."""
 
     __slots__ = ()
 
@@ -95,11 +95,11 @@ class Being(tuple[int, int | None]):
 
     @property
     def is_alive(self) -> bool:
-        """True while this very process is there."""
+        """True while this process runs."""
         return self[1] is not None and start_time(self.pid) == self[1] and not self._is_collected()
 
     def _is_collected(self) -> bool:
-        """Tell whether it has ended, and only its parent has not asked how."""
+        """Return whether it has ended and its parent has not read its status yet."""
         try:
             status = Path(f"/proc/{self.pid}/stat").read_text("utf-8", "replace")
         except OSError:
@@ -107,22 +107,24 @@ class Being(tuple[int, int | None]):
         return status.rpartition(")")[2].split()[0] == "Z"
 
     def command(self) -> bytes:
-        """Return its command line; empty when it is gone."""
+        """Return its command line; empty if it is gone."""
         try:
             return Path(f"/proc/{self.pid}/cmdline").read_bytes()
         except OSError:
             return b""
 
     def kill(self, number: int = signal.SIGKILL) -> None:
-        """Send it a signal, if it is still there."""
+        """Send it a signal if it runs."""
         if self.is_alive:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
 
-def services_of(victim: Victim) -> list[Being]:
+def services_of(command: RunningCommand) -> list[Process]:
     """Return the sandbox services of a run."""
-    return [one for one in victim.family() if b"fumehood.service" in one.command()]
+    return [
+        process for process in command.descendants() if b"fumehood.service" in process.command()
+    ]
 
 
 def _parents() -> dict[int, list[int]]:
@@ -135,9 +137,9 @@ def _parents() -> dict[int, list[int]]:
     return parents
 
 
-def _descendants(pid: int) -> Iterator[Being]:
+def _descendants(pid: int) -> Iterator[Process]:
     parents, waiting = _parents(), [pid]
     while waiting:
         for child in parents.get(waiting.pop(), ()):
             waiting.append(child)
-            yield Being((child, start_time(child)))
+            yield Process((child, start_time(child)))
