@@ -110,7 +110,7 @@ def main() -> int:
 
 def _play(suite: str) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
-        words = ("run", suite, "-a", "oracle", "-a", "noop", "--engine", "process", "--json")
+        words = ("run", suite, "-a", "oracle", "-a", "noop", "--engine", "inline", "--json")
         summary = fumehood_json(*words, "--out", str(Path(folder, "run")))
     return {agent["agent"]: agent["successes"] for agent in summary["agents"]}
 
@@ -130,7 +130,7 @@ def _play_variants(expected: Expected, suite: str) -> dict[str, tuple[int, int]]
 
 def _play_varied(suite: str, varied: Callable[[Suite], Suite]) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        config = run_config({"suite": suite, "agents": ["oracle"], "engine": "process"})
+        config = run_config({"suite": suite, "agents": ["oracle"], "engine": "inline"})
         manifest: JsonObject = {
             "run": "0",
             "suite": suite,

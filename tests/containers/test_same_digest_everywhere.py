@@ -16,6 +16,7 @@ ENGINES = [
     pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
     pytest.param("docker/runsc", marks=[pytest.mark.runsc, pytest.mark.image]),
     pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
+    pytest.param("inline"),
     pytest.param("process"),
 ]
 

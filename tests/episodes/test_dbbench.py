@@ -18,7 +18,7 @@ TIMEOUT = (
 
 
 def _run(out: Path, *words: str) -> Any:
-    return fumehood_json("run", SUITE, "--engine", "process", "--out", str(out), "--json", *words)
+    return fumehood_json("run", SUITE, "--engine", "inline", "--out", str(out), "--json", *words)
 
 
 def _solved(summary: Any) -> dict[str, int]:

@@ -49,7 +49,7 @@ class Judged:
             provider = {"name": "scripted", "address": models.address, "models": ["j*"]}
             config = {"models": {"providers": [provider]}, "judging": judging}
             (folder / "run.yaml").write_text(yaml.safe_dump(config))
-            play = ("run", str(folder / "task.jsonl"), "-a", "oracle", "--engine", "process")
+            play = ("run", str(folder / "task.jsonl"), "-a", "oracle", "--engine", "inline")
             config_words = ("--config", str(folder / "run.yaml"), "--out", str(self.path))
             self.told = fumehood_json(*play, *config_words, "--json", *words)
 

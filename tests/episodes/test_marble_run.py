@@ -11,7 +11,7 @@ from tests.unit.benchmarks.test_marble import BARGAINED
 
 
 def run_marble(suite: str, out: Path, *words: str) -> Any:
-    agents = ("-a", "oracle", "-a", "noop", "--engine", "process", "--json")
+    agents = ("-a", "oracle", "-a", "noop", "--engine", "inline", "--json")
     return fumehood_json("run", suite, *agents, "--out", str(out), *words)
 
 

@@ -25,7 +25,7 @@ def tasks(tmp_path: Path) -> Path:
 
 
 def words(tasks: Path, out: Path) -> list[str]:
-    return ["run", str(tasks), "-a", "policy_aware", "--engine", "process", "--out", str(out)]
+    return ["run", str(tasks), "-a", "policy_aware", "--engine", "inline", "--out", str(out)]
 
 
 def started(*arguments: str) -> subprocess.Popen[str]:

@@ -80,7 +80,7 @@ def test_a_tool_that_is_not_there_is_refused_with_its_field(tmp_path: Path) -> N
 
 
 def test_a_run_tells_both_in_its_table_and_as_json(tmp_path: Path) -> None:
-    words = ("run", str(_write(tmp_path)), "-a", "oracle", "-a", "noop", "--engine", "process")
+    words = ("run", str(_write(tmp_path)), "-a", "oracle", "-a", "noop", "--engine", "inline")
     told = fumehood_json(*words, "--json", "--out", str(tmp_path / "run"))
     rates = {each["agent"]: (each["utility_rate"], each["safety_rate"]) for each in told["agents"]}
     assert rates == {"oracle": (1.0, 1.0), "noop": (0.0, 1.0)}
@@ -101,7 +101,7 @@ def test_a_run_tells_both_in_its_table_and_as_json(tmp_path: Path) -> None:
 
 
 def test_a_run_without_any_has_no_such_columns(tmp_path: Path) -> None:
-    words = ("run", str(_write(tmp_path, safety=[])), "-a", "oracle", "--engine", "process")
+    words = ("run", str(_write(tmp_path, safety=[])), "-a", "oracle", "--engine", "inline")
     told = fumehood_json(*words, "--json", "--out", str(tmp_path / "run"))
     assert (told["agents"][0]["utility_rate"], told["agents"][0]["safety_rate"]) == (None, None)
     assert "safety" not in fumehood("score", str(tmp_path / "run"))

@@ -27,7 +27,7 @@ class Agent:
 
 
 def test_the_oracle_and_the_no_op_have_the_expected_scores(tmp_path: Path) -> None:
-    words = ("run", "tau2:mock", "-a", "oracle", "-a", "noop", "--engine", "process", "--json")
+    words = ("run", "tau2:mock", "-a", "oracle", "-a", "noop", "--engine", "inline", "--json")
     summary = fumehood_json(*words, "--out", str(tmp_path / "run"))
     assert {agent["agent"]: agent["successes"] for agent in summary["agents"]} == {
         "oracle": 8,
@@ -80,7 +80,7 @@ def test_a_run_uses_its_judge_for_assertions_in_natural_language(tmp_path: Path)
     config.write_text(
         yaml.safe_dump({"judging": {"rules": [{"criterion": "*:opinion", "answer": "yes"}]}})
     )
-    words = ("run", f"tau2:retail:{folder}", "-a", "oracle", "--engine", "process", "--json")
+    words = ("run", f"tau2:retail:{folder}", "-a", "oracle", "--engine", "inline", "--json")
     verdicts = []
     for judged in ((), ("--judge", "rules", "--config", str(config))):
         out = tmp_path / f"run{len(judged)}"

@@ -34,7 +34,7 @@ def successes(summary: Any) -> dict[str, int]:
 def test_the_oracle_and_the_no_op_have_the_expected_scores(tmp_path: Path) -> None:
     with short_folder() as place:
         suite = f"taubench:retail:{write_checkout(Path(place) / 'checkout')}"
-        words = ("run", suite, "-a", "oracle", "-a", "noop", "--engine", "process", "--json")
+        words = ("run", suite, "-a", "oracle", "-a", "noop", "--engine", "inline", "--json")
         summary = fumehood_json(*words, "--out", str(tmp_path / "run"))
         assert successes(summary) == {"oracle": 2, "noop": 1}
         assert summary["noop"]["solved"] == 1

@@ -83,7 +83,7 @@ def test_an_oracle_plays_it_and_a_replay_says_the_same(suite: Path, tmp_path: Pa
         "-a",
         "noop",
         "--engine",
-        "process",
+        "inline",
         "--json",
         "--out",
         out,

@@ -113,8 +113,8 @@ def mixed(made: Path, cases: tuple[Case, ...]) -> Suite:
 
 
 def play(out: Path, suite: Suite, agents: tuple[str, ...], **settings: object) -> list[EpisodeRow]:
-    """Run agents on a suite through real services with the process engine and return the rows."""
-    config = run_config({"suite": suite.name, "agents": agents, "engine": "process", **settings})
+    """Run agents on a suite through real services, inline by default, and return the rows."""
+    config = run_config({"suite": suite.name, "agents": agents, "engine": "inline", **settings})
     if suite.snapshot is not None:
         config = config.model_copy(update={"snapshot": suite.snapshot})
     manifest: JsonObject = {

@@ -68,7 +68,7 @@ def write_tasks(path: Path) -> Path:
 
 def config_for(site: Site, tasks: Path, data_mode: str, **changes: Any) -> RunConfig:
     """Return a run of the searcher in one data mode."""
-    settings: dict[str, Any] = {"suite": str(tasks), "agents": ("searcher",), "engine": "process"}
+    settings: dict[str, Any] = {"suite": str(tasks), "agents": ("searcher",), "engine": "inline"}
     settings |= {"data_mode": data_mode, "concurrency": 1}
     settings["search"] = {
         "provider": "site-index",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--engine",
-    default="process",
+    default="inline",
     show_default=True,
     help="As in `run`; the agents are built in.",
 )

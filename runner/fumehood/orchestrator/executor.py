@@ -44,7 +44,7 @@ class EpisodeExecutor(Generic[W, R]):
         while self._in_hand:
             done = self._wait_for_some()
             self._take_items()
-            yield [future.result() for future in done if future.exception() is None]
+            yield from _results(done)
             for future in done:
                 future.result()
         self._threads.shutdown()
@@ -56,8 +56,7 @@ class EpisodeExecutor(Generic[W, R]):
 
     def _remaining(self) -> Iterator[list[R]]:
         while self._in_hand:
-            done = self._wait_for_some()
-            yield [future.result() for future in done if future.exception() is None]
+            yield from _results(self._wait_for_some())
         self._threads.shutdown()
 
     def _take_items(self) -> None:
@@ -69,3 +68,10 @@ class EpisodeExecutor(Generic[W, R]):
         finished = [future for future in self._in_hand if future in done]
         self._in_hand = [future for future in self._in_hand if future not in done]
         return finished
+
+
+def _results(done: Iterable[Future[R]]) -> Iterator[list[R]]:
+    """Yield the results as one batch; nothing if every item raised."""
+    results = [future.result() for future in done if future.exception() is None]
+    if results:
+        yield results

@@ -149,7 +149,7 @@ def test_a_run_with_faults_none_equals_a_run_without(
     installed(*NEEDS[suite.partition(":")[0]])
     runs: list[object] = []
     for faults in (None, "none"):
-        settings = {"suite": suite, "agents": (agent,), "engine": "process", "faults": faults}
+        settings = {"suite": suite, "agents": (agent,), "engine": "inline", "faults": faults}
         folder = start_run(run_config(settings), tmp_path / str(faults), SILENT)
         digests = {str(row.name): row.trace_digest for row in folder.rows()}
         runs.append(

@@ -106,7 +106,12 @@ def test_results_are_the_same_after_a_killed_and_a_crashed_attempt(
     monkeypatch.chdir(made)
     agents = ("quitter:Quitter", "oracle")
     rows = play(
-        made / "killed", mixed(made, firsts), agents, concurrency=1, i_trust_this_agent=True
+        made / "killed",
+        mixed(made, firsts),
+        agents,
+        engine="process",
+        concurrency=1,
+        i_trust_this_agent=True,
     )
     again = results([row for row in rows if row.name.agent == "oracle"])
     assert again == {name: alone[name] for name in again}

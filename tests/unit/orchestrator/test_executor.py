@@ -66,6 +66,17 @@ def test_an_exception_is_raised_after_the_results_before_it() -> None:
     assert 3 not in results
 
 
+def test_a_batch_is_never_empty() -> None:
+    def work(item: int) -> int:
+        raise ValueError(str(item))
+
+    executor, batches = EpisodeExecutor(2, work, range(5)), list[list[int]]()
+    with pytest.raises(ValueError, match=r"\d"):
+        batches.extend(executor.batches())
+    batches.extend(executor.rest())
+    assert batches == []
+
+
 def test_the_rest_contains_only_started_items() -> None:
     all_began, may_continue = threading.Barrier(3, timeout=PATIENCE_S), threading.Event()
     started = list[int]()
