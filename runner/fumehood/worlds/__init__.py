@@ -1,1 +1,1 @@
-"""Simulators, one file each, one table. They know nothing about budgets, faults, traces or agents."""
+"""General simulators. They do not know budgets, faults, traces or agents."""

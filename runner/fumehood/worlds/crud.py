@@ -14,7 +14,7 @@ _TOOLS = (
     tool("get_account", "Read one account.", id="string"),
     tool("update_account", "Set some fields of one account.", id="string", patch="object"),
     tool("create_account", "Open a new account with these fields.", fields="object"),
-    tool("close_account", "Close one account and note the reason.", id="string", reason="string"),
+    tool("close_account", "Close one account and store the reason.", id="string", reason="string"),
 )
 
 
@@ -24,21 +24,21 @@ class Crud:
     toolset_id = "crud_v1"
 
     def __init__(self, state: JsonObject) -> None:
-        """Take over ``state``.
+        """Use ``state`` as the state of the world.
 
         Raises:
-            SpecError: ``accounts`` is there and is not an object.
+            SpecError: ``accounts`` is not an object.
         """
         if not isinstance(state.get("accounts", {}), dict):
             raise SpecError("initial_state.accounts", "must be an object of accounts by id")
         self._state = state
         self._untexted: dict[Json, JsonObject] = {}
-        """Accounts whose id is a number or a boolean. JSON has no such keys, the reference's memory has."""
+        """Accounts whose ID is a number or a boolean. The reference keeps such keys, JSON cannot."""
         self.revision = 0
 
     @property
     def state(self) -> JsonObject:
-        """The accounts by id; an id that is not text stands as its JSON text."""
+        """The accounts by ID. The key of an ID that is not a string is its JSON text."""
         if not self._untexted:
             return self._state
         untexted: JsonObject = {
@@ -51,7 +51,7 @@ class Crud:
         return _TOOLS
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one call whose arguments fit its tool's schema."""
+        """Execute one call with valid arguments."""
         accounts = self._accounts()
         match call.tool_name:
             case "get_account":
@@ -127,5 +127,5 @@ _UNUSABLE_ID = Failure(
 def _as_account(accounts: JsonObject, name: str) -> JsonObject:
     account = accounts[name]
     if not isinstance(account, dict):
-        raise SpecError(f"initial_state.accounts.{name}", "must be an object to be changed")
+        raise SpecError(f"initial_state.accounts.{name}", "must be an object")
     return account

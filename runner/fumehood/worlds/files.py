@@ -9,18 +9,18 @@ from fumehood.worlds.schema import refuse, tool
 
 _TOOLS = (
     tool("read_file", "Read one file.", path="string"),
-    tool("write_file", "Create a file or replace what it holds.", path="string", content="string"),
-    tool("list_dir", "List what a folder holds.", path="string"),
+    tool("write_file", "Create a file or replace its content.", path="string", content="string"),
+    tool("list_dir", "List the entries of a folder.", path="string"),
 )
 
 
 class Files:
-    """State: ``files``, a map from path to content. There are no folders, only paths that share a prefix."""
+    """State: ``files``, a map from path to content. There are no folders, only paths with equal prefixes."""
 
     toolset_id = "files_v1"
 
     def __init__(self, state: JsonObject) -> None:
-        """Take over ``state``.
+        """Use ``state`` as the state of the world.
 
         Raises:
             SpecError: ``files`` is there and is not an object.
@@ -35,7 +35,7 @@ class Files:
         return _TOOLS
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one call whose arguments fit its tool's schema."""
+        """Execute one call with valid arguments."""
         path = str(call.arguments["path"])
         match call.tool_name:
             case "read_file":
@@ -62,7 +62,7 @@ class Files:
     def _write(self, path: str, content: Json) -> ToolResult:
         self._files()[path] = content
         self.revision += 1
-        # Characters, though the reference calls them bytes.
+        # The number of characters; the reference calls it bytes.
         return Value({"path": path, "bytes_written": len(str(content))})
 
     def _list(self, path: str) -> ToolResult:

@@ -1,4 +1,4 @@
-"""Every simulator there is."""
+"""All worlds, and the optional interfaces of a world."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fumehood.core.registry import Registry
 from fumehood.core.tools import Toolset, World
 
 WorldFactory = Callable[[JsonObject], World]
-"""Makes a world that takes over its state; raises SpecError for a state it cannot live in."""
+"""Creates a world that owns its state. Raises SpecError for an unusable state."""
 
 WORLDS: Registry[WorldFactory] = Registry(
     "world",
@@ -41,36 +41,36 @@ WORLDS: Registry[WorldFactory] = Registry(
 
 @runtime_checkable
 class UsesDataSource(Protocol):
-    """A world that serves what is not in its state: sealed documents, or the network within limits."""
+    """A world with external data, such as a snapshot or the network."""
 
     def attach_data_source(self, data_source: DataSource, session: str) -> None:
-        """Find what it serves; called once, before the first call.
+        """Open the external data. Called once, before the first call.
 
         Args:
-            data_source: of the whole run.
-            session: name of the episode; recordings keep the requests of different ones apart.
+            data_source: of the run.
+            session: name of the episode; a recording separates requests by it.
 
         Raises:
-            SpecError: what the state names is not there, or is another.
+            SpecError: the data does not exist, or does not have the digest in the state.
         """
         ...
 
 
 @runtime_checkable
 class ChecksItself(Protocol):
-    """A world of somebody else's benchmark: what it says to arguments that do not fit belongs to it, so
-    nobody looks at them before. Names of tools are checked all the same."""
+    """A world that validates arguments itself, such as that of a third-party benchmark. Only the
+    names of tools are validated before a call."""
 
     checks_itself: bool
-    """True."""
+    """Always true."""
 
 
 @runtime_checkable
 class Seated(Protocol):
-    """A world whose tools are not the same for every seat, or that must know whose call it carries out."""
+    """A world whose tools depend on the seat."""
 
     def seat(self, name: str) -> Toolset:
-        """Return the tools as this seat has them.
+        """Return the tools of this seat.
 
         Raises:
             SpecError: the world has no such seat.
@@ -79,15 +79,15 @@ class Seated(Protocol):
 
 
 def toolset_of(world: World, seat: str) -> Toolset:
-    """Return the tools of one seat, which are the world's own unless it tells seats apart."""
+    """Return the tools of one seat."""
     return world.seat(seat) if isinstance(world, Seated) else world
 
 
 def open_world(spec: EpisodeSpec) -> World:
-    """Return the world of an episode, made of a copy of its state.
+    """Create the world of an episode from a copy of its state.
 
     Raises:
-        InputError: there is no such world, or it cannot live in its state or data_source.
+        InputError: there is no such world, or its state or data source is unusable.
     """
     world = WORLDS.load(spec.world)(copy_object(spec.initial_state))
     if spec.data_source is not None and isinstance(world, UsesDataSource):
@@ -96,10 +96,10 @@ def open_world(spec: EpisodeSpec) -> World:
 
 
 def preload(names: Iterable[str]) -> None:
-    """Import what these worlds need, before a process may no longer read it.
+    """Import the libraries of these worlds, before the process is confined.
 
     Raises:
-        InputError: there is no such world, or what it needs is not installed.
+        InputError: there is no such world, or a library is not installed.
     """
     for name in names:
         load = getattr(sys.modules[WORLDS.load(name).__module__], "preload", None)
@@ -108,5 +108,5 @@ def preload(names: Iterable[str]) -> None:
 
 
 def needs_data_source(name: str) -> bool:
-    """Tell whether the world called ``name`` serves what is not in its state."""
+    """Return whether a world needs external data."""
     return hasattr(WORLDS.load(name), "attach_data_source")

@@ -1,4 +1,4 @@
-"""A shelf of documents: search and fetch (docs/reference/toolmisuse.md, Worlds)."""
+"""A list of documents with search and fetch (docs/reference/toolmisuse.md, Worlds)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _TOOLS = (
 
 
 class Retrieval:
-    """State: ``docs``, a list of objects with ``id``, ``title`` and ``text``; made empty where absent."""
+    """State: ``docs``, a list of objects with ``id``, ``title`` and ``text``; empty if absent."""
 
     toolset_id = "retrieval_v1"
 
     def __init__(self, state: JsonObject) -> None:
-        """Take over ``state``.
+        """Use ``state`` as the state of the world.
 
         Raises:
             SpecError: ``docs`` is there and is not a list of objects.
@@ -42,7 +42,7 @@ class Retrieval:
         return _TOOLS
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one call whose arguments fit its tool's schema."""
+        """Execute one call with valid arguments."""
         if call.tool_name == "search_docs":
             return self._search(call.arguments)
         return self._get(call.arguments["doc_id"])
@@ -56,7 +56,7 @@ class Retrieval:
         return [doc for doc in docs if isinstance(doc, dict)]
 
     def _search(self, arguments: Mapping[str, Json]) -> ToolResult:
-        # An integer to JSON Schema may be 3.0 here; the reference takes true for one.
+        # JSON Schema accepts 3.0 as an integer; the reference accepts true.
         count = max(1, int(arguments["top_k"]))  # type: ignore[arg-type]
         terms = str(arguments["query"]).strip().lower().split()
         scored = [(_score(doc, terms), doc) for doc in self._docs()]
@@ -66,7 +66,7 @@ class Retrieval:
             raise SpecError(
                 "initial_state.docs", "ids of equally good documents cannot be ordered"
             ) from None
-        # The reference cuts first and drops misses after, so a low top_k cannot be refilled.
+        # The reference takes the best top_k first and then removes documents with score 0.
         found: list[Json] = [
             {"id": copy_json(doc.get("id")), "title": copy_json(doc.get("title")), "score": score}
             for score, doc in scored[:count]
@@ -82,6 +82,6 @@ class Retrieval:
 
 
 def _score(doc: JsonObject, terms: list[str]) -> int:
-    # Only an absent part is empty; null is searched as the word "none", as in the reference.
+    # An absent part is empty; null is searched as the word "none", as in the reference.
     text = f"{doc.get('title', '')} {doc.get('text', '')}".lower()
     return sum(text.count(term) for term in terms)

@@ -1,4 +1,4 @@
-"""A table of recurring jobs (docs/reference/toolmisuse.md, Worlds)."""
+"""A list of recurring jobs (docs/reference/toolmisuse.md, Worlds)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fumehood.worlds.schema import refuse, tool
 
 _TOOLS = (
     tool("create_job", "Add a recurring job.", name="string", cron="string", command="string"),
-    tool("validate_cron", "Tell whether a cron expression is valid.", cron="string"),
+    tool("validate_cron", "Check whether a cron expression is valid.", cron="string"),
     tool("list_jobs", "List the jobs by name."),
 )
 
@@ -18,12 +18,12 @@ _HIGHEST = 59
 
 
 class Scheduling:
-    """State: ``jobs``, a list of objects with ``name``, ``cron`` and ``command``, kept sorted by name."""
+    """State: ``jobs``, a list of objects with ``name``, ``cron`` and ``command``, sorted by name."""
 
     toolset_id = "scheduler_v1"
 
     def __init__(self, state: JsonObject) -> None:
-        """Take over ``state``.
+        """Use ``state`` as the state of the world.
 
         Raises:
             SpecError: ``jobs`` is there and is not a list of objects.
@@ -42,7 +42,7 @@ class Scheduling:
         return _TOOLS
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one call whose arguments fit its tool's schema."""
+        """Execute one call with valid arguments."""
         jobs = self._jobs()
         match call.tool_name:
             case "create_job":
@@ -84,7 +84,7 @@ def _name(job: Json, position: int) -> Json:
 
 
 def is_valid_cron(cron: str) -> bool:
-    """Tell whether ``cron`` is five fields, each ``*`` or decimal digits for 0 to 59.
+    """Return whether ``cron`` has five fields, each ``*`` or decimal digits for 0 to 59.
 
     All five fields have the same range, as in the reference. Digits are Unicode's: the reference takes
     Arabic-Indic ones and stops at superscripts, which have no value and are not valid here.
@@ -96,6 +96,6 @@ def is_valid_cron(cron: str) -> bool:
 def _is_in_range(field: str) -> bool:
     if not field.isdecimal():
         return False
-    # Leading zeros are allowed in any number, so the length says nothing before they are gone.
+    # Leading zeros are allowed in any number, so they are removed before the length is checked.
     significant = "".join(str(int(digit)) for digit in field).lstrip("0")
     return len(significant) <= 2 and int(significant or "0") <= _HIGHEST

@@ -1,4 +1,4 @@
-"""How the simulators write down their tools."""
+"""Helpers of the worlds: tool specifications, rejections and ordered sets."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fumehood.core.tools import Failure, FailureKind, ToolSpec
 
 
 def tool(name: str, description: str, /, **arguments: str) -> ToolSpec:
-    """Return a tool all of whose arguments are required and that takes no others.
+    """Return a tool whose arguments are all required and that accepts no others.
 
     Args:
         name: of the tool.
-        description: one sentence for an agent.
-        arguments: name → JSON Schema type word, in the order in which agents see them.
+        description: one sentence for agents.
+        arguments: name → JSON Schema type, in the order in which agents see them.
     """
     properties: JsonObject = {argument: {"type": kind} for argument, kind in arguments.items()}
     parameters: JsonObject = {
@@ -28,18 +28,18 @@ def tool(name: str, description: str, /, **arguments: str) -> ToolSpec:
 
 
 class OrderedSet(dict[Hashable, None]):
-    """As much of a set as they use."""
+    """The part of the set interface that third-party simulators use, in insertion order."""
 
     def __init__(self, members: Iterable[Hashable] = ()) -> None:
         super().__init__(dict.fromkeys(members))
 
     def __sub__(self, others: Container[Hashable]) -> OrderedSet:
-        """Return what is not among the others."""
-        return OrderedSet(each for each in self if each not in others)
+        """Return the members that are not among the others."""
+        return OrderedSet(member for member in self if member not in others)
 
 
 def keep_order(module: ModuleType) -> None:
-    """Have the functions of a module make such sets where they call ``set``."""
+    """Replace ``set`` in a module, because Python's order of strings differs between processes."""
     vars(module)["set"] = OrderedSet
 
 

@@ -1,7 +1,7 @@
-"""A library: search and open_page, over a sealed snapshot, the network or a recording of it.
+"""Search and page access over a snapshot, the network or a recording.
 
-Which of them stands in the data_source, not in the state, and the tools are the same in each. The work is
-done by ``snapshots``, which is imported when an episode begins: its libraries are an extra.
+The data source of the run selects one of them; the tools are the same. The package ``fumehood_snapshots``
+does the work. It is imported when an episode begins, because its libraries are optional.
 """
 
 from __future__ import annotations
@@ -23,35 +23,36 @@ if TYPE_CHECKING:
     from fumehood_snapshots.snapshot import Snapshot
 
 ANSWER_BYTES_MAX = 32_000
-"""Of one answer, unless the state says otherwise."""
-ANSWER_BYTES_MOST = 1_000_000
+"""Default size limit of one result, bytes."""
+ANSWER_BYTES_LIMIT = 1_000_000
 DEFAULT_K = 5
 DIGEST_PREFIX = "sha256:"
 
 _SPECS = tuple(
-    ToolSpec(each["name"], copy_object(each["parameters"]), each["description"]) for each in TOOLS
+    ToolSpec(schema["name"], copy_object(schema["parameters"]), schema["description"])
+    for schema in TOOLS
 )
-_NUMBERS = {"k": K_MAX, "snippet_chars": ANSWER_BYTES_MOST, "answer_bytes_max": ANSWER_BYTES_MOST}
+_NUMBERS = {"k": K_MAX, "snippet_chars": ANSWER_BYTES_LIMIT, "answer_bytes_max": ANSWER_BYTES_LIMIT}
 
 
 def preload() -> None:
-    """Import what searching needs, before a process may no longer read it."""
+    """Import the libraries of this world, before the process is confined."""
     from fumehood_snapshots.library.preload import preload as preload_library
 
     preload_library()
 
 
 class Search:
-    """State: ``snapshot`` (``name`` and ``digest``), and if they are to be others than usual ``k``,
-    ``snippet_chars`` and ``answer_bytes_max``. No call changes it."""
+    """State: ``snapshot`` (``name`` and ``digest``), and optionally ``k``, ``snippet_chars`` and
+    ``answer_bytes_max``. No call changes it."""
 
     toolset_id = "search_v1"
 
     def __init__(self, state: JsonObject) -> None:
-        """Take over ``state``.
+        """Use ``state`` as the state of the world.
 
         Raises:
-            SpecError: a part of it is not of its kind.
+            SpecError: a value has the wrong type.
         """
         _check(state)
         self.state = state
@@ -59,18 +60,18 @@ class Search:
         self._reader: LibraryReader | None = None
 
     def attach_data_source(self, data_source: DataSource, session: str) -> None:
-        """Open what the data_source name.
+        """Open the data source.
 
         Raises:
-            SpecError: it cannot be opened, or is not the snapshot that the state names.
-            InputError: the libraries for it are not installed.
+            SpecError: the data source cannot be opened, or is not the snapshot that the state names.
+            InputError: the optional libraries are not installed.
         """
         try:
             from fumehood_snapshots.library.reader import LibraryReader
 
             library = _library(data_source, session, self.state)
         except ModuleNotFoundError as error:
-            hint = f"searching needs {error.name}; install it with: {how_to_install('snapshots')}"
+            hint = f"the world search needs {error.name}; install it with: {how_to_install('snapshots')}"
             raise InputError(hint) from None
         self._reader = LibraryReader(
             library,
@@ -83,13 +84,13 @@ class Search:
         return _SPECS
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one call whose arguments fit its tool's schema.
+        """Execute one call with valid arguments.
 
         Raises:
-            SpecError: what the data_source name is damaged.
+            SpecError: the data source is damaged.
         """
         if self._reader is None:
-            return refuse("not_found", "There is nothing here to search.")
+            return refuse("not_found", "No documents are available.")
         from fumehood_snapshots.errors import Refusal, SnapshotError
 
         try:
@@ -101,7 +102,7 @@ class Search:
 
 
 def _answer(reader: LibraryReader, call: ToolCall) -> JsonObject:
-    # A whole number to JSON Schema may be 3.0 here.
+    # JSON Schema accepts 3.0 as an integer.
     arguments: dict[str, Any] = {
         name: int(value) if isinstance(value, float) else copy_json(value)
         for name, value in call.arguments.items()
@@ -117,8 +118,8 @@ def _library(data_source: DataSource, session: str, state: JsonObject) -> Librar
     from fumehood_snapshots.library.settings import read_settings
 
     try:
-        told = {**data_source.settings, "data_mode": data_source.data_mode.value}
-        config = read_settings(told)
+        settings = {**data_source.settings, "data_mode": data_source.data_mode.value}
+        config = read_settings(settings)
         if config.data_mode == "offline" and config.snapshot is not None:
             opened = _snapshot(config.snapshot, _digest(state))
             return SealedLibrary(opened, _number(state, "snippet_chars", 0) or config.snippet_chars)
@@ -131,33 +132,35 @@ def _library(data_source: DataSource, session: str, state: JsonObject) -> Librar
 
 @lru_cache(maxsize=8)
 def _snapshot(path: Path, digest: str | None) -> Snapshot:
-    """Open a snapshot once a process: every episode maps the same sealed bytes."""
+    """Open a snapshot once per process; all episodes map the same bytes."""
     from fumehood_snapshots.snapshot import open_snapshot
 
     opened = open_snapshot(path)
     if digest is not None and digest != f"{DIGEST_PREFIX}{opened.digest}":
-        found = f"{DIGEST_PREFIX}{opened.digest}"
-        raise SpecError("initial_state.snapshot.digest", f"is {digest}, but {path} is {found}")
+        actual = f"{DIGEST_PREFIX}{opened.digest}"
+        raise SpecError("initial_state.snapshot.digest", f"is {digest}, but {path} is {actual}")
     return opened
 
 
 def _check(state: JsonObject) -> None:
-    named = state.get("snapshot", {})
-    if not isinstance(named, dict) or not all(isinstance(part, str) for part in named.values()):
+    snapshot = state.get("snapshot", {})
+    if not isinstance(snapshot, dict) or not all(
+        isinstance(part, str) for part in snapshot.values()
+    ):
         raise SpecError("initial_state.snapshot", "must be an object with a name and a digest")
-    for name, most in _NUMBERS.items():
+    for name, limit in _NUMBERS.items():
         number = state.get(name, 1)
-        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
-            raise SpecError(f"initial_state.{name}", f"must be a whole number from 1 to {most}")
+        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= limit:
+            raise SpecError(f"initial_state.{name}", f"must be a whole number from 1 to {limit}")
 
 
-def _number(state: JsonObject, name: str, otherwise: int) -> int:
-    number: Json = state.get(name, otherwise)
+def _number(state: JsonObject, name: str, default: int) -> int:
+    number: Json = state.get(name, default)
     assert isinstance(number, int)
     return number
 
 
 def _digest(state: JsonObject) -> str | None:
-    named = state.get("snapshot")
-    digest = named.get("digest") if isinstance(named, dict) else None
+    snapshot = state.get("snapshot")
+    digest = snapshot.get("digest") if isinstance(snapshot, dict) else None
     return digest if isinstance(digest, str) else None
