@@ -1,2 +1,1 @@
-"""Hostile agents, and the proof that what surrounds them holds: run by users, on their own
-machine."""
+"""Attacks on the boundaries around an agent, with canaries and control episodes."""

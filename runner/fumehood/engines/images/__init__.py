@@ -1,1 +1,1 @@
-"""Images for boxes: what is in them, and how they are made where nothing can be fetched."""
+"""Builds the images that boxes are started from."""
