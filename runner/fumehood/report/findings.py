@@ -75,11 +75,13 @@ class Findings:
     @property
     def any_graded(self) -> bool:
         """True when any episode has a verdict."""
-        return any(found.whole.counts.graded for found in self.subjects)
+        return any(agent_findings.whole.counts.graded for agent_findings in self.subjects)
 
     def groups(self, grouping: str) -> list[str]:
         """Return the group names of ``by_fault`` or ``by_domain`` over all agents."""
-        names = [name for found in self.subjects for name in getattr(found, grouping)]
+        names = [
+            name for agent_findings in self.subjects for name in getattr(agent_findings, grouping)
+        ]
         return list(dict.fromkeys(names))
 
 

@@ -72,8 +72,8 @@ class LeaderboardEntry:
 
 def entry(subject: Subject, noop: float | None) -> LeaderboardEntry:
     """Return the entry of one agent."""
-    found = estimates(subject.results, (SUCCESS,))[SUCCESS.name]
-    return LeaderboardEntry(subject, found, count(subject.results), noop)
+    own = estimates(subject.results, (SUCCESS,))[SUCCESS.name]
+    return LeaderboardEntry(subject, own, count(subject.results), noop)
 
 
 def ranked(entries: Iterable[LeaderboardEntry]) -> list[LeaderboardEntry]:

@@ -113,7 +113,7 @@ def config() -> dict[str, Any]:
 
 def in_light(svg: str) -> str:
     """Replace the colour names by their light values, for a file without the page's style sheet."""
-    return re.sub(r"var\((--[a-z0-9-]+)\)", lambda found: LIGHT[found.group(1)], svg)
+    return re.sub(r"var\((--[a-z0-9-]+)\)", lambda match: LIGHT[match.group(1)], svg)
 
 
 SHARE = {"domain": [0, 1]}
@@ -130,14 +130,14 @@ SAID: dict[str, Any] = {"description": {"field": "said", "type": "nominal"}}
 """Description of a mark for screen readers, which the page also shows as a tooltip."""
 
 
-def label_of(found: SubjectFindings) -> str:
+def label_of(agent_findings: SubjectFindings) -> str:
     """Return the escaped label of an agent."""
-    return safe(found.subject.label)
+    return safe(agent_findings.subject.label)
 
 
 def agent_colour(subjects: Sequence[SubjectFindings], *, legend: bool = True) -> dict[str, Any]:
     """Return the colour channel of agents, which is the same in every picture."""
-    labels = [label_of(found) for found in subjects]
+    labels = [label_of(agent_findings) for agent_findings in subjects]
     colours = [SERIES[at % len(SERIES)] for at in range(len(labels))]
     shown = legend and len(labels) > 1
     return {

@@ -196,7 +196,7 @@ def model_costs(folder: RunFolder, rows: Iterable[EpisodeRow]) -> dict[str, Mode
     Raises:
         InputError: a trace is missing or not a trace.
     """
-    found: dict[str, ModelCosts] = {}
+    costs: dict[str, ModelCosts] = {}
     for row in rows:
         first = ""
         for record in folder.read_trace(row) if row.trace else ():
@@ -206,8 +206,8 @@ def model_costs(folder: RunFolder, rows: Iterable[EpisodeRow]) -> dict[str, Mode
             if event["kind"] == "model_call":
                 agent = row.name.agent
                 who = agent if event["seat"] == first else f"{agent}/{event['seat']}"
-                found[who] = found.get(who, ModelCosts()).plus(event["spent"])
-    return found
+                costs[who] = costs.get(who, ModelCosts()).plus(event["spent"])
+    return costs
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,18 +33,18 @@ def span(interval: Interval | None, unit: Unit) -> str:
     return f"[{interval.low:,.2f}, {interval.high:,.2f}]"
 
 
-def estimate(found: Estimate, unit: Unit) -> str:
+def estimate(own: Estimate, unit: Unit) -> str:
     """Return a mean and its interval."""
-    return f"{amount(found.value, unit)} {span(found.interval, unit)}".strip()
+    return f"{amount(own.value, unit)} {span(own.interval, unit)}".strip()
 
 
-def change(found: Difference, unit: Unit) -> str:
+def change(difference: Difference, unit: Unit) -> str:
     """Return a difference with its sign and interval; shares in percentage points."""
-    if found.value is None:
+    if difference.value is None:
         return NONE
     if unit is Unit.SHARE:
-        return f"{found.value * 100:+.1f} pp {span(found.interval, unit)}".strip()
-    return f"{found.value:+,.2f} {span(found.interval, unit)}".strip()
+        return f"{difference.value * 100:+.1f} pp {span(difference.interval, unit)}".strip()
+    return f"{difference.value:+,.2f} {span(difference.interval, unit)}".strip()
 
 
 def p_value(value: float | None) -> str:

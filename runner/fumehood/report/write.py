@@ -63,10 +63,12 @@ def _markdown(findings: Findings, sections: Mapping[str, Section]) -> str:
     title = ", ".join(dict.fromkeys(run.suite.name for run in findings.runs))
     parts = [f"# {markdown_text(title)}\n"]
     parts.append(f"{markdown_text(_in_one_line(findings))}\n")
-    for found in findings.subjects:
-        blocked = why_no_headline(found.whole.counts)
+    for agent_findings in findings.subjects:
+        blocked = why_no_headline(agent_findings.whole.counts)
         if blocked is not None:
-            parts.append(f"**{markdown_text(found.subject.label)}**: {markdown_text(blocked)}\n")
+            parts.append(
+                f"**{markdown_text(agent_findings.subject.label)}**: {markdown_text(blocked)}\n"
+            )
     for section in sections.values():
         if section.is_empty:
             continue
@@ -82,9 +84,9 @@ def _markdown(findings: Findings, sections: Mapping[str, Section]) -> str:
 def _in_one_line(findings: Findings) -> str:
     """Return the success of each agent that has a headline number."""
     successes = [
-        f"{found.subject.label} {estimate(found.whole.estimates['task_success'], Unit.SHARE)} "
-        f"of {found.whole.counts.graded:,}"
-        for found in findings.subjects
-        if why_no_headline(found.whole.counts) is None
+        f"{agent_findings.subject.label} {estimate(agent_findings.whole.estimates['task_success'], Unit.SHARE)} "
+        f"of {agent_findings.whole.counts.graded:,}"
+        for agent_findings in findings.subjects
+        if why_no_headline(agent_findings.whole.counts) is None
     ]
     return f"Success: {'; '.join(successes) or 'not known'}."

@@ -52,10 +52,15 @@ class ByDataMode:
         if len(targets) != 2:
             raise InputError(f"compare two runs, one of each data mode, not {len(targets)}")
         first, second = (target.run for target in targets)
-        found = effects(first, second)
+        result = effects(first, second)
         return Compared(
-            [effect_table(found), divergence_table(found), page_table(found), latency_table(found)],
-            effects_json(found),
+            [
+                effect_table(result),
+                divergence_table(result),
+                page_table(result),
+                latency_table(result),
+            ],
+            effects_json(result),
             subjects_of([first, second]),
         )
 
@@ -192,7 +197,10 @@ class DataModeEffect:
 
     def diverged(self, kind: DivergenceKind) -> int:
         """Count the pairs whose first difference was of this kind."""
-        return sum(found is not None and found.kind is kind for found in self.divergences.values())
+        return sum(
+            divergence is not None and divergence.kind is kind
+            for divergence in self.divergences.values()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +255,10 @@ def _effect(firsts: Subject, seconds: Subject) -> DataModeEffect:
 
 
 def _traces(subject: Subject) -> dict[Trial, ReadTrace]:
-    found = read_traces(subject.run.folder, subject.results)
+    traces = read_traces(subject.run.folder, subject.results)
     return {
         (result.row.name.task, result.row.name.trial): trace
-        for result, trace in found
+        for result, trace in traces
         if trace.evidence is not None
     }
 
@@ -309,7 +317,9 @@ def divergence_table(effects: Effects) -> TextTable:
     )
     rows = []
     for effect in effects.of_data_mode:
-        calls = sorted(found.call for found in effect.divergences.values() if found is not None)
+        calls = sorted(
+            divergence.call for divergence in effect.divergences.values() if divergence is not None
+        )
         median = str(calls[len(calls) // 2]) if calls else wording.NONE
         order = (DivergenceKind.ANSWER, DivergenceKind.CALL, DivergenceKind.END)
         kinds = (str(effect.diverged(kind)) for kind in order)
@@ -362,13 +372,13 @@ def latency_table(effects: Effects) -> TextTable:
             effect.versus.second.agent,
             side.data_mode,
             tool,
-            str(found.calls),
-            wording.quantity(found.median_ms, "ms"),
-            wording.quantity(found.p95_ms, "ms"),
+            str(latency.calls),
+            wording.quantity(latency.median_ms, "ms"),
+            wording.quantity(latency.p95_ms, "ms"),
         )
         for effect in effects.of_data_mode
         for side in effect.sides
-        for tool, found in side.latency.items()
+        for tool, latency in side.latency.items()
     ]
     return TextTable("Latency", header, rows, names=3)
 
@@ -403,8 +413,8 @@ def _effect_json(effect: DataModeEffect) -> JsonObject:
         },
         "latency_ms": {
             side.data_mode: {
-                tool: {"calls": found.calls, "median": found.median_ms, "p95": found.p95_ms}
-                for tool, found in side.latency.items()
+                tool: {"calls": latency.calls, "median": latency.median_ms, "p95": latency.p95_ms}
+                for tool, latency in side.latency.items()
             }
             for side in effect.sides
         },
@@ -412,44 +422,49 @@ def _effect_json(effect: DataModeEffect) -> JsonObject:
             {
                 "task": task,
                 "trial": trial,
-                "call": found.call if found else None,
-                "kind": found.kind.value if found else None,
+                "call": divergence.call if divergence else None,
+                "kind": divergence.kind.value if divergence else None,
             }
-            for (task, trial), found in effect.divergences.items()
+            for (task, trial), divergence in effect.divergences.items()
         ],
     }
 
 
 def _success_json(versus: Versus) -> JsonObject:
-    found = versus.comparison
-    ends = found.success.interval
+    comparison = versus.comparison
+    ends = comparison.success.interval
     return {
-        "pairs": len(found.pairing.pairs),
-        "undecided": found.pairing.undecided,
-        "unmatched": found.pairing.unmatched,
-        "success": [found.success.first, found.success.second],
-        "difference": found.success.value,
+        "pairs": len(comparison.pairing.pairs),
+        "undecided": comparison.pairing.undecided,
+        "unmatched": comparison.pairing.unmatched,
+        "success": [comparison.success.first, comparison.success.second],
+        "difference": comparison.success.value,
         "interval": [ends.low, ends.high] if ends else None,
-        "won": found.flips.won,
-        "lost": found.flips.lost,
-        "p_value": found.p_value,
-        "test": found.test.value,
+        "won": comparison.flips.won,
+        "lost": comparison.flips.lost,
+        "p_value": comparison.p_value,
+        "test": comparison.test.value,
     }
 
 
 def _success(versus: Versus) -> tuple[str, ...]:
-    found = versus.comparison
-    blocked = why_no_comparison(len(found.pairing.pairs), found.pairing.undecided)
+    comparison = versus.comparison
+    blocked = why_no_comparison(len(comparison.pairing.pairs), comparison.pairing.undecided)
     if blocked is not None:
-        return (str(len(found.pairing.pairs)), *[wording.NONE] * 2, blocked, *[wording.NONE] * 3)
+        return (
+            str(len(comparison.pairing.pairs)),
+            *[wording.NONE] * 2,
+            blocked,
+            *[wording.NONE] * 3,
+        )
     return (
-        str(len(found.pairing.pairs)),
-        wording.amount(found.success.first, Unit.SHARE),
-        wording.amount(found.success.second, Unit.SHARE),
-        wording.change(found.success, Unit.SHARE),
-        str(found.flips.won),
-        str(found.flips.lost),
-        wording.p_value(found.p_value),
+        str(len(comparison.pairing.pairs)),
+        wording.amount(comparison.success.first, Unit.SHARE),
+        wording.amount(comparison.success.second, Unit.SHARE),
+        wording.change(comparison.success, Unit.SHARE),
+        str(comparison.flips.won),
+        str(comparison.flips.lost),
+        wording.p_value(comparison.p_value),
     )
 
 

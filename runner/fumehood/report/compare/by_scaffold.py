@@ -116,8 +116,8 @@ def scaffold_effects(runs: Sequence[Run], names: Sequence[str], against: str) ->
         amounts |= _amounts(subject)
     metrics = [_metric(name, amounts) for name in COSTS]
     first = subjects[against]
-    found = [_effect(name, subjects[name], metrics, first) for name in others]
-    return ScaffoldEffects(_model(runs), (_effect(against, first, metrics, None), *found))
+    effects = [_effect(name, subjects[name], metrics, first) for name in others]
+    return ScaffoldEffects(_model(runs), (_effect(against, first, metrics, None), *effects))
 
 
 def _effect(
@@ -139,18 +139,18 @@ def _effect(
 
 
 def _by_scaffold(runs: Sequence[Run], names: Sequence[str]) -> dict[str, Subject]:
-    found: dict[str, Subject] = {}
+    subjects: dict[str, Subject] = {}
     for subject in subjects_of(runs):
         name = _scaffold_of(subject)
         if name not in names:
             continue
-        if name in found:
-            one, other = found[name].run.label, subject.run.label
+        if name in subjects:
+            one, other = subjects[name].run.label, subject.run.label
             raise InputError(
                 f"scaffold {name} is in two runs, {one} and {other}; name runs that contain it once"
             )
-        found[name] = subject
-    return found
+        subjects[name] = subject
+    return subjects
 
 
 def _scaffold_of(subject: Subject) -> str:
@@ -181,13 +181,13 @@ def _model(runs: Sequence[Run]) -> str:
 
 def _amounts(subject: Subject) -> dict[int, dict[str, float]]:
     """Return the costs of each result, by object identity: results of several runs may share a name."""
-    found: dict[int, dict[str, float]] = {}
+    amounts: dict[int, dict[str, float]] = {}
     for result, trace in read_traces(subject.run.folder, subject.results):
         if trace.evidence is None:
             continue
         entries = [entry.amounts for entry in spent(result, trace)]
-        found[id(result)] = {name: sum(own.get(name, 0.0) for own in entries) for name in COSTS}
-    return found
+        amounts[id(result)] = {name: sum(own.get(name, 0.0) for own in entries) for name in COSTS}
+    return amounts
 
 
 def _metric(name: str, amounts: Mapping[int, Mapping[str, float]]) -> Metric:
@@ -266,12 +266,12 @@ def _effect_json(effect: ScaffoldEffect) -> JsonObject:
         "infra": effect.counts.infra,
         "success_rate": effect.success.value,
         "interval": [ends.low, ends.high] if ends else None,
-        "costs": {name: found.value for name, found in effect.costs.items()},
+        "costs": {name: mean_cost.value for name, mean_cost in effect.costs.items()},
         "tokens_per_success": effect.tokens_per_success,
         "versus": versus_json(effect.versus) if effect.versus else None,
         "cost_changes": {
-            name: difference_json(found)
-            for name, found in effect.cost_changes.items()
+            name: difference_json(change)
+            for name, change in effect.cost_changes.items()
             if effect.versus
         },
     }
@@ -291,13 +291,13 @@ def _amount(value: float | None, name: str) -> str:
     return wording.NONE if value is None else wording.quantity(value, UNITS.get(name, ""))
 
 
-def _change(found: Difference, name: str) -> str:
+def _change(change: Difference, name: str) -> str:
     if name not in UNITS:
-        return wording.change(found, Unit.COUNT)
-    if found.value is None:
+        return wording.change(change, Unit.COUNT)
+    if change.value is None:
         return wording.NONE
-    ends = found.interval
-    parts = [f"{'+' if found.value > 0 else ''}{_amount(found.value, name)}"]
+    ends = change.interval
+    parts = [f"{'+' if change.value > 0 else ''}{_amount(change.value, name)}"]
     if ends:
         parts.append(f"[{_amount(ends.low, name)}, {_amount(ends.high, name)}]")
     return " ".join(parts)

@@ -127,8 +127,10 @@ def _call(call: Exchange, task: Task, changed: tuple[Change, ...] | None) -> Bod
     return body
 
 
-def _changes(found: Sequence[Change]) -> list[list[str | None]]:
-    return [[_path(change.path), _leaf(change.before), _leaf(change.after)] for change in found]
+def _changes(leaves: Sequence[Change]) -> list[list[str | None]]:
+    return [
+        [_path(change.path), _leaf(change.before), _leaf(change.after)] for change in leaves
+    ]
 
 
 def _path(path: Sequence[str | int]) -> str:

@@ -80,12 +80,12 @@ def index_and_chunks(findings: Findings) -> tuple[dict[str, Any], list[Chunk]]:
 
 def _by_task(findings: Findings) -> dict[TaskKey, _Attempts]:
     tasks: dict[TaskKey, _Attempts] = {}
-    for at, found in enumerate(findings.subjects):
-        cases = {case.task.task_id: case for case in found.subject.run.suite.cases}
-        for result in found.subject.results:
+    for at, agent_findings in enumerate(findings.subjects):
+        cases = {case.task.task_id: case for case in agent_findings.subject.run.suite.cases}
+        for result in agent_findings.subject.results:
             key = result.task.task_id, result.task.digest
             attempts = tasks.setdefault(key, _Attempts(cases[result.task.task_id]))
-            attempts.episodes.append((at, found, result))
+            attempts.episodes.append((at, agent_findings, result))
     for attempts in tasks.values():
         attempts.episodes.sort(key=lambda episode: (episode[0], episode[2].row.name.trial))
     return tasks
@@ -96,11 +96,11 @@ def _task_with_episodes(attempts: _Attempts, first_row: int) -> Body:
 
 
 def _episodes(attempts: _Attempts) -> Iterator[Body]:
-    for _, found, result in attempts.episodes:
-        folder = found.subject.run.folder
+    for _, agent_findings, result in attempts.episodes:
+        folder = agent_findings.subject.run.folder
         ((_, trace),) = read_traces(folder, [result])
         printed = [str(path.relative_to(folder.path)) for path in folder.outputs(result.row.name)]
-        why = found.attributions.get(str(result.row.name))
+        why = agent_findings.attributions.get(str(result.row.name))
         yield episode_body(attempts.case.task, result, trace, why, printed)
 
 
@@ -114,7 +114,7 @@ def _index(findings: Findings, tasks: Mapping[TaskKey, _Attempts]) -> dict[str, 
     labels = list(Label)
     facts = [attempts.episodes[0][2].task for attempts in tasks.values()]
     return {
-        "agents": [shown(found.subject.label) for found in findings.subjects],
+        "agents": [shown(agent_findings.subject.label) for agent_findings in findings.subjects],
         "outcomes": outcomes,
         "failures": [TITLES[label] for label in labels],
         "tasks": [
@@ -132,7 +132,9 @@ def _index(findings: Findings, tasks: Mapping[TaskKey, _Attempts]) -> dict[str, 
         "outcome": [outcomes.index(outcome_name(result.row.outcome)) for *_, result in episodes],
         "calls": [_calls(result) for *_, result in episodes],
         "wall": [result.row.wall_ms for *_, result in episodes],
-        "failure": [_failure(found, result, labels) for _, _, found, result in episodes],
+        "failure": [
+            _failure(agent_findings, result, labels) for _, _, agent_findings, result in episodes
+        ],
     }
 
 
@@ -145,8 +147,8 @@ def _calls(result: Result) -> int:
     return -1 if calls is None else int(calls)
 
 
-def _failure(found: SubjectFindings, result: Result, labels: Sequence[Label]) -> int:
-    why = found.attributions.get(str(result.row.name))
+def _failure(agent_findings: SubjectFindings, result: Result, labels: Sequence[Label]) -> int:
+    why = agent_findings.attributions.get(str(result.row.name))
     return -1 if why is None else labels.index(why.primary)
 
 

@@ -88,7 +88,9 @@ def _first(
             **_frame(index, dict(enumerate(chunks))),
             title=", ".join(dict.fromkeys(run.suite.name for run in findings.runs)),
             facts=_facts(findings),
-            agents=[_agent(found, at) for at, found in enumerate(findings.subjects)],
+            agents=[
+                _agent(agent_findings, at) for at, agent_findings in enumerate(findings.subjects)
+            ],
             sections=[
                 _shown(anchor, section)
                 for anchor, section in sections.items()
@@ -185,12 +187,12 @@ def _harmless(value: Any) -> Any:
 
 
 def _facts(findings: Findings) -> list[str]:
-    episodes = sum(found.whole.counts.episodes for found in findings.subjects)
+    episodes = sum(agent_findings.whole.counts.episodes for agent_findings in findings.subjects)
     planned = sum(run.planned for run in findings.runs)
     tasks = {
         (r.task.task_id, r.task.digest)
-        for found in findings.subjects
-        for r in found.subject.results
+        for agent_findings in findings.subjects
+        for r in agent_findings.subject.results
     }
     isolations = dict.fromkeys(
         str(run.manifest.get("isolation", "unknown")) for run in findings.runs
@@ -209,11 +211,11 @@ def _plural(number: int, word: str) -> str:
     return f"{number:,} {word}" + ("" if number == 1 else "s")
 
 
-def _agent(found: SubjectFindings, at: int) -> dict[str, Any]:
-    own, counts = found.whole.estimates["task_success"], found.whole.counts
+def _agent(agent_findings: SubjectFindings, at: int) -> dict[str, Any]:
+    own, counts = agent_findings.whole.estimates["task_success"], agent_findings.whole.counts
     ends = own.interval
     return {
-        "label": found.subject.label,
+        "label": agent_findings.subject.label,
         "colour": SERIES[at % len(SERIES)],
         "blocked": why_no_headline(counts),
         "success": amount(own.value, Unit.SHARE),
@@ -223,5 +225,5 @@ def _agent(found: SubjectFindings, at: int) -> dict[str, Any]:
         "width": 100 * (ends.high - ends.low) if ends else None,
         "graded": f"{counts.graded:,} of {counts.episodes:,} graded",
         "missing": missing(counts),
-        "calls": amount(found.whole.estimates["tool_calls_used"].value, Unit.COUNT),
+        "calls": amount(agent_findings.whole.estimates["tool_calls_used"].value, Unit.COUNT),
     }

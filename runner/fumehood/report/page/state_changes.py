@@ -26,11 +26,11 @@ def state_changes(task: Task, calls: tuple[Exchange, ...]) -> Iterator[tuple[Cha
             yield ()
             continue
         digest = call.state_digest
-        found = replay.make(call) if replay else None
-        if found is None:
+        changed = replay.make(call) if replay else None
+        if changed is None:
             # From here on the repeated state differs from the recorded one.
             replay = None
-        yield found
+        yield changed
 
 
 class _Replay:

@@ -104,7 +104,9 @@ class Line:
 def table_1(findings: Findings) -> list[Line]:
     """Return the lines of the paper's Table I: every agent on all tasks, and the area under S(k)."""
     return [
-        line for found in findings.subjects for line in _overall(found.subject.agent, found.whole)
+        line
+        for agent_findings in findings.subjects
+        for line in _overall(agent_findings.subject.agent, agent_findings.whole)
     ]
 
 
@@ -112,9 +114,9 @@ def table_2(findings: Findings) -> list[Line]:
     """Return the lines of the paper's Table II: every agent by planned fault."""
     return [
         line
-        for found in findings.subjects
-        for fault, group in found.by_fault.items()
-        for line in _of_fault(found.subject.agent, fault, group)
+        for agent_findings in findings.subjects
+        for fault, group in agent_findings.by_fault.items()
+        for line in _of_fault(agent_findings.subject.agent, fault, group)
     ]
 
 
@@ -173,12 +175,10 @@ def _of_fault(agent: str, fault: str, group: GroupFindings) -> Iterator[Line]:
         yield Line(agent, fault, _METRICS[name], group.estimates[name], published.get(name))
 
 
-def _interval_text(found: Estimate) -> str:
-    ends = found.interval
+def _interval_text(own: Estimate) -> str:
+    ends = own.interval
     return (
-        f"{_decimal(found.value)} [{ends.low:.3f}, {ends.high:.3f}]"
-        if ends
-        else _decimal(found.value)
+        f"{_decimal(own.value)} [{ends.low:.3f}, {ends.high:.3f}]" if ends else _decimal(own.value)
     )
 
 
@@ -278,10 +278,12 @@ def write_reproduction(findings: Findings, data: Data, run: str, out: Path) -> l
 def _markdown_page(findings: Findings, data: Data, run: str, drawn: list[str]) -> str:
     parts = ["# Reproduction of ToolMisuseBench\n", "## Before comparing\n"]
     parts.append("\n".join(f"* {statement}" for statement in statements(data)) + "\n")
-    for found in findings.subjects:
-        blocked = why_no_headline(found.whole.counts)
+    for agent_findings in findings.subjects:
+        blocked = why_no_headline(agent_findings.whole.counts)
         if blocked is not None:
-            parts.append(f"**{markdown_text(found.subject.label)}**: {markdown_text(blocked)}\n")
+            parts.append(
+                f"**{markdown_text(agent_findings.subject.label)}**: {markdown_text(blocked)}\n"
+            )
     parts.append("## Tables\n")
     parts += [markdown_table(table) for table in reading_tables(findings)]
     parts.append("## Figures\n")

@@ -39,8 +39,8 @@ def budget_table(findings: Findings) -> TextTable:
     """Return S(k) and the area under it for every agent."""
     header = ("Agent", *(metric.title for metric in BUDGETED))
     rows = [
-        (found.subject.label, *wording.estimates(found.whole, BUDGETED))
-        for found in findings.subjects
+        (agent_findings.subject.label, *wording.estimates(agent_findings.whole, BUDGETED))
+        for agent_findings in findings.subjects
     ]
     note = "S(k): share of episodes that succeeded with at most k tool calls. Episodes ran without this limit."
     return TextTable("Success within a tool-call budget", header, rows, note=note)
@@ -50,9 +50,9 @@ def budget_data(findings: Findings) -> DataTable:
     """Return S(k) for every k."""
     columns = (*texts("agent"), *integers("k"), *numbers("s"))
     rows = [
-        (found.subject.label, k, share)
-        for found in findings.subjects
-        for k, share in enumerate(found.curve)
+        (agent_findings.subject.label, k, share)
+        for agent_findings in findings.subjects
+        for k, share in enumerate(agent_findings.curve)
     ]
     return DataTable("budgeted_success", columns, rows)
 
@@ -63,8 +63,8 @@ def budgeted_success(findings: Findings) -> Picture:
         "Share of graded episodes that succeeded with at most k tool calls. Episodes ran without this "
         "limit. Dots mark the budgets 4, 8, 16 and 32, with 95 % intervals."
     )
-    steps = [row for found in findings.subjects for row in _steps(found)]
-    marks = [row for found in findings.subjects for row in _marks(found)]
+    steps = [row for agent_findings in findings.subjects for row in _steps(agent_findings)]
+    marks = [row for agent_findings in findings.subjects for row in _marks(agent_findings)]
 
     def spec(width_px: int) -> Spec:
         colour = agent_colour(findings.subjects)
@@ -118,27 +118,29 @@ def budgeted_success(findings: Findings) -> Picture:
     return Picture("budgeted_success", "Success within a tool-call budget", caption, spec)
 
 
-def _steps(found: SubjectFindings) -> list[dict[str, Any]]:
+def _steps(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
     return [
-        {"agent": label_of(found), "k": k, "s": share} for k, share in enumerate(found.curve) if k
+        {"agent": label_of(agent_findings), "k": k, "s": share}
+        for k, share in enumerate(agent_findings.curve)
+        if k
     ]
 
 
-def _marks(found: SubjectFindings) -> list[dict[str, Any]]:
+def _marks(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
     rows = []
     for budget in BUDGETS:
-        own = found.whole.estimates[f"s_{budget}"]
+        own = agent_findings.whole.estimates[f"s_{budget}"]
         if own.value is None:
             continue
         ends = own.interval
         rows.append(
             {
-                "agent": label_of(found),
+                "agent": label_of(agent_findings),
                 "k": budget,
                 "s": own.value,
                 "low": ends.low if ends else own.value,
                 "high": ends.high if ends else own.value,
-                "said": f"{label_of(found)}, S({budget}): {wording.estimate(own, Unit.SHARE)}",
+                "said": f"{label_of(agent_findings)}, S({budget}): {wording.estimate(own, Unit.SHARE)}",
             }
         )
     return rows

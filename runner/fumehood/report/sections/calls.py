@@ -27,7 +27,7 @@ from fumehood.report.statistics.metrics import Unit, graded
 def calls_section(findings: Findings) -> Section:
     """Return how many calls episodes made, and whether they succeeded."""
     pictures = [calls_and_verdicts(findings)] if findings.any_graded else []
-    if sum(found.whole.counts.graded > 0 for found in findings.subjects) > 1:
+    if sum(agent_findings.whole.counts.graded > 0 for agent_findings in findings.subjects) > 1:
         pictures.append(effort_and_success(findings))
     return Section(
         label="Calls",
@@ -43,8 +43,8 @@ MANY_CALLS = 16
 
 def calls_and_verdicts(findings: Findings) -> Picture:
     """Return a histogram of calls per episode for each agent, by verdict."""
-    rows = [row for found in findings.subjects for row in _histogram(found)]
-    labels = [label_of(found) for found in findings.subjects]
+    rows = [row for agent_findings in findings.subjects for row in _histogram(agent_findings)]
+    labels = [label_of(agent_findings) for agent_findings in findings.subjects]
     last = max((int(row["calls"]) for row in rows), default=0)
     caption = (
         f"Graded episodes by number of tool calls. The last column has {MANY_CALLS} calls or more."
@@ -95,7 +95,9 @@ def calls_and_verdicts(findings: Findings) -> Picture:
 def effort_and_success(findings: Findings) -> Picture:
     """Return one dot per agent: mean calls against success, with intervals."""
     caption = "Mean tool calls against success; top left is best. Lines: 95 % intervals over tasks."
-    rows = [row for found in findings.subjects if (row := _effort(found)) is not None]
+    rows = [
+        row for agent_findings in findings.subjects if (row := _effort(agent_findings)) is not None
+    ]
 
     def spec(width_px: int) -> Spec:
         colour = agent_colour(findings.subjects)
@@ -142,11 +144,11 @@ def effort_and_success(findings: Findings) -> Picture:
     return Picture("effort_and_success", "Mean calls and success", caption, spec)
 
 
-def _histogram(found: SubjectFindings) -> list[dict[str, Any]]:
-    label = label_of(found)
+def _histogram(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
+    label = label_of(agent_findings)
     counted = Counter(
         (min(int(calls), MANY_CALLS), "solved" if result.success else "failed")
-        for result in graded(found.subject.results)
+        for result in graded(agent_findings.subject.results)
         if (calls := result.number("tool_calls")) is not None
     )
     return [
@@ -161,20 +163,23 @@ def _histogram(found: SubjectFindings) -> list[dict[str, Any]]:
     ]
 
 
-def _effort(found: SubjectFindings) -> dict[str, Any] | None:
-    success, calls = found.whole.estimates["task_success"], found.whole.estimates["tool_calls_used"]
+def _effort(agent_findings: SubjectFindings) -> dict[str, Any] | None:
+    success, calls = (
+        agent_findings.whole.estimates["task_success"],
+        agent_findings.whole.estimates["tool_calls_used"],
+    )
     if success.value is None or calls.value is None:
         return None
     text = (
         f"{wording.estimate(success, Unit.SHARE)} with {wording.estimate(calls, Unit.COUNT)} calls"
     )
     return {
-        "agent": label_of(found),
+        "agent": label_of(agent_findings),
         "success": success.value,
         "low": success.interval.low if success.interval else success.value,
         "high": success.interval.high if success.interval else success.value,
         "calls": calls.value,
         "calls_low": calls.interval.low if calls.interval else calls.value,
         "calls_high": calls.interval.high if calls.interval else calls.value,
-        "said": f"{label_of(found)}: {text}",
+        "said": f"{label_of(agent_findings)}: {text}",
     }

@@ -81,8 +81,8 @@ def versus_table(versus: Sequence[Versus]) -> TextTable:
 
 
 def _versus_row(versus: Versus) -> tuple[str, ...]:
-    found = versus.comparison
-    pairing = found.pairing
+    comparison = versus.comparison
+    pairing = comparison.pairing
     name = f"{versus.first.label} → {versus.second.label}"
     blocked = why_no_comparison(len(pairing.pairs), pairing.undecided)
     if blocked is not None:
@@ -90,12 +90,12 @@ def _versus_row(versus: Versus) -> tuple[str, ...]:
     return (
         name,
         f"{len(pairing.pairs):,}",
-        wording.amount(found.success.first, Unit.SHARE),
-        wording.amount(found.success.second, Unit.SHARE),
-        wording.change(found.success, Unit.SHARE),
-        f"{found.flips.won:,}",
-        f"{found.flips.lost:,}",
-        wording.p_value(found.p_value),
+        wording.amount(comparison.success.first, Unit.SHARE),
+        wording.amount(comparison.success.second, Unit.SHARE),
+        wording.change(comparison.success, Unit.SHARE),
+        f"{comparison.flips.won:,}",
+        f"{comparison.flips.lost:,}",
+        wording.p_value(comparison.p_value),
         _left_out(pairing) or wording.NONE,
     )
 
@@ -124,17 +124,17 @@ def comparison_data(findings: Findings) -> DataTable:
 
 
 def _versus_rows(versus: Versus) -> Iterator[Row]:
-    found, labels = versus.comparison, (versus.first.label, versus.second.label)
-    left_out = found.pairing
+    comparison, labels = versus.comparison, (versus.first.label, versus.second.label)
+    left_out = comparison.pairing
     tail = (
-        found.p_value,
-        found.test.value,
+        comparison.p_value,
+        comparison.test.value,
         left_out.unmatched,
         left_out.differing,
         left_out.undecided,
     )
-    yield (*labels, ALL, ALL, *_flip_cells(found.flips, found.success), *tail)
-    for grouping, groups in (("fault", found.by_fault), ("domain", found.by_domain)):
+    yield (*labels, ALL, ALL, *_flip_cells(comparison.flips, comparison.success), *tail)
+    for grouping, groups in (("fault", comparison.by_fault), ("domain", comparison.by_domain)):
         for name, (flips, difference) in groups.items():
             yield (
                 *labels,
@@ -226,9 +226,11 @@ def differences(versus: Sequence[Versus]) -> Picture:
 
 
 def _difference_row(versus: Versus) -> dict[str, Any]:
-    found = versus.comparison.success
-    value = found.value or 0.0
-    low, high = (found.interval.low, found.interval.high) if found.interval else (value, value)
+    success = versus.comparison.success
+    value = success.value or 0.0
+    low, high = (
+        (success.interval.low, success.interval.high) if success.interval else (value, value)
+    )
     agent = safe(versus.second.label)
     return {
         "agent": agent,
@@ -236,7 +238,7 @@ def _difference_row(versus: Versus) -> dict[str, Any]:
         "low": low * 100,
         "high": high * 100,
         "sign": "better" if low > 0 else "worse" if high < 0 else "alike",
-        "said": f"{agent}: {wording.change(found, Unit.SHARE)} on {found.over:,} pairs",
+        "said": f"{agent}: {wording.change(success, Unit.SHARE)} on {success.over:,} pairs",
     }
 
 
@@ -260,12 +262,12 @@ def difference_table(versus: Versus) -> TextTable:
     header = ("Metric", "First", "Second", "Difference")
     rows = []
     for metric in METRICS:
-        found = versus.comparison.metrics[metric.name]
+        difference = versus.comparison.metrics[metric.name]
         first, second = (
-            wording.amount(found.first, metric.unit),
-            wording.amount(found.second, metric.unit),
+            wording.amount(difference.first, metric.unit),
+            wording.amount(difference.second, metric.unit),
         )
-        rows.append((metric.title, first, second, wording.change(found, metric.unit)))
+        rows.append((metric.title, first, second, wording.change(difference, metric.unit)))
     title = f"{versus.first.label} → {versus.second.label}, by metric"
     return TextTable(title, header, rows)
 
@@ -392,8 +394,8 @@ def _flip_rows(group: str, fell: Any) -> list[dict[str, Any]]:
 
 def versus_json(versus: Versus) -> JsonObject:
     """Return a comparison as JSON."""
-    found = versus.comparison
-    pairing = found.pairing
+    comparison = versus.comparison
+    pairing = comparison.pairing
     return {
         "first": {"run": str(versus.first.run.folder.path), "agent": versus.first.agent},
         "second": {"run": str(versus.second.run.folder.path), "agent": versus.second.agent},
@@ -402,14 +404,14 @@ def versus_json(versus: Versus) -> JsonObject:
         "unmatched": pairing.unmatched,
         "differing": pairing.differing,
         "undecided": pairing.undecided,
-        "test": found.test.value,
-        "p_value": found.p_value,
-        **_flips_json(found.flips),
+        "test": comparison.test.value,
+        "p_value": comparison.p_value,
+        **_flips_json(comparison.flips),
         "metrics": {
-            name: difference_json(difference) for name, difference in found.metrics.items()
+            name: difference_json(difference) for name, difference in comparison.metrics.items()
         },
-        "by_fault": _groups_json(found.by_fault),
-        "by_domain": _groups_json(found.by_domain),
+        "by_fault": _groups_json(comparison.by_fault),
+        "by_domain": _groups_json(comparison.by_domain),
         "flipped": [
             {
                 "task": pair.first.task.task_id,
@@ -417,20 +419,20 @@ def versus_json(versus: Versus) -> JsonObject:
                 "flip": "won" if pair.change > 0 else "lost",
                 "faults": list(pair.first.task.families),
             }
-            for pair in found.flipped
+            for pair in comparison.flipped
         ],
     }
 
 
-def difference_json(found: Difference) -> JsonObject:
+def difference_json(difference: Difference) -> JsonObject:
     """Return a difference with its interval."""
-    ends = found.interval
+    ends = difference.interval
     return {
-        "first": found.first,
-        "second": found.second,
-        "difference": found.value,
+        "first": difference.first,
+        "second": difference.second,
+        "difference": difference.value,
         "interval": [ends.low, ends.high] if ends else None,
-        "over": found.over,
+        "over": difference.over,
     }
 
 
@@ -457,13 +459,13 @@ def difference_data(findings: Findings) -> DataTable:
             versus.first.label,
             versus.second.label,
             name,
-            found.first,
-            found.second,
-            found.value,
-            *ends(found.interval),
-            found.over,
+            difference.first,
+            difference.second,
+            difference.value,
+            *ends(difference.interval),
+            difference.over,
         )
         for versus in findings.versus
-        for name, found in versus.comparison.metrics.items()
+        for name, difference in versus.comparison.metrics.items()
     ]
     return DataTable("differences", columns, rows)

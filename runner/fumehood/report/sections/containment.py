@@ -30,11 +30,11 @@ def attacks_section(findings: Findings) -> Section:
     rows = [
         (
             _probe_name(probe),
-            *(str(found[key]) for key in ("attack", "wall", "by", "result")),
-            str(found.get("detail") or ""),
+            *(str(attack[key]) for key in ("attack", "wall", "by", "result")),
+            str(attack.get("detail") or ""),
         )
         for probe in _probes(findings.runs).values()
-        for found in _attacks(probe)
+        for attack in _attacks(probe)
     ]
     columns = texts("engine", "attack", "boundary", "stopped_by", "result", "detail")
     return Section(
@@ -70,9 +70,9 @@ def attack_table(runs: Sequence[Run]) -> TextTable:
     probes = _probes(runs)
     by_attack: dict[tuple[str, str, str], dict[str, str]] = {}
     for detail, probe in probes.items():
-        for found in _attacks(probe):
-            key = (str(found["attack"]), str(found["wall"]), str(found["by"]))
-            by_attack.setdefault(key, {})[detail] = _result(found)
+        for attack in _attacks(probe):
+            key = (str(attack["attack"]), str(attack["wall"]), str(attack["by"]))
+            by_attack.setdefault(key, {})[detail] = _result(attack)
     header = (
         "Attack",
         "Boundary",
@@ -116,11 +116,11 @@ def _probe(manifest: JsonObject) -> JsonObject | None:
 
 def _attacks(probe: JsonObject) -> Iterator[JsonObject]:
     attacks = probe.get("attacks")
-    for found in attacks if isinstance(attacks, list) else ():
-        if isinstance(found, dict) and {"attack", "wall", "by", "result"} <= found.keys():
-            yield found
+    for attack in attacks if isinstance(attacks, list) else ():
+        if isinstance(attack, dict) and {"attack", "wall", "by", "result"} <= attack.keys():
+            yield attack
 
 
-def _result(found: JsonObject) -> str:
-    detail = found.get("detail")
-    return f"{found['result']}: {detail}" if detail else str(found["result"])
+def _result(attack: JsonObject) -> str:
+    detail = attack.get("detail")
+    return f"{attack['result']}: {detail}" if detail else str(attack["result"])

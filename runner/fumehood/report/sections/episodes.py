@@ -22,16 +22,18 @@ def episode_data(findings: Findings) -> DataTable:
         *texts("trace", "trace_digest"),
     )
     rows = [
-        _episode(found, result) for found in findings.subjects for result in found.subject.results
+        _episode(agent_findings, result)
+        for agent_findings in findings.subjects
+        for result in agent_findings.subject.results
     ]
     return DataTable("episodes", columns, rows)
 
 
-def _episode(found: SubjectFindings, result: Result) -> Row:
-    row, why = result.row, found.attributions.get(str(result.row.name))
+def _episode(agent_findings: SubjectFindings, result: Result) -> Row:
+    row, why = result.row, agent_findings.attributions.get(str(result.row.name))
     scored = result.success is not None
     return (
-        found.subject.run.label,
+        agent_findings.subject.run.label,
         row.name.agent,
         row.name.task,
         row.name.trial,

@@ -19,7 +19,7 @@ from fumehood.report.text_table import TextTable
 
 def evidence_section(findings: Findings) -> Section:
     """Return what search agents read and cited."""
-    subjects = [found.subject for found in findings.subjects]
+    subjects = [agent_findings.subject for agent_findings in findings.subjects]
     return Section(
         label="Evidence",
         title="Evidence read and cited",
@@ -47,10 +47,10 @@ def evidence_table(subjects: Sequence[Subject]) -> TextTable:
     """Return one row for each agent whose scorer measured evidence."""
     rows = []
     for subject in subjects:
-        found = estimates(subject.results, METRICS)
-        if not any(one.over for one in found.values()):
+        own = estimates(subject.results, METRICS)
+        if not any(one.over for one in own.values()):
             continue
-        cells = (wording.estimate(found[metric.name], metric.unit) for metric in METRICS)
+        cells = (wording.estimate(own[metric.name], metric.unit) for metric in METRICS)
         error = wording.amount(calibration_error(subject.results), Unit.SHARE)
         rows.append((subject.label, *cells, error))
     header = ("Agent", *(metric.title for metric in METRICS), "Calibration error")

@@ -27,7 +27,7 @@ from fumehood.report.text_table import TextTable
 
 def failures_section(findings: Findings) -> Section:
     """Return why episodes failed."""
-    any_failed = any(found.attributions for found in findings.subjects)
+    any_failed = any(agent_findings.attributions for agent_findings in findings.subjects)
     return Section(
         label="Failures",
         title="Why episodes fail",
@@ -39,21 +39,30 @@ def failures_section(findings: Findings) -> Section:
 
 
 def _links(findings: Findings) -> Iterator[Link]:
-    for found in findings.subjects:
-        for label, number in found.primaries().items():
-            text = f"{found.subject.label}: {TITLES[label]} {number:,}"
-            yield Link(text, episodes_address(agent=found.subject.label, failure=TITLES[label]))
+    for agent_findings in findings.subjects:
+        for label, number in agent_findings.primaries().items():
+            text = f"{agent_findings.subject.label}: {TITLES[label]} {number:,}"
+            yield Link(
+                text, episodes_address(agent=agent_findings.subject.label, failure=TITLES[label])
+            )
 
 
 def failure_table(findings: Findings) -> TextTable:
     """Return failed episodes by primary label, and in brackets by secondary label."""
-    counted = [(found, found.primaries(), found.secondaries()) for found in findings.subjects]
+    counted = [
+        (agent_findings, agent_findings.primaries(), agent_findings.secondaries())
+        for agent_findings in findings.subjects
+    ]
     present = [
         label
         for label in Label
         if any(label in first or label in second for _, first, second in counted)
     ]
-    header = ("Level", "Label", *(found.subject.label for found in findings.subjects))
+    header = (
+        "Level",
+        "Label",
+        *(agent_findings.subject.label for agent_findings in findings.subjects),
+    )
     rows = [
         (
             LEVELS[label].value,
@@ -75,7 +84,8 @@ def failure_data(findings: Findings) -> DataTable:
     """Return how often each label is primary and secondary."""
     columns = (*texts("agent", "level", "label"), *integers("primary", "secondary"))
     counted = [
-        (found.subject.label, found.primaries(), found.secondaries()) for found in findings.subjects
+        (agent_findings.subject.label, agent_findings.primaries(), agent_findings.secondaries())
+        for agent_findings in findings.subjects
     ]
     rows = [
         (agent, LEVELS[label].value, label.value, first.get(label, 0), second.get(label, 0))
@@ -100,8 +110,8 @@ COLOURS = {
 
 def failure_taxonomy(findings: Findings) -> Picture:
     """Return the primary labels of each agent's failed episodes."""
-    rows = [row for found in findings.subjects for row in _rows(found)]
-    labels = [label_of(found) for found in findings.subjects]
+    rows = [row for agent_findings in findings.subjects for row in _rows(agent_findings)]
+    labels = [label_of(agent_findings) for agent_findings in findings.subjects]
     present = [label for label in Label if any(row["label"] == TITLES[label] for row in rows)]
     caption = (
         "Failed episodes by primary label, as shares of all episodes. Rules assign the labels from typed "
@@ -140,8 +150,8 @@ def failure_taxonomy(findings: Findings) -> Picture:
     return Picture("failure_taxonomy", "Why episodes fail", caption, spec)
 
 
-def _rows(found: SubjectFindings) -> list[dict[str, Any]]:
-    agent, episodes = label_of(found), found.whole.counts.episodes
+def _rows(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
+    agent, episodes = label_of(agent_findings), agent_findings.whole.counts.episodes
     return [
         {
             "agent": agent,
@@ -150,5 +160,5 @@ def _rows(found: SubjectFindings) -> list[dict[str, Any]]:
             "share": number / episodes,
             "said": f"{agent}: {TITLES[label]} in {number:,} of {episodes:,} episodes",
         }
-        for label, number in found.primaries().items()
+        for label, number in agent_findings.primaries().items()
     ]

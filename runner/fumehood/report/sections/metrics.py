@@ -47,11 +47,11 @@ def metric_table(findings: Findings) -> TextTable:
     header = ("Agent", "Graded", *(metric.title for metric in THE_EIGHT))
     rows = [
         (
-            found.subject.label,
-            wording.graded(found.whole.counts),
-            *wording.estimates(found.whole, THE_EIGHT),
+            agent_findings.subject.label,
+            wording.graded(agent_findings.whole.counts),
+            *wording.estimates(agent_findings.whole, THE_EIGHT),
         )
-        for found in findings.subjects
+        for agent_findings in findings.subjects
     ]
     return TextTable("The eight metrics", header, rows, note=INTERVALS)
 
@@ -63,21 +63,21 @@ def metrics_data(findings: Findings) -> DataTable:
         *numbers("mean", "low", "high"),
         *integers("over", "tasks", "episodes", "graded", "ungraded", "infra"),
     )
-    rows = [row for found in findings.subjects for row in _metric_rows(found)]
+    rows = [row for agent_findings in findings.subjects for row in _metric_rows(agent_findings)]
     return DataTable("metrics", columns, rows)
 
 
-def _metric_rows(found: SubjectFindings) -> Iterator[Row]:
+def _metric_rows(agent_findings: SubjectFindings) -> Iterator[Row]:
     groups: list[tuple[str, str, GroupFindings]] = [
-        (ALL, ALL, found.whole),
-        *(("fault", name, group) for name, group in found.by_fault.items()),
-        *(("domain", name, group) for name, group in found.by_domain.items()),
+        (ALL, ALL, agent_findings.whole),
+        *(("fault", name, group) for name, group in agent_findings.by_fault.items()),
+        *(("domain", name, group) for name, group in agent_findings.by_domain.items()),
     ]
     for grouping, name, group in groups:
         counts = group.counts
         for metric, estimate in group.estimates.items():
             yield (
-                found.subject.label,
+                agent_findings.subject.label,
                 grouping,
                 name,
                 metric,
@@ -123,10 +123,10 @@ def safety_table(subjects: Sequence[Subject]) -> TextTable:
     """Return one row for each agent that ran tasks with safety checks."""
     rows = []
     for subject in subjects:
-        found = estimates(subject.results, ASPECTS)
-        if found["safety"].over:
-            cells = (wording.estimate(found[metric.name], metric.unit) for metric in ASPECTS)
-            rows.append((subject.label, str(found["safety"].over), *cells))
+        own = estimates(subject.results, ASPECTS)
+        if own["safety"].over:
+            cells = (wording.estimate(own[metric.name], metric.unit) for metric in ASPECTS)
+            rows.append((subject.label, str(own["safety"].over), *cells))
     header = ("Agent", "Episodes", *(metric.title for metric in ASPECTS))
     note = "Over graded episodes with safety checks. Success requires both."
     return TextTable("Utility and safety", header, rows, note=note)

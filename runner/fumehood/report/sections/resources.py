@@ -32,8 +32,8 @@ def resource_table(findings: Findings) -> TextTable:
     rows = [
         row
         for resource in RESOURCES
-        for found in findings.subjects
-        for row in _resource_rows(found, resource)
+        for agent_findings in findings.subjects
+        for row in _resource_rows(agent_findings, resource)
     ]
     telling = {row[0] for row in rows if any(NOT_ZERO & set(cell) for cell in row[2:])}
     rows = [row for row in rows if row[0] in telling]
@@ -41,15 +41,19 @@ def resource_table(findings: Findings) -> TextTable:
     return TextTable("Resources", header, rows, names=2, note=note)
 
 
-def _resource_rows(found: SubjectFindings, resource: Resource) -> Iterator[tuple[str, ...]]:
+def _resource_rows(
+    agent_findings: SubjectFindings, resource: Resource
+) -> Iterator[tuple[str, ...]]:
     seats = [
-        seat for seat in dict.fromkeys(seat for seat, _ in found.spreads) if seat != WHOLE_EPISODE
+        seat
+        for seat in dict.fromkeys(seat for seat, _ in agent_findings.spreads)
+        if seat != WHOLE_EPISODE
     ]
     for seat in (*seats, WHOLE_EPISODE):
-        spread = found.spreads.get((seat, resource.name))
+        spread = agent_findings.spreads.get((seat, resource.name))
         if spread is not None:
             title = f"{resource.title} ({seat})" if len(seats) > 1 and seat else resource.title
-            yield (title, found.subject.label, *_spread(spread, resource.unit))
+            yield (title, agent_findings.subject.label, *_spread(spread, resource.unit))
 
 
 def _spread(spread: Spread, unit: str) -> list[str]:
@@ -67,7 +71,7 @@ def resource_data(findings: Findings) -> DataTable:
     units = {resource.name: resource.unit for resource in RESOURCES}
     rows = [
         (
-            found.subject.label,
+            agent_findings.subject.label,
             seat,
             name,
             units[name],
@@ -77,7 +81,7 @@ def resource_data(findings: Findings) -> DataTable:
             own.total,
             own.over,
         )
-        for found in findings.subjects
-        for (seat, name), own in found.spreads.items()
+        for agent_findings in findings.subjects
+        for (seat, name), own in agent_findings.spreads.items()
     ]
     return DataTable("resources", columns, rows)

@@ -36,8 +36,7 @@ def run_table(runs: Sequence[Run]) -> TextTable:
         "Suite",
         "Engine",
         "Isolation",
-        "Folder",
-        "Versions",
+        "Fumehood",
         "Seed",
         "Trials",
         "Trace digest",
@@ -49,8 +48,7 @@ def run_table(runs: Sequence[Run]) -> TextTable:
             f"{run.suite.name} ({_suite_digest(run)[:DIGEST_CHARS]}…)",
             str(run.manifest.get("engine", "")),
             str(run.manifest.get("isolation", "unknown")),
-            str(run.folder.path),
-            _versions(run),
+            str(_object(run.manifest.get("versions")).get("fumehood", "")),
             str(_seed(run)),
             str(_trials(run)),
             f"{_trace_digest(run)[:DIGEST_CHARS]}…",
@@ -61,7 +59,7 @@ def run_table(runs: Sequence[Run]) -> TextTable:
         "Started: the time at which run.json was written, UTC. "
         "Deterministic agents have the same trace digest on every engine."
     )
-    return TextTable("Runs", header, rows, names=7, note=note)
+    return TextTable("Runs", header, rows, names=6, note=note)
 
 
 def run_data(runs: Sequence[Run]) -> DataTable:

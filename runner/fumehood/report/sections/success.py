@@ -51,9 +51,15 @@ def group_table(findings: Findings, grouping: str, title: str) -> TextTable:
         grouping: ``by_fault`` or ``by_domain``.
         title: of the first column.
     """
-    header = (title, *(found.subject.label for found in findings.subjects))
+    header = (title, *(agent_findings.subject.label for agent_findings in findings.subjects))
     rows = [
-        (name, *(_success_of(getattr(found, grouping), name) for found in findings.subjects))
+        (
+            name,
+            *(
+                _success_of(getattr(agent_findings, grouping), name)
+                for agent_findings in findings.subjects
+            ),
+        )
         for name in findings.groups(grouping)
     ]
     note = (
@@ -93,8 +99,8 @@ def success_by_domain(findings: Findings) -> Picture:
 def _spec(findings: Findings, grouping: str) -> Any:
     rows = [
         row
-        for found in findings.subjects
-        for row in _rows(label_of(found), getattr(found, grouping))
+        for agent_findings in findings.subjects
+        for row in _rows(label_of(agent_findings), getattr(agent_findings, grouping))
     ]
     groups = [safe(name) for name in findings.groups(grouping)]
 
@@ -149,19 +155,19 @@ def _dot() -> dict[str, Any]:
 def _rows(agent: str, groups: Mapping[str, GroupFindings]) -> list[dict[str, Any]]:
     rows = []
     for name, group in groups.items():
-        found = group.estimates["task_success"]
-        if found.value is None:
+        success = group.estimates["task_success"]
+        if success.value is None:
             continue
-        ends = found.interval
-        text = wording.estimate(found, Unit.SHARE)
+        ends = success.interval
+        text = wording.estimate(success, Unit.SHARE)
         rows.append(
             {
                 "group": safe(name),
                 "agent": agent,
-                "value": found.value,
-                "low": ends.low if ends else found.value,
-                "high": ends.high if ends else found.value,
-                "said": f"{agent}, {safe(name)}: {text} of {found.over:,} episodes",
+                "value": success.value,
+                "low": ends.low if ends else success.value,
+                "high": ends.high if ends else success.value,
+                "said": f"{agent}, {safe(name)}: {text} of {success.over:,} episodes",
             }
         )
     return rows

@@ -26,7 +26,9 @@ from fumehood.report.text_table import TextTable
 
 def trials_section(findings: Findings) -> Section:
     """Return pass@k and pass^k."""
-    repeated = any(rate.k > 1 for found in findings.subjects for rate in found.trials.pass_at)
+    repeated = any(
+        rate.k > 1 for agent_findings in findings.subjects for rate in agent_findings.trials.pass_at
+    )
     return Section(
         label="Trials",
         title="Repeated trials",
@@ -38,16 +40,25 @@ def trials_section(findings: Findings) -> Section:
 
 def trial_table(findings: Findings) -> TextTable:
     """Return pass@k and pass^k; empty if every task had one trial."""
-    ks = list(dict.fromkeys(rate.k for found in findings.subjects for rate in found.trials.pass_at))
+    ks = list(
+        dict.fromkeys(
+            rate.k for agent_findings in findings.subjects for rate in agent_findings.trials.pass_at
+        )
+    )
     header = ("Agent", "", *(f"k = {k}" for k in ks))
     rows = []
-    for found in findings.subjects:
-        for name, rates in (("pass@k", found.trials.pass_at), ("pass^k", found.trials.pass_all)):
+    for agent_findings in findings.subjects:
+        for name, rates in (
+            ("pass@k", agent_findings.trials.pass_at),
+            ("pass^k", agent_findings.trials.pass_all),
+        ):
             by_k = {
                 rate.k: f"{rate.value:.1%} {wording.span(rate.interval, Unit.SHARE)}".strip()
                 for rate in rates
             }
-            rows.append((found.subject.label, name, *(by_k.get(k, wording.NONE) for k in ks)))
+            rows.append(
+                (agent_findings.subject.label, name, *(by_k.get(k, wording.NONE) for k in ks))
+            )
     note = "pass@k: at least one of k trials succeeds. pass^k: all k succeed. Over tasks with k graded trials."
     return TextTable(
         "Repeated trials", header, rows if max(ks, default=1) > 1 else (), names=2, note=note
@@ -67,7 +78,7 @@ def trial_data(findings: Findings) -> DataTable:
     columns = (*texts("agent"), *integers("k", "tasks"), *numbers(*names))
     rows = [
         (
-            found.subject.label,
+            agent_findings.subject.label,
             at.k,
             at.tasks,
             at.value,
@@ -75,15 +86,17 @@ def trial_data(findings: Findings) -> DataTable:
             every.value,
             *ends(every.interval),
         )
-        for found in findings.subjects
-        for at, every in zip(found.trials.pass_at, found.trials.pass_all, strict=True)
+        for agent_findings in findings.subjects
+        for at, every in zip(
+            agent_findings.trials.pass_at, agent_findings.trials.pass_all, strict=True
+        )
     ]
     return DataTable("trials", columns, rows)
 
 
 def repeated_trials(findings: Findings) -> Picture:
     """Return pass@k and pass^k by k."""
-    rows = [row for found in findings.subjects for row in _rows(found)]
+    rows = [row for agent_findings in findings.subjects for row in _rows(agent_findings)]
     ks = sorted({row["k"] for row in rows})
     caption = (
         "Solid: probability that at least one of k trials succeeds (pass@k). Dashed: probability that all "
@@ -130,8 +143,8 @@ def repeated_trials(findings: Findings) -> Picture:
     return Picture("repeated_trials", "Repeated trials", caption, spec)
 
 
-def _rows(found: SubjectFindings) -> list[dict[str, Any]]:
-    agent = label_of(found)
+def _rows(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
+    agent = label_of(agent_findings)
     return [
         {
             "agent": agent,
@@ -140,6 +153,9 @@ def _rows(found: SubjectFindings) -> list[dict[str, Any]]:
             "value": rate.value,
             "said": f"{agent}, {name} at k = {rate.k}: {rate.value:.1%} over {rate.tasks:,} tasks",
         }
-        for name, rates in (("pass@k", found.trials.pass_at), ("pass^k", found.trials.pass_all))
+        for name, rates in (
+            ("pass@k", agent_findings.trials.pass_at),
+            ("pass^k", agent_findings.trials.pass_all),
+        )
         for rate in rates
     ]

@@ -111,10 +111,10 @@ class Attribution:
 
 def attribution_of(signs: tuple[Sign, ...]) -> Attribution:
     """Choose the primary label: execution before decision, and both before unattributed."""
-    found = [sign for sign in signs if sign.label is not Label.UNATTRIBUTED]
-    decisive = {sign.label for sign in found if sign.decisive}
+    supported = [sign for sign in signs if sign.label is not Label.UNATTRIBUTED]
+    decisive = {sign.label for sign in supported if sign.decisive}
     primary = next((label for label in Label if label in decisive), Label.UNATTRIBUTED)
-    others = {sign.label for sign in found} - {primary}
+    others = {sign.label for sign in supported} - {primary}
     return Attribution(primary, tuple(label for label in Label if label in others), signs)
 
 

@@ -57,12 +57,12 @@ def estimates(results: Results, metrics: Iterable[Metric] = METRICS) -> dict[str
         len(groups), len(metrics)
     )
     intervals = mean_intervals(sums, counts)
-    found = {}
+    by_metric = {}
     for column, metric in enumerate(metrics):
         own = mean(metric, results)
         tasks = int((counts[:, column] > 0).sum())
-        found[metric.name] = _estimate(own, tasks, intervals[column], metric.unit)
-    return found
+        by_metric[metric.name] = _estimate(own, tasks, intervals[column], metric.unit)
+    return by_metric
 
 
 def mean_intervals(sums: Floats, counts: Floats, *, seed: int = SEED) -> list[Interval | None]:
@@ -81,17 +81,17 @@ def mean_intervals(sums: Floats, counts: Floats, *, seed: int = SEED) -> list[In
         return [None] * columns
     draws = _draw_means(sums, counts, seed)
     tail = (1 - LEVEL) / 2
-    found: list[Interval | None] = []
+    intervals: list[Interval | None] = []
     for column in range(columns):
         drawn = draws[:, column]
         # A resample without any value is ignored.
         known = drawn[~np.isnan(drawn)]
         if (counts[:, column] > 0).sum() < 2 or not known.size:
-            found.append(None)
+            intervals.append(None)
             continue
         low, high = np.quantile(known, [tail, 1 - tail])
-        found.append(Interval(float(low), float(high)))
-    return found
+        intervals.append(Interval(float(low), float(high)))
+    return intervals
 
 
 def ends(interval: Interval | None) -> tuple[float | None, float | None]:

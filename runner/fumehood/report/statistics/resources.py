@@ -56,7 +56,7 @@ RESOURCES = (
     Resource("calls", "Calls", ""),
     Resource("retries", "Retries", ""),
     Resource("sent_bytes", "Arguments", "bytes"),
-    Resource("received_bytes", "Answers", "bytes"),
+    Resource("received_bytes", "Results", "bytes"),
     Resource("service_us", "Time in calls", "µs"),
     Resource("model_calls", "Model requests", ""),
     Resource("model_tokens", "Tokens", ""),
@@ -118,12 +118,12 @@ def _by_seat(trace: ReadTrace) -> list[tuple[str, dict[str, float]]]:
 
 def _beside_calls(trace: ReadTrace) -> dict[str, dict[str, float]]:
     """Return the call times and model costs by seat."""
-    found: dict[str, dict[str, float]] = {}
+    by_seat: dict[str, dict[str, float]] = {}
     for each in trace.events:
         event = each.event
         if event["kind"] not in ("call", "model_call"):
             continue
-        own = found.setdefault(str(event["seat"]), dict(NOTHING))
+        own = by_seat.setdefault(str(event["seat"]), dict(NOTHING))
         costs = (
             event.get("spent")
             if event["kind"] == "model_call"
@@ -131,7 +131,7 @@ def _beside_calls(trace: ReadTrace) -> dict[str, dict[str, float]]:
         )
         for name, amount in costs.items() if isinstance(costs, dict) else ():
             own[name] = own.get(name, 0.0) + float(str(amount))
-    return found
+    return by_seat
 
 
 def _amounts(calls: Sequence[Exchange]) -> dict[str, float]:
