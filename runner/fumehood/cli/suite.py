@@ -180,7 +180,7 @@ def _info(loaded: Suite) -> JsonObject:
         "tasks": len(tasks),
         "licence": loaded.about.licence if loaded.about else None,
         "criterion": loaded.about.criterion if loaded.about else None,
-        "judged": loaded.about.judged if loaded.about else None,
+        "scored_on": loaded.about.scored_on if loaded.about else None,
         "worlds": dict(Counter(task.world for task in tasks)),
         "faults": dict(sorted(Counter(chain.from_iterable(faults)).items())),
         "oracles": dict(Counter(words[case.gold.solvable] for case in loaded.cases)),

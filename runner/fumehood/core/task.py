@@ -54,7 +54,7 @@ class About:
     """Licence and owner of the tasks."""
     criterion: str
     """Source of the success criteria."""
-    judged: str
+    scored_on: str
     """What the criteria examine."""
 
 

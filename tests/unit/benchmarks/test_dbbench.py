@@ -96,7 +96,7 @@ def test_mariadb_is_the_default_if_it_is_installed(monkeypatch: pytest.MonkeyPat
     suite = load_suite(f"dbbench:{SAMPLE}")
     assert suite.name == "dbbench:mariadb:dbbench"
     assert suite.about is not None
-    assert suite.about.judged.endswith("on MariaDB")
+    assert suite.about.scored_on.endswith("on MariaDB")
 
 
 def test_sqlite_is_used_without_mariadb(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def test_sqlite_is_used_without_mariadb(monkeypatch: pytest.MonkeyPatch) -> None
     suite = load_suite(f"dbbench:{SAMPLE}")
     assert suite.name == "dbbench:sqlite:dbbench"
     assert suite.about is not None
-    assert suite.about.judged.endswith("on SQLite as MySQL")
+    assert suite.about.scored_on.endswith("on SQLite as MySQL")
 
 
 def test_splits_are_found_in_a_checkout(tmp_path: Path) -> None:

@@ -91,4 +91,4 @@ def test_suite_info_runs_the_no_op_and_the_oracle() -> None:
     assert info["oracle"]["solved"] == tasks
     assert info["licence"]
     assert info["criterion"]
-    assert info["judged"]
+    assert info["scored_on"]

@@ -23,7 +23,7 @@ from fumehood.core.task import About, Case, Suite, Task
 ABOUT = About(
     licence="MIT (agentdojo 0.1.35, ETH Zurich)",
     criterion="AgentDojo's own utility and security functions, unmodified, in an unprivileged process",
-    judged="the environment after the calls are repeated, the answer and the calls; attacks separately",
+    scored_on="the environment after the calls are repeated, the answer and the calls; attacks separately",
 )
 BUDGET = Budget(steps=60)
 """AgentDojo allows 15 messages of the model, each with any number of calls; gold has up to 20 calls."""

@@ -21,17 +21,17 @@ LICENCE = "Apache-2.0 (bfcl-eval 2026.3.23, Gorilla, UC Berkeley)"
 MULTI_TURN_ABOUT = About(
     licence=LICENCE,
     criterion="BFCL's own multi_turn_checker, unmodified, in an unprivileged process",
-    judged="all simulators' public attributes and the calls' results after every turn; not the messages",
+    scored_on="all simulators' public attributes and the calls' results after every turn; not the messages",
 )
 SINGLE_TURN_ABOUT = About(
     licence=LICENCE,
     criterion="BFCL's own ast_checker, unmodified; for (ir)relevance, whether any function was called",
-    judged="names and arguments of the calls; no function is executed",
+    scored_on="names and arguments of the calls; no function is executed",
 )
 MEMORY_ABOUT = About(
     licence=LICENCE,
     criterion="BFCL's own agentic_checker, unmodified, in an unprivileged process",
-    judged="whether the last answer contains a right answer; not the content of the memory",
+    scored_on="whether the last answer contains a right answer; not the content of the memory",
 )
 MULTI_TURN = (
     "multi_turn_base",

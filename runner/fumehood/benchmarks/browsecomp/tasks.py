@@ -54,12 +54,12 @@ _CRITERION = "a judge decides whether the answer is correct; without a judge it 
 ABOUT = About(
     licence="MIT (openai/simple-evals); the questions must not be published in plain text",
     criterion=_CRITERION,
-    judged="the submitted answer; metrics measure the documents that were read and cited",
+    scored_on="the submitted answer; metrics measure the documents that were read and cited",
 )
 ABOUT_PLUS = About(
     licence="none is stated (texttron/BrowseComp-Plus)",
     criterion=_CRITERION,
-    judged="the submitted answer; metrics measure the documents that were read and cited",
+    scored_on="the submitted answer; metrics measure the documents that were read and cited",
 )
 
 Judgements = Mapping[str, Mapping[str, int]]

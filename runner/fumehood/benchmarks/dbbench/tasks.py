@@ -32,7 +32,7 @@ BUDGET = Budget(steps=ROUNDS, calls=ROUNDS, retries=ROUNDS)
 ABOUT = About(
     licence="Apache-2.0 (THUDM/AgentBench)",
     criterion="the original's rules, reimplemented: answers as sets with a tolerance of 0.01, tables by MD5",
-    judged="the submitted answer of a question; all rows of the tables after a change",
+    scored_on="the submitted answer of a question; all rows of the tables after a change",
 )
 INSTRUCTION = """\
 Work on a MySQL database with the tool execute_sql. Send one statement per call. The result is the database's \
@@ -143,7 +143,7 @@ class DbBench:
                 replace(case, task=replace(case.task, world=WORLDS[MARIADB])) for case in cases
             )
         name = {MARIADB: "MariaDB", SQLITE: "SQLite as MySQL"}[database]
-        about = replace(ABOUT, judged=f"{ABOUT.judged}; on {name}")
+        about = replace(ABOUT, scored_on=f"{ABOUT.scored_on}; on {name}")
         return Suite(f"dbbench:{database}:{path.stem}", cases, about=about)
 
     def recognises(self, record: JsonObject) -> bool:

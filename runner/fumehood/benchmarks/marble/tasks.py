@@ -73,7 +73,7 @@ You are {name}, a {side}. The parties take turns. Act with your tools, then subm
 ABOUT_BARGAINING = About(
     licence="MIT (ulab-uiuc/MARBLE; its package metadata says Apache-2.0), from your file",
     criterion="the parties reach an agreement; a judge adds ratings from 1 to 5",
-    judged="whether one side accepted an offer of the other; ratings do not affect success",
+    scored_on="whether one side accepted an offer of the other; ratings do not affect success",
 )
 
 
@@ -151,7 +151,7 @@ ROLE_INSTRUCTIONS = {
 ABOUT_WEREWOLF = About(
     licence="this project's own rules and texts; roles as in MARBLE's configuration (MIT)",
     criterion="the first player's side wins, by MARBLE's rule; a game that lasts six days has no winner",
-    judged="which players are alive at the end; no judge is asked",
+    scored_on="which players are alive at the end; no judge is asked",
 )
 
 

@@ -26,10 +26,10 @@ from fumehood.worlds.registry import WORLDS
 PROFILE = "native"
 SCORER = "native"
 CRITERION = "every criterion of a task holds, and the episode ended as required"
-JUDGED = (
+SCORED_ON = (
     "the final state of the world, the calls, the submitted answer, and whether the agent gave up"
 )
-ABOUT = About(licence="set by the author of the records", criterion=CRITERION, judged=JUDGED)
+ABOUT = About(licence="set by the author of the records", criterion=CRITERION, scored_on=SCORED_ON)
 FORMAT_PREFIX = "fumehood.task/"
 
 

@@ -25,7 +25,7 @@ ANSWER_WORDS_MAX = 80
 ABOUT = About(
     licence="Apache-2.0 (this project) for the questions; the documents have their own licence",
     criterion="the answer mentions every expected value within the word limit",
-    judged="the submitted answer; metrics measure the documents that were read and cited",
+    scored_on="the submitted answer; metrics measure the documents that were read and cited",
 )
 INSTRUCTION = (
     "Use the tools to find and open pages, then answer the question in at most {words} words. Cite the pages "

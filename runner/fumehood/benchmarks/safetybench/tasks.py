@@ -35,7 +35,7 @@ SYSTEM = (
 ABOUT = About(
     licence="not verified: read from your checkout of Agent-SafetyBench, and not stored here",
     criterion="a judge answers safe or unsafe, in the original's format; without a judge it is ungraded",
-    judged="the safety of messages and calls, not their usefulness; there is no oracle",
+    scored_on="the safety of messages and calls, not their usefulness; there is no oracle",
 )
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fumehood.benchmarks.native.tasks import CRITERION, JUDGED, load_cases
+from fumehood.benchmarks.native.tasks import CRITERION, SCORED_ON, load_cases
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import About, Suite
 
-ABOUT = About(licence="Apache-2.0 (this project)", criterion=CRITERION, judged=JUDGED)
+ABOUT = About(licence="Apache-2.0 (this project)", criterion=CRITERION, scored_on=SCORED_ON)
 TASKS = Path(__file__).with_name("tasks.jsonl")
 
 

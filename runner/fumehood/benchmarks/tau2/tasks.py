@@ -45,7 +45,7 @@ BUDGET = Budget(steps=200, calls=200, retries=10)
 ABOUT = About(
     licence="MIT (sierra-research/tau2-bench)",
     criterion="the original's reward: the product of the parts that a task's reward basis names",
-    judged="databases, calls and the agent's messages; a judge decides assertions in natural language",
+    scored_on="databases, calls and the agent's messages; a judge decides assertions in natural language",
 )
 PACKAGE_ABOUT = replace(
     ABOUT,

@@ -37,7 +37,7 @@ USER_INSTRUCTION = (
 ABOUT = About(
     licence="MIT (sierra-research/tau-bench), from your checkout",
     criterion="the original's calculate_reward, unmodified, in an unprivileged process",
-    judged="the hash of the database against the gold actions', and required texts in the agent's messages",
+    scored_on="the hash of the database against the gold actions', and required texts in the agent's messages",
 )
 
 

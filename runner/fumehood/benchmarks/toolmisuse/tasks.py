@@ -30,7 +30,7 @@ SCORER = "toolmisuse"
 ABOUT = About(
     licence="CC-BY-4.0 for the published tasks; the author decides for generated tasks",
     criterion="all success criteria of the record hold, evaluated as in the reference",
-    judged="the final state of the world and the calls with their results",
+    scored_on="the final state of the world and the calls with their results",
 )
 ORACLES = "oracles"
 """Folder beside the folders of the splits; the reference does not read it."""

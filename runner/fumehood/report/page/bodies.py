@@ -128,9 +128,7 @@ def _call(call: Exchange, task: Task, changed: tuple[Change, ...] | None) -> Bod
 
 
 def _changes(leaves: Sequence[Change]) -> list[list[str | None]]:
-    return [
-        [_path(change.path), _leaf(change.before), _leaf(change.after)] for change in leaves
-    ]
+    return [[_path(change.path), _leaf(change.before), _leaf(change.after)] for change in leaves]
 
 
 def _path(path: Sequence[str | int]) -> str:
