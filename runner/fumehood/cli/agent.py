@@ -74,9 +74,9 @@ def check(
 ) -> int:
     """Check the robustness of AGENT in all situations.
 
-    AGENT is as in `fumehood run --agent`: a folder with a Dockerfile, an image, module:Class or a built-in
-    name. The agent must not crash or send invalid messages, and its process must end. Its answers are not
-    checked. A stub model answers its model requests: two tool calls, then the end.
+    AGENT is as in `fumehood run --agent`: a folder with a Dockerfile, an image, module:Class or a
+    built-in name. The agent must not crash or send invalid messages, and its process must end. Its
+    answers are not checked. A stub model answers its model requests: two tool calls, then the end.
 
     \b
     Examples:
@@ -84,8 +84,8 @@ def check(
       fumehood agent check ./my-agent
       fumehood agent check my_agent:Agent --engine bubblewrap --only big_result
 
-    "not reached" means that the situation did not occur: an agent without tool calls sees no tool failure.
-    Exit status 1 if a case failed.
+    "not reached" means that the situation did not occur: an agent without tool calls sees no tool
+    failure. Exit status 1 if a case failed.
     """
 
     def print_step(line: str) -> None:

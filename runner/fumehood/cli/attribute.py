@@ -30,8 +30,8 @@ Attributions = dict[str, Attribution]
 def attribute(run_dir: Path, each: bool, as_json: bool) -> None:
     """Show why episodes failed, by rules on their traces.
 
-    Each failed episode gets one primary label, and secondary labels for other evidence. An episode that no
-    rule explains is unattributed. No model is used.
+    Each failed episode gets one primary label, and secondary labels for other evidence. An episode
+    that no rule explains is unattributed. No model is used.
 
     \b
     Example:

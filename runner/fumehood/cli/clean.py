@@ -19,8 +19,8 @@ from fumehood.report.safe_text import safe
 def clean(dry_run: bool, images: bool, as_json: bool) -> None:
     """Remove containers, processes and folders of killed commands.
 
-    Resources of running commands, and of commands on other machines, are kept. `fumehood run` does the
-    same at its start for the engine that it uses.
+    Resources of running commands, and of commands on other machines, are kept. `fumehood run` does
+    the same at its start for the engine that it uses.
 
     \b
     Example:

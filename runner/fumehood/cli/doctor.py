@@ -103,8 +103,8 @@ def doctor(
 ) -> int:
     """Check which engines work here, and what to install.
 
-    Exit status 2 if no engine isolates an untrusted agent. With --probe, runs the red-team attacks from
-    boxes of an engine; exit status 1 if an attack was not stopped.
+    Exit status 2 if no engine isolates an untrusted agent. With --probe, runs the red-team attacks
+    from boxes of an engine; exit status 1 if an attack was not stopped.
 
     \b
     Examples:

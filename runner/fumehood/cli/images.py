@@ -17,8 +17,8 @@ def images() -> None:
 def build() -> None:
     """Build the image of Python agents, if it is missing.
 
-    `fumehood run` builds the image when it needs it. Without a registry the base image is built from
-    Debian packages, which takes about 30 s.
+    `fumehood run` builds the image when it needs it. Without a registry the base image is built
+    from Debian packages, which takes about 30 s.
 
     \b
     Example:

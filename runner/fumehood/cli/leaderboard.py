@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def leaderboard(run_dirs: tuple[Path, ...], as_json: bool) -> None:
     """Rank the agents of runs within each suite.
 
-    Shows success with its interval and the score of the no-op baseline. Episodes are scored again from
-    their traces; the baseline is computed on the tasks that are stored in the run.
+    Shows success with its interval and the score of the no-op baseline. Episodes are scored again
+    from their traces; the baseline is computed on the tasks that are stored in the run.
 
     \b
     Example:

@@ -67,8 +67,8 @@ def fumehood(**_: Any) -> None:
       fumehood run sample --agent policy_aware    run one agent on forty tasks
       fumehood show runs/DIR EPISODE              show an episode call by call
 
-    Exit status: 0 success; 1 a difference, damage or failed check; 2 an error that you can fix, described
-    in one line on standard error; 3 an infrastructure failure; 130 interrupted.
+    Exit status: 0 success; 1 a difference, damage or failed check; 2 an error that you can fix,
+    described in one line on standard error; 3 an infrastructure failure; 130 interrupted.
     """
 
 

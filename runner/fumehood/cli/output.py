@@ -1,4 +1,4 @@
-"""What several commands print: text tables, damage warnings, and the message for a missing extra."""
+"""Output of several commands: text tables, damage warnings, and missing extras."""
 
 from __future__ import annotations
 

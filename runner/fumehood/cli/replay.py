@@ -41,9 +41,9 @@ def replay(
 ) -> int:
     """Repeat the recorded calls of a run without its agents.
 
-    Sends the calls to a service and compares results and states. Prints the first difference of each
-    episode. Exit status 1 if an episode differs or has no row. The command does not use the network:
-    pages come from the recording of the run.
+    Sends the calls to a service and compares results and states. Prints the first difference of
+    each episode. Exit status 1 if an episode differs or has no row. The command does not use the
+    network: pages come from the recording of the run.
 
     \b
     Example:
@@ -51,27 +51,31 @@ def replay(
     """
     folder = RunFolder.open(run_dir)
     rows = folder.rows()
-    planned = [_offline(one) for one in planned_of(folder)]
+    planned = [_offline(item) for item in planned_of(folder)]
     chosen = _chosen(planned, [row for row in rows if row.trace], episode)
     missing = _without_row(planned, rows, episode)
     config = config_of(folder)
 
-    def play(one: _Episode) -> Replayed:
+    def play(selected: _Episode) -> Replayed:
         try:
-            recorded = folder.read_trace(one.row)
+            recorded = folder.read_trace(selected.row)
         except InputError as error:
             return Replayed(Divergence(None, "", str(error)), False)
-        return replay_episode(_spec(one.planned, config), recorded, pool, one.row.trace_digest)
+        return replay_episode(
+            _spec(selected.planned, config), recorded, pool, selected.row.trace_digest
+        )
 
-    worlds = sorted({one.planned.case.task.world for one in chosen})
+    worlds = sorted({selected.planned.case.task.world for selected in chosen})
     with (
         ServicePool(service_workers, worlds=worlds) as pool,
         ThreadPoolExecutor(concurrency) as threads,
     ):
         replayed = list(threads.map(play, chosen))
-    different = [(one.row, each.divergence) for one, each in zip(chosen, replayed, strict=True)]
+    different = [
+        (selected.row, result.divergence) for selected, result in zip(chosen, replayed, strict=True)
+    ]
     differences = [(row, divergence) for row, divergence in different if divergence is not None]
-    identical = sum(each.is_identical for each in replayed)
+    identical = sum(result.is_identical for result in replayed)
     if as_json:
         click.echo(
             json.dumps(_report(run_dir, len(chosen), identical, missing, differences), indent=2)
@@ -93,7 +97,7 @@ def _chosen(
             raise InputError(
                 f"no episode with a trace matches {part!r}; list them with: fumehood show DIR"
             )
-    by_name = {one.name: one for one in planned}
+    by_name = {item.name: item for item in planned}
     chosen = [row for row in rows if _is_selected(row.name, parts)]
     for row in chosen:
         if row.name not in by_name:
@@ -106,7 +110,9 @@ def _without_row(
 ) -> list[EpisodeName]:
     with_row = {row.name for row in rows}
     return [
-        one.name for one in planned if one.name not in with_row and _is_selected(one.name, parts)
+        item.name
+        for item in planned
+        if item.name not in with_row and _is_selected(item.name, parts)
     ]
 
 
@@ -114,23 +120,23 @@ def _is_selected(name: EpisodeName, parts: tuple[str, ...]) -> bool:
     return not parts or any(part in str(name) for part in parts)
 
 
-def _offline(one: PlannedEpisode) -> PlannedEpisode:
+def _offline(planned: PlannedEpisode) -> PlannedEpisode:
     """Return an episode that reads from the recording instead of the network.
 
     Raises:
         InputError: the episode was live and not recorded.
     """
-    source = one.data_source
+    source = planned.data_source
     if source is None or source.data_mode in (DataMode.OFFLINE, DataMode.REPLAY):
-        return one
+        return planned
     if source.data_mode is DataMode.LIVE:
         raise InputError("this run was live without a recording, so it cannot be replayed")
-    return replace(one, data_source=replace(source, data_mode=DataMode.REPLAY))
+    return replace(planned, data_source=replace(source, data_mode=DataMode.REPLAY))
 
 
-def _spec(one: PlannedEpisode, config: RunConfig) -> EpisodeSpec:
+def _spec(planned: PlannedEpisode, config: RunConfig) -> EpisodeSpec:
     """Return the episode as the run started it."""
-    spec = one.to_spec(round(config.wall_time_s * 1000))
+    spec = planned.to_spec(round(config.wall_time_s * 1000))
     return bounded(spec, config.models) if config.models is not None else spec
 
 

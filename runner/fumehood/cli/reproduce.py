@@ -63,9 +63,9 @@ def reproduce(
 ) -> None:
     """Reproduce the tables and figures of a paper.
 
-    toolmisuse: three baseline agents on the test split, as in arXiv 2604.01508. The published tasks are not
-    included: download them and pass --data. Otherwise tasks of the same kind are generated, and the
-    output says so. The same --out continues an interrupted reproduction.
+    toolmisuse: three baseline agents on the test split, as in arXiv 2604.01508. The published tasks
+    are not included. Download them and pass --data; otherwise tasks of the same kind are generated,
+    and the output says so. The same --out continues an interrupted reproduction.
 
     \b
     Example:

@@ -97,8 +97,8 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
       fumehood run sample -a my_agent:Agent --trials 5 -j 4
       fumehood run sample -a ./my-agent-in-any-language
 
-    Exit status 2 also if an agent crashed, timed out, printed too much or sent invalid messages. One
-    line reports each; the episodes are in the run folder.
+    Exit status 2 also if an agent crashed, timed out, printed too much or sent invalid messages.
+    One line reports each; the episodes are in the run folder.
     """
     settings = {**flags, "agents": flags["agent"], **(ctx.obj or {})}
     settings.pop("agent")

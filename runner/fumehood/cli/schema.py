@@ -16,8 +16,8 @@ from fumehood.orchestrator.config import RunConfig
 def schema(what: str) -> None:
     """Print the JSON Schema of a file format.
 
-    `run` is the file of `fumehood run --config`, `task` is one line of a task file, `faults` is the file
-    of `fumehood run --faults`.
+    `run` is the file of `fumehood run --config`, `task` is one line of a task file, `faults` is the
+    file of `fumehood run --faults`.
 
     \b
     Example:

@@ -29,8 +29,8 @@ JUDGE_SETTINGS = ("judging", "models")
 def score(run_dir: Path, judge: str | None, config: Path | None, as_json: bool) -> int:
     """Score a run again from its traces.
 
-    Verifies each trace. Criteria that need a judge use the stored answers of the run's judge, unless
-    --judge names another one.
+    Verifies each trace. Criteria that need a judge use the stored answers of the run's judge,
+    unless --judge names another one.
 
     \b
     Examples:

@@ -146,7 +146,8 @@ def validate(argument: str, as_json: bool) -> None:
 def info(argument: str, as_json: bool) -> None:
     """Describe a suite and score its no-op and oracle baselines.
 
-    Prints tasks, licence, scoring rules, worlds and faults. Both baselines run on every task, in memory.
+    Prints tasks, licence, scoring rules, worlds and faults. Both baselines run on every task, in
+    memory.
 
     \b
     Example:

@@ -25,9 +25,9 @@ _HEX_KEY = re.compile(r"[0-9a-f]{64}")
 def verify(run_dir: Path, key: str | None, as_json: bool) -> int:
     """Verify the seals of a run and list all damage.
 
-    Damage is anything that was removed, moved, edited or added. Without --key the command cannot detect a
-    folder that was signed again with another key. Exit status 1 if there is damage, or if the run is not
-    finished.
+    Damage is anything that was removed, moved, edited or added. Without --key the command cannot
+    detect a folder that was signed again with another key. Exit status 1 if there is damage, or if
+    the run is not finished.
 
     \b
     Example:
@@ -45,7 +45,8 @@ def verify(run_dir: Path, key: str | None, as_json: bool) -> int:
             click.echo(safe(str(damage)))
         if not result.damage:
             click.echo(
-                f"sound: {result.episodes} episodes, signed with {result.key} ({_whose(result.key)})"
+                f"sound: {result.episodes} episodes, signed with {result.key} "
+                f"({_whose(result.key)})"
             )
     return DAMAGED if result.damage else 0
 

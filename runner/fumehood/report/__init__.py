@@ -1,1 +1,1 @@
-"""Reports: statistics, tables, pictures and pages of finished runs. Reports read rows and traces only."""
+"""Reports of finished runs: statistics, tables, pictures and pages, from rows and traces."""

@@ -1,4 +1,4 @@
-"""A leaderboard: the agents of many runs, ranked within each suite, with the score of the no-op baseline."""
+"""A leaderboard: agents of many runs, ranked within each suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures as Vega-Lite specifications: their theme, the encodings they share, and drawing to SVG."""
+"""Pictures as Vega-Lite specifications: theme, shared encodings, and drawing to SVG."""
 
 from __future__ import annotations
 
@@ -184,8 +184,8 @@ class Picture:
 def draw(picture: Picture, width_px: int) -> str:
     """Draw a picture as SVG with the colour names of the theme.
 
-    Text is escaped. The SVG has no style attribute and no script, so a strict content security policy
-    permits it.
+    Text is escaped. The SVG has no style attribute and no script, so a strict content security
+    policy permits it.
     """
     spec = {**picture.spec(width_px), "config": config(), "padding": 4}
     # Without allowed URLs the library cannot use the network.

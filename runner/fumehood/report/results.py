@@ -46,7 +46,7 @@ class Result:
         return self.row.score.metrics.get(name)
 
     def number(self, name: str) -> float | None:
-        """Return a metric of the scorer as a number; true is 1, a metric of another type is None."""
+        """Return a metric of the scorer as a number; true is 1, other types are None."""
         value = self.metric(name)
         return float(value) if isinstance(value, int | float) else None
 

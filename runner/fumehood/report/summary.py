@@ -1,4 +1,4 @@
-"""Summarises a run per agent: what ``run``, ``resume`` and ``score`` print. Standard library only."""
+"""Summarises a run per agent, for ``run``, ``resume`` and ``score``. Standard library only."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _number(value: Json) -> float | None:
 
 
 def breakdown(results: Results) -> JsonObject:
-    """Return means and counts of one agent's results: all, ``by_fault`` and ``by_domain``, as JSON."""
+    """Return means and counts of an agent: all, ``by_fault`` and ``by_domain``, as JSON."""
     return {
         **_means_and_counts(results),
         "by_fault": {name: _means_and_counts(group) for name, group in by_family(results).items()},

@@ -25,7 +25,7 @@ class StampedEvent:
 
 @dataclass(frozen=True, slots=True)
 class ReadTrace:
-    """The trace of one episode. Without a sealed trace, ``events`` is empty and ``evidence`` is None."""
+    """The trace of one episode; without a seal, ``events`` is empty and ``evidence`` None."""
 
     events: tuple[StampedEvent, ...]
     evidence: Evidence | None

@@ -81,7 +81,7 @@ def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:
 
 
 LOST_SHARE_MAX = 0.1
-"""With a larger share of episodes without a verdict there is no headline number: they could change it."""
+"""With a larger share of episodes without a verdict there is no headline number."""
 
 
 def why_no_headline(counts: Counts) -> str | None:

@@ -84,8 +84,9 @@ def _markdown(findings: Findings, sections: Mapping[str, Section]) -> str:
 def _in_one_line(findings: Findings) -> str:
     """Return the success of each agent that has a headline number."""
     successes = [
-        f"{agent_findings.subject.label} {estimate(agent_findings.whole.estimates['task_success'], Unit.SHARE)} "
-        f"of {agent_findings.whole.counts.graded:,}"
+        f"{agent_findings.subject.label} "
+        f"{estimate(agent_findings.whole.estimates['task_success'], Unit.SHARE)} of "
+        f"{agent_findings.whole.counts.graded:,}"
         for agent_findings in findings.subjects
         if why_no_headline(agent_findings.whole.counts) is None
     ]

@@ -69,8 +69,8 @@ def _tables(versus: Versus) -> list[TextTable]:
 def _pairs(targets: Sequence[Target], against: str | None) -> list[Pair]:
     """Return the pairs to compare.
 
-    One run: every other agent against one of them. Two runs: one agent with one agent, or each agent with
-    the agent of the same name.
+    One run: every other agent against one of them. Two runs: one agent with one agent, or each
+    agent with the agent of the same name.
     """
     if len(targets) > 2:
         raise InputError(f"compare one run or two, not {len(targets)}")

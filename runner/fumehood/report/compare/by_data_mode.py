@@ -1,4 +1,4 @@
-"""Compares data modes: the same agents on the same tasks in two data modes, and agents within each."""
+"""Compares data modes: the same agents on the same tasks, and the agents within each mode."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ByDataMode:
     def arms(
         self, settings: Mapping[str, Any], options: CompareOptions
     ) -> Mapping[str, Mapping[str, Any]]:
-        """Return an offline run and a live run; the live one is recorded if a recording is named."""
+        """Return an offline run and a live run, which is recorded if a recording is named."""
         if not options.agents:
             raise InputError("name at least one agent to run in both data modes: --agent AGENT")
         agents, recording = list(options.agents), settings.get("recording")
@@ -327,7 +327,10 @@ def divergence_table(effects: Effects) -> TextTable:
         rows.append(
             (effect.versus.second.agent, str(len(effect.divergences)), str(same), *kinds, median)
         )
-    note = "What differed first in a pair. Another call after equal results is randomness of the agent."
+    note = (
+        "What differed first in a pair. Another call after equal results is randomness of the "
+        "agent."
+    )
     return TextTable("First difference between episodes", header, rows, note=note)
 
 

@@ -101,7 +101,8 @@ def scaffold_effects(runs: Sequence[Run], names: Sequence[str], against: str) ->
         against: the baseline scaffold.
 
     Raises:
-        InputError: the runs use different models, contain a scaffold twice, lack ``against`` or any other
+        InputError: the runs use different models, contain a scaffold twice, lack ``against`` or any
+        other
             scaffold, or a trace cannot be read.
     """
     subjects = _by_scaffold(runs, names)
@@ -180,7 +181,7 @@ def _model(runs: Sequence[Run]) -> str:
 
 
 def _amounts(subject: Subject) -> dict[int, dict[str, float]]:
-    """Return the costs of each result, by object identity: results of several runs may share a name."""
+    """Return the costs of each result by object identity, because names may repeat."""
     amounts: dict[int, dict[str, float]] = {}
     for result, trace in read_traces(subject.run.folder, subject.results):
         if trace.evidence is None:

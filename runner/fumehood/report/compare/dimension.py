@@ -57,7 +57,8 @@ class Dimension(Protocol):
             options: of the command.
 
         Returns:
-            Folder name → settings that this run overrides. An empty name is the output folder itself.
+            Folder name → settings that this run overrides. An empty name is the output folder
+            itself.
 
         Raises:
             InputError: an option or setting is missing.

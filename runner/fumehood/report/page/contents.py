@@ -1,4 +1,4 @@
-"""The data of single episodes in a page: one index row per episode, and packed chunks with everything else.
+"""The data of single episodes in a page: an index, and packed chunks with everything else.
 
 A chunk holds tasks with all their episodes. Opening an episode unpacks one chunk.
 """

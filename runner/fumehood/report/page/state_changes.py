@@ -1,7 +1,8 @@
 """Computes which state each call changed.
 
-A trace has the digest of the state after each call, not the state. If a digest changed, the call is repeated
-in a separate world. The change is shown only if that world then has the digest of the trace.
+A trace has the digest of the state after each call, not the state. If a digest changed, the call is
+repeated in a separate world. The change is shown only if that world then has the digest of the
+trace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reproduces the tables and figures of ToolMisuseBench's paper (arXiv 2604.01508) beside the published numbers."""
+"""Reproduces the tables and figures of ToolMisuseBench's paper (arXiv 2604.01508)."""
 
 from __future__ import annotations
 
@@ -41,35 +41,37 @@ def statements(data: Data) -> Iterator[str]:
     if data.tasks != TASKS:
         yield f"The paper's split has {TASKS:,} tasks, this one {data.tasks:,}."
     yield (
-        "The paper used release 0.1 of the benchmark. Fumehood follows the source of the next release and "
-        "reproduces episodes that were recorded with it, call by call."
+        "The paper used release 0.1 of the benchmark. Fumehood follows the source of the next "
+        "release and reproduces episodes that were recorded with it, call by call."
     )
     yield (
-        "`heuristic` follows the paper's description, because its source is not public: it calls each tool "
-        "once with default arguments and stops. `schema_repair` follows the public source."
+        "`heuristic` follows the paper's description, because its source is not public: it calls "
+        "each tool once with default arguments and stops. `schema_repair` follows the public "
+        "source."
     )
     yield (
-        "`policy_aware` is an implementation of this project that reads roles, denials and the remaining "
-        "budget. Its scores differ from those of the paper, which equal `schema_repair`."
+        "`policy_aware` is an implementation of this project that reads roles, denials and the "
+        "remaining budget. Its scores differ from those of the paper, which equal "
+        "`schema_repair`."
     )
 
 
 def _about_tasks(data: Data) -> Iterator[str]:
     if data.generated is not None:
         yield (
-            f"The tasks are NOT the paper's: Fumehood generated them ({data.generated}), with the same format "
-            "and fault families. Differences to the published numbers say nothing about agents or engine. "
-            "To compare, pass the published files with `--data`."
+            f"The tasks are NOT the paper's: Fumehood generated them ({data.generated}), with the "
+            "same format and fault families. Differences to the published numbers say nothing "
+            "about agents or engine. To compare, pass the published files with `--data`."
         )
     elif data.published_as is not None:
         yield (
-            f"The tasks are those published as `{data.published_as}`, checked by SHA-256. The paper used the "
-            "tasks of release 0.1, which are different."
+            f"The tasks are those published as `{data.published_as}`, checked by SHA-256. The "
+            "paper used the tasks of release 0.1, which are different."
         )
     else:
         yield (
-            f"The tasks were read from `{data.path}`. No digest of the paper's files is known, so Fumehood "
-            "cannot verify that these are the paper's tasks."
+            f"The tasks were read from `{data.path}`. No digest of the paper's files is known, so "
+            "Fumehood cannot verify that these are the paper's tasks."
         )
     for name, digest in data.files:
         yield f"SHA-256 of `{name}`: `{digest}`."
@@ -102,7 +104,7 @@ class Line:
 
 
 def table_1(findings: Findings) -> list[Line]:
-    """Return the lines of the paper's Table I: every agent on all tasks, and the area under S(k)."""
+    """Return the lines of Table I: every agent on all tasks, and the area under S(k)."""
     return [
         line
         for agent_findings in findings.subjects
@@ -292,7 +294,8 @@ def _markdown_page(findings: Findings, data: Data, run: str, drawn: list[str]) -
             f"![{markdown_text(picture.title)}]({name})\n\n{markdown_text(picture.caption)}\n"
         )
     parts.append(
-        "The data of the figures is in `table_2.csv` and `budgeted_success.csv`. All numbers come from the "
-        f"run folder `{run}`; `fumehood score {run} --json` prints the same means under `agents`.\n"
+        "The data of the figures is in `table_2.csv` and `budgeted_success.csv`. All numbers "
+        f"come from the run folder `{run}`; `fumehood score {run} --json` prints the same means "
+        "under `agents`.\n"
     )
     return "\n".join(parts)

@@ -42,7 +42,10 @@ def budget_table(findings: Findings) -> TextTable:
         (agent_findings.subject.label, *wording.estimates(agent_findings.whole, BUDGETED))
         for agent_findings in findings.subjects
     ]
-    note = "S(k): share of episodes that succeeded with at most k tool calls. Episodes ran without this limit."
+    note = (
+        "S(k): share of episodes that succeeded with at most k tool calls. Episodes ran without "
+        "this limit."
+    )
     return TextTable("Success within a tool-call budget", header, rows, note=note)
 
 
@@ -60,8 +63,8 @@ def budget_data(findings: Findings) -> DataTable:
 def budgeted_success(findings: Findings) -> Picture:
     """Return S(k) for every k, with the four published budgets marked."""
     caption = (
-        "Share of graded episodes that succeeded with at most k tool calls. Episodes ran without this "
-        "limit. Dots mark the budgets 4, 8, 16 and 32, with 95 % intervals."
+        "Share of graded episodes that succeeded with at most k tool calls. Episodes ran without "
+        "this limit. Dots mark the budgets 4, 8, 16 and 32, with 95 % intervals."
     )
     steps = [row for agent_findings in findings.subjects for row in _steps(agent_findings)]
     marks = [row for agent_findings in findings.subjects for row in _marks(agent_findings)]

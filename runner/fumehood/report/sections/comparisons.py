@@ -177,8 +177,8 @@ def differences(versus: Sequence[Versus]) -> Picture:
     rows = [_difference_row(one) for one in versus]
     first = safe(versus[0].first.label)
     caption = (
-        f"Difference in success to {first} on the same tasks, in percentage points. Lines: 95 % intervals "
-        "over tasks, grey if they contain zero."
+        f"Difference in success to {first} on the same tasks, in percentage points. Lines: 95 % "
+        "intervals over tasks, grey if they contain zero."
     )
 
     def spec(width_px: int) -> Spec:

@@ -54,7 +54,10 @@ def evidence_table(subjects: Sequence[Subject]) -> TextTable:
         error = wording.amount(calibration_error(subject.results), Unit.SHARE)
         rows.append((subject.label, *cells, error))
     header = ("Agent", *(metric.title for metric in METRICS), "Calibration error")
-    note = "Over graded episodes. Calibration error: over episodes with a stated confidence, in bins of 100."
+    note = (
+        "Over graded episodes. Calibration error: over episodes with a stated confidence, in bins "
+        "of 100."
+    )
     return TextTable("Evidence read and cited", header, rows, note=note)
 
 
@@ -80,7 +83,7 @@ def evidence_data(subjects: Sequence[Subject]) -> DataTable:
 
 
 def calibration_error(results: Results) -> float | None:
-    """Return the root mean square difference between confidence and success over bins of equal size.
+    """Return the root mean square difference between confidence and success over bins.
 
     Only graded episodes with a stated confidence count; None without such episodes.
     """

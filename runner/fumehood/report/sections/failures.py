@@ -114,8 +114,8 @@ def failure_taxonomy(findings: Findings) -> Picture:
     labels = [label_of(agent_findings) for agent_findings in findings.subjects]
     present = [label for label in Label if any(row["label"] == TITLES[label] for row in rows)]
     caption = (
-        "Failed episodes by primary label, as shares of all episodes. Rules assign the labels from typed "
-        "events; episodes without a matching rule are unattributed."
+        "Failed episodes by primary label, as shares of all episodes. Rules assign the labels "
+        "from typed events; episodes without a matching rule are unattributed."
     )
 
     def spec(width_px: int) -> Spec:

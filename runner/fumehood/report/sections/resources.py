@@ -37,7 +37,10 @@ def resource_table(findings: Findings) -> TextTable:
     ]
     telling = {row[0] for row in rows if any(NOT_ZERO & set(cell) for cell in row[2:])}
     rows = [row for row in rows if row[0] in telling]
-    note = "Per episode. Wall time includes the start of the box; time in calls is the time in the service."
+    note = (
+        "Per episode. Wall time includes the start of the box; time in calls is the time in the "
+        "service."
+    )
     return TextTable("Resources", header, rows, names=2, note=note)
 
 

@@ -48,8 +48,9 @@ class FlipList:
 class Section:
     """One part of a report.
 
-    HTML and Markdown show ``tables`` and ``pictures``; ``data`` is written as CSV and Parquet. A section
-    with tables or pictures has data: the numbers that they show. Sections may share a data table.
+    HTML and Markdown show ``tables`` and ``pictures``; ``data`` is written as CSV and Parquet. A
+    section with tables or pictures has data: the numbers that they show. Sections may share a data
+    table.
     """
 
     label: str

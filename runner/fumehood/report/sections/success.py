@@ -82,8 +82,8 @@ def _success_of(groups: Mapping[str, GroupFindings], name: str) -> str:
 def success_by_fault(findings: Findings) -> Picture:
     """Return success by planned fault; a task with several counts in each of their rows."""
     caption = (
-        "Share of graded episodes that succeeded, by planned fault. A task with several faults counts in "
-        "each of their rows. Lines: 95 % intervals over tasks."
+        "Share of graded episodes that succeeded, by planned fault. A task with several faults "
+        "counts in each of their rows. Lines: 95 % intervals over tasks."
     )
     return Picture("success_by_fault", "Success by fault", caption, _spec(findings, "by_fault"))
 

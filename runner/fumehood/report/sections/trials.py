@@ -59,7 +59,10 @@ def trial_table(findings: Findings) -> TextTable:
             rows.append(
                 (agent_findings.subject.label, name, *(by_k.get(k, wording.NONE) for k in ks))
             )
-    note = "pass@k: at least one of k trials succeeds. pass^k: all k succeed. Over tasks with k graded trials."
+    note = (
+        "pass@k: at least one of k trials succeeds. pass^k: all k succeed. Over tasks with k "
+        "graded trials."
+    )
     return TextTable(
         "Repeated trials", header, rows if max(ks, default=1) > 1 else (), names=2, note=note
     )
@@ -99,8 +102,8 @@ def repeated_trials(findings: Findings) -> Picture:
     rows = [row for agent_findings in findings.subjects for row in _rows(agent_findings)]
     ks = sorted({row["k"] for row in rows})
     caption = (
-        "Solid: probability that at least one of k trials succeeds (pass@k). Dashed: probability that all "
-        "k succeed (pass^k). The gap shows the randomness of the agent."
+        "Solid: probability that at least one of k trials succeeds (pass@k). Dashed: probability "
+        "that all k succeed (pass^k). The gap shows the randomness of the agent."
     )
 
     def spec(width_px: int) -> Spec:

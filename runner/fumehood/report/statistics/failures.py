@@ -1,7 +1,8 @@
 """Assigns failure labels to failed episodes, by rule and from typed events, without a model.
 
-Six labels come from "A Unified Framework for the Evaluation of LLM Agentic Capabilities" (arXiv 2605.27898).
-Three are added because a trace shows them: a crash, an infrastructure failure, and "unattributed".
+Six labels come from "A Unified Framework for the Evaluation of LLM Agentic Capabilities" (arXiv
+2605.27898). Three are added because a trace shows them: a crash, an infrastructure failure, and
+"unattributed".
 """
 
 from __future__ import annotations

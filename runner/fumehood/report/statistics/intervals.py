@@ -1,7 +1,8 @@
 """Confidence intervals of means: bootstrap over tasks.
 
 Episodes of one task are not independent, so the bootstrap draws tasks (Efron and Tibshirani, "An
-Introduction to the Bootstrap", 1993, chapters 6 and 13). All columns use the same draws and stay paired.
+Introduction to the Bootstrap", 1993, chapters 6 and 13). All columns use the same draws and stay
+paired.
 """
 
 from __future__ import annotations
@@ -124,8 +125,8 @@ def _draw_means(sums: Floats, counts: Floats, seed: int) -> Floats:
 def _times_drawn(tasks: int, seed: int) -> NDArray[np.uint16]:
     """Return how often each resample (row) contains each task.
 
-    The multinomial draw equals drawing tasks one by one. Results are cached, because the groups of a
-    report often have equal sizes.
+    The multinomial draw equals drawing tasks one by one. Results are cached, because the groups of
+    a report often have equal sizes.
     """
     rng = np.random.default_rng(seed)
     evenly = np.full(tasks, 1 / tasks)

@@ -1,7 +1,8 @@
 """The metrics of an episode: the eight of ToolMisuseBench, S(k), and the area under S(k).
 
-A metric is defined on one episode, and every number of a report is its mean over graded episodes: all of
-them, by fault or by domain. This module uses only the standard library, because `fumehood run` needs it.
+A metric is defined on one episode, and every number of a report is its mean over graded episodes:
+all of them, by fault or by domain. This module uses only the standard library, because `fumehood
+run` needs it.
 """
 
 from __future__ import annotations

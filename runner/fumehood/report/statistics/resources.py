@@ -145,7 +145,7 @@ def _amounts(calls: Sequence[Exchange]) -> dict[str, float]:
 
 
 def took_retry(call: Exchange) -> bool:
-    """Return whether a call was charged a retry: failed calls are, unless they were not admitted."""
+    """Return whether a call was charged a retry: it failed, but was admitted."""
     if call.failure is None:
         return False
     not_admitted = (
