@@ -1,4 +1,4 @@
-"""The same tasks live, recorded, replayed and offline, through a real service that is no user of ours."""
+"""The same tasks live, recorded, replayed and offline, through a service with its own user."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.snapshots.sites import Site, serving
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    """Three pages and an index of them."""
+    """Three pages and their index."""
     with serving() as server:
         publish(server)
         yield server
@@ -31,7 +31,7 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder that a service which gives root up can enter."""
+    """A folder that a service without root can enter."""
     with short_folder() as folder:
         write_tasks(Path(folder) / "tasks.jsonl")
         yield Path(folder)
@@ -41,13 +41,11 @@ def successes(folder: Any) -> dict[str, bool | None]:
     return {row.name.task: row.score.success for row in folder.rows()}
 
 
-def test_what_was_recorded_is_replayed_and_sealed_without_a_request(
-    site: Site, place: Path
-) -> None:
+def test_a_recording_is_replayed_and_sealed_without_requests(site: Site, place: Path) -> None:
     tasks, recording = place / "tasks.jsonl", place / "recording"
     recorded = play(config_for(site, tasks, "record", recording=recording), place / "recorded")
     assert set(successes(recorded).values()) == {True}
-    asked = len(site.requests)
+    requests = len(site.requests)
     site.routes.clear()
 
     replayed = play(config_for(site, tasks, "replay", recording=recording), place / "replayed")
@@ -55,30 +53,30 @@ def test_what_was_recorded_is_replayed_and_sealed_without_a_request(
     snapshot = seal(recording, place / "snapshot")
     offline = play(config_for(site, tasks, "offline", snapshot=snapshot), place / "offline")
     assert set(successes(offline).values()) == {True}
-    assert len(site.requests) == asked
+    assert len(site.requests) == requests
 
 
-def test_replaying_a_recorded_run_asks_nobody_and_leaves_the_recording_as_it_is(
+def test_replaying_a_recorded_run_makes_no_request_and_keeps_the_recording(
     site: Site, place: Path
 ) -> None:
     recording = place / "recording"
     play(config_for(site, place / "tasks.jsonl", "record", recording=recording), place / "recorded")
-    asked = len(site.requests)
+    requests = len(site.requests)
     kept = {path: path.read_bytes() for path in recording.rglob("*") if path.is_file()}
     report = fumehood_json("replay", str(place / "recorded"), "--json")
     assert (report["replayed"], report["differences"], report["missing"]) == (3, [], [])
-    assert len(site.requests) == asked
+    assert len(site.requests) == requests
     assert {path: path.read_bytes() for path in recording.rglob("*") if path.is_file()} == kept
 
 
 def test_a_live_run_is_not_replayed(site: Site, place: Path) -> None:
     play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
-    asked = len(site.requests)
+    requests = len(site.requests)
     fumehood("replay", str(place / "live"), status=2)
-    assert len(site.requests) == asked
+    assert len(site.requests) == requests
 
 
-def test_rows_and_traces_say_where_pages_came_from(site: Site, place: Path) -> None:
+def test_rows_and_traces_contain_the_data_mode(site: Site, place: Path) -> None:
     folder = play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
     for row in folder.rows():
         assert row.data_mode == "live"
@@ -86,7 +84,7 @@ def test_rows_and_traces_say_where_pages_came_from(site: Site, place: Path) -> N
     assert [row.to_json() for row in rescore(folder)] == [row.to_json() for row in folder.rows()]
 
 
-def test_the_state_is_of_the_same_digest_in_every_environment(site: Site, place: Path) -> None:
+def test_the_state_has_the_same_digest_in_every_data_mode(site: Site, place: Path) -> None:
     tasks, recording = place / "tasks.jsonl", place / "recording"
     folders = [
         play(config_for(site, tasks, "record", recording=recording), place / "recorded"),
@@ -105,7 +103,7 @@ def test_the_state_is_of_the_same_digest_in_every_environment(site: Site, place:
     assert len(digests - {None}) == 1
 
 
-def test_a_page_that_was_not_recorded_is_refused_and_never_fetched(site: Site, place: Path) -> None:
+def test_a_page_missing_from_the_recording_is_not_fetched(site: Site, place: Path) -> None:
     tasks, recording = place / "tasks.jsonl", place / "recording"
     moved = site.routes.pop("/owls")
     play(config_for(site, tasks, "record", recording=recording, seed=0), place / "recorded")
@@ -118,7 +116,7 @@ def test_a_page_that_was_not_recorded_is_refused_and_never_fetched(site: Site, p
     assert set(failures) == {"not_recorded"}
 
 
-def test_live_pages_that_change_or_fail_are_answers_and_not_ours(site: Site, place: Path) -> None:
+def test_live_pages_that_change_or_fail_are_results_and_not_infra(site: Site, place: Path) -> None:
     site.routes["/owls"] = article("owls", "Owls hunt whenever they like.")
     site.routes["/cats"] = lambda connection: connection.close()
     folder = play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
@@ -128,7 +126,7 @@ def test_live_pages_that_change_or_fail_are_answers_and_not_ours(site: Site, pla
     assert "fetch_failed" in failed
 
 
-def test_a_host_that_is_not_allowed_is_refused_by_the_service(site: Site, place: Path) -> None:
+def test_the_service_rejects_a_host_that_is_not_allowed(site: Site, place: Path) -> None:
     fetch = {**site.policy().model_dump(), "hosts": ("other.example",)}
     folder = play(config_for(site, place / "tasks.jsonl", "live", fetch=fetch), place / "live")
     failures = {
@@ -139,7 +137,7 @@ def test_a_host_that_is_not_allowed_is_refused_by_the_service(site: Site, place:
     assert [path for path in site.paths if path not in ("/index.json", "/robots.txt")] == []
 
 
-def test_a_run_is_resumed_in_the_environment_it_began_in(site: Site, place: Path) -> None:
+def test_a_run_is_resumed_in_its_data_mode(site: Site, place: Path) -> None:
     folder = play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
     cut_short(folder.path, 1)
     resume_run(folder, _silent())
@@ -147,7 +145,7 @@ def test_a_run_is_resumed_in_the_environment_it_began_in(site: Site, place: Path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only a service that root starts is another user")
-def test_a_snapshot_where_the_service_could_not_enter_is_refused_first(
+def test_a_snapshot_that_the_service_cannot_enter_is_an_input_error(
     site: Site, place: Path
 ) -> None:
     closed = place / "closed"

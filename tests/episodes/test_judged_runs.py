@@ -1,4 +1,4 @@
-"""Runs whose verdicts hang on an opinion: asked of a scripted model, recorded, and judged again offline."""
+"""Runs with a judged criterion: a scripted model answers, replies are kept, and scores are repeated offline."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ TASKS = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
 CRITERIA = [{"op": "judged", "asks": "Does the answer say that something is closed?"}]
 
 Says = Callable[[int, str], ScriptedReply]
-"""From how often it was asked, from 0, and the number of the fences, to a reply."""
+"""Maps the number of the request, from 0, and the number of the fences to a reply."""
 
 
 def number_of(asked: AskedOfModel) -> str:
-    found = re.search(r"<<<([0-9a-f]{32}) ", asked.request["messages"][1]["content"])
-    assert found is not None
-    return found[1]
+    match = re.search(r"<<<([0-9a-f]{32}) ", asked.request["messages"][1]["content"])
+    assert match is not None
+    return match[1]
 
 
 class Judged:
@@ -51,7 +51,7 @@ class Judged:
             (folder / "run.yaml").write_text(yaml.safe_dump(config))
             play = ("run", str(folder / "task.jsonl"), "-a", "oracle", "--engine", "inline")
             config_words = ("--config", str(folder / "run.yaml"), "--out", str(self.path))
-            self.told = fumehood_json(*play, *config_words, "--json", *words)
+            self.report = fumehood_json(*play, *config_words, "--json", *words)
 
     @property
     def row(self) -> Any:
@@ -68,7 +68,9 @@ def one_doubts(time: int, number: str) -> ScriptedReply:
     return ScriptedReply(text=f"Hm.\n[{number}] {'no' if time == 1 else 'yes'}", usage=(100, 10))
 
 
-def test_three_samples_decide_and_are_counted_apart(judged: Callable[..., Judged]) -> None:
+def test_the_majority_of_three_votes_decides_and_its_cost_is_separate(
+    judged: Callable[..., Judged],
+) -> None:
     price = {"input_usd_per_mtok": 1, "output_usd_per_mtok": 2}
     run = judged(one_doubts, "--judge", "j1", price=price)
     row = run.row
@@ -83,25 +85,25 @@ def test_three_samples_decide_and_are_counted_apart(judged: Callable[..., Judged
         "questions": 1,
     }
     assert {name: row["metrics"][f"judge_{name}"] for name in wanted} == wanted
-    assert len({number_of(asked) for asked in run.asked}) == 3, (
-        "every sample has a fence of its own"
-    )
-    assert "model_call" not in (run.path / row["trace"]).read_text(), "nothing of it is the agent's"
+    assert len({number_of(asked) for asked in run.asked}) == 3, "each vote has its own fence"
+    assert "model_call" not in (run.path / row["trace"]).read_text(), "the agent is not charged"
 
 
-def test_a_run_is_judged_again_offline_byte_for_byte(judged: Callable[..., Judged]) -> None:
+def test_a_rescore_without_the_provider_gives_the_same_result(
+    judged: Callable[..., Judged],
+) -> None:
     run = judged(one_doubts, "--judge", "j1")
-    # The provider is gone by now.
-    assert fumehood_json("score", str(run.path), "--json")["agents"] == run.told["agents"]
+    # The provider has stopped.
+    assert fumehood_json("score", str(run.path), "--json")["agents"] == run.report["agents"]
     assert fumehood_json("verify", str(run.path), "--json")["sound"] is True
     (exchanges,) = (run.path / "judge" / "episodes").iterdir()
     exchanges.write_text("")
     again = fumehood_json("score", str(run.path), "--json")
-    assert again["agents"][0]["ungraded"] == 1, "what was not recorded is ungraded"
+    assert again["agents"][0]["ungraded"] == 1, "without kept replies the episode is ungraded"
     assert fumehood_json("verify", str(run.path), "--json", status=1)["sound"] is False
 
 
-def test_a_judge_that_babbles_leaves_the_task_ungraded(judged: Callable[..., Judged]) -> None:
+def test_unreadable_replies_leave_the_episode_ungraded(judged: Callable[..., Judged]) -> None:
     run = judged(
         lambda time, number: ScriptedReply(text="yes, it surely is\n[0123] yes"), "--judge", "j1"
     )
@@ -109,12 +111,14 @@ def test_a_judge_that_babbles_leaves_the_task_ungraded(judged: Callable[..., Jud
     assert row["success"] is None
     assert "check_0:judged" not in row["checks"]
     assert row["metrics"]["judge_failed_votes"] == 3
-    assert run.told["agents"][0]["graded"] == 0
+    assert run.report["agents"][0]["graded"] == 0
     again = fumehood_json("score", str(run.path), "--json")
-    assert again["agents"] == run.told["agents"]
+    assert again["agents"] == run.report["agents"]
 
 
-def test_without_a_judge_it_is_ungraded_and_nobody_is_asked(judged: Callable[..., Judged]) -> None:
+def test_without_a_judge_the_episode_is_ungraded_and_no_model_is_called(
+    judged: Callable[..., Judged],
+) -> None:
     run = judged(None)
     assert run.row["success"] is None
     assert run.asked == []
@@ -129,7 +133,7 @@ def test_without_a_judge_it_is_ungraded_and_nobody_is_asked(judged: Callable[...
     assert "needs a --judge" in done.stderr
 
 
-def test_another_judge_may_be_asked_later_and_leaves_the_run_as_it_was(
+def test_another_judge_scores_again_and_keeps_the_run_unchanged(
     judged: Callable[..., Judged], tmp_path: Path
 ) -> None:
     run = judged(None)
@@ -141,17 +145,17 @@ def test_another_judge_may_be_asked_later_and_leaves_the_run_as_it_was(
     words = ("score", str(run.path), "--json", "--judge", "rules", "--config", str(rules))
     assert fumehood_json(*words)["agents"][0]["successes"] == 1
     assert sorted(path.name for path in run.path.rglob("*")) == before
-    fumehood("score", str(run.path), "--judge", "nobodys-model", status=2)
+    fumehood("score", str(run.path), "--judge", "unknown-model", status=2)
 
 
-def test_rules_judge_without_a_model(judged: Callable[..., Judged]) -> None:
+def test_rules_need_no_model(judged: Callable[..., Judged]) -> None:
     run = judged(None, "--judge", "rules", rules=[{"contains": "is closed", "answer": "yes"}])
     assert run.row["success"] is True
     assert run.row["metrics"]["judge_agreement"] is None
-    assert fumehood_json("score", str(run.path), "--json")["agents"] == run.told["agents"]
+    assert fumehood_json("score", str(run.path), "--json")["agents"] == run.report["agents"]
 
 
-def test_a_judge_that_nobody_has_is_named_before_anything_is_run(tmp_path: Path) -> None:
+def test_an_unknown_judge_is_an_input_error_before_the_run(tmp_path: Path) -> None:
     words = (
         "run",
         str(TASKS),
@@ -160,7 +164,7 @@ def test_a_judge_that_nobody_has_is_named_before_anything_is_run(tmp_path: Path)
         "--out",
         str(tmp_path / "run"),
         "--judge",
-        "nobodys-model",
+        "unknown-model",
     )
     fumehood(*words, status=2)
     assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""One command at a time writes a run folder, from its first file on, and signs nothing that was changed."""
+"""One command at a time writes a run folder, and a changed folder is not signed again."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def started(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def test_of_two_commands_with_one_folder_one_runs_and_the_other_says_why_not(
+def test_of_two_commands_with_one_folder_the_second_fails_with_a_reason(
     tasks: Path, tmp_path: Path
 ) -> None:
     both = [started(*words(tasks, tmp_path / "run")) for _ in range(2)]
-    said = [each.communicate(timeout=120)[1] for each in both]
-    assert sorted(each.returncode for each in both) == [0, 2], said
-    loser = next(text for each, text in zip(both, said, strict=True) if each.returncode == 2)
+    errors = [process.communicate(timeout=120)[1] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2], errors
+    loser = next(
+        text for process, text in zip(both, errors, strict=True) if process.returncode == 2
+    )
     assert "another command is writing" in loser or "is not empty" in loser
     assert verify(tmp_path / "run").damage == ()
 
 
-def test_a_run_that_was_edited_is_not_sealed_anew_by_resuming_it(
-    tasks: Path, tmp_path: Path
-) -> None:
+def test_resuming_does_not_seal_an_edited_run(tasks: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     fumehood(*words(tasks, run))
     fumehood("resume", str(run))
@@ -65,7 +65,9 @@ def test_a_run_that_was_edited_is_not_sealed_anew_by_resuming_it(
     assert (run / "seal.json").read_bytes() == seal
 
 
-def test_what_is_run_again_for_a_lost_trace_is_said(tasks: Path, tmp_path: Path) -> None:
+def test_an_episode_with_a_lost_trace_is_run_again_with_a_warning(
+    tasks: Path, tmp_path: Path
+) -> None:
     run = tmp_path / "run"
     fumehood(*words(tasks, run))
     lost = RunFolder.open(run).rows()[0]
@@ -73,7 +75,9 @@ def test_what_is_run_again_for_a_lost_trace_is_said(tasks: Path, tmp_path: Path)
     (run / lost.trace).write_bytes(b"")
     with started("resume", str(run)) as resumed:
         assert resumed.stderr is not None
-        said = resumed.stderr.read()
+        errors = resumed.stderr.read()
     assert resumed.returncode == 0
-    assert any("running again" in line and "torn or missing" in line for line in said.splitlines())
+    assert any(
+        "running again" in line and "torn or missing" in line for line in errors.splitlines()
+    )
     assert verify(run).damage == ()

@@ -9,7 +9,7 @@ import pytest
 
 
 def installed(*packages: str) -> None:
-    """Go on where the packages are installed; else skip the calling module, or fail it when ``CI`` is set."""
+    """Skip the calling module if a package is not installed; fail it if ``CI`` is set."""
     missing = [name for name in packages if find_spec(name) is None]
     if not missing:
         return
