@@ -130,7 +130,7 @@ def test_without_a_judge_the_episode_is_ungraded_and_no_model_is_called(
         check=False,
     )
     assert "1 ungraded" in done.stderr
-    assert "needs a --judge" in done.stderr
+    assert "need a --judge" in done.stderr
 
 
 def test_another_judge_scores_again_and_keeps_the_run_unchanged(

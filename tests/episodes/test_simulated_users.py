@@ -120,9 +120,13 @@ def test_what_a_users_model_refuses_to_answer_ends_the_talk_and_voids_nothing(
 @pytest.mark.parametrize(
     ("models", "words", "complaint"),
     [
-        ({}, ("--model", "x-none"), "no provider under `models` has x-none, which react asks"),
-        ({"budget": {"usd": 1}}, ("--model", "m-agent"), "models.prices has no m-agent"),
-        ({}, ("--model", "m-agent", "--judge", "rules"), "the judge `rules` has none"),
+        ({}, ("--model", "x-none"), "no provider under `models` has x-none, which react calls"),
+        ({"budget": {"usd": 1}}, ("--model", "m-agent"), "models.prices has no price for m-agent"),
+        (
+            {},
+            ("--model", "m-agent", "--judge", "rules"),
+            "the judge `rules` needs at least one rule",
+        ),
         ({"mode": "replay", "cassette": "nowhere"}, ("--model", "m-agent"), "not nowhere"),
     ],
 )
