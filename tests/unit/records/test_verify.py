@@ -43,24 +43,24 @@ def test_an_unchanged_run_is_sound(run: Path) -> None:
 
 def cut_trace(run: Path) -> str:
     (run / TRACE).write_text("".join(lines_of(run / TRACE)[:-1]))
-    return f"{TRACE}: the seal is missing: the trace was cut off"
+    return f"{TRACE}: the end record is missing: the trace was truncated"
 
 
 def cut_trace_from_its_middle(run: Path) -> str:
     lines = lines_of(run / TRACE)
     (run / TRACE).write_text("".join([*lines[:1], *lines[2:]]))
-    return f"{TRACE}: record 1 does not follow from the one before it"
+    return f"{TRACE}: the hash of record 1 does not match"
 
 
 def reorder_trace(run: Path) -> str:
     first, second, *rest = lines_of(run / TRACE)
     (run / TRACE).write_text("".join([second, first, *rest]))
-    return f"{TRACE}: record 0 does not follow from the one before it"
+    return f"{TRACE}: the hash of record 0 does not match"
 
 
 def edit_event(run: Path) -> str:
     (run / TRACE).write_text((run / TRACE).read_text().replace('"number":1', '"number":7'))
-    return f"{TRACE}: record 1 does not follow from the one before it"
+    return f"{TRACE}: the hash of record 1 does not match"
 
 
 def edit_time(run: Path) -> str:
