@@ -93,7 +93,7 @@ def _read(record: Any, path: Path) -> Any:
     try:
         read = validated(Placed(record, Place(path, 1)), TaskRecord).value
     except Unreadable as refusal:
-        return sorted(str(list(misfit.location)) for misfit in refusal.errors)
+        return sorted(str(list(error.location)) for error in refusal.errors)
     # As text, because true and 1 and 1.0 are equal to Python.
     return json.dumps(read.model_dump())
 
@@ -122,7 +122,7 @@ def _load(root: Path, split: str) -> Mapping[str, Any]:
     try:
         records = read_split_as_reference(root, split)
     except Unreadable as refusal:
-        locations = sorted(str(list(misfit.location)) for misfit in refusal.errors)
+        locations = sorted(str(list(error.location)) for error in refusal.errors)
         return {"rejected": refusal.problem.value, "errors": locations}
     return {"task_ids": [record.value.task_id for record in records]}
 
