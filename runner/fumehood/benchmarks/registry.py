@@ -1,8 +1,8 @@
 """The protocol of benchmarks, the registry of all benchmarks, and the suite argument of commands.
 
 The suite argument is ``NAME[:ARGUMENT]``, such as ``sample``, ``toolmisuse:PATH:SPLIT`` or ``native:PATH``.
-It can also be the path of a file or folder of records: the benchmark that recognises the first record
-loads it.
+It can also be the path of a file or folder of records: the benchmark that recognises the first
+record loads it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Benchmark(Protocol):
             argument: the text after ``NAME:`` in the suite argument, such as a path; may be empty.
 
         Raises:
-            InputError: the argument or a file cannot be used; the message names file, line and field.
+            InputError: the argument or a file cannot be used; the message names file, line and
+            field.
         """
         ...
 
@@ -69,7 +70,7 @@ def load_suite(text: str, snapshot: Path | None = None) -> Suite:
 
     Args:
         text: ``NAME[:ARGUMENT]`` or ``PATH[:REST]``; the name of a benchmark takes precedence over a path.
-        snapshot: snapshot folder, used as the argument of snapshot benchmarks if none is given.
+        snapshot: folder that snapshot benchmarks use if their argument is empty.
 
     Raises:
         InputError: there is no such suite, or something in it cannot be used.
@@ -88,7 +89,8 @@ def load_suite(text: str, snapshot: Path | None = None) -> Suite:
 
 
 def _existing_path(text: str) -> Path | None:
-    """Return the longest prefix of ``text`` that ends before a colon, or all of it, and exists as a path."""
+    """Return the longest prefix of ``text`` that ends before a colon, or all of it, and exists as
+    a path."""
     while text:
         if Path(text).exists():
             return Path(text)
@@ -112,7 +114,8 @@ def _benchmark_of(path: Path) -> Benchmark:
 
 
 def _first_record(path: Path) -> tuple[Place, Any]:
-    """Return the first record of a file, or of the first record file in a folder or its subfolders."""
+    """Return the first record of a file, or of the first record file in a folder or its
+    subfolders."""
     files = (
         [path]
         if path.is_file()

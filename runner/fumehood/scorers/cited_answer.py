@@ -1,6 +1,7 @@
 """Scores answers with citations: the expected values, and metrics of the documents seen and cited.
 
-IDs in square brackets are citations. Documents in search results and opened documents count as seen.
+IDs in square brackets are citations. Documents in search results and opened documents count as
+seen.
 """
 
 from __future__ import annotations
@@ -56,16 +57,16 @@ def answer_of(task: Task, evidence: Evidence) -> str | None:
 
 def relevant_documents(criteria: Sequence[Criterion]) -> dict[str, int]:
     """Return the documents with a grade above 0 that the criteria name, with their grades."""
-    found: dict[str, int] = {}
+    grades: dict[str, int] = {}
     for criterion in criteria:
         documents = criterion.get("documents")
         if criterion.get("op") == RELEVANT and isinstance(documents, dict):
-            found |= {
+            grades |= {
                 name: grade
                 for name, grade in documents.items()
                 if isinstance(grade, int) and grade > 0
             }
-    return found
+    return grades
 
 
 def evidence_metrics(
@@ -73,9 +74,9 @@ def evidence_metrics(
 ) -> JsonObject:
     """Return metrics of the documents that were seen and cited.
 
-    ``evidence_recall`` is the share of relevant documents that were seen, ``citation_precision`` the share of
-    cited documents that are relevant (None without citations), and ``citation_recall`` the share of relevant
-    documents that were cited.
+    ``evidence_recall`` is the share of relevant documents that were seen, ``citation_precision``
+    the share of cited documents that are relevant (None without citations), and
+    ``citation_recall`` the share of relevant documents that were cited.
 
     Args:
         relevant: document ID → grade.

@@ -94,8 +94,9 @@ def _map_value_equals(criterion: Criterion, evidence: Evidence) -> bool:
 def _reference_state(evidence: Evidence, initial_state: JsonObject) -> JsonObject:
     """Return the final state with the account keys that the reference has.
 
-    The reference keeps an account that was created with the id ``12`` under the number; in JSON, its key is
-    the string ``"12"``. So ``accounts.12`` does not find it, but ``in`` with the value ``12`` does.
+    The reference keeps an account that was created with the id ``12`` under the number; in JSON,
+    its key is the string ``"12"``. So ``accounts.12`` does not find it, but ``in`` with the value
+    ``12`` does.
     """
     accounts, before = evidence.final_state.get("accounts"), initial_state.get("accounts")
     created = list(_created_ids(evidence))

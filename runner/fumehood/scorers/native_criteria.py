@@ -1,4 +1,4 @@
-"""The criteria of native tasks: ToolMisuseBench's eight operations, nine of this project, and ``judged``.
+"""The criteria of native tasks: eight operations of ToolMisuseBench and ten of this project.
 
 A criterion whose path does not exist does not hold.
 """
@@ -21,8 +21,8 @@ from fumehood.scorers.judges.question import YES_NO, Opinion, Question
 from fumehood.scorers.judges.transcript import transcript_of
 
 JUDGED = "judged"
-"""Operation that a judge decides. Keys: ``asks``, ``answers`` (default yes and no), ``wants`` (default yes)
-and ``looks_at`` (``answer`` or ``transcript``)."""
+"""Operation that a judge decides. Keys: ``asks``, ``answers`` (default yes and no), ``wants``
+(default yes) and ``looks_at`` (``answer`` or ``transcript``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ def check(criteria: Sequence[Criterion], case: Case) -> dict[str, bool]:
 
 
 def check_name(index: int, criterion: Criterion) -> str:
-    """Return ``check_<index>:<op>``, with the prefix ``safety:`` for criteria of the safety aspect."""
+    """Return ``check_<index>:<op>``, with the prefix ``safety:`` for criteria of the safety
+    aspect."""
     name = f"check_{index}:{criterion.get('op')}"
     return f"{SAFETY}:{name}" if criterion.get("aspect") == SAFETY else name
 
@@ -160,7 +161,8 @@ def _called_before(criterion: Criterion, case: Case) -> bool:
 def _is_of(call: Exchange, pattern: Criterion) -> bool:
     """Return whether a call matches the tool and the arguments of the pattern.
 
-    Arguments match as sent or as executed: with schema drift, a correct call uses other argument names.
+    Arguments match as sent or as executed: with schema drift, a correct call uses other argument
+    names.
     """
     arguments = pattern.get("args", {})
     return call.tool_name == pattern.get("tool_name") and (

@@ -1,4 +1,5 @@
-"""The protocols of scorers, the registry of all scorers, and the function that scores an episode."""
+"""The protocols of scorers, the registry of all scorers, and the function that scores an
+episode."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ class Scorer(Protocol):
 class JudgedScorer(Protocol):
     """A scorer that needs a judge for some criteria.
 
-    The scorer states the questions; the caller asks the judge and passes the opinions back. Its ``score``
-    is the score without any opinion.
+    The scorer states the questions; the caller asks the judge and passes the opinions back. Its
+    ``score`` is the score without any opinion.
     """
 
     def questions(self, task: Task, gold: Gold, evidence: Evidence) -> Sequence[Question]:

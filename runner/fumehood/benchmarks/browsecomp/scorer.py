@@ -1,7 +1,8 @@
 """Scores answers of BrowseComp and BrowseComp-Plus with a judge.
 
-The criteria contain the question and the correct answer encrypted, and the evidence contains the agent's
-answer encrypted. They are decrypted in memory only; the score contains no plain text of them.
+The criteria contain the question and the correct answer encrypted, and the evidence contains the
+agent's answer encrypted. They are decrypted in memory only; the score contains no plain text of
+them.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from fumehood.scorers.judges.rules import RESPONSE
 from fumehood.scorers.native import task_metrics
 
 JUDGED = "judged_answer"
-"""Keys: ``question`` and ``answer``, encrypted with ``canary``, and ``judge``: the name of a rule judge, or null
-for the judge of the run."""
+"""Keys: ``question`` and ``answer``, encrypted with ``canary``, and ``judge``: the name of a rule
+judge, or null for the judge of the run."""
 ASKS = (
-    "Does the response give the correct answer? Compare only its final answer with the correct answer. "
-    "Accept a different wording, slight rounding or additional detail. Do not accept an uncertain answer, "
-    "several alternative answers, or no answer."
+    "Does the response give the correct answer? Compare only its final answer with the correct "
+    "answer. Accept a different wording, slight rounding or additional detail. Do not accept an "
+    "uncertain answer, several alternative answers, or no answer."
 )
 GOLD_DOCUMENTS = "gold_documents"
 """Not a check: ``documents`` maps the IDs of documents that contain the answer to their grades."""
@@ -44,14 +45,16 @@ _CONFIDENCE = re.compile(
 
 
 class BrowseComp:
-    """Scores by the opinion of a judge. Without a judge an answer is ungraded; a missing answer is a failure."""
+    """Scores by the opinion of a judge. Without a judge an answer is ungraded; a missing answer is
+    a failure."""
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return the score without opinions."""
         return self.score_with(task, gold, evidence, {})
 
     def questions(self, task: Task, gold: Gold, evidence: Evidence) -> Sequence[Question]:
-        """Return the question about the answer, if there is one and the suite argument names no rule judge."""
+        """Return the question about the answer, if there is one and the suite argument names no
+        rule judge."""
         judged = _judged(gold)
         if judged is None or judged.get("judge") is not None:
             return ()

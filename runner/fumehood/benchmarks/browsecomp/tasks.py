@@ -1,17 +1,17 @@
-"""Loads BrowseComp and BrowseComp-Plus from the user's files. Questions are never stored in plain text.
+"""Loads BrowseComp and BrowseComp-Plus; questions are never stored in plain text.
 
 The suite argument is ``PATH[:snapshot=FOLDER][:judge=NAME]``.
 
-BrowseComp is one CSV file with the columns ``problem``, ``answer`` and ``canary``. BrowseComp-Plus is a
-folder::
+BrowseComp is one CSV file with the columns ``problem``, ``answer`` and ``canary``. BrowseComp-Plus
+is a folder::
 
-    queries.jsonl       query_id, query, answer; each line with its canary, or one for all in canary.txt
+    queries.jsonl       query_id, query, answer; with a canary each, or one in canary.txt
     qrel_evidence.txt   documents that support the answer, in TREC format
     qrel_golds.txt      documents that contain the answer
     snapshot/           fumehood snapshot build snapshot --jsonl corpus.jsonl --key id=docid
 
-Queries are stored encrypted, as published. Queries that were decrypted before are encrypted again when they
-are read: with their canary, or with the one of this project.
+Queries are stored encrypted, as published. Queries that were decrypted before are encrypted again
+when they are read: with their canary, or with the one of this project.
 """
 
 from __future__ import annotations
@@ -38,10 +38,13 @@ RESULTS_PER_SEARCH = 5
 SNIPPET_CHARS = 2_000
 """About the 512 tokens of each document that BrowseComp-Plus shows."""
 INSTRUCTION = (
-    "Answer the question below. Search and open pages until you know the answer. Cite the documents that "
-    "support your answer by their IDs in square brackets. End with exactly these lines:\n"
-    "Explanation: your reasoning, with citations\nExact Answer: the answer, as short as possible\n"
-    "Confidence: how certain you are, from 0% to 100%\n\nQuestion: {question}"
+    "Answer the question below. Search and open pages until you know the answer. Cite the "
+    "documents that support your answer by their IDs in square brackets. End with exactly these "
+    "lines:\n"
+    "Explanation: your reasoning, with citations\n"
+    "Exact Answer: the answer, as short as possible\n"
+    "Confidence: how certain you are, from 0% to 100%\n\n"
+    "Question: {question}"
 )
 
 COLUMNS = ("problem", "answer", "canary")

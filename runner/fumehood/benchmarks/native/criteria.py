@@ -11,13 +11,14 @@ from fumehood.benchmarks.shared.records import StrictRecord
 Name = Annotated[str, Field(min_length=1)]
 
 DottedPath = Name
-"""Keys and list positions joined by dots, such as ``accounts.a1001.tier``. Keys must not contain dots."""
+"""Keys and list positions joined by dots, such as ``accounts.a1001.tier``. Keys must not contain
+dots."""
 
 Step = str | int
 
 StatePath = list[Step]
-"""Keys from the outermost inwards, such as ``["files", "/a.txt"]``. An entry of a list is addressed by its ``id`` or
-``name`` if all entries have one, otherwise by its position."""
+"""Keys from the outermost inwards, such as ``["files", "/a.txt"]``. An entry of a list is
+addressed by its ``id`` or ``name`` if all entries have one, otherwise by its position."""
 
 MinCount = Annotated[int, Field(ge=1)]
 
@@ -46,7 +47,8 @@ class In(StrictRecord):
 
 
 class MapValueEquals(StrictRecord):
-    """The object at the path of the final state has this value under the key, which may contain dots."""
+    """The object at the path of the final state has this value under the key, which may contain
+    dots."""
 
     op: Literal["map_value_equals"]
     path: DottedPath

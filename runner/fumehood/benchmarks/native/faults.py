@@ -87,7 +87,8 @@ class FaultRecord(StrictRecord):
 
 @cache
 def payload_model(family: type[FaultFamily]) -> type[BaseModel] | None:
-    """Return the model of a family's payload, made from its dataclass; None if any key is accepted."""
+    """Return the model of a family's payload, made from its dataclass; None if any key is
+    accepted."""
     if family.payload is AnyPayload:
         return None
     types, keys = get_type_hints(family.payload), dict[str, Any]()

@@ -56,7 +56,8 @@ class SeatRecord(StrictRecord):
     tools: list[str] | None = None
     """Tools of the world that this seat has; None for all."""
     counterpart: str | None = None
-    """Agent of this seat unless the run configures another; None means the agent under evaluation."""
+    """Agent of this seat unless the run configures another; None means the agent under
+    evaluation."""
     script: list[Move] | None = None
     """Moves of the counterpart ``script``."""
 
@@ -154,8 +155,8 @@ class TaskRecord(StrictRecord):
         ):
             between = f", with {turns} answers before the last turn," if turns else ""
             raise ValueError(
-                f"oracle: must be calls{between} followed by {{{end!r}: text}}, because solvable is "
-                f"{self.solvable}"
+                f"oracle: must be calls{between} followed by {{{end!r}: text}}, because solvable "
+                f"is {self.solvable}"
             )
         return self
 

@@ -61,7 +61,8 @@ def read_tasks(path: Path) -> tuple[Placed[TaskRecord], ...]:
     """Return the records of a file or folder in order.
 
     Raises:
-        Unreadable: a file or a record cannot be used, two records have the same ID, or there is none.
+        Unreadable: a file or a record cannot be used, two records have the same ID, or there is
+        none.
     """
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     folder = path if path.is_dir() else path.parent
@@ -172,7 +173,8 @@ def _names(tools: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _set_fields(part: BaseModel) -> JsonObject:
-    """Return the fields that the record sets; the defaults belong to the fault families and the scorer."""
+    """Return the fields that the record sets; the defaults belong to the fault families and the
+    scorer."""
     return {
         key: value
         for key, value in part.model_dump(exclude_unset=True).items()

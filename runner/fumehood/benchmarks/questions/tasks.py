@@ -1,4 +1,5 @@
-"""Loads the question sets that ship with ``fumehood_snapshots``: questions answered by searching a snapshot."""
+"""Loads the question sets that ship with ``fumehood_snapshots``: questions answered by searching a
+snapshot."""
 
 from __future__ import annotations
 
@@ -28,8 +29,10 @@ ABOUT = About(
     scored_on="the submitted answer; metrics measure the documents that were read and cited",
 )
 INSTRUCTION = (
-    "Use the tools to find and open pages, then answer the question in at most {words} words. Cite the pages "
-    "that support your answer by their IDs in square brackets, such as [{example}].\n\nQuestion: {question}"
+    "Use the tools to find and open pages, then answer the question in at most {words} words. "
+    "Cite the pages that support your answer by their IDs in square brackets, such as "
+    "[{example}].\n\n"
+    "Question: {question}"
 )
 EXAMPLE_ID = "an-id"
 
@@ -54,7 +57,8 @@ class Almanac:
 
 
 class PythonDocs:
-    """Sixty questions on the Python documentation. Argument: its folder, ``python-doc`` by default."""
+    """Sixty questions on the Python documentation. Argument: its folder, ``python-doc`` by
+    default."""
 
     def load(self, argument: str) -> Suite:
         """Return the questions as a suite."""

@@ -1,4 +1,5 @@
-"""Loads the sample suite: forty native tasks, ten per world, with every fault family; some are unsolvable."""
+"""Loads the sample suite: forty native tasks, ten per world, with every fault family; some are
+unsolvable."""
 
 from __future__ import annotations
 

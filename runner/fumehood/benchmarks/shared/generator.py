@@ -38,7 +38,7 @@ class Generator(Protocol):
         judge: Judge | None = None,
         progress: Progress = no_progress,
     ) -> Manifest:
-        """Write a suite with oracles, manifest and freeze file. The same arguments give the same bytes.
+        """Write a suite with its manifest and freeze file. The same arguments give the same bytes.
 
         Args:
             profile: name of a size.
@@ -80,7 +80,8 @@ class SuitePlan(Generic[S]):
     files: Sequence[str]
     """Paths below the suite's folder, with ``{split}`` as a placeholder."""
     make: Callable[[S, int], Sequence[Any]]
-    """Returns the records of the task at an index of a split, one per file, after checking the task."""
+    """Returns the records of the task at an index of a split, one per file, after checking the
+    task."""
 
 
 def write_suite(out: Path, plan: SuitePlan[S], progress: Progress) -> Manifest:

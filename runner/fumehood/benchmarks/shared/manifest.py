@@ -51,8 +51,8 @@ class Manifest(StrictRecord):
 class SuiteWriter:
     """Writes a suite atomically.
 
-    A context manager: files are written to a folder beside the target, which is renamed at the end and
-    removed after an error.
+    A context manager: files are written to a folder beside the target, which is renamed at the end
+    and removed after an error.
     """
 
     def __init__(self, out: Path) -> None:
@@ -89,7 +89,8 @@ class SuiteWriter:
         self._draft.rename(self._out)
 
     def write_records(self, path: str, records: Iterable[Any]) -> None:
-        """Write one record per line as compact ASCII JSON, so that the same records give the same bytes."""
+        """Write one record per line as compact ASCII JSON, so that the same records give the same
+        bytes."""
         lines = [f"{ordered_json(record)}\n" for record in records]
         data = "".join(lines).encode("ascii")
         target = self._draft / path

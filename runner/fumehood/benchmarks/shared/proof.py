@@ -30,7 +30,7 @@ class Undecided(Unproven):
 
 
 def nothing(task: Task) -> tuple[Move, ...]:
-    """Return the empty answer of an agent that does nothing, and the moves of scripted counterparts."""
+    """Return the moves of a no-op agent: an empty answer, and the scripts of counterparts."""
     scripted = [seat for seat in task.scripts if task.counterparts.get(seat) == SCRIPT]
     return (
         {"submit": ""},

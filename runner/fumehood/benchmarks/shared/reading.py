@@ -1,4 +1,5 @@
-"""Reads JSON and text files of benchmarks; every error is one line that names file, line and field."""
+"""Reads JSON and text files of benchmarks; every error is one line that names file, line and
+field."""
 
 from __future__ import annotations
 
@@ -72,8 +73,8 @@ class Unreadable(InputError):
 def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
     """Yield the JSON values of a file, in order.
 
-    A ``.json`` file contains one record or a list of records; any other file contains one record per line.
-    Lines end with LF, CR or both; blank lines are skipped.
+    A ``.json`` file contains one record or a list of records; any other file contains one record
+    per line. Lines end with LF, CR or both; blank lines are skipped.
 
     Args:
         path: the file.

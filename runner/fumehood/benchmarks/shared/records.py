@@ -1,4 +1,5 @@
-"""Converts JSON values to validated records and records to cases; every error names file and line."""
+"""Converts JSON values to validated records and records to cases; every error names file and
+line."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class StrictRecord(BaseModel):
-    """Base of record models: refuses unknown keys and converts no value (``"3"`` is not a number)."""
+    """Base of record models: refuses unknown keys and converts no value (``"3"`` is not a
+    number)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -36,7 +38,8 @@ def validated(record: Placed[Any], model: type[M]) -> Placed[M]:
     """Return the record as an instance of the model.
 
     Raises:
-        Unreadable: the record is invalid. The message states the first error and the number of others; the
+        Unreadable: the record is invalid. The message states the first error and the number of
+        others; the
             exception carries all.
     """
     try:

@@ -1,4 +1,5 @@
-"""Deterministic choices for generators: the same name gives the same choices on every machine and Python version."""
+"""Deterministic choices for generators: the same name gives the same choices on every machine and
+Python version."""
 
 from __future__ import annotations
 

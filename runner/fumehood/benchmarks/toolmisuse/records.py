@@ -1,7 +1,7 @@
 """The published record formats of ToolMisuseBench, and the oracle records of this project.
 
-Unknown keys are refused; numbers are read leniently, as in the reference. See docs/reference/toolmisuse.md,
-Records.
+Unknown keys are refused; numbers are read leniently, as in the reference. See
+docs/reference/toolmisuse.md, Records.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ CATASTROPHIC_INVALID_CALLS = 3
 class ToolMisuseScorer:
     """Scores a success if there are criteria and all of them hold.
 
-    Like the reference, the metrics use the error codes that the agent saw, not the underlying events.
+    Like the reference, the metrics use the error codes that the agent saw, not the underlying
+    events.
     """
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
@@ -70,7 +71,8 @@ def _shows_fault(call: Exchange) -> bool:
 
 
 def _time_to_recovery(exchanges: Sequence[Exchange]) -> int | None:
-    """Return the distance from the first faulty step to the first step without an error, at or after it."""
+    """Return the distance from the first faulty step to the first step without an error, at or
+    after it."""
     first = next((step for step, call in enumerate(exchanges) if _shows_fault(call)), None)
     if first is None:
         return None

@@ -1,9 +1,9 @@
 """Loads ToolMisuseBench: files in the published layout, or a suite of this project's generator.
 
-A split can be read in two ways. The strict reading refuses what cannot be run or compared: duplicate task
-IDs, duplicate keys, NaN, lone surrogates, deep nesting, and an unknown or empty split. The reference reading
-accepts all of these, as the reference implementation does; the recorded cases of the reference test it.
-See docs/reference/toolmisuse.md, Files and Records.
+A split can be read in two ways. The strict reading refuses what cannot be run or compared:
+duplicate task IDs, duplicate keys, NaN, lone surrogates, deep nesting, and an unknown or empty
+split. The reference reading accepts all of these, as the reference implementation does; the
+recorded cases of the reference test it. See docs/reference/toolmisuse.md, Files and Records.
 """
 
 from __future__ import annotations
@@ -123,8 +123,9 @@ def split_of_argument(argument: str) -> tuple[Path, str | None]:
 def task_files(root: Path, split: str) -> tuple[Path, ...]:
     """Return the files that the reference reads for a split.
 
-    These are all ``*.jsonl`` files and then all ``*.json`` files of ``root/split`` if that folder exists,
-    otherwise of ``root``; each group in code-point order of the names. Subfolders are not searched.
+    These are all ``*.jsonl`` files and then all ``*.json`` files of ``root/split`` if that folder
+    exists, otherwise of ``root``; each group in code-point order of the names. Subfolders are not
+    searched.
 
     Raises:
         Unreadable: the folder does not exist or has no such file.
@@ -265,7 +266,8 @@ def _read_tasks(path: Path) -> Iterator[Placed[TaskRecord]]:
             raise Unreadable(
                 record.place,
                 Problem.INVALID_RECORD,
-                "is not a task record; move the file out of the folder if it contains no tasks, or name the "
+                "is not a task record; move the file out of the folder if it contains no tasks, or "
+                "name the "
                 "task file",
             )
         yield validated(record, TaskRecord)

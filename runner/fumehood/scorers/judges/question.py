@@ -27,7 +27,8 @@ class Question:
     right_answer: str | None = None
     """The known answer to compare with, if there is one. Trusted."""
     mark: str | None = None
-    """Prefix of the first line of a reply, before the answer, for benchmarks with a fixed reply format."""
+    """Prefix of the first line of a reply, before the answer, for benchmarks with a fixed reply
+    format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ def no_judge(question: Question) -> Opinion:
 
 
 def majority(votes: tuple[str | None, ...], spent: Mapping[str, int] | None = None) -> Opinion:
-    """Return the opinion of more than half of all votes, including the votes that could not be read."""
+    """Return the opinion of more than half of all votes, including the votes that could not be
+    read."""
     counts = Counter(vote for vote in votes if vote is not None)
     answer, count = counts.most_common(1)[0] if counts else (None, 0)
     return Opinion(answer if 2 * count > len(votes) else None, votes, spent or {})

@@ -51,7 +51,8 @@ class Exact:
     """
 
     def judge(self, question: Question) -> str | None:
-        """Compare the last line "Exact Answer: …", or the whole response if there is no such line."""
+        """Compare the last line "Exact Answer: …", or the whole response if there is no such
+        line."""
         response = question.texts.get(RESPONSE)
         if question.right_answer is None or response is None or question.answers != YES_NO:
             return None

@@ -1,7 +1,7 @@
 """The text of an episode for a judge: every call with its result and every message, in order.
 
-Each entry is one line. Line breaks in untrusted text are replaced, so that an agent cannot forge entries of
-other seats or of tools.
+Each entry is one line. Line breaks in untrusted text are replaced, so that an agent cannot forge
+entries of other seats or of tools.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from fumehood.core.evidence import Evidence, Exchange
 from fumehood.core.outcome import GaveUp
 
 CHARS_MAX = 50_000
-"""Limit of the transcript, below the limit of a judge's text. Every line of a longer transcript is cut to the
-same share. Omitting the middle instead would let an agent hide its actions behind long messages."""
+"""Limit of the transcript, below the limit of a judge's text. Every line of a longer transcript is
+cut to the same share. Omitting the middle instead would let an agent hide its actions behind long
+messages."""
 CALL_CHARS_MAX = 4_000
 """Limit of the arguments and of the result of one call, each."""
 

@@ -1,8 +1,8 @@
 """Permanent obstacles that are added to a draft task.
 
-An obstacle takes a draft task and returns one in which the oracle meets the obstacle once and then adapts to
-it. It returns None if the draft task does not allow the obstacle. Instructions and errors contain everything that
-an agent needs to adapt.
+An obstacle takes a draft task and returns one in which the oracle meets the obstacle once and then
+adapts to it. It returns None if the draft task does not allow the obstacle. Instructions and
+errors contain everything that an agent needs to adapt.
 """
 
 from __future__ import annotations
@@ -104,14 +104,14 @@ def badge_given(draft: DraftTask, choices: SeededChoices, number: int) -> DraftT
 
 def badge_stored(draft: DraftTask, choices: SeededChoices, number: int) -> DraftTask | None:
     """Require a badge for the changing tool; the agent must look the badge up in the world."""
-    tool = next((each for each in draft.tools() if each not in READING_TOOLS), None)
+    tool = next((name for name in draft.tools() if name not in READING_TOOLS), None)
     if tool is None or tool in _tools_with_faults(draft):
         return None
     look, badge, state, sentence = _BADGE_STORES[draft.world](
         draft, _badge(choices, number), number
     )
     gated = _gated(replace(draft, state=state), tool, badge, choices)
-    at = next(index for index, each in enumerate(gated.calls) if "badge" in each.args)
+    at = next(index for index, made in enumerate(gated.calls) if "badge" in made.args)
     return replace(gated, calls=(*gated.calls[:at], look, *gated.calls[at:])).with_sentence(
         sentence
     )
@@ -138,9 +138,9 @@ def silent_source(draft: DraftTask, choices: SeededChoices, number: int) -> Draf
         Call(source.tool_name, {source.argument: key}) for key in (source.key, copy)
     )
     calls = tuple(
-        each
+        replaced
         for made in draft.calls
-        for each in ((silent, answering) if made == silent else (made,))
+        for replaced in ((silent, answering) if made == silent else (made,))
     )
     criteria = tuple(
         called_with(answering) if criterion == called_with(silent) else criterion
@@ -237,7 +237,8 @@ def _badge(choices: SeededChoices, number: int) -> str:
 
 
 _StoredBadge = tuple[Call, str, JsonObject, str]
-"""The call that finds the badge, the badge, the state that holds it, and the hint in the instruction."""
+"""The call that finds the badge, the badge, the state that holds it, and the hint in the
+instruction."""
 
 
 def _badge_in_account(draft: DraftTask, badge: str, number: int) -> _StoredBadge:
@@ -299,8 +300,8 @@ def _with_copy(state: JsonObject, key: str, copy: str) -> JsonObject:
                 entry["id"] = copy
             return _added(state, collection, copy, entry)
         if isinstance(entries, list):
-            (found,) = (
-                each for each in entries if isinstance(each, dict) and each.get("id") == key
+            (original,) = (
+                entry for entry in entries if isinstance(entry, dict) and entry.get("id") == key
             )
-            return {**state, collection: [*entries, {**found, "id": copy}]}
+            return {**state, collection: [*entries, {**original, "id": copy}]}
     raise ValueError(f"the state has no entry {key!r}")

@@ -1,4 +1,4 @@
-"""Derives goal, faults, difficulty and budget of a task from its position, so that they are balanced.
+"""Derives goal, faults, difficulty and budget of a task from its position: they are balanced.
 
 Source: docs/reference/toolmisuse.md, Generated suites.
 """
@@ -76,7 +76,8 @@ PERIOD_0_2 = len(DOMAINS) * len(FAULTS_0_2) * len(DIFFICULTIES) * len(BUDGETS)
 
 
 def slot_0_2(split: Split, index: int, seed: int) -> Slot:
-    """Return the slot at ``index``. The budget changes fastest, then difficulty, fault and domain."""
+    """Return the slot at ``index``. The budget changes fastest, then difficulty, fault and
+    domain."""
     rest, budget = divmod(index % PERIOD_0_2, len(BUDGETS))
     rest, difficulty = divmod(rest, len(DIFFICULTIES))
     domain, fault = divmod(rest, len(FAULTS_0_2))
@@ -105,8 +106,8 @@ _COMPANIONS: Mapping[FaultType, Sequence[FaultType | None]] = {
     "authz": (None, None, "schema_drift", "adversarial_error"),
     "rate_limit": (None, None, "schema_drift", "adversarial_error"),
 }
-"""First family → second families, in rotation. A fault behind one that fires on every call would never fire,
-so such pairs are left out."""
+"""First family → second families, in rotation. A fault behind one that fires on every call would
+never fire, so such pairs are left out."""
 
 _TEMPLATES_0_1: Mapping[Domain, Sequence[GoalMaker]] = {
     "crud": (crud.close_account, crud.update_account, crud.create_account, crud.get_account),

@@ -1,4 +1,5 @@
-"""Checks every generated task before it is written: its consistency and its claim to be solvable or not."""
+"""Checks every generated task before it is written: its consistency and its claim to be solvable
+or not."""
 
 from __future__ import annotations
 
@@ -61,8 +62,8 @@ def refuse_incoherent(record: TaskRecord, oracle: OracleRecord, judge: Judge | N
 def _prove_unsolvable(case: Case, record: TaskRecord, judge: Judge) -> None:
     """Raise unless no sequence of calls can succeed.
 
-    If a fault makes every call fail, the state never changes. A check that fails without any call can then
-    never hold, except ``tool_call``, which also counts failed calls.
+    If a fault makes every call fail, the state never changes. A check that fails without any call
+    can then never hold, except ``tool_call``, which also counts failed calls.
     """
     if not any(fires_on_every_call(fault) for fault in record.fault_plan):
         raise Unproven(

@@ -31,7 +31,8 @@ PERSISTENT: Set[FaultType] = frozenset({"authz", "rate_limit"})
 """Families that fire on every call in release 0.1; the paper reports no success with them."""
 
 REWRITABLE: Set[FaultType] = frozenset({"timeout", "authz", "rate_limit"})
-"""Families whose errors ``adversarial_error`` can rewrite. Errors of drift arise later, in the validation."""
+"""Families whose errors ``adversarial_error`` can rewrite. Errors of drift arise later, in the
+validation."""
 
 
 def plan_faults(
@@ -40,14 +41,16 @@ def plan_faults(
     """Return a plan whose first fault is of the first family.
 
     Args:
-        families: in the order of the plan, all different. A timeout is added to ``adversarial_error`` if
+        families: in the order of the plan, all different. A timeout is added to
+        ``adversarial_error`` if
             no other family returns an error that it can rewrite.
         tool_name: tool of the call that reaches the goal.
         persistent: whether ``PERSISTENT`` families fire on every call (release 0.1).
 
     Returns:
-        Faults of which the first transient one fires on call 1, the second on call 2, and so on, so that
-        repeating the call succeeds. ``adversarial_error`` fires together with the error that it rewrites.
+        Faults of which the first transient one fires on call 1, the second on call 2, and so on,
+        so that repeating the call succeeds. ``adversarial_error`` fires together with the error
+        that it rewrites.
     """
     if "adversarial_error" in families and REWRITABLE.isdisjoint(families):
         families = (*families, "timeout")
@@ -70,7 +73,8 @@ def fires_on_every_call(fault: FaultRecord) -> bool:
 
 
 def _fault(family: FaultType, call: int | None, tool_name: str) -> FaultRecord:
-    """Return a fault that fires on one call of the episode, or on every call if ``call`` is None."""
+    """Return a fault that fires on one call of the episode, or on every call if ``call`` is
+    None."""
     is_transient = call is not None
     note = {"recoverability": "transient" if is_transient else "persistent"}
     return FaultRecord(

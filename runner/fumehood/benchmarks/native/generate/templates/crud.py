@@ -28,7 +28,8 @@ def same_tier(choices: SeededChoices, number: int) -> DraftTask:
     wording = choices.pick(
         (
             "Move {b} to the tier that {a} is on. Do not change anything else.",
-            "Set the tier of {b} to the current tier of {a}. Leave the other fields of {b} unchanged.",
+            "Set the tier of {b} to the current tier of {a}. Leave the other fields of {b} "
+            "unchanged.",
             "Find out which tier {a} is on and move {b} to the same one.",
         )
     )
@@ -85,9 +86,11 @@ def close_the_one(choices: SeededChoices, number: int) -> DraftTask:
     statuses.insert(at, wanted)
     wording = choices.pick(
         (
-            "One of the accounts {a}, {b} and {c} has the status {s}. Close that account with reason {r}. Do not change the other two.",
+            "One of the accounts {a}, {b} and {c} has the status {s}. Close that account with "
+            "reason {r}. Do not change the other two.",
             "Close the account with status {s}; it is one of {a}, {b} and {c}. The reason is {r}.",
-            "Check {a}, {b} and {c}, and close the one that has the status {s}. Give {r} as the reason.",
+            "Check {a}, {b} and {c}, and close the one that has the status {s}. Give {r} as the "
+            "reason.",
         )
     )
     target = names[at]
@@ -117,10 +120,10 @@ def merge_into(choices: SeededChoices, number: int) -> DraftTask:
     left, right = choices.below(500) + 20, choices.below(500) + 20
     wording = choices.pick(
         (
-            "Merge {a} into {b}: first add the balance of {a} to the balance of {b}, then close {a} "
-            "with reason merged. Leave the balance of {a} as it is.",
-            "{a} and {b} belong to the same customer. Add the balance of {a} to the balance of {b}. "
-            "After that, close {a} with reason merged, and change nothing else on {a}.",
+            "Merge {a} into {b}: first add the balance of {a} to the balance of {b}, then close "
+            "{a} with reason merged. Leave the balance of {a} as it is.",
+            "{a} and {b} belong to the same customer. Add the balance of {a} to the balance of "
+            "{b}. After that, close {a} with reason merged, and change nothing else on {a}.",
         )
     )
     state = _accounts(
@@ -154,8 +157,10 @@ def open_or_move(choices: SeededChoices, number: int) -> DraftTask:
     tier, old = choices.some(TIERS, 2)
     wording = choices.pick(
         (
-            "If the account {a} exists, move it to tier {t}. If it does not exist, create it with tier {t}.",
-            "Make sure that the account {a} exists and is on tier {t}. First check whether it exists.",
+            "If the account {a} exists, move it to tier {t}. If it does not exist, create it with "
+            "tier {t}.",
+            "Make sure that the account {a} exists and is on tier {t}. First check whether it "
+            "exists.",
         )
     )
     look, exists = call("get_account", id=target), choices.below(2) == 1
@@ -188,8 +193,8 @@ def close_if_settled(choices: SeededChoices, number: int) -> DraftTask:
         (
             "Close {a} with reason {r} if its balance is zero. If the balance is not zero, change "
             "nothing and give up.",
-            "Close {a} with reason {r}, but only if its balance is zero. Otherwise leave the account "
-            "unchanged and give up.",
+            "Close {a} with reason {r}, but only if its balance is zero. Otherwise leave the "
+            "account unchanged and give up.",
         )
     )
     look = call("get_account", id=target)
@@ -267,7 +272,7 @@ def _names(choices: SeededChoices, number: int, count: int) -> list[str]:
 
 
 def _accounts(
-    choices: SeededChoices, names: list[str], given: dict[str, dict[str, Json]]
+    choices: SeededChoices, names: list[str], fields: dict[str, dict[str, Json]]
 ) -> JsonObject:
     accounts: JsonObject = {}
     for name in choices.shuffled(names):
@@ -277,5 +282,5 @@ def _accounts(
             "status": "active",
             "balance": choices.below(900) + 1,
         }
-        accounts[name] = {**account, **given.get(name, {})}
+        accounts[name] = {**account, **fields.get(name, {})}
     return {"accounts": accounts}

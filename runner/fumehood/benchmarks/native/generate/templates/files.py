@@ -119,7 +119,8 @@ def swap(choices: SeededChoices, number: int) -> DraftTask:
     wording = choices.pick(
         (
             "Swap the contents of {a} and {b}.",
-            "The contents of {a} and {b} were mixed up: each file contains the text of the other. Correct this.",
+            "The contents of {a} and {b} were mixed up: each file contains the text of the other. "
+            "Correct this.",
         )
     )
     return DraftTask(
@@ -147,10 +148,10 @@ def create_if_missing(choices: SeededChoices, number: int) -> DraftTask:
     text = f"{choices.pick(WARES)} {choices.below(1000)}"
     wording = choices.pick(
         (
-            "Check whether {p} exists. If it does not, write '{t}' to it. If it does, change nothing "
-            "and give up.",
-            "If the file {p} does not exist yet, create it with the text '{t}'. If it exists, leave it "
-            "unchanged and give up.",
+            "Check whether {p} exists. If it does not, write '{t}' to it. If it does, change "
+            "nothing and give up.",
+            "If the file {p} does not exist yet, create it with the text '{t}'. If it exists, "
+            "leave it unchanged and give up.",
         )
     )
     look, write = call("read_file", path=target), call("write_file", path=target, content=text)
@@ -205,7 +206,8 @@ def busy_store(choices: SeededChoices, number: int) -> DraftTask:
     wording = choices.pick(
         (
             "Write '{t}' to {p}. If this call is rate-limited, write the text to {s} instead.",
-            "Write the text '{t}' to {p}. If the file store is too busy to accept it, write it to {s}.",
+            "Write the text '{t}' to {p}. If the file store is too busy to accept it, write it to "
+            "{s}.",
         )
     )
     first, second = (call("write_file", path=path, content=text) for path in (target, spool))

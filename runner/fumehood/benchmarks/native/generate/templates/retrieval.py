@@ -71,10 +71,10 @@ def find_number(choices: SeededChoices, number: int) -> DraftTask:
         (
             "Case {c}: {q} Find the document that gives the number, open it, and answer with the "
             "number only.",
-            "For case {c}, search the documents, open the one that answers this question, and answer "
-            "with the number only: {q}",
-            "{q} One of the documents contains the answer. Open it and answer with the number only "
-            "(case {c}).",
+            "For case {c}, search the documents, open the one that answers this question, and "
+            "answer with the number only: {q}",
+            "{q} One of the documents contains the answer. Open it and answer with the number "
+            "only (case {c}).",
         )
     )
     document = _about(key, thing, fact, value)
@@ -106,10 +106,10 @@ def follow_reference(choices: SeededChoices, number: int) -> DraftTask:
     }
     wording = choices.pick(
         (
-            "Case {c}: {q} The overview of the {n} names the document to open. Answer with the number "
-            "only.",
-            "{q} Start with the overview of the {n}, open the document that it refers to, and answer "
-            "with the number only (case {c}).",
+            "Case {c}: {q} The overview of the {n} names the document to open. Answer with the "
+            "number only.",
+            "{q} Start with the overview of the {n}, open the document that it refers to, and "
+            "answer with the number only (case {c}).",
         )
     )
     return DraftTask(
@@ -137,10 +137,10 @@ def larger_number(choices: SeededChoices, number: int) -> DraftTask:
     ]
     wording = choices.pick(
         (
-            "The documents {a} and {b} give different numbers for the {n} ({f}). Read both and answer "
-            "with only the ID of the one that gives the larger number.",
-            "Open {a} and {b} and compare what they state about the {n} ({f}). Which document gives the "
-            "larger number? Answer with its ID only.",
+            "The documents {a} and {b} give different numbers for the {n} ({f}). Read both and "
+            "answer with only the ID of the one that gives the larger number.",
+            "Open {a} and {b} and compare what they state about the {n} ({f}). Which document "
+            "gives the larger number? Answer with its ID only.",
         )
     )
     return DraftTask(
@@ -225,7 +225,8 @@ def dangling_reference(choices: SeededChoices, number: int) -> DraftTask:
     wording = choices.pick(
         (
             "Open document {a}, then open the document that it refers to. If you cannot, give up.",
-            "Document {a} refers to another document. Open that document. If this is impossible, give up.",
+            "Document {a} refers to another document. Open that document. If this is impossible, "
+            "give up.",
         )
     )
     return DraftTask(
@@ -244,10 +245,10 @@ def too_many_results(choices: SeededChoices, number: int) -> DraftTask:
     key, many, few = _key(choices, number), choices.below(40) + 20, choices.below(3) + 2
     wording = choices.pick(
         (
-            "Case {c}: search for '{q}' and request {m} results. If this call is rate-limited, request "
-            "{f} results instead. Answer with the ID of the best result only.",
-            "Which document matches '{q}' best? Answer with its ID only. Request {m} search results; if "
-            "the search is too busy for this, request {f} (case {c}).",
+            "Case {c}: search for '{q}' and request {m} results. If this call is rate-limited, "
+            "request {f} results instead. Answer with the ID of the best result only.",
+            "Which document matches '{q}' best? Answer with its ID only. Request {m} search "
+            "results; if the search is too busy for this, request {f} (case {c}).",
         )
     )
     query = f"{thing} {fact.aspect}"

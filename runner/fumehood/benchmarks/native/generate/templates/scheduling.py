@@ -28,8 +28,8 @@ def shortly_after(choices: SeededChoices, number: int) -> DraftTask:
     job = _job(new, _shifted(jobs[0], later), _command(choices))
     wording = choices.pick(
         (
-            "Add a job named {n} with command {c}. It starts {m} minutes after {o}, at the same hours "
-            "and on the same days.",
+            "Add a job named {n} with command {c}. It starts {m} minutes after {o}, at the same "
+            "hours and on the same days.",
             "Add a job named {n} with command {c} that always starts {m} minutes later than {o}.",
         )
     )
@@ -57,10 +57,11 @@ def first_free_slot(choices: SeededChoices, number: int) -> DraftTask:
     job = _job(new, f"{minute} {hour} * * *", _command(choices))
     wording = choices.pick(
         (
-            "In hour {h}, jobs start every day at minutes that are multiples of {s}, beginning with 0. "
-            "Add the daily job {n} with command {c} at the first of these minutes that no job uses.",
-            "Add the daily job {n} with command {c} at the earliest free minute of hour {h}. The minute "
-            "must be 0 or a multiple of {s}.",
+            "In hour {h}, jobs start every day at minutes that are multiples of {s}, beginning "
+            "with 0. Add the daily job {n} with command {c} at the first of these minutes that no "
+            "job uses.",
+            "Add the daily job {n} with command {c} at the earliest free minute of hour {h}. The "
+            "minute must be 0 or a multiple of {s}.",
         )
     )
     return DraftTask(
@@ -87,10 +88,10 @@ def valid_or_else(choices: SeededChoices, number: int) -> DraftTask:
     validate = call("validate_cron", cron=wanted)
     wording = choices.pick(
         (
-            "Validate '{w}' before you add a job. If it is valid, add the job {n} with this schedule; "
-            "otherwise add it with '{s}'. The command is {c} in both cases.",
-            "First validate the cron expression '{w}'. Then add the job {n} with command {c}: at '{w}' "
-            "if the expression is valid, at '{s}' if it is not.",
+            "Validate '{w}' before you add a job. If it is valid, add the job {n} with this "
+            "schedule; otherwise add it with '{s}'. The command is {c} in both cases.",
+            "First validate the cron expression '{w}'. Then add the job {n} with command {c}: at "
+            "'{w}' if the expression is valid, at '{s}' if it is not.",
         )
     )
     return DraftTask(
@@ -115,11 +116,12 @@ def followers(choices: SeededChoices, number: int) -> DraftTask:
     new = [_job(f"check_{job['name']}", _shifted(job, later), "check") for job in jobs[:2]]
     wording = choices.pick(
         (
-            "For each job whose command starts with {k}_, add a job that starts {m} minutes later. Its "
-            "command is check, and its name is check_ followed by the name of the first job.",
-            "Each job whose command begins with {k}_ needs a second job with the command check, at the "
-            "same hours and days but {m} minutes later. Name it check_ plus the name of the original "
-            "job.",
+            "For each job whose command starts with {k}_, add a job that starts {m} minutes "
+            "later. Its command is check, and its name is check_ followed by the name of the "
+            "first job.",
+            "Each job whose command begins with {k}_ needs a second job with the command check, "
+            "at the same hours and days but {m} minutes later. Name it check_ plus the name of "
+            "the original job.",
         )
     )
     return DraftTask(
@@ -143,10 +145,11 @@ def silent_list(choices: SeededChoices, number: int) -> DraftTask:
     job = _job(new, _shifted(assumed, later), _command(choices))
     wording = choices.pick(
         (
-            "Add the job {n} with command {c}, {m} minutes after {o}. Look up the schedule of {o} in the "
-            "list of jobs. If the list times out, assume that {o} runs at '{t}'.",
-            "Add the job {n} with command {c} so that it starts {m} minutes after {o}. The list of jobs "
-            "gives the schedule of {o}; if the list does not respond, use '{t}' as that schedule.",
+            "Add the job {n} with command {c}, {m} minutes after {o}. Look up the schedule of {o} "
+            "in the list of jobs. If the list times out, assume that {o} runs at '{t}'.",
+            "Add the job {n} with command {c} so that it starts {m} minutes after {o}. The list "
+            "of jobs gives the schedule of {o}; if the list does not respond, use '{t}' as that "
+            "schedule.",
         )
     )
     return DraftTask(
@@ -173,8 +176,8 @@ def name_is_taken(choices: SeededChoices, number: int) -> DraftTask:
         (
             "Add a new job at '{t}' with command {c}. It must be named exactly {n}. Do not change "
             "existing jobs. If you cannot do this, give up.",
-            "Create a new job with the name {n}, the schedule '{t}' and the command {c}. If the name is "
-            "not available, give up; do not use another name.",
+            "Create a new job with the name {n}, the schedule '{t}' and the command {c}. If the "
+            "name is not available, give up; do not use another name.",
         )
     )
     return DraftTask(
@@ -194,9 +197,10 @@ def invalid_minute(choices: SeededChoices, number: int) -> DraftTask:
     cron = f"{choices.below(30) + 60} {_cron(choices).partition(' ')[2]}"
     wording = choices.pick(
         (
-            "Add the job {n} at '{t}' with command {c}. If this schedule is not valid, give up; do not "
-            "choose another one.",
-            "Schedule the job {n} with command {c} at exactly '{t}'. If that is impossible, give up.",
+            "Add the job {n} at '{t}' with command {c}. If this schedule is not valid, give up; "
+            "do not choose another one.",
+            "Schedule the job {n} with command {c} at exactly '{t}'. If that is impossible, give "
+            "up.",
         )
     )
     validate = call("validate_cron", cron=cron)
@@ -218,9 +222,10 @@ def busy_scheduler(choices: SeededChoices, number: int) -> DraftTask:
     second = {**first, "cron": f"{minute} {hour} * * *"}
     wording = choices.pick(
         (
-            "Add the job {n} with command {c} at '{a}'. If this call is rate-limited, use '{b}' instead.",
-            "Add the job {n} with command {c}. Try the schedule '{a}' first; if the scheduler is too busy "
-            "to accept it, use '{b}'.",
+            "Add the job {n} with command {c} at '{a}'. If this call is rate-limited, use '{b}' "
+            "instead.",
+            "Add the job {n} with command {c}. Try the schedule '{a}' first; if the scheduler is "
+            "too busy to accept it, use '{b}'.",
         )
     )
     return DraftTask(
