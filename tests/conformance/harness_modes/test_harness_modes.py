@@ -1,4 +1,4 @@
-"""What the service and the scorers can rely on in every harness_mode of the table."""
+"""The rules that every harness mode follows."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ FAULTS: tuple[Mapping[str, Any], ...] = (
         "payload": {"messages": ["a", "b"]},
     },
 )
-NEVER_STRIKES = {"family": "timeout", "trigger": {"on_tool": "close_account"}}
+NEVER_FIRES = {"family": "timeout", "trigger": {"on_tool": "close_account"}}
 
 
 @dataclass(slots=True)
 class Opened:
-    """An open episode and what was taken down of it."""
+    """An open episode and its recorded events."""
 
     harness_mode: HarnessMode
     episode: Episode
@@ -58,7 +58,7 @@ class Opened:
 
 @pytest.fixture(params=list(HARNESS_MODES))
 def name(request: pytest.FixtureRequest) -> str:
-    """Every harness_mode there is."""
+    """The name of every harness mode."""
     return str(request.param)
 
 
@@ -68,7 +68,7 @@ def opened(spec: EpisodeSpec) -> Opened:
 
 
 def played(spec: EpisodeSpec) -> list[dict[str, Any]]:
-    """Return the events of an episode with some good calls and some bad."""
+    """Return the events of an episode with valid and invalid calls."""
     one = opened(spec)
     for _ in range(6):
         one.call("get_account", id="ax1")
@@ -81,40 +81,40 @@ def played(spec: EpisodeSpec) -> list[dict[str, Any]]:
     return one.events()
 
 
-def test_it_writes_down_first_that_it_opened_and_last_how_it_closed(name: str) -> None:
+def test_the_first_event_is_opened_and_the_last_is_closed(name: str) -> None:
     events = played(episode_spec(harness_mode=name))
     assert [event["kind"] for event in events] == ["opened", *["call"] * 15, "seat_ended", "closed"]
     assert events[0]["state"] == digest_json(ACCOUNTS)
     assert events[-1]["final_state"]["accounts"]["ax1"]["tier"] == "pro"
 
 
-def test_it_does_not_touch_the_state_it_was_given(name: str) -> None:
+def test_it_does_not_change_the_given_state(name: str) -> None:
     state = deepcopy(ACCOUNTS)
     played(episode_spec(harness_mode=name, state=state))
     assert state == ACCOUNTS
 
 
-def test_the_same_episode_tells_the_same_story(name: str) -> None:
+def test_the_same_episode_gives_the_same_events(name: str) -> None:
     spec = episode_spec(*FAULTS, harness_mode=name)
     assert played(spec) == played(spec)
 
 
-def test_another_seed_tells_another_story(name: str) -> None:
-    stories = {
+def test_another_seed_gives_other_events(name: str) -> None:
+    traces = {
         json.dumps(played(episode_spec(*FAULTS, harness_mode=name, seed=seed))[1:])
         for seed in range(8)
     }
-    assert len(stories) > 1
+    assert len(traces) > 1
 
 
-def test_it_counts_which_planned_faults_were_delivered(name: str) -> None:
-    evidence = read_evidence(played(episode_spec(*FAULTS, NEVER_STRIKES, harness_mode=name)))
+def test_it_counts_how_often_each_fault_fired(name: str) -> None:
+    evidence = read_evidence(played(episode_spec(*FAULTS, NEVER_FIRES, harness_mode=name)))
     assert evidence.fire_counts[:4] == (1, 1, 1, 1)
     assert evidence.fire_counts[4] > 0
     assert evidence.fire_counts[5] == 0
 
 
-def test_the_trace_keeps_what_was_sent_beside_what_was_delivered(name: str) -> None:
+def test_the_trace_keeps_the_arguments_that_were_sent(name: str) -> None:
     one = opened(
         episode_spec(
             {"family": "schema_drift", "payload": {"add_required": {"x": 1}}}, harness_mode=name
@@ -125,7 +125,7 @@ def test_the_trace_keeps_what_was_sent_beside_what_was_delivered(name: str) -> N
     assert call["arguments"] == {"id": "ax1", "x": 1}
 
 
-def test_every_call_is_charged_refused_or_not(name: str) -> None:
+def test_rejected_calls_are_charged_too(name: str) -> None:
     one = opened(episode_spec(harness_mode=name, steps=3, calls=9, retries=9))
     for tool in ("get_account", "no_such_tool", "get_account"):
         one.call(tool, id="nobody")
@@ -146,7 +146,7 @@ def test_every_call_is_charged_refused_or_not(name: str) -> None:
         ({"retries": 1}, 2, BudgetKind.RETRIES),
     ],
 )
-def test_each_budget_ends_the_work_at_its_bound(
+def test_each_budget_ends_the_work_at_its_limit(
     name: str, budget: dict[str, Any], calls: int, kind: BudgetKind
 ) -> None:
     one = opened(episode_spec(harness_mode=name, **budget))
@@ -166,7 +166,7 @@ def test_a_call_beyond_the_budget_changes_nothing(name: str) -> None:
     assert one.episode.world.state == ACCOUNTS
 
 
-def test_a_fault_that_answers_in_the_tools_place_changes_nothing(name: str) -> None:
+def test_a_fault_that_replaces_the_tool_changes_nothing(name: str) -> None:
     for family in ("timeout", "rate_limit", "authz"):
         one = opened(episode_spec({"family": family}, harness_mode=name))
         assert isinstance(one.call("close_account", id="ax1", reason=""), Failure)
@@ -194,7 +194,7 @@ def test_seats_share_the_world_and_the_numbering_but_not_the_budget(name: str) -
     assert one.episode.ended
 
 
-def test_two_episodes_have_nothing_in_common(name: str) -> None:
+def test_two_episodes_share_no_state(name: str) -> None:
     spec = episode_spec(*FAULTS, harness_mode=name)
     one, other = opened(spec), opened(spec)
     one.call("get_account", id="ax1")
@@ -234,7 +234,7 @@ def test_two_episodes_have_nothing_in_common(name: str) -> None:
         ),
     ],
 )
-def test_it_says_which_field_of_a_plan_cannot_be_used(
+def test_an_invalid_plan_is_rejected_with_its_field(
     name: str, rule: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(SpecError) as raised:
@@ -243,7 +243,7 @@ def test_it_says_which_field_of_a_plan_cannot_be_used(
     assert "\n" not in str(raised.value)
 
 
-def test_it_says_which_worlds_there_are(name: str) -> None:
+def test_an_unknown_world_is_rejected_with_the_nearest_name(name: str) -> None:
     with pytest.raises(InputError, match="did you mean 'crud'"):
         opened(episode_spec(harness_mode=name, world="crude"))
 

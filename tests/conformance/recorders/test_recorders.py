@@ -1,4 +1,4 @@
-"""What an episode can rely on in whoever takes its events down."""
+"""The rules that every recorder follows."""
 
 from __future__ import annotations
 
@@ -65,23 +65,23 @@ def _delivery_count() -> Case:
     return Case(FireCounts(behind, 1), lambda: list(behind.written()))
 
 
-def _outbox() -> Case:
-    outbox = TraceStream()
+def _trace_stream() -> Case:
+    stream = TraceStream()
 
     def read() -> list[dict[str, Any]]:
-        outbox.close()
-        records = streamed(outbox)
+        stream.close()
+        records = streamed(stream)
         verify_chain(records)
         return [json.loads(record.event_json) for record in records[:-1]]
 
-    return Case(outbox, read)
+    return Case(stream, read)
 
 
-def streamed(outbox: TraceStream) -> list[Record]:
-    """Return every record of a closed outbox."""
+def streamed(stream: TraceStream) -> list[Record]:
+    """Return every record of a closed stream."""
     return [
         record
-        for message in outbox.stream()
+        for message in stream.stream()
         if isinstance(message, Records)
         for record in message.records
     ]
@@ -91,7 +91,7 @@ CASES = {
     "memory": _memory,
     "notebook": _notebook,
     "delivery count": _delivery_count,
-    "outbox": _outbox,
+    "stream": _trace_stream,
 }
 
 

@@ -25,7 +25,7 @@ SETTINGS: dict[str, JsonObject] = {
     "supervisor": {"head": "lead", "opening": "Go.", "turns_max": 12},
 }
 TURNS_MAX = 12
-WORDS = st.sampled_from(("yes", "", "@scout: go on", "@nobody x", "ENOUGH", "@scout")) | st.text(
+WORDS = st.sampled_from(("yes", "", "@scout: go on", "@unknown x", "ENOUGH", "@scout")) | st.text(
     max_size=20
 )
 Make = Callable[[], TurnPolicy]
@@ -39,14 +39,14 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 
 def played(turn_policy: TurnPolicy, words: list[tuple[str, bool]]) -> list[Handover]:
-    """Return who got the floor, while the words last."""
-    floor: Handover | None = turn_policy.open()
+    """Return the turns of a conversation with these texts."""
+    turn: Handover | None = turn_policy.open()
     seen = []
     for text, leaves in words:
-        if floor is None:
+        if turn is None:
             break
-        seen.append(floor)
-        floor = turn_policy.left(floor.seat) if leaves else turn_policy.heard(floor.seat, text)
+        seen.append(turn)
+        turn = turn_policy.left(turn.seat) if leaves else turn_policy.heard(turn.seat, text)
     return seen
 
 
@@ -65,15 +65,15 @@ def test_every_talk_comes_to_an_end(make: Make, words: list[tuple[str, bool]]) -
 
 
 @given(words=TALK_WITH_LEAVING)
-def test_only_seats_get_the_floor_and_none_that_has_left(
+def test_only_seats_that_have_not_left_get_a_turn(
     make: Make, words: list[tuple[str, bool]]
 ) -> None:
     gone: set[str] = set()
-    for floor, (_, leaves) in zip(played(make(), words), words, strict=False):
-        assert floor.seat in SEATS
-        assert floor.seat not in gone
+    for turn, (_, leaves) in zip(played(make(), words), words, strict=False):
+        assert turn.seat in SEATS
+        assert turn.seat not in gone
         if leaves:
-            gone.add(floor.seat)
+            gone.add(turn.seat)
 
 
 def test_the_first_words_are_the_opening(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""What a door can rely on in every simulator of the table."""
+"""The rules that every world follows."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tests.unit.snapshots.building import build
 MakeWorld = Callable[[], World]
 
 
-OURS = [name for name in WORLDS if not hasattr(WORLDS.load(name), "checks_itself")]
-"""What somebody else's world says and keeps is up to them."""
+VALIDATED = [name for name in WORLDS if not hasattr(WORLDS.load(name), "checks_itself")]
+"""Worlds that validate arguments themselves define their own rules."""
 
 
-@pytest.fixture(params=OURS)
+@pytest.fixture(params=VALIDATED)
 def name(request: pytest.FixtureRequest) -> str:
-    """Every world of ours."""
+    """Every world whose arguments are validated before a call."""
     return str(request.param)
 
 
@@ -63,7 +63,7 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Example], Data
 def make_world(
     name: str, example: Example, around: Callable[[Example], DataSource | None]
 ) -> MakeWorld:
-    """Makes one that nobody has touched yet."""
+    """Creates a new world."""
     spec = episode_spec(world=name, state=example.state)
     return lambda: open_world(replace(spec, data_source=around(example)))
 
@@ -72,7 +72,7 @@ def all_calls(example: Example) -> tuple[ToolCall, ...]:
     return (*example.reading, *example.refused, *example.changing, *example.reading)
 
 
-def test_it_lists_tools_that_can_be_told_apart_and_described(make_world: MakeWorld) -> None:
+def test_its_tools_have_different_names_and_descriptions(make_world: MakeWorld) -> None:
     tools = make_world().list_tools()
     assert len({tool.name for tool in tools}) == len(tools) > 0
     for tool in tools:
@@ -145,7 +145,7 @@ def test_its_answers_and_its_state_are_json(make_world: MakeWorld, example: Exam
         assert json.loads(canonical_json(world.state)) == world.state
 
 
-def test_whoever_changes_an_answer_does_not_change_the_world(
+def test_changing_a_result_does_not_change_the_world(
     make_world: MakeWorld, example: Example
 ) -> None:
     world = make_world()
@@ -165,7 +165,7 @@ def test_it_leaves_the_arguments_as_they_were(make_world: MakeWorld, example: Ex
         assert call.arguments == sent
 
 
-def test_whoever_changes_his_arguments_later_does_not_change_the_world(
+def test_changing_the_arguments_later_does_not_change_the_world(
     make_world: MakeWorld, example: Example
 ) -> None:
     world = make_world()
@@ -177,7 +177,7 @@ def test_whoever_changes_his_arguments_later_does_not_change_the_world(
         assert digest_json(world.state) == before, call
 
 
-def test_the_same_calls_give_the_same_story(make_world: MakeWorld, example: Example) -> None:
+def test_equal_calls_give_equal_results(make_world: MakeWorld, example: Example) -> None:
     one, other = make_world(), make_world()
     for call in all_calls(example):
         assert one.call(call) == other.call(call)

@@ -10,6 +10,6 @@ from fumehood.wire.control_client import ControlClient
 
 @pytest.fixture(scope="session")
 def service() -> Iterator[ControlClient]:
-    """A sandbox service in a process of its own."""
+    """A sandbox service in a separate process."""
     with ServicePool(1) as pool, pool.lease() as client:
         yield client

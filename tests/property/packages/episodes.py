@@ -31,7 +31,7 @@ SEEDS = st.integers() | st.integers(min_value=-(10**80), max_value=10**80)
 
 
 def plans(text: st.SearchStrategy[str]) -> st.SearchStrategy[FaultPlan]:
-    """Return plans whose rules stand where their index says."""
+    """Return plans whose rules have the index of their position."""
     rule = st.builds(FaultRule, st.just(0), text, FLAT_OBJECTS, text, OBJECTS)
     return st.lists(rule, max_size=2).map(_numbered)
 

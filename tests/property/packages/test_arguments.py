@@ -60,7 +60,7 @@ TEXTS = (
 @example('{"a":"\\uD800"}')
 @example('{"a":"\ud800"}')
 @example('{"a":1e400}')
-def test_whatever_is_sent_is_an_object_that_can_be_written_down_or_a_refusal(text: str) -> None:
+def test_every_text_is_a_json_object_or_is_refused(text: str) -> None:
     got = read_arguments(text, LIMITS)
     if isinstance(got, Refusal):
         assert got.kind in FORMS
@@ -118,7 +118,7 @@ def test_no_number_is_other_than_finite(number: float) -> None:
 
 
 def is_writable(value: Any) -> bool:
-    """Tell whether a value holds no half of a surrogate pair."""
+    """Return whether a value contains no lone surrogate."""
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:

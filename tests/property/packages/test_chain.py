@@ -1,4 +1,4 @@
-"""Whatever is done to a trace after it was sealed is found."""
+"""Every change of a complete trace is detected."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_whole_trace_is_whole(events: list[dict[str, Any]]) -> None:
 
 @bounded
 @given(EVENTS, EVENTS)
-def test_the_digest_stands_for_the_events(
+def test_the_digest_identifies_the_events(
     one: list[dict[str, Any]], other: list[dict[str, Any]]
 ) -> None:
     same = [canonical_json(event) for event in one] == [canonical_json(event) for event in other]
@@ -120,7 +120,7 @@ def test_nothing_is_not_a_trace() -> None:
 
 
 def test_links_are_made_as_published() -> None:
-    """SHA-256 of the previous hash followed by the event; 64 zeros stand before the first."""
+    """SHA-256 of the previous hash followed by the event; the first record follows 64 zeros."""
     first, seal = sealed([{"a": 1}])
     assert GENESIS == "0" * 64
     assert first.hash == sha256(f'{"0" * 64}{{"a":1}}'.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The fault engine beside a bookkeeper: what strikes, what is told of it, and what it costs."""
+"""A state machine checks which faults fire, how they are recorded, and what they cost."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ ARGUMENTS = st.sampled_from(
 )
 
 
-class Struck(RuleBasedStateMachine):
-    """Calls tools under a plan and keeps the books of what struck."""
+class FaultMachine(RuleBasedStateMachine):
+    """Calls tools under a fault plan and counts the fired faults."""
 
     @initialize(
         plan=st.lists(RULES, max_size=4),
@@ -68,7 +68,7 @@ class Struck(RuleBasedStateMachine):
         self.recorder = MemoryRecorder()
         self.episode = self._opened(self.recorder)
         self.made: list[tuple[str, dict[str, Any]]] = []
-        self.struck = [0] * len(plan)
+        self.fire_counts = [0] * len(plan)
         self.failures = 0
 
     @precondition(lambda self: self.episode.seats[0].end is None)
@@ -79,23 +79,23 @@ class Struck(RuleBasedStateMachine):
         reply = self.episode.seats[0].call(tool, dict(arguments))
         result = reply.result
         for event in result.fired_faults:
-            self.struck[event.rule] += 1
+            self.fire_counts[event.rule] += 1
             self._has_a_reason(event.rule, tool)
         if isinstance(result, Failure):
             self.failures += 1
             if result.kind is not FailureKind.OUT_OF_BUDGET:
                 assert digest_json(self.episode.world.state) == before, (
-                    "what failed has changed the world"
+                    "a failed call changed the state"
                 )
             assert result.fired_faults or result.kind is not FailureKind.FAULT, (
-                "a fault without a story"
+                "a fault that no record names"
             )
         assert reply.ended == (self.episode.seats[0].end is not None)
 
     @precondition(lambda self: hasattr(self, "episode") and self.made)
     @rule()
     def play_again(self) -> None:
-        """The same calls under the same seed meet the same chance."""
+        """Equal calls under an equal seed get equal draws."""
         recorder = MemoryRecorder()
         episode = self._opened(recorder)
         for tool, arguments in self.made:
@@ -114,7 +114,7 @@ class Struck(RuleBasedStateMachine):
         if hasattr(self, "episode"):
             self.episode.close()
             closed = [event for event in self.recorder.written() if event["kind"] == "closed"]
-            assert [event["fire_counts"] for event in closed] == [self.struck]
+            assert [event["fire_counts"] for event in closed] == [self.fire_counts]
 
     def _opened(self, recorder: MemoryRecorder) -> Episode:
         return HARNESS_MODES.load(self.spec.harness_mode)().open_episode(
@@ -128,5 +128,5 @@ class Struck(RuleBasedStateMachine):
         assert trigger.get("prob") != 0.0
 
 
-Struck.TestCase.settings = settings(max_examples=40, stateful_step_count=12, deadline=None)
-TestStruck = Struck.TestCase
+FaultMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=12, deadline=None)
+TestFaultMachine = FaultMachine.TestCase

@@ -1,4 +1,4 @@
-"""Whatever the order of reserving and settling, no budget is exceeded."""
+"""No order of reservations and settlements exceeds a budget."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Spending(RuleBasedStateMachine):
             assert limit is None or 0 <= self.books[kind] <= limit
 
     @invariant()
-    def what_ended_the_work_is_what_was_refused_first(self) -> None:
+    def the_first_rejected_kind_ends_the_work(self) -> None:
         steps = self.limits[BudgetKind.STEPS]
         used_up = steps is not None and self.books[BudgetKind.STEPS] >= steps
         assert self.ledger.exhausted == (self.refused or (BudgetKind.STEPS if used_up else None))
@@ -115,7 +115,7 @@ def test_parallel_claims_are_granted_as_often_as_the_budget_allows(
     limit=st.integers(min_value=1, max_value=6),
     used=st.lists(st.integers(min_value=0, max_value=4)),
 )
-def test_whoever_claims_the_rest_gets_what_is_left_until_nothing_is(
+def test_reserving_the_rest_gives_what_is_left_until_nothing_is_left(
     limit: int, used: list[int]
 ) -> None:
     kind, left = BudgetKind.ANSWER_BYTES, limit

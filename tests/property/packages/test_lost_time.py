@@ -1,4 +1,4 @@
-"""Time that a seat has lost is counted once, whatever overlaps, and in whatever order it is told."""
+"""Lost time of a seat is counted once, in any order and with any overlap."""
 
 from __future__ import annotations
 

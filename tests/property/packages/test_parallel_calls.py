@@ -31,7 +31,7 @@ _numbers = count()
 def all_at_once(
     directory: str, callers: int, call: Callable[[RawSeat, int], object]
 ) -> list[object]:
-    """Let every caller call at the same moment, each over a connection of its own."""
+    """Let every caller call at the same moment, each over a separate connection."""
     together = Barrier(callers)
 
     def one(caller: int) -> object:

@@ -1,4 +1,4 @@
-"""Whatever a run folder keeps comes out as it went in."""
+"""Everything that a run folder stores is read back unchanged."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def test_two_names_never_share_a_file(names: list[str]) -> None:
 
 @bounded
 @given(st.lists(TEXT))
-def test_a_stand_in_never_takes_the_place_of_a_name_that_is_safe(names: list[str]) -> None:
-    stand_ins = {file_name(name) for name in names if file_name(name) != name}
-    assert all(file_name(stand_in) != stand_in for stand_in in stand_ins)
+def test_a_replacement_name_never_equals_a_safe_name(names: list[str]) -> None:
+    replacements = {file_name(name) for name in names if file_name(name) != name}
+    assert all(file_name(replacement) != replacement for replacement in replacements)
 
 
 SLASHES = st.text(alphabet="ab/.~", max_size=4)

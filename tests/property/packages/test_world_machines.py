@@ -1,4 +1,4 @@
-"""Each simulator beside a small model of it: whatever is asked, in whatever order, both say the same."""
+"""Compares each simulator with a small model of it, for any calls in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever is asked of a world, in whatever order: it answers, and its revision moves when its state does."""
+"""A world answers any calls in any order, and its revision grows when its state changes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-OURS = [name for name in WORLDS if not hasattr(WORLDS.load(name), "checks_itself")]
-"""What somebody else's world says and keeps is up to them."""
+VALIDATED = [name for name in WORLDS if not hasattr(WORLDS.load(name), "checks_itself")]
+"""Worlds that validate arguments themselves define their own rules."""
 
 
 def _needed(world: str) -> None:
@@ -56,7 +56,7 @@ def calls_of(world: str) -> st.SearchStrategy[list[ToolCall]]:
     return st.lists(st.one_of(one), max_size=5)
 
 
-@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("name", VALIDATED)
 @bounded
 @given(data=st.data())
 def test_the_revision_moves_whenever_the_state_does(name: str, data: st.DataObject) -> None:
@@ -81,10 +81,10 @@ _ANYTHING = st.builds(ToolCall, st.sampled_from(["get_account", "search_docs", "
 
 
 @pytest.mark.parametrize("harness_mode", list(HARNESS_MODES))
-@pytest.mark.parametrize("world", OURS)
+@pytest.mark.parametrize("world", VALIDATED)
 @bounded
 @given(data=st.data())
-def test_through_the_door_anything_gets_an_answer(
+def test_every_call_through_the_layers_gets_a_result(
     harness_mode: str, world: str, data: st.DataObject
 ) -> None:
     _needed(world)

@@ -33,7 +33,7 @@ COUNTS = st.integers(min_value=0, max_value=2**63 - 1)
 
 
 def same(one: Any, other: Any) -> bool:
-    """Tell whether two JSON values are the same, where 1, 1.0 and true are not, nor 0.0 and -0.0."""
+    """Return whether two JSON values are equal, where 1, 1.0 and true differ, nor 0.0 and -0.0."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

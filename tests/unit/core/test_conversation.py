@@ -1,4 +1,4 @@
-"""Who goes on where somebody's work ended while others spoke."""
+"""The next seat if the work of a seat ended while others had the turn."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Participant:
         return self.end is end
 
 
-def test_whoever_ended_while_waiting_is_passed_over() -> None:
+def test_a_seat_that_ended_while_waiting_is_skipped() -> None:
     talk = Conversation(Round({"rounds": 2}, ("a", "b", "c", "d")))
     seats = {name: Participant(name) for name in ("a", "b", "c", "d")}
     for seat in seats.values():
@@ -39,7 +39,7 @@ def test_whoever_ended_while_waiting_is_passed_over() -> None:
     assert talk.next_after("a", "hello") == Handover("d", "a: hello")
 
 
-def test_where_nobody_is_left_all_has_been_said() -> None:
+def test_the_conversation_ends_if_no_seat_is_left() -> None:
     talk = Conversation(Round({"rounds": 2}, ("a", "b")))
     seats = [Participant("a"), Participant("b")]
     for seat in seats:

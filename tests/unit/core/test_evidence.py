@@ -1,4 +1,4 @@
-"""Evidence is what the events say, and a trace that says too little is not evidence."""
+"""Evidence is read from the events of a complete trace only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CALL: dict[str, Any] = {
 CLOSED: dict[str, Any] = {"kind": "closed", "final_state": {"a": 1}, "fire_counts": [0, 3]}
 
 
-def test_a_call_is_told_with_what_was_sent_and_what_arrived() -> None:
+def test_a_call_has_its_arguments_before_and_after_the_faults() -> None:
     altered = {**CALL, "arguments_after": {"ref": "a"}}
     one, other = read_evidence([CALL, altered, CLOSED]).exchanges
     assert (one.sent, one.arguments_after) == ({"id": "a"}, {"id": "a"})

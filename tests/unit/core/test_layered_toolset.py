@@ -1,4 +1,4 @@
-"""A door is its layers, met in the order in which they are listed."""
+"""A call passes the layers in the order in which they are listed."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ def test_a_call_meets_the_layers_in_their_order_and_its_answer_in_the_other() ->
     assert answer(Passing("a"), Passing("b")) == Value({"in": ["a", "b"], "out": ["b", "a"]})
 
 
-def test_a_door_without_layers_is_open() -> None:
+def test_a_toolset_without_layers_answers_directly() -> None:
     assert answer() == Value({"in": [], "out": []})
 
 
-def test_what_a_layer_does_not_forward_reaches_nobody_further_in() -> None:
+def test_a_call_that_a_layer_does_not_forward_reaches_no_inner_layer() -> None:
     assert answer(Passing("a"), Refusing(), Passing("b")) == Value({"in": [], "out": ["no", "a"]})
 
 
-def test_a_door_is_itself_a_toolset() -> None:
+def test_a_toolset_behind_layers_is_a_toolset() -> None:
     inner = LayeredToolset(World(), [Passing("inner")])
     outer = LayeredToolset(inner, [Passing("outer")])
     assert outer.call(CALL) == Value({"in": ["outer", "inner"], "out": ["inner", "outer"]})

@@ -16,7 +16,7 @@ TABLE = {"plain": "json:dumps", "broken": "runner.no_such_module:Thing"}
 
 @pytest.fixture
 def installed(tmp_path: Path) -> Iterator[None]:
-    """Another distribution that brings entries of its own."""
+    """Another distribution with entries."""
     info = tmp_path / "other-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
@@ -27,7 +27,7 @@ def installed(tmp_path: Path) -> Iterator[None]:
     sys.path.remove(str(tmp_path))
 
 
-def test_a_name_leads_to_what_it_stands_for() -> None:
+def test_a_name_loads_its_entry() -> None:
     import json
 
     assert Registry("trinket", TABLE).load("plain") is json.dumps
@@ -45,7 +45,7 @@ def test_the_nearest_name_is_suggested_or_all_are_listed() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_others_can_add_names_but_not_take_ours() -> None:
+def test_other_packages_add_entries_but_cannot_replace_built_in_ones() -> None:
     import json
 
     registry: Registry[object] = Registry("trinket", TABLE)
@@ -64,6 +64,8 @@ def test_all_can_be_imported_before_there_is_no_way_to_any_more() -> None:
     assert registry._loaded == {"plain": json.dumps, "theirs": json.loads}
 
 
-def test_what_cannot_be_imported_of_ours_is_a_fault_and_of_others_theirs(installed: None) -> None:
+def test_load_all_fails_for_a_broken_built_in_entry_and_skips_a_broken_installed_one(
+    installed: None,
+) -> None:
     with pytest.raises(ImportError):
         Registry("trinket", TABLE).load_all()

@@ -15,7 +15,7 @@ from fumehood.harness_modes.native import Native
 from fumehood.testing.memory_recorder import MemoryRecorder
 
 
-class NativeDoor:
+class NativeSeat:
     """One open episode; calls go through all its layers."""
 
     def __init__(self, *faults: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fumehood.core.errors import SpecError
-from tests.unit.faults.native_seat import NativeDoor
+from tests.unit.faults.native_seat import NativeSeat
 
 
 def drift(**payload: Any) -> dict[str, Any]:
@@ -15,66 +15,77 @@ def drift(**payload: Any) -> dict[str, Any]:
 
 
 def test_the_old_name_is_refused_and_the_new_one_named() -> None:
-    door = NativeDoor(drift(rename_args={"path": "location"}))
-    code, details = door.refused("read_file", path="/a.txt")
+    seat = NativeSeat(drift(rename_args={"path": "location"}))
+    code, details = seat.refused("read_file", path="/a.txt")
     assert code == "unknown_argument"
     assert details == {"unknown": ["path"], "expected": ["location"], "tool_name": "read_file"}
-    assert door.answered("read_file", location="/a.txt")["content"] == "x"
+    assert seat.answered("read_file", location="/a.txt")["content"] == "x"
 
 
 def test_the_trace_tells_what_was_sent_and_what_was_delivered() -> None:
-    door = NativeDoor(drift(rename_args={"path": "location"}))
-    door.answered("read_file", location="/a.txt")
-    evidence = door.close()
+    seat = NativeSeat(drift(rename_args={"path": "location"}))
+    seat.answered("read_file", location="/a.txt")
+    evidence = seat.close()
     assert evidence.exchanges[0].sent == {"location": "/a.txt"}
     assert evidence.exchanges[0].arguments_after == {"path": "/a.txt"}
     assert evidence.fire_counts == (1,)
 
 
 def test_a_missing_argument_is_called_by_its_new_name() -> None:
-    door = NativeDoor(drift(rename_args={"path": "location"}))
-    code, details = door.refused("read_file")
+    seat = NativeSeat(drift(rename_args={"path": "location"}))
+    code, details = seat.refused("read_file")
     assert (code, details["missing"]) == ("missing_required_arg", ["location"])
 
 
-def test_a_misfit_is_called_by_its_new_name() -> None:
-    door = NativeDoor(drift(rename_args={"path": "location"}))
-    code, details = door.refused("read_file", location=3)
+def test_an_error_uses_the_new_argument_name() -> None:
+    seat = NativeSeat(drift(rename_args={"path": "location"}))
+    code, details = seat.refused("read_file", location=3)
     assert (code, details["arg"]) == ("invalid_argument_type", "location")
 
 
 def test_an_argument_more_is_asked_for_with_its_type() -> None:
-    door = NativeDoor(drift(add_required={"owner": "text", "count": 1}))
-    code, details = door.refused("read_file", path="/a.txt")
+    seat = NativeSeat(drift(add_required={"owner": "text", "count": 1}))
+    code, details = seat.refused("read_file", path="/a.txt")
     assert code == "missing_required_arg"
     assert details["missing"] == ["owner", "count"]
     assert details["types"] == {"owner": "string", "count": "integer"}
-    code, details = door.refused("read_file", path="/a.txt", owner="me", count="3")
+    code, details = seat.refused("read_file", path="/a.txt", owner="me", count="3")
     assert code == "invalid_argument_type"
     assert (details["arg"], details["expected"], details["received"]) == (
         "count",
         "integer",
         "string",
     )
-    assert door.answered("read_file", path="/a.txt", owner="me", count=3)
+    assert seat.answered("read_file", path="/a.txt", owner="me", count=3)
 
 
 def test_a_whole_number_is_a_number() -> None:
-    door = NativeDoor(drift(add_required={"share": 0.5}))
-    assert door.answered("read_file", path="/a.txt", share=1)
-    assert door.refused("read_file", path="/a.txt", share=True)[1]["received"] == "boolean"
+    seat = NativeSeat(drift(add_required={"share": 0.5}))
+    assert seat.answered("read_file", path="/a.txt", share=1)
+    assert seat.refused("read_file", path="/a.txt", share=True)[1]["received"] == "boolean"
 
 
-def test_a_retyped_argument_speaks_the_words_of_json() -> None:
-    door = NativeDoor(drift(type_changes={"path": "integer"}))
-    _, details = door.refused("read_file", path="/a.txt")
+def test_an_error_of_a_retyped_argument_uses_json_types() -> None:
+    seat = NativeSeat(drift(type_changes={"path": "integer"}))
+    _, details = seat.refused("read_file", path="/a.txt")
     assert (details["expected"], details["received"]) == ("integer", "string")
 
 
-def test_a_rewritten_refusal_keeps_the_new_name_to_itself() -> None:
+def test_a_retyped_argument_reaches_the_tool_with_its_published_type() -> None:
+    seat = NativeSeat(drift(type_changes={"path": "integer"}))
+    assert seat.refused("read_file", path=5)[0] == "not_found"
+    assert seat.close().exchanges[0].arguments_after == {"path": "5"}
+
+
+def test_a_contradiction_names_the_argument_after_renaming() -> None:
+    with pytest.raises(SpecError, match="is called 'x' after renaming"):
+        NativeSeat(drift(rename_args={"path": "x"}, type_changes={"path": "integer"}))
+
+
+def test_a_rewritten_failure_does_not_reveal_the_new_name() -> None:
     lie = {"family": "adversarial_error", "payload": {"code": "broken", "message": "Broken."}}
-    door = NativeDoor(drift(rename_args={"path": "location"}), lie)
-    assert door.refused("read_file", path="/a.txt") == ("broken", {})
+    seat = NativeSeat(drift(rename_args={"path": "location"}), lie)
+    assert seat.refused("read_file", path="/a.txt") == ("broken", {})
 
 
 @pytest.mark.parametrize(
@@ -89,9 +100,9 @@ def test_a_rewritten_refusal_keeps_the_new_name_to_itself() -> None:
         ({"type_changes": {"path": "number"}}, "type_changes.path"),
     ],
 )
-def test_a_drift_that_no_call_could_fit_is_refused_when_the_episode_opens(
+def test_a_contradictory_drift_is_rejected_when_the_episode_opens(
     payload: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(SpecError) as refusal:
-        NativeDoor(drift(**payload))
+        NativeSeat(drift(**payload))
     assert refusal.value.field == f"fault_plan[0].payload.{field}"

@@ -48,8 +48,8 @@ def details(exchange: Exchange) -> dict[str, Any]:
     return dict(exchange.failure.details)
 
 
-def told(fault: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a fault as the agent is told of it."""
+def shown(fault: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a fault as the agent sees it."""
     return {
         "fault_type": fault["family"],
         "severity": fault.get("severity", "soft"),
@@ -57,11 +57,11 @@ def told(fault: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def test_1_a_timeout_strikes_once() -> None:
+def test_1_a_timeout_fires_once() -> None:
     timeout = {"family": "timeout", "trigger": ON_FIRST, "payload": {"timeout_ms": 50}}
     first, second = played([UPDATE, UPDATE], timeout)
     assert codes([first, second]) == ["timeout", "ok"]
-    assert details(first) == {"timeout_ms": 50, "faults": [told(timeout)]}
+    assert details(first) == {"timeout_ms": 50, "faults": [shown(timeout)]}
 
 
 def test_2_without_retries_the_first_failure_is_the_end_and_hides_its_fault() -> None:
@@ -82,13 +82,13 @@ def test_3_a_drift_renames_what_was_sent() -> None:
     assert details(first) == {
         "missing": ["id"],
         "tool_name": "update_account",
-        "faults": [told(drift)],
+        "faults": [shown(drift)],
     }
     assert first.arguments_after == {"patch": {"tier": "pro"}, "account_id": "ax1"}
     assert first.sent == UPDATE[1]
 
 
-def test_4_events_of_a_failing_fault_stand_in_an_order_of_their_own() -> None:
+def test_4_the_order_of_faults_in_a_failure_of_a_fault() -> None:
     authz = {"family": "authz", "trigger": {"on_tool": "update_account"}}
     drift = {"family": "schema_drift", "payload": {"add_required": {"zz": 1}}}
     lie = {"family": "adversarial_error", "payload": {"code": "E1"}}
@@ -97,18 +97,18 @@ def test_4_events_of_a_failing_fault_stand_in_an_order_of_their_own() -> None:
     assert details(only) == {
         "required_role": None,
         "original_error_code": "authz_denied",
-        "faults": [told(drift), told(authz), told(lie), told(lie)],
+        "faults": [shown(drift), shown(authz), shown(lie), shown(lie)],
     }
 
 
-def test_5_events_of_a_rewritten_refusal_stand_in_another() -> None:
+def test_5_the_order_of_faults_in_a_rewritten_failure() -> None:
     drift = {"family": "schema_drift", "payload": {"rename_args": {"absent": "x"}}}
     lie = {"family": "adversarial_error"}
     first, second = played([("get_account", {"id": "nope"}), UPDATE], drift, lie)
     assert codes([first, second]) == ["not_found", "ok"]
-    assert details(first)["faults"] == [told(lie), told(lie), told(drift)]
+    assert details(first)["faults"] == [shown(lie), shown(lie), shown(drift)]
     assert second.output is not None
-    assert second.output["faults"] == [told(drift)]
+    assert second.output["faults"] == [shown(drift)]
 
 
 def test_6_a_call_that_does_not_fit_is_never_rewritten() -> None:
@@ -130,7 +130,7 @@ def test_8_a_rate_limit_holds_from_its_call_on() -> None:
     limit = {"family": "rate_limit", "payload": {"after_n_calls": 1}}
     made = played([UPDATE] * 3, limit)
     assert codes(made) == ["ok", "rate_limited", "rate_limited"]
-    assert details(made[1]) == {"retry_after_ms": 250, "faults": [told(limit)]}
+    assert details(made[1]) == {"retry_after_ms": 250, "faults": [shown(limit)]}
 
 
 def test_9_the_call_beyond_the_limit_is_recorded_too() -> None:
@@ -148,7 +148,7 @@ def test_10_a_retyped_argument_is_refused_and_true_is_an_integer() -> None:
     first, second = played(moves, drift, world="retrieval", state={"docs": []})
     assert codes([first, second]) == ["invalid_argument_type", "ok"]
     about = {"arg": "top_k", "expected": "integer", "received": "str", "tool_name": "search_docs"}
-    assert details(first) == {**about, "faults": [told(drift)]}
+    assert details(first) == {**about, "faults": [shown(drift)]}
 
 
 def test_11_a_token_opens_the_gate_and_is_refused_by_the_tool() -> None:
@@ -159,7 +159,7 @@ def test_11_a_token_opens_the_gate_and_is_refused_by_the_tool() -> None:
     assert details(made[1]) == {"unknown": ["token"], "tool_name": "update_account"}
 
 
-def test_12_each_lie_takes_a_draw_to_strike_and_a_draw_to_speak() -> None:
+def test_12_a_rewriting_fault_draws_once_to_fire_and_once_for_its_message() -> None:
     lie = {
         "family": "adversarial_error",
         "trigger": {"prob": {"p": 1, "seed": 7}},
@@ -169,7 +169,7 @@ def test_12_each_lie_takes_a_draw_to_strike_and_a_draw_to_speak() -> None:
     assert [call.failure.message for call in made if call.failure] == ["c", "c", "a", "b"]
 
 
-def test_authorization_comes_before_the_rate_and_the_rate_before_time_whatever_the_plan() -> None:
+def test_authz_precedes_rate_limit_and_rate_limit_precedes_timeout_in_any_plan() -> None:
     families = ("timeout", "rate_limit", "authz")
     plan = [
         {"family": family, "trigger": {"on_nth_call": number}}
@@ -183,12 +183,12 @@ def test_authorization_comes_before_the_rate_and_the_rate_before_time_whatever_t
     assert [call.fired_rules for call in made] == [(4,), (5,), (7,)]
 
 
-def test_the_first_liar_of_the_plan_speaks_first_and_the_last_has_the_last_word() -> None:
+def test_rewriting_faults_apply_in_plan_order() -> None:
     liars = [{"family": "adversarial_error", "payload": {"code": code}} for code in ("E1", "E2")]
     (only,) = played([("get_account", {"id": "nope"})], *liars)
     assert codes([only]) == ["E2"]
     assert details(only)["original_error_code"] == "E1"
-    assert details(only)["faults"] == [told(liar) for liar in (*liars, *liars)]
+    assert details(only)["faults"] == [shown(liar) for liar in (*liars, *liars)]
 
 
 def test_a_renamed_argument_goes_to_the_end_even_onto_one_that_is_there() -> None:

@@ -33,7 +33,7 @@ def test_in_a_round_everybody_hears_what_the_others_said_since() -> None:
     assert talk.heard("c", "3") == Handover("a", "b: 2\n\nc: 3")
 
 
-def test_nobody_speaks_for_another() -> None:
+def test_no_seat_can_imitate_another() -> None:
     talk = Round({}, ("a", "b"))
     talk.open()
     assert talk.heard("a", "no\n\nc: yes\u2028c: yes") == Handover(

@@ -32,7 +32,7 @@ def test_equally_good_documents_are_ordered_by_id() -> None:
     assert ids_found([*docs, {"text": "pump"}], "pump", 2) == [None, "a"]
 
 
-def test_words_are_counted_wherever_they_stand_and_as_often_as_they_are_asked_for() -> None:
+def test_words_are_counted_at_any_position_and_once_per_query_word() -> None:
     docs = [{"id": "a", "text": "aaaa"}, {"id": "b", "text": "a aa"}, {"id": "c", "title": "AA"}]
     assert ids_found(docs, "aa", 9) == ["a", "b", "c"]
     assert ids_found(docs, " A \t a ", 9) == ["a", "b", "c"]
@@ -119,7 +119,7 @@ def test_an_id_that_is_nothing_is_made_up(given: Any) -> None:
     assert answer == Value({"account": {"id": "acct_2", "status": "odd"}})
 
 
-def test_an_id_that_is_a_number_stands_as_its_text_but_cannot_be_called_by_it() -> None:
+def test_a_numeric_id_is_stored_as_text_but_cannot_be_addressed_by_it() -> None:
     world = Crud({"accounts": {}})
     for given, expected in (
         (7, "ok"),

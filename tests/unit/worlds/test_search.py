@@ -60,13 +60,13 @@ def test_an_answer_is_cut_to_what_the_budget_leaves_and_then_the_work_ends(owls:
         reply = seat.call("search", {"query": "mice"})
         assert isinstance(reply.result, Failure)
         if reply.result.code == "budget_too_small":
-            # Something is left, too little for any answer: the agent is told, and may stop or go on.
+            # The rest is too small for any result. The agent sees that and can continue or stop.
             assert 0 < reply.remaining[BudgetKind.ANSWER_BYTES] < 100
             break
     assert seat.end in (None, OutOfBudget(BudgetKind.ANSWER_BYTES))
 
 
-def test_calls_are_a_budget_of_their_own(owls: Path) -> None:
+def test_calls_have_a_separate_budget(owls: Path) -> None:
     seat = opened(spec_of(owls, calls=1))[0].seats[0]
     assert isinstance(seat.call("search", {"query": "mice"}).result, Value)
     assert seat.call("search", {"query": "mice"}).ended
@@ -96,7 +96,7 @@ def test_the_state_is_the_same_after_any_call_and_the_trace_says_where_pages_cam
     assert events[-1]["final_state"] == before
 
 
-def test_faults_strike_a_library_like_any_other_world(owls: Path) -> None:
+def test_faults_fire_on_searches_as_in_other_worlds(owls: Path) -> None:
     fault = {
         "family": "rate_limit",
         "trigger": {"on_tool": "search", "on_nth_call": 1},
@@ -147,7 +147,7 @@ def test_a_page_that_does_not_exist_is_a_refusal_and_never_the_network(owls: Pat
     assert result.code == "not_found"
 
 
-def test_a_damaged_document_ends_the_episode_as_ours(tmp_path: Path) -> None:
+def test_a_damaged_document_ends_the_episode_as_infra(tmp_path: Path) -> None:
     build(tmp_path / "owls", LONG[:1])
     spec = spec_of(tmp_path / "owls")
     flip_byte(tmp_path / "owls" / "documents" / "records.jsonl", 0)
