@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -150,14 +149,18 @@ def test_an_agent_that_stays_after_its_work_is_stopped(
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("code", [HANGS, NEVER_STOPS])
 def test_a_service_that_ends_is_an_infrastructure_failure_and_stops_the_box(
-    number: signal.Signals, code: str, engine: ProcessEngine, own_pool: ServicePool
+    number: signal.Signals,
+    code: str,
+    engine: ProcessEngine,
+    own_pool: ServicePool,
+    tmp_path: Path,
 ) -> None:
-    episode = planned(wall_ms=60_000)
+    episode, connected = planned(wall_ms=60_000), tmp_path / "connected"
+    code = code.replace(CONNECTED, f"{CONNECTED}pathlib.Path({str(connected)!r}).touch()\n")
     doomed = own_pool.workers()[0]
     with ThreadPoolExecutor(1) as thread:
         running = thread.submit(attempted, episode, code, engine, own_pool)
-        assert wait_until(lambda: doomed.client.health().episodes_open == 1)
-        time.sleep(1)
+        assert wait_until(connected.exists)
         os.kill(doomed.pid, number)
         attempt = running.result(timeout=30)
     outcome = outcome_of(episode, attempt)

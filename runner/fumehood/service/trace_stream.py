@@ -29,7 +29,13 @@ _Stamped = tuple[Event, int, int]
 class TraceStream:
     """A recorder whose records can be streamed: many writers, one reader."""
 
-    def __init__(self) -> None:
+    def __init__(self, flush_interval_s: float = FLUSH_INTERVAL_S) -> None:
+        """Record nothing yet.
+
+        Args:
+            flush_interval_s: how long an event may wait before it is sent, seconds.
+        """
+        self._flush_interval_s = flush_interval_s
         self._events: deque[_Stamped] = deque()
         self._posts: deque[EpisodeMessage] = deque()
         self._changed = Condition()
@@ -70,7 +76,7 @@ class TraceStream:
         closed = False
         while not closed:
             with self._changed:
-                self._changed.wait_for(lambda: self._urgent, FLUSH_INTERVAL_S)
+                self._changed.wait_for(lambda: self._urgent, self._flush_interval_s)
                 self._urgent = False
             # Read in this order, so that a stream that is abandoned and then closed gets no seal.
             closed = self._closed
