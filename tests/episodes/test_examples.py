@@ -1,0 +1,32 @@
+"""The files in examples/ work together as their README states."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.architecture.project import ROOT
+
+
+def _fumehood(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "fumehood", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_example_agent_solves_the_example_tasks(tmp_path: Path) -> None:
+    folder = shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    assert "2 solved by the oracle" in _fumehood(folder, "suite", "validate", "tasks.json")
+    engine = ("--engine", "process", "--i-trust-this-agent")
+    printed = json.loads(_fumehood(folder, "run", "--config", "run.yaml", *engine, "--json"))
+    success = {agent["agent"]: agent["success_rate"] for agent in printed["agents"]}
+    assert success["mine"] == 1.0
