@@ -15,7 +15,7 @@ _numbers = count()
 
 @pytest.fixture(scope="session")
 def lasting_worker() -> Iterator[ServiceWorker]:
-    """A sandbox service that has to survive the tests, one process for all of them."""
+    """A sandbox service that all tests share and that must survive them."""
     with short_folder() as directory:
         worker = ServiceWorker(Path(directory) / "w")
         yield worker
@@ -26,13 +26,13 @@ def lasting_worker() -> Iterator[ServiceWorker]:
 
 @pytest.fixture
 def client(lasting_worker: ServiceWorker) -> ControlClient:
-    """The orchestrator's connection to that service."""
+    """The orchestrator's connection to the shared service."""
     return lasting_worker.client
 
 
 @pytest.fixture
 def mortal_worker() -> Iterator[ServiceWorker]:
-    """A sandbox service for one test, which may end it."""
+    """A sandbox service for one test, which may kill it."""
     with short_folder() as directory:
         worker = ServiceWorker(Path(directory) / "w")
         yield worker
@@ -41,5 +41,5 @@ def mortal_worker() -> Iterator[ServiceWorker]:
 
 @pytest.fixture
 def episode_id() -> str:
-    """A name that no other test uses."""
+    """An episode ID that no other test uses."""
     return f"hostile {next(_numbers)}"

@@ -1,4 +1,4 @@
-"""What an agent can do to its socket besides using it."""
+"""Malformed and oversized messages to a seat's socket."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _large(connection: RawSeat) -> object:
 
 
 def _inflated(connection: RawSeat) -> object:
-    """50 MB that travel as a few thousand bytes."""
+    """Send 50 MB, compressed to a few thousand bytes."""
     request = pb.CallToolRequest(tool_name="get_account", arguments_json=" " * (50 << 20))
     return connection.stub.CallTool(request, compression=grpc.Compression.Gzip, timeout=20)
 
@@ -60,7 +60,7 @@ MISDEEDS: Mapping[str, Misdeed] = {
     "the orchestrator's methods": _method("/fumehood.v1.ControlService/Health"),
     "an empty path": _method("/"),
 }
-"""Each is turned away by gRPC's own status."""
+"""The gRPC status of each rejection."""
 
 STATUS_TEXTS = (
     "malformed message: see fumehood/v1/tool.proto",
@@ -68,4 +68,4 @@ STATUS_TEXTS = (
     "larger than max",
     "metadata size exceeds",
 )
-"""All that those statuses say. None of it is about the host."""
+"""The complete texts of those statuses; none reveals the host."""

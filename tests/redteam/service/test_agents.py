@@ -1,4 +1,5 @@
-"""Whatever an agent does to its socket: its episode can be closed, its trace is whole, others go on."""
+"""After any misuse of a socket the episode can be closed, its trace is complete, and others
+continue."""
 
 from __future__ import annotations
 
@@ -28,18 +29,18 @@ from tests.parts.specs import episode_spec
 from tests.redteam.service.misdeeds import GOOD_MESSAGE, MISDEEDS, STATUS_TEXTS
 
 CLOSING_S = 4.0
-"""Closing takes milliseconds; what hangs takes gRPC's patience."""
+"""Closing takes milliseconds; a blocked call takes until the timeout of gRPC."""
 
 
 @pytest.fixture
 def episode(client: ControlClient, episode_id: str) -> Iterator[Listened]:
-    """One with a budget of 50 calls."""
+    """An episode with a budget of 50 calls."""
     with listening(client, episode_spec(episode_id=episode_id, steps=50)) as opened:
         yield opened
 
 
 def close_quickly(episode: Listened) -> None:
-    """Close an episode, see that it took no time, and that its trace is whole."""
+    """Close an episode and check the duration and the complete trace."""
     started = time.monotonic()
     assert episode.close()
     assert time.monotonic() - started < CLOSING_S
@@ -52,9 +53,7 @@ def is_answered(connection: RawSeat) -> bool:
 
 
 @pytest.mark.parametrize("misdeed", MISDEEDS)
-def test_a_message_that_is_none_is_turned_away_and_changes_nothing(
-    episode: Listened, misdeed: str
-) -> None:
+def test_a_malformed_message_is_rejected_without_effect(episode: Listened, misdeed: str) -> None:
     with socket_dir(episode.directory) as connection:
         _, text = refused_with(lambda: MISDEEDS[misdeed](connection))
         assert any(known in text for known in STATUS_TEXTS), text
@@ -63,7 +62,7 @@ def test_a_message_that_is_none_is_turned_away_and_changes_nothing(
     close_quickly(episode)
 
 
-def test_all_of_it_together_many_times_over_costs_the_episode_nothing(
+def test_repeated_misuse_costs_the_episode_nothing(
     episode: Listened, lasting_worker: ServiceWorker
 ) -> None:
     before = threads_of(lasting_worker)
@@ -80,7 +79,7 @@ def test_all_of_it_together_many_times_over_costs_the_episode_nothing(
     assert wait_until(lambda: threads_of(lasting_worker) <= before + 8)
 
 
-def test_a_thousand_streams_are_not_served_at_once(
+def test_the_number_of_concurrent_streams_is_limited(
     episode: Listened, lasting_worker: ServiceWorker
 ) -> None:
     open_ended: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
@@ -103,7 +102,7 @@ def test_a_thousand_streams_are_not_served_at_once(
     close_quickly(episode)
 
 
-def test_whoever_never_reads_his_answers_holds_up_nobody(
+def test_unread_answers_block_no_other_agent(
     client: ControlClient, episode: Listened, episode_id: str
 ) -> None:
     text = "x" * 500_000
@@ -121,10 +120,8 @@ def test_whoever_never_reads_his_answers_holds_up_nobody(
             list(never_read)
 
 
-def test_whoever_sends_large_calls_cannot_break_his_own_trace(
-    client: ControlClient, episode_id: str
-) -> None:
-    """All of this would be far more than one message can hold."""
+def test_large_calls_do_not_break_the_trace(client: ControlClient, episode_id: str) -> None:
+    """The calls together exceed the size of one message."""
     spec = episode_spec(episode_id=episode_id, world="files", state={})
     with listening(client, spec) as episode:
         with socket_dir(episode.directory) as connection:
@@ -142,7 +139,7 @@ def test_whoever_sends_large_calls_cannot_break_his_own_trace(
     assert max(sizes) < 8 << 20
 
 
-VANISHING = """
+DYING = """
 import sys
 from fumehood_agent import Session
 session = Session(sys.argv[1] + "/grpc.sock")
@@ -153,11 +150,11 @@ while True:
 """
 
 
-def test_whoever_vanishes_in_the_middle_of_a_call_leaves_a_whole_episode(
+def test_an_agent_that_dies_during_a_call_leaves_a_complete_trace(
     client: ControlClient, episode_id: str
 ) -> None:
     with listening(client, episode_spec(episode_id=episode_id)) as episode:
-        command = [sys.executable, "-c", VANISHING, episode.directory]
+        command = [sys.executable, "-c", DYING, episode.directory]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as agent:
             assert agent.stdout is not None
             assert agent.stdout.readline() == b"called\n"
@@ -169,7 +166,7 @@ def test_whoever_vanishes_in_the_middle_of_a_call_leaves_a_whole_episode(
         assert len(episode.evidence.exchanges) >= 2
 
 
-def test_more_connections_than_a_seat_may_have_are_hung_up_on(
+def test_connections_above_the_limit_are_closed(
     episode: Listened, lasting_worker: ServiceWorker
 ) -> None:
     before = descriptors_of(lasting_worker)
@@ -183,7 +180,7 @@ def test_more_connections_than_a_seat_may_have_are_hung_up_on(
     assert wait_until(lambda: descriptors_of(lasting_worker) <= before)
 
 
-def test_a_stream_that_is_left_open_does_not_keep_the_episode_open(episode: Listened) -> None:
+def test_an_open_stream_does_not_keep_the_episode_open(episode: Listened) -> None:
     requests: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
     with socket_dir(episode.directory) as connection:
         answers = connection.interact(iter(requests.get, None))
@@ -195,7 +192,7 @@ def test_a_stream_that_is_left_open_does_not_keep_the_episode_open(episode: List
         requests.put(None)
 
 
-def test_a_closed_seat_cannot_be_reached_any_more(episode: Listened) -> None:
+def test_a_closed_seat_is_unreachable(episode: Listened) -> None:
     with socket_dir(episode.directory) as connection:
         assert is_answered(connection)
         close_quickly(episode)
@@ -204,7 +201,7 @@ def test_a_closed_seat_cannot_be_reached_any_more(episode: Listened) -> None:
 
 
 def _greets(stack: ExitStack, directory: str) -> bool:
-    """Connect and stay; tell whether the other side speaks HTTP/2 with us."""
+    """Connect and stay connected; return whether the other side speaks HTTP/2."""
     connection = stack.enter_context(socket.socket(socket.AF_UNIX))
     connection.settimeout(10)
     connection.connect(f"{directory}/grpc.sock")

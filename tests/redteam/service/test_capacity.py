@@ -1,4 +1,4 @@
-"""How much a service carries, and that it puts it all down again."""
+"""The capacity of a service, and the release of its resources."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from tests.parts.specs import episode_spec
 
 EPISODES = 200
 BYTES_AN_EPISODE = 400 * 1024
-"""Resident memory that an open episode with one call costs at most, threads and sockets included."""
+"""Resident memory that an open episode with one call costs at most, threads and sockets
+included."""
 
 
-def test_two_hundred_episodes_can_be_open_and_at_work_at_once(mortal_worker: ServiceWorker) -> None:
+def test_two_hundred_episodes_can_run_concurrently(mortal_worker: ServiceWorker) -> None:
     client = mortal_worker.client
     warm_up(mortal_worker)
     before = client.health().resident_bytes
@@ -58,7 +59,7 @@ def test_three_hundred_episodes_leave_no_thread_no_descriptor_and_no_memory(
 
 
 def warm_up(worker: ServiceWorker) -> None:
-    """Let the service load whatever it loads once."""
+    """Let the service load its lazy modules."""
     for number in range(10):
         with listening(worker.client, episode_spec(episode_id=f"warm {number}")) as episode:
             _rename_the_account(episode)

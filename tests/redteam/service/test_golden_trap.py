@@ -1,4 +1,4 @@
-"""Nothing that an agent is told holds what it must not know: plan, chance, names, gold, our code."""
+"""No reply to an agent contains secrets: fault plan, seeds, names, gold, source code."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ FAULTS: tuple[dict[str, Any], ...] = (
 
 
 def case_with(*faults: dict[str, Any]) -> PlannedEpisode:
-    """Return an episode whose every name and secret is marked."""
+    """Return an episode in which every name and secret has a marker."""
     marked = [
         {**fault, "trigger": {"on_nth_call": number + 1, "why": "TRIGGER-MARK"}, "severity": "hard"}
         for number, fault in enumerate(faults)
@@ -93,7 +93,7 @@ def episode(client: ControlClient) -> Iterator[Listened]:
         yield opened
 
 
-def test_nothing_that_is_said_over_the_socket_tells_what_it_must_not(episode: Listened) -> None:
+def test_no_reply_contains_a_secret(episode: Listened) -> None:
     with socket_dir(episode.directory) as connection:
         heard = [*ordinary_answers(connection), *provoked_answers(connection)]
     episode.close()
@@ -104,15 +104,16 @@ def test_nothing_that_is_said_over_the_socket_tells_what_it_must_not(episode: Li
         assert OUR_CODE.search(text) is None, text
 
 
-def test_all_of_those_faults_were_really_delivered(episode: Listened) -> None:
+def test_all_planned_faults_fired(episode: Listened) -> None:
     with socket_dir(episode.directory) as connection:
         list(ordinary_answers(connection))
     episode.close()
     assert [count > 0 for count in episode.evidence.fire_counts] == [True] * 8
 
 
-def test_the_trap_would_snap(client: ControlClient, episode_id: str) -> None:
-    """The compatible harness_mode tells of its faults, as the original does; the same search finds it there."""
+def test_the_search_finds_a_leak(client: ControlClient, episode_id: str) -> None:
+    """The compatible harness_mode tells of its faults, as the original does; the same search finds
+    it there."""
     fault = {"family": "timeout", "payload": {"timeout_ms": 50, **HIDDEN}}
     with listening(
         client, episode_spec(fault, episode_id=episode_id, harness_mode="toolmisuse")
@@ -123,9 +124,7 @@ def test_the_trap_would_snap(client: ControlClient, episode_id: str) -> None:
         assert PLAN_WORDS.search(heard) is not None
 
 
-def test_a_world_of_ours_that_breaks_down_says_nothing_of_itself(
-    client: ControlClient, episode_id: str
-) -> None:
+def test_an_exception_of_a_world_reveals_nothing(client: ControlClient, episode_id: str) -> None:
     spec = episode_spec(episode_id=episode_id, state={"accounts": {"ax1": "TASK-MARK"}})
     with listening(client, spec) as episode, socket_dir(episode.directory) as connection:
         answer, call = connection.stub.CallTool.with_call(
@@ -138,18 +137,18 @@ def test_a_world_of_ours_that_breaks_down_says_nothing_of_itself(
         assert episode.unhostable is None or "TASK-MARK" not in str(answer)
 
 
-def test_the_service_is_never_told_the_gold() -> None:
+def test_the_service_never_receives_gold() -> None:
     sent = spec_to_pb(case_with(*FAULTS).to_spec(60_000)).SerializeToString()
     assert b"GOLD-MARK" not in sent
     assert b"TASK-MARK" in sent
 
 
 def ordinary_answers(connection: RawSeat) -> Iterator[str]:
-    """Yield everything that a well-behaved agent gets to see, metadata included."""
+    """Yield everything that a well-behaved agent can read, including metadata."""
     task, call = connection.stub.GetTask.with_call(pb.GetTaskRequest(), timeout=20)
     yield from _texts(task, call)
     for number in range(20):
-        # The lies are told about a failure, so there has to be one to lie about.
+        # An adversarial error replaces a failure, so there must be a failure.
         arguments = {"id": "nobody" if number in (6, 7) else "ax1"}
         request = pb.CallToolRequest(tool_name="get_account", arguments_json=json.dumps(arguments))
         answer, call = connection.stub.CallTool.with_call(request, timeout=20)
@@ -158,7 +157,7 @@ def ordinary_answers(connection: RawSeat) -> Iterator[str]:
 
 
 def provoked_answers(connection: RawSeat) -> Iterator[str]:
-    """Yield everything that an ill-behaved agent gets to see."""
+    """Yield everything that a misbehaving agent can read."""
     for tool, text in (("", ""), ("x" * 2000, ""), ("get_account", "["), ("get_account", "[" * 70)):
         yield str(connection.send(tool, text))
     for misdeed in MISDEEDS.values():

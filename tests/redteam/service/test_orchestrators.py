@@ -1,4 +1,4 @@
-"""Whatever happens to the orchestrator or to the service: nothing stays open, nothing is left behind."""
+"""After a failure of the orchestrator or the service, nothing stays open and nothing remains."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ from tests.parts.raw_seat import RawSeat, refused_with, socket_dir
 from tests.parts.specs import episode_spec
 
 
-def test_an_episode_nobody_listens_to_any_more_is_gone(
-    client: ControlClient, episode_id: str
-) -> None:
+def test_an_episode_without_a_reader_is_closed(client: ControlClient, episode_id: str) -> None:
     stream = client.open_episode(episode_spec(episode_id=episode_id))
     opened = next(stream)
     assert isinstance(opened, Opened)
@@ -42,8 +40,8 @@ def test_an_episode_nobody_listens_to_any_more_is_gone(
     assert not client.close_episode(episode_id, timed_out=False)
 
 
-def test_also_when_nothing_happens_in_it(client: ControlClient, episode_id: str) -> None:
-    """The service has nothing to send then, so nothing tells it by itself that nobody takes it."""
+def test_an_idle_episode_without_a_reader_is_closed(client: ControlClient, episode_id: str) -> None:
+    """The service sends nothing in this case, so no failed write reveals the missing reader."""
     stream = client.open_episode(episode_spec(episode_id=episode_id))
     opened, first = next(stream), next(stream)
     assert isinstance(opened, Opened)
@@ -54,7 +52,7 @@ def test_also_when_nothing_happens_in_it(client: ControlClient, episode_id: str)
     assert not client.close_episode(episode_id, timed_out=False)
 
 
-def test_also_while_its_agent_is_at_work(client: ControlClient, episode_id: str) -> None:
+def test_a_busy_episode_without_a_reader_is_closed(client: ControlClient, episode_id: str) -> None:
     stream = client.open_episode(episode_spec(episode_id=episode_id))
     opened = next(stream)
     assert isinstance(opened, Opened)
@@ -65,7 +63,9 @@ def test_also_while_its_agent_is_at_work(client: ControlClient, episode_id: str)
     assert not client.close_episode(episode_id, timed_out=False)
 
 
-def test_a_name_is_taken_while_its_episode_is_open(client: ControlClient, episode_id: str) -> None:
+def test_an_episode_id_is_in_use_while_the_episode_is_open(
+    client: ControlClient, episode_id: str
+) -> None:
     spec = episode_spec(episode_id=episode_id)
     with listening(client, spec) as episode:
         second = next(client.open_episode(spec))
@@ -75,10 +75,10 @@ def test_a_name_is_taken_while_its_episode_is_open(client: ControlClient, episod
             assert connection.task().instruction == "Do it."
 
 
-def test_the_end_of_one_episode_is_not_the_end_of_its_namesake(
+def test_closing_an_episode_does_not_close_a_later_one_with_the_same_id(
     client: ControlClient, episode_id: str
 ) -> None:
-    """What is not read keeps the first one's stream open while the second is at work."""
+    """Unread messages keep the first stream open while the second episode runs."""
     spec = episode_spec(episode_id=episode_id, world="files", state={})
     unread = client.open_episode(spec)
     opened = next(unread)
@@ -94,7 +94,7 @@ def test_the_end_of_one_episode_is_not_the_end_of_its_namesake(
             assert connection.task().instruction == "Do it."
 
 
-def test_closing_twice_or_what_never_was_is_no_error(
+def test_closing_twice_or_an_unknown_episode_is_no_error(
     client: ControlClient, episode_id: str
 ) -> None:
     with listening(client, episode_spec(episode_id=episode_id)) as episode:
@@ -113,9 +113,7 @@ def test_wall_time_ends_a_seat_that_still_calls(client: ControlClient, episode_i
         assert episode.evidence.ends == {"agent": TimedOut(300)}
 
 
-def test_closing_for_want_of_time_ends_a_seat_that_is_silent(
-    client: ControlClient, episode_id: str
-) -> None:
+def test_a_timeout_ends_a_silent_seat(client: ControlClient, episode_id: str) -> None:
     with listening(client, episode_spec(episode_id=episode_id, wall_ms=60_000)) as episode:
         episode.close(timed_out=True)
         assert episode.evidence.ends == {"agent": TimedOut(60_000)}
@@ -127,7 +125,7 @@ def test_closing_for_want_of_time_ends_a_seat_that_is_silent(
         ]
 
 
-def test_a_world_that_cannot_go_on_ends_the_episode_without_a_seal(
+def test_a_failed_world_ends_the_episode_without_a_seal(
     client: ControlClient, episode_id: str
 ) -> None:
     spec = episode_spec(
@@ -153,7 +151,7 @@ def test_a_world_that_cannot_go_on_ends_the_episode_without_a_seal(
         ({"state": {"accounts": []}}, "initial_state.accounts"),
     ],
 )
-def test_what_cannot_be_hosted_is_said_and_leaves_nothing(
+def test_an_invalid_episode_is_rejected_and_leaves_nothing(
     client: ControlClient, episode_id: str, change: dict[str, str], field: str
 ) -> None:
     before = client.health()
@@ -164,7 +162,7 @@ def test_what_cannot_be_hosted_is_said_and_leaves_nothing(
     assert client.health().episodes_open == before.episodes_open
 
 
-def test_a_service_that_is_killed_is_missed_by_both_sides(mortal_worker: ServiceWorker) -> None:
+def test_both_sides_notice_a_killed_service(mortal_worker: ServiceWorker) -> None:
     episode = Listened(mortal_worker.client, episode_spec())
     with Session(f"{episode.directory}/grpc.sock") as session:
         session.call("get_account", {"id": "ax1"})
@@ -180,7 +178,7 @@ def test_a_service_that_is_killed_is_missed_by_both_sides(mortal_worker: Service
     assert not directory.exists()
 
 
-def test_a_full_service_turns_one_more_away_and_still_closes() -> None:
+def test_a_full_service_rejects_another_episode_and_can_be_closed() -> None:
     with short_folder() as directory, ExitStack() as stack:
         host = Host(Path(directory), MonotonicClock(), SeatLimits(), ToolServerLimits())
         server = ControlServer(host, f"{directory}/control.sock", open_episodes=2)
@@ -201,7 +199,7 @@ def test_a_full_service_turns_one_more_away_and_still_closes() -> None:
         server.stop()
 
 
-def test_a_socket_that_cannot_be_made_leaves_nothing_open() -> None:
+def test_a_failed_socket_leaves_nothing_open() -> None:
     with short_folder() as directory:
         deep = Path(directory) / ("d" * 100)
         host = Host(deep, MonotonicClock(), SeatLimits(), ToolServerLimits())

@@ -1,4 +1,4 @@
-"""A service as a process: it ends when it should, alone, and leaves nothing that others could use."""
+"""A service process: its end, its signals and the permissions of its sockets."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ from tests.parts.folders import short_folder
 from tests.parts.listening import Listened, listening
 from tests.parts.specs import episode_spec
 
-ENDING_S = 8.0
-"""A service that is told to stop stops by itself within this time."""
+STOP_TIMEOUT_S = 8.0
+"""Time in which a service ends after a signal."""
 
 
 def test_a_ctrl_c_in_the_terminal_does_not_reach_it(lasting_worker: ServiceWorker) -> None:
-    """The orchestrator decides; until then its running episodes go on."""
+    """Running episodes continue until the orchestrator stops the service."""
     assert os.getpgid(lasting_worker.pid) != os.getpgid(0)
     assert os.getsid(lasting_worker.pid) != os.getsid(0)
 
 
 @pytest.mark.parametrize("open_episodes", [0, 3])
-def test_it_ends_when_whoever_started_it_is_gone(open_episodes: int) -> None:
+def test_it_ends_with_the_process_that_started_it(open_episodes: int) -> None:
     with served("s", "--until-stdin-closes") as service:
         sockets = _opened(service.client, open_episodes)
         assert service.process.stdin is not None
         service.process.stdin.close()
-        assert service.process.wait(ENDING_S) == 0
+        assert service.process.wait(STOP_TIMEOUT_S) == 0
         assert not any(path.exists() for path in sockets)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_when_it_is_told_to(number: signal.Signals) -> None:
+def test_it_ends_after_a_signal(number: signal.Signals) -> None:
     with served("s") as service:
         sockets = _opened(service.client, 2)
         service.process.send_signal(number)
-        assert service.process.wait(ENDING_S) == 0
+        assert service.process.wait(STOP_TIMEOUT_S) == 0
         assert not any(path.exists() for path in sockets)
 
 
 @pytest.mark.parametrize("umask", ["000", "022", "077"])
-def test_nobody_else_comes_near_a_socket_but_a_box_may_connect(umask: str) -> None:
+def test_only_a_box_can_reach_a_socket(umask: str) -> None:
     with served("s", umask=umask) as service, listening(service.client, episode_spec()) as episode:
-        room = Path(episode.directory)
+        folder = Path(episode.directory)
         assert _mode(service.directory) == 0o700
-        assert _mode(room) == 0o755
-        assert _mode(room / "grpc.sock") == 0o666
-        assert [path.name for path in room.iterdir()] == ["grpc.sock"]
+        assert _mode(folder) == 0o755
+        assert _mode(folder / "grpc.sock") == 0o666
+        assert [path.name for path in folder.iterdir()] == ["grpc.sock"]
 
 
-def test_it_says_where_sockets_are_from_wherever_one_stands() -> None:
+def test_it_reports_absolute_paths_of_sockets() -> None:
     with served("s") as service, listening(service.client, episode_spec()) as episode:
         assert Path(episode.directory).is_absolute()
         assert Path(episode.directory, "grpc.sock").is_socket()
@@ -68,7 +68,7 @@ def test_it_says_where_sockets_are_from_wherever_one_stands() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A service as a user starts it."""
+    """A service that was started by its command."""
 
     directory: Path
     process: subprocess.Popen[bytes]
@@ -77,7 +77,7 @@ class Served:
 
 @contextmanager
 def served(directory: str, *options: str, umask: str = "022") -> Iterator[Served]:
-    """Start a service by the command, in a folder that is named as seen from where it is started."""
+    """Start a service by its command, with a folder relative to the current one."""
     with short_folder() as parent, ExitStack() as stack:
         command = [
             "/bin/sh",
@@ -97,7 +97,7 @@ def served(directory: str, *options: str, umask: str = "022") -> Iterator[Served
 
 
 def _opened(client: ControlClient, count: int) -> list[Path]:
-    """Open episodes, each with an agent that keeps a stream open; return their sockets."""
+    """Open episodes, each with an open stream of an agent; return their sockets."""
     sockets = []
     for number in range(count):
         episode = Listened(client, episode_spec(episode_id=str(number)))
