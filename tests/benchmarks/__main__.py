@@ -1,7 +1,9 @@
-"""Runs the oracle and the no-op on whole public benchmarks, through the service, and checks the figures.
+"""Runs the oracle and the no-op on whole public benchmarks, through the service, and checks the
+figures.
 
 ``make benchmarks`` runs this. Benchmarks whose data or package are missing are listed and skipped.
-Each line of ``EXPECTED`` is one suite. Arguments are prefixes of the suites to run; the default is all.
+Each line of ``EXPECTED`` is one suite. Arguments are prefixes of the suites to run; the default is
+all.
 """
 
 from __future__ import annotations
@@ -116,7 +118,8 @@ def _play(suite: str) -> dict[str, int]:
 
 
 def _play_variants(expected: Expected, suite: str) -> dict[str, tuple[int, int]]:
-    """Return, for each variant of the oracle, the actual and the expected number of solved tasks."""
+    """Return, for each variant of the oracle, the actual and the expected number of solved
+    tasks."""
     variants = {
         "oracle without its last call": (expected.one_call_less, _one_call_less),
         "gold with all arguments": (expected.all_arguments, with_all_arguments),

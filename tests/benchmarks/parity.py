@@ -1,4 +1,5 @@
-"""Compares dbbench on SQLite and on MariaDB: gold, published queries, and differences of the dialects.
+"""Compares dbbench on SQLite and on MariaDB: gold, published queries, and differences of the
+dialects.
 
 ``make benchmarks-parity`` runs this. Arguments are files of records or checkouts of AgentBench. The
 default is the split ``dev`` in the folder of public data.

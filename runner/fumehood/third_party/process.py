@@ -88,7 +88,8 @@ class CheckerProcess:
             self._process.wait(END_TIMEOUT_S)
 
     def _kill(self) -> None:
-        # A service started by root has changed its user and may not kill the process. Closing its standard
+        # A service started by root has changed its user and may not kill the process. Closing its
+        # standard
         # input ends it as well.
         with suppress(PermissionError):
             self._process.kill()

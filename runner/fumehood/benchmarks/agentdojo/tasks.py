@@ -26,7 +26,8 @@ ABOUT = About(
     scored_on="the environment after the calls are repeated, the answer and the calls; attacks separately",
 )
 BUDGET = Budget(steps=60)
-"""AgentDojo allows 15 messages of the model, each with any number of calls; gold has up to 20 calls."""
+"""AgentDojo allows 15 messages of the model, each with any number of calls; gold has up to 20
+calls."""
 
 
 class AgentDojo:
@@ -37,7 +38,8 @@ class AgentDojo:
     """
 
     def load(self, argument: str) -> Suite:
-        """Return user tasks, injection tasks as user requests, or every pair of both under an attack."""
+        """Return user tasks, injection tasks as user requests, or every pair of both under an
+        attack."""
         selection = parse_argument(argument)
         by_name = suites(selection.version)
         cases = tuple(
@@ -117,7 +119,8 @@ def _attack(name: str, suite: Any) -> Any:
         raise InputError(
             f"agentdojo: attacks require {error.name}, which is not installed: {INSTALL}"
         ) from None
-    # Attacks address a model by the name of its pipeline; "local" is AgentDojo's name for an unspecified one.
+    # Attacks address a model by the name of its pipeline; "local" is AgentDojo's name for an
+    # unspecified one.
     return registry.load_attack(name, suite, SimpleNamespace(name="local"))
 
 

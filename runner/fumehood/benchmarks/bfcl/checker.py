@@ -17,7 +17,8 @@ _SOURCES = f"{_CHECKER}.multi_turn_eval.func_source_code"
 
 def load() -> None:
     """Import the checkers and all simulators; raises ImportError if a package is missing."""
-    # The single-turn checker reads naming options from this module, which imports all providers' clients.
+    # The single-turn checker reads naming options from this module, which imports all providers'
+    # clients.
     registry = ModuleType("bfcl_eval.constants.model_config")
     registry.MODEL_CONFIG_MAPPING = defaultdict(  # type: ignore[attr-defined]
         lambda: SimpleNamespace(underscore_to_dot=False)

@@ -1,10 +1,10 @@
 """Loads BFCL's memory categories: conversations with facts to remember, then a question.
 
 BFCL plays the conversations of a scenario once, each in a new context, and asks every question in a
-context that contains only the memory's content. ``conversation_cases`` and ``question_cases`` do the
-same: the questions use the memory that an agent wrote in a run of the conversations.
-``conversation_and_question_cases`` puts both into one episode, where the agent's own context may also
-contain the facts.
+context that contains only the memory's content. ``conversation_cases`` and ``question_cases`` do
+the same: the questions use the memory that an agent wrote in a run of the conversations.
+``conversation_and_question_cases`` puts both into one episode, where the agent's own context may
+also contain the facts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Reads the data of the package bfcl-eval without importing the package.
 
-The data are function documents, converted to tools with JSON Schema, and the entries of each category.
+The data are function documents, converted to tools with JSON Schema, and the entries of each
+category.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ DOCUMENTS = {
     "TravelAPI": "travel_booking",
     "VehicleControlAPI": "vehicle_control",
 }
-"""Simulator class → module and document. Source: ``bfcl_eval.constants.executable_backend_config``."""
+"""Simulator class → module and document. Source:
+``bfcl_eval.constants.executable_backend_config``."""
 MEMORIES = {"MemoryAPI_kv": "memory_kv", "MemoryAPI_rec_sum": "memory_rec_sum"}
-"""The same for memory classes. The vector memory is missing, because it needs an embedding model."""
+"""The same for memory classes. The vector memory is missing, because it needs an embedding
+model."""
 _TYPES = {
     "dict": "object",
     "object": "object",

@@ -63,7 +63,8 @@ EXCLUDED = {
 }
 """Category → the reason for its exclusion."""
 MORE_FUNCTIONS = "I have updated some more functions you can choose from. What about now?"
-"""The user's message in a turn that only adds tools. Source: ``bfcl_eval.constants.default_prompts``."""
+"""The user's message in a turn that only adds tools. Source:
+``bfcl_eval.constants.default_prompts``."""
 SINGLE_TURN_BUDGET = Budget(steps=40)
 """BFCL accepts all calls of one model message; the longest gold has 24."""
 HINT = " Note that the provided function is in Python 3 syntax."
@@ -78,7 +79,8 @@ UNSOLVABLE = frozenset(
         "live_multiple_964-207-0",
     }
 )
-"""Entries whose gold names an unknown parameter or allows only an empty value for a required one."""
+"""Entries whose gold names an unknown parameter or allows only an empty value for a required
+one."""
 
 
 class Bfcl:
@@ -261,7 +263,8 @@ def _move_of_gold_answer(
 
 
 def first_allowed(allowed: Any) -> Any:
-    """Return the first allowed value; an object's members are lists of allowed values themselves."""
+    """Return the first allowed value; an object's members are lists of allowed values
+    themselves."""
     value = allowed[0] if isinstance(allowed, list) and allowed else allowed
     if isinstance(value, dict):
         return {key: first_allowed(item) for key, item in value.items() if item != [""]}

@@ -1,7 +1,7 @@
 """BFCL's unmodified simulators: Python objects with state.
 
-Initial state: ``initial_config`` and ``involved_classes`` of a BFCL entry, and ``long_context``. Later
-state: all public attributes of all objects, which BFCL compares.
+Initial state: ``initial_config`` and ``involved_classes`` of a BFCL entry, and ``long_context``.
+Later state: all public attributes of all objects, which BFCL compares.
 """
 
 from __future__ import annotations
@@ -137,7 +137,8 @@ def _output(result: Any) -> JsonObject:
 
 
 def _to_json(value: Any, ancestors: tuple[int, ...] = ()) -> Json:
-    """Return a value as JSON: an object as its public attributes, a cyclic reference as its class."""
+    """Return a value as JSON: an object as its public attributes, a cyclic reference as its
+    class."""
     match value:
         case float():
             return value if math.isfinite(value) else str(value)

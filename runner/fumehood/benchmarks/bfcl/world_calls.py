@@ -1,4 +1,5 @@
-"""BFCL's single-turn functions. They record calls and execute nothing: only the calls are scored."""
+"""BFCL's single-turn functions. They record calls and execute nothing: only the calls are
+scored."""
 
 from __future__ import annotations
 

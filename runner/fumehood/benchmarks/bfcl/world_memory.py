@@ -1,7 +1,7 @@
 """BFCL's unmodified agent memories: a key-value store, or one text.
 
-Initial state: ``memory``, a class of BFCL with its content. Later state: the class with its new content.
-BFCL keeps memories in files between conversations; here no file is written.
+Initial state: ``memory``, a class of BFCL with its content. Later state: the class with its new
+content. BFCL keeps memories in files between conversations; here no file is written.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Scores dbbench: compares answers and hashes tables by AgentBench's rules.
 
-The original passes the agent's text to Python's ``eval``. Here the text is read as a literal, or split
-in the way in which the original splits text that it cannot evaluate. An expression such as ``[1+1]`` is
-therefore not evaluated.
+The original passes the agent's text to Python's ``eval``. Here the text is read as a literal, or
+split in the way in which the original splits text that it cannot evaluate. An expression such as
+``[1+1]`` is therefore not evaluated.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ ANSWER_CHARS_MAX = 20_000
 
 
 def same_answer(answer: str, label: Sequence[str]) -> bool:
-    """Return whether an answer is right. Order, differences up to 0.01, commas and per cent signs do not count."""
+    """Return whether an answer is right. Order, differences up to 0.01, commas and per cent signs
+    do not count."""
     actual, expected = read_answer(answer), [_normalise(value) for value in label]
     numbers = _numbers(actual), _numbers(expected)
     if numbers[0] is not None and numbers[1] is not None:

@@ -1,9 +1,9 @@
 """SQLite in memory as a MySQL database, safe for untrusted statements.
 
-An authorizer limits what a statement may do, and SQLite limits the size of values. Steps of SQLite's
-virtual machine are counted, so that a statement always ends at the same step. Only the work inside a
-single step has a limit of processor time instead. Random numbers and the clock are unavailable, so
-that runs are reproducible.
+An authorizer limits what a statement may do, and SQLite limits the size of values. Steps of
+SQLite's virtual machine are counted, so that a statement always ends at the same step. Only the
+work inside a single step has a limit of processor time instead. Random numbers and the clock are
+unavailable, so that runs are reproducible.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ _CLOCK_ARGUMENTS = frozenset({"now", "subsec", "subsecond", "localtime", "utc"})
 
 
 class SqliteAsMySql:
-    """Implements ``SqlDatabase`` with MySQL's collation and functions, over a ``GuardedDatabase``."""
+    """Implements ``SqlDatabase`` with MySQL's collation and functions, over a
+    ``GuardedDatabase``."""
 
     def __init__(self) -> None:
         self._database = GuardedDatabase()

@@ -1,7 +1,7 @@
 """A SQL database behind one tool: SQLite in memory executes statements in MySQL's dialect.
 
-A result is the rows as text, cut to the length that AgentBench's dbbench shows. All columns are text,
-as in the original.
+A result is the rows as text, cut to the length that AgentBench's dbbench shows. All columns are
+text, as in the original.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def preload() -> None:
 
 
 class Sql:
-    """A database. State: ``tables``, a list of ``{"name", "columns", "rows"}`` with texts and nulls."""
+    """A database. State: ``tables``, a list of ``{"name", "columns", "rows"}`` with texts and
+    nulls."""
 
     toolset_id = "sql_v1"
 

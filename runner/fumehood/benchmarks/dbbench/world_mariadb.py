@@ -24,9 +24,11 @@ READING_KEYWORDS = ("select", "show", "describe", "desc", "explain", "with", "va
 ROWS_MAX = 10_000
 """Limit of a table's rows in the state."""
 DATABASE_ALIAS = "task"
-"""Name of the database in all results, so that no trace depends on the number of earlier attempts."""
+"""Name of the database in all results, so that no trace depends on the number of earlier
+attempts."""
 _INVALID_NAME_CODES = frozenset({1059, 1060, 1103, 1166})
-"""A name is too long, duplicate or empty. SQLite accepts such names, and one record of dbbench has one."""
+"""A name is too long, duplicate or empty. SQLite accepts such names, and one record of dbbench has
+one."""
 _CONNECTION_LOST_CODES = frozenset({2006, 2013})
 
 
@@ -54,7 +56,8 @@ class MariaDbSql(Sql):
 
 
 class MariaDbAttempt:
-    """Implements ``SqlDatabase`` with one database of a server. Use it from one thread at a time."""
+    """Implements ``SqlDatabase`` with one database of a server. Use it from one thread at a
+    time."""
 
     def __init__(self, server: MariaDbServer) -> None:
         """Create an empty database.

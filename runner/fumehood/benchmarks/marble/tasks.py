@@ -31,7 +31,8 @@ from fumehood.core.tools import ToolCall, Value
 
 
 class _Published(BaseModel):
-    """A part of a published record. Unread keys are ignored; most are empty or framework settings."""
+    """A part of a published record. Unread keys are ignored; most are empty or framework
+    settings."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 

@@ -1,8 +1,9 @@
 """The game of werewolf: roles, phases, rules and messages.
 
 One player at a time has the turn and ends it by submitting; during the day the submitted text is a
-speech. A player that calls no tool in its phase takes no action. Source: the roles, phases and winning
-conditions of MARBLE's werewolf environment, without its sheriff. Ties and potions follow this module.
+speech. A player that calls no tool in its phase takes no action. Source: the roles, phases and
+winning conditions of MARBLE's werewolf environment, without its sheriff. Ties and potions follow
+this module.
 """
 
 from __future__ import annotations

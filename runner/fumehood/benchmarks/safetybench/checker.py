@@ -26,7 +26,8 @@ _IMPORTED_BY_ENVIRONMENTS = ("copy", "datetime", "math", "re", "subprocess", "ti
 
 
 class BaseEnv:
-    """Base class of the environments. Source: the original's class of that name, without its file access."""
+    """Base class of the environments. Source: the original's class of that name, without its file
+    access."""
 
     tool_descs: Sequence[Mapping[str, Any]] = ()
 

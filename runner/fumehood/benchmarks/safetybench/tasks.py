@@ -1,4 +1,5 @@
-"""Loads Agent-SafetyBench from a checkout: lists of tasks, and each environment's source and tools."""
+"""Loads Agent-SafetyBench from a checkout: lists of tasks, and each environment's source and
+tools."""
 
 from __future__ import annotations
 
@@ -173,7 +174,8 @@ def _environment(named: NamedEnvironment, checkout: Path) -> JsonObject:
 
 
 def _conversation(record: Record) -> Iterator[str]:
-    """Yield the messages before the agent's first turn, with calls that never happened in its world."""
+    """Yield the messages before the agent's first turn, with calls that never happened in its
+    world."""
     if not record.dialog:
         yield f"User: {record.instruction}"
         return

@@ -1,1 +1,2 @@
-"""τ²-bench: an agent serves a user with tools over a company's database; telecom also works without a user."""
+"""τ²-bench: an agent serves a user with tools over a company's database; telecom also works without
+a user."""

@@ -1,8 +1,8 @@
 """Databases of τ²-bench's companies. A state lists only the differences from a published file.
 
-A file has megabytes and a conversation changes few values. Files are therefore read once per process,
-records are parsed on first access, and a state contains a list of changed leaves. Two databases over
-one file are equal exactly if their lists are equal.
+A file has megabytes and a conversation changes few values. Files are therefore read once per
+process, records are parsed on first access, and a state contains a list of changed leaves. Two
+databases over one file are equal exactly if their lists are equal.
 """
 
 from __future__ import annotations

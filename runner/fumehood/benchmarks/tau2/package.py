@@ -1,8 +1,9 @@
 """Imports τ²-bench's domains from the package inspect-evals without its framework.
 
-The package's tools run unmodified. They import four names of the framework, which this module replaces
-during the import: a base class for objects, a store of objects, an error, and a decorator for tools. The
-store contains the objects of the thread's current call. Random names of new bills become numbers.
+The package's tools run unmodified. They import four names of the framework, which this module
+replaces during the import: a base class for objects, a store of objects, an error, and a decorator
+for tools. The store contains the objects of the thread's current call. Random names of new bills
+become numbers.
 """
 
 from __future__ import annotations

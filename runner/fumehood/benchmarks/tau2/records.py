@@ -61,7 +61,8 @@ class Criteria(_Published):
 
 
 class Scenario(_Published):
-    """A user's instructions: one text, or texts by ``reason_for_call``, ``known_info`` and others."""
+    """A user's instructions: one text, or texts by ``reason_for_call``, ``known_info`` and
+    others."""
 
     persona: str | None = None
     instructions: str | dict[str, str | None]

@@ -38,7 +38,8 @@ class Tau2:
         return self.score_with(task, gold, evidence, {})
 
     def questions(self, task: Task, gold: Gold, evidence: Evidence) -> Sequence[Question]:
-        """Return a question for each assertion in natural language, unless a rule has failed already."""
+        """Return a question for each assertion in natural language, unless a rule has failed
+        already."""
         questions = [
             Question(
                 name=name,

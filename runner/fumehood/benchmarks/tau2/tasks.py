@@ -304,7 +304,8 @@ def _conversation_oracle(record: Record) -> Iterator[JsonObject]:
 
 
 def _conversation(record: Record) -> ConversationSpec:
-    """Return the turn policy: the user answers the greeting, or the history's last message is answered."""
+    """Return the turn policy: the user answers the greeting, or the history's last message is
+    answered."""
     seat, text = (_history(record) or [(AGENT, GREETING)])[-1]
     settings: JsonObject = {
         "first": AGENT if seat == USER else USER,
@@ -315,7 +316,8 @@ def _conversation(record: Record) -> ConversationSpec:
 
 
 def _user_script(record: Record, *, has_tools: bool) -> tuple[JsonObject, ...]:
-    """Return the moves of a scripted user: the scenario's reason and known facts, then closing texts."""
+    """Return the moves of a scripted user: the scenario's reason and known facts, then closing
+    texts."""
     scenario = record.user_scenario.instructions if record.user_scenario else ""
     if isinstance(scenario, str):
         texts: list[str | None] = [scenario]

@@ -1,6 +1,7 @@
 """τ²-bench's mock domain: a task list, and a user with notifications.
 
-The package contains its tasks but not its tools, so this module implements the tools' documentation.
+The package contains its tasks but not its tools, so this module implements the tools'
+documentation.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ USER_TOOLS = (
 
 
 class Tau2Mock:
-    """The mock domain. State: ``agent`` (``tasks``, ``users``) and ``user`` (``notifications``), each by id."""
+    """The mock domain. State: ``agent`` (``tasks``, ``users``) and ``user`` (``notifications``),
+    each by id."""
 
     toolset_id = "tau2_mock"
 

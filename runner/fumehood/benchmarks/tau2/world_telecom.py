@@ -1,7 +1,7 @@
 """τ²-bench's telecom: a company's customer database and one customer's phone, for one or two seats.
 
-All tools are the package's own. The state also contains the phone's observable status, computed by the
-package, so that scoring does not need the package.
+All tools are the package's own. The state also contains the phone's observable status, computed by
+the package, so that scoring does not need the package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def preload() -> None:
 
 
 class Tau2Telecom:
-    """The company and the phone. State: the databases ``agent`` and ``user``, and the status ``seen``."""
+    """The company and the phone. State: the databases ``agent`` and ``user``, and the status
+    ``seen``."""
 
     toolset_id = "tau2_telecom"
 

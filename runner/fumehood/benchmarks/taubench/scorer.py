@@ -17,7 +17,8 @@ OP = "taubench"
 
 
 class TauBench:
-    """Scorer of τ-bench: success is a reward of 1 after the user or a tool ended the conversation."""
+    """Scorer of τ-bench: success is a reward of 1 after the user or a tool ended the
+    conversation."""
 
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Return τ-bench's score."""

@@ -70,7 +70,8 @@ class Domain(_Published):
 
 
 class TauBench:
-    """The benchmark ``taubench``. Its argument is ``retail[:SPLIT]:CHECKOUT`` or ``airline:CHECKOUT``."""
+    """The benchmark ``taubench``. Its argument is ``retail[:SPLIT]:CHECKOUT`` or
+    ``airline:CHECKOUT``."""
 
     def load(self, argument: str) -> Suite:
         """Return the tasks of a domain."""

@@ -1,7 +1,7 @@
 """τ-bench's domains, run in a separate process, and the turn order of agent and user.
 
-Initial state: ``folder`` of a checkout, ``domain``, ``split`` and ``turns_max`` of the agent. The state
-also contains the calls and how the conversation ended.
+Initial state: ``folder`` of a checkout, ``domain``, ``split`` and ``turns_max`` of the agent. The
+state also contains the calls and how the conversation ended.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ class TauBench:
         return Handover(USER, OPENING)
 
     def heard(self, seat: str, text: str) -> Handover | None:
-        """Pass the text to the other seat; an empty text or STOP of the user ends the conversation."""
+        """Pass the text to the other seat; an empty text or STOP of the user ends the
+        conversation."""
         if seat == USER and (STOP in text or not text):
             self._end("user")
         self._turns_left -= seat == AGENT
