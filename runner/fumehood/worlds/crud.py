@@ -13,7 +13,7 @@ from fumehood.worlds.schema import refuse, tool
 _TOOLS = (
     tool("get_account", "Read one account.", id="string"),
     tool("update_account", "Set some fields of one account.", id="string", patch="object"),
-    tool("create_account", "Open a new account with these fields.", fields="object"),
+    tool("create_account", "Create an account with these fields.", fields="object"),
     tool("close_account", "Close one account and store the reason.", id="string", reason="string"),
 )
 

@@ -11,7 +11,10 @@ from fumehood.worlds.schema import refuse, tool
 
 _TOOLS = (
     tool(
-        "search_docs", "Find the documents that contain the words.", query="string", top_k="integer"
+        "search_docs",
+        "Find documents that contain the words of the query.",
+        query="string",
+        top_k="integer",
     ),
     tool("get_doc", "Read one document.", doc_id="string"),
 )

@@ -10,7 +10,7 @@ from fumehood.worlds.schema import refuse, tool
 _TOOLS = (
     tool("create_job", "Add a recurring job.", name="string", cron="string", command="string"),
     tool("validate_cron", "Check whether a cron expression is valid.", cron="string"),
-    tool("list_jobs", "List the jobs by name."),
+    tool("list_jobs", "List all jobs, sorted by name."),
 )
 
 _FIELDS = 5
