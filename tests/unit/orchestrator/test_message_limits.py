@@ -51,9 +51,9 @@ def test_a_service_without_changes_applies_the_defaults() -> None:
     assert message_limits("{}").seat == SeatLimits()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "7", '{"no_such_bound": 1}'])
+@pytest.mark.parametrize("text", ["", "[]", "7", '{"no_such_limit": 1}'])
 def test_a_service_rejects_unknown_limits(text: str) -> None:
-    with pytest.raises(InputError, match="no limits of messages"):
+    with pytest.raises(InputError, match="must be a JSON object of known limits"):
         message_limits(text)
 
 
