@@ -190,10 +190,10 @@ def test_it_needs_no_image(
     assert (models.asked[0].path == "/v1/messages") == (word == "anthropic")
 
 
-def test_every_agent_has_a_readme() -> None:
+def test_every_readme_lists_what_was_added() -> None:
     listed = (AGENTS / "README.md").read_text(encoding="utf-8")
     folders = sorted(path.name for path in AGENTS.iterdir() if path.is_dir())
     assert folders == ["continue", "mcp-client", "mini-swe-agent", "openai-agents", "smolagents"]
     for name in folders:
         assert f"[{name}]({name}/README.md)" in listed
-        assert "What it needed" in (AGENTS / name / "README.md").read_text(encoding="utf-8")
+        assert "What was added:" in (AGENTS / name / "README.md").read_text(encoding="utf-8")
