@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import subprocess
 import sys
 from collections import defaultdict
@@ -11,6 +12,7 @@ import grimp
 import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
+from fumehood.worlds.registry import WORLDS
 from tests.architecture.project import PACKAGES, ROOT
 
 LIBRARIES = {
@@ -94,4 +96,16 @@ def test_git_ignores_no_source_file(package: str) -> None:
         name
         for name in ignored
         if name.endswith((".py", ".pyi", ".proto")) and "node_modules" not in name
+    ] == []
+
+
+def test_the_contract_about_gold_covers_every_world_of_a_benchmark() -> None:
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    sources = contracts["importlinter:contract:gold-unreachable"]["source_modules"].split()
+    modules = {entry.partition(":")[0] for entry in WORLDS.table.values()}
+    of_benchmarks = {name for name in modules if name.startswith("fumehood.benchmarks.")}
+    assert of_benchmarks
+    assert [
+        name for name in of_benchmarks if not name.endswith(".world") and name not in sources
     ] == []
