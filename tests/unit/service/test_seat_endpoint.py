@@ -1,0 +1,162 @@
+"""A seat endpoint survives broken worlds, extends wall time, and enforces its limits."""
+
+from __future__ import annotations
+
+import logging
+from threading import Lock
+
+import pytest
+
+from fumehood.core.conversation import TurnQueue
+from fumehood.core.episode import Reply, Seat
+from fumehood.core.ledger import Budget, BudgetKind, Ledger, Reservation
+from fumehood.core.outcome import Refusal, RefusalKind
+from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
+from fumehood.core.trace import ModelCalled
+from fumehood.service.open_episode import MonotonicClock
+from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
+from fumehood.testing.memory_recorder import MemoryRecorder
+from fumehood.wire.ports import SpecRejected
+
+
+class BrokenTools:
+    """A toolset with a bug."""
+
+    def list_tools(self) -> tuple[ToolSpec, ...]:
+        return ()
+
+    def call(self, call: ToolCall) -> ToolResult:
+        raise ZeroDivisionError("a secret of the world")
+
+
+@pytest.fixture
+def broken() -> list[SpecRejected]:
+    """The reasons that the orchestrator receives."""
+    return []
+
+
+@pytest.fixture
+def endpoint(broken: list[SpecRejected]) -> SeatEndpoint:
+    """The endpoint of a seat with a broken world."""
+    recorder = MemoryRecorder()
+    return SeatEndpoint(
+        Seat("agent", TurnQueue("Do it."), BrokenTools(), Ledger(Budget()), recorder),
+        recorder=recorder,
+        lock=Lock(),
+        clock=MonotonicClock(),
+        limits=SeatLimits(),
+        on_broken=broken.append,
+    )
+
+
+def test_an_exception_of_the_world_ends_the_work_and_is_hidden_from_the_agent(
+    endpoint: SeatEndpoint,
+    broken: list[SpecRejected],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A library that sets up logging for itself may have switched all loggers off.
+    monkeypatch.setattr(logging.getLogger("fumehood.service"), "disabled", False)
+    with caplog.at_level(logging.ERROR):
+        assert endpoint.call("t", "{}", "") == Refusal(RefusalKind.ENDED)
+    assert [why.field for why in broken] == ["world"]
+    assert "ZeroDivisionError" in broken[0].reason
+    assert "a secret of the world" in caplog.text
+
+
+def test_the_orchestrator_learns_it_once_and_later_calls_are_refused(
+    endpoint: SeatEndpoint, broken: list[SpecRejected]
+) -> None:
+    answers = [endpoint.call("t", "{}", name) for name in ("", "", "a", "a")]
+    assert answers == [Refusal(RefusalKind.ENDED)] * 4
+    assert len(broken) == 1
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    now_ms = 0
+
+    def now_ns(self) -> int:
+        return self.now_ms * 1_000_000
+
+
+class EmptyTools:
+    """A toolset that answers every call with an empty object."""
+
+    def list_tools(self) -> tuple[ToolSpec, ...]:
+        return ()
+
+    def call(self, call: ToolCall) -> ToolResult:
+        return Value({})
+
+
+def timed(clock: Clock, **budget: int) -> SeatEndpoint:
+    recorder = MemoryRecorder()
+    return SeatEndpoint(
+        Seat("agent", TurnQueue("Do it."), EmptyTools(), Ledger(Budget(**budget)), recorder),
+        recorder=recorder,
+        lock=Lock(),
+        clock=clock,
+        limits=SeatLimits(argument_depth=2),
+        on_broken=lambda rejection: None,
+    )
+
+
+def test_wall_time_is_counted_down() -> None:
+    clock = Clock()
+    endpoint = timed(clock, wall_ms=100)
+    clock.now_ms = 99
+    assert endpoint.view_task().remaining[BudgetKind.WALL_MS] == 1
+    assert not endpoint.is_out_of_time()
+    clock.now_ms = 100
+    assert endpoint.is_out_of_time()
+    assert endpoint.call("t", "", "") == Refusal(RefusalKind.ENDED)
+
+
+def test_granted_time_extends_the_wall_time() -> None:
+    clock = Clock()
+    endpoint = timed(clock, wall_ms=100)
+    clock.now_ms = 120
+    endpoint.grant(50)
+    assert endpoint.view_task().remaining[BudgetKind.WALL_MS] == 30
+    assert isinstance(endpoint.call("t", "", ""), Reply)
+
+
+def test_granted_time_sets_no_limit_where_there_is_none() -> None:
+    endpoint = timed(Clock())
+    endpoint.grant(50)
+    assert endpoint.view_task().remaining == {}
+    assert not endpoint.bounds(BudgetKind.WALL_MS)
+
+
+def test_a_closed_endpoint_refuses_model_requests() -> None:
+    endpoint = timed(Clock())
+    endpoint.close(timed_out=False)
+    assert endpoint.reserve({BudgetKind.MODEL_CALLS: 1}) is None
+
+
+def test_a_false_usage_report_is_charged_up_to_the_budget() -> None:
+    endpoint = timed(Clock(), model_tokens=10)
+    reservation = endpoint.reserve({BudgetKind.MODEL_TOKENS: 4})
+    assert isinstance(reservation, Reservation)
+    event = ModelCalled(seat="agent", model="m", request="", status=200, response="")
+    endpoint.settle(reservation, event, {BudgetKind.MODEL_TOKENS: 10**12})
+    assert endpoint.view_task().remaining == {BudgetKind.MODEL_TOKENS: 0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        ('{"a":{}}', None),
+        ('{"a":{"b":{}}}', Refusal(RefusalKind.TOO_DEEP, 2, 3)),
+        ('{"a":[]}', None),
+        ('{"a":[[]]}', Refusal(RefusalKind.TOO_DEEP, 2, 3)),
+        ('{"a":"[[[[["}', None),
+        ('{"a":1e999}', Refusal(RefusalKind.MALFORMED)),
+        ('{"a":NaN}', Refusal(RefusalKind.MALFORMED)),
+    ],
+)
+def test_arguments_are_checked_at_their_limits(arguments: str, refusal: Refusal | None) -> None:
+    reply = timed(Clock()).call("t", arguments, "")
+    assert reply == refusal if refusal else isinstance(reply, Reply)
