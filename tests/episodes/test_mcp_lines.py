@@ -42,7 +42,7 @@ class Pipe:
 
 
 @pytest.fixture(scope="module")
-def room() -> Iterator[str]:
+def directory() -> Iterator[str]:
     with (
         ServicePool(1, HttpOffer()) as pool,
         pool.lease() as client,
@@ -52,8 +52,8 @@ def room() -> Iterator[str]:
 
 
 @pytest.fixture
-def pipe(room: str) -> Iterator[Pipe]:
-    with closing(HttpSeat(room)) as http:
+def pipe(directory: str) -> Iterator[Pipe]:
+    with closing(HttpSeat(directory)) as http:
         yield Pipe(http)
 
 
@@ -77,9 +77,7 @@ def test_a_client_of_an_older_revision_keeps_its_session(pipe: Pipe) -> None:
 
 
 @pytest.mark.parametrize("revision", ["2099-01-01", "né", "a\nb"])
-def test_a_revision_that_nobody_knows_is_refused_under_its_number(
-    pipe: Pipe, revision: str
-) -> None:
+def test_an_unknown_revision_is_rejected_with_the_request_id(pipe: Pipe, revision: str) -> None:
     meta = {**NEWEST, "io.modelcontextprotocol/protocolVersion": revision}
     answer = pipe.ask(3, "server/discover", _meta=meta)
     assert (answer["id"], "error" in answer) == (3, True)

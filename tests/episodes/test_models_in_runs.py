@@ -33,7 +33,7 @@ def provider() -> Iterator[ScriptedModels]:
 
 
 class Runs:
-    """Runs of the command, each in a folder of its own."""
+    """Runs of the command, each in a separate folder."""
 
     first: Any
     """What the run of every scaffold said."""
@@ -119,7 +119,7 @@ def test_a_recorded_run_is_played_again_byte_for_byte_without_a_provider(runs: R
     assert len(runs.events("again", "model_call")) == asked
 
 
-def test_what_was_not_recorded_is_a_failure_of_ours(runs: Runs) -> None:
+def test_a_missing_recording_is_an_infrastructure_failure(runs: Runs) -> None:
     cassette = str(runs.folder / "first" / "cassette")
     runs.run(
         "other", "-a", "react=plan_act", "--engine", "process", mode="replay", cassette=cassette

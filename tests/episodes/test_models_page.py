@@ -61,6 +61,6 @@ def test_what_was_spent_is_said(printed: list[str]) -> None:
     assert printed[1].count("model request to some-model: 59 tokens") == 2
 
 
-def test_the_replay_has_the_same_digest_and_asks_nobody(printed: list[str]) -> None:
+def test_the_replay_has_the_same_digest_without_a_provider(printed: list[str]) -> None:
     digests = [re.findall(r"trace digest: (\w+)", text) for text in (printed[0], printed[2])]
     assert digests[0] == digests[1] != []

@@ -63,7 +63,7 @@ def test_it_leaves_no_core_and_may_open_many_files(pool: ServicePool) -> None:
     assert soft == hard
 
 
-def test_nobody_else_finds_its_sockets(pool: ServicePool) -> None:
+def test_other_users_cannot_reach_its_sockets(pool: ServicePool) -> None:
     client = pool.workers()[0].client
     messages = client.open_episode(
         episode_spec(episode_id="confined", world="files", state={"files": {}})
@@ -93,7 +93,7 @@ def test_a_folder_that_its_user_could_not_reach_is_refused() -> None:
 
 
 @only_root
-def test_a_run_says_at_once_that_services_cannot_stand_there(
+def test_a_run_reports_at_once_that_services_cannot_use_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     tmp_path.chmod(0o700)

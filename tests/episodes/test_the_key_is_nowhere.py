@@ -56,8 +56,8 @@ print("read", read, "sees", sees, "found", sorted(found))
 SYSTEM = {"/proc", "/sys", "/dev"}
 HOST = {"/bin", "/lib", "/lib64", "/opt", "/sbin", "/usr"}
 """What a box without an image shows of the host's programs."""
-OURS = {entry.path for entry in os.scandir("/") if entry.is_dir()} - SYSTEM
-LEFT_OUT = {"process": SYSTEM | OURS, "bubblewrap": SYSTEM | HOST, "docker": SYSTEM}
+OTHER = {entry.path for entry in os.scandir("/") if entry.is_dir()} - SYSTEM
+LEFT_OUT = {"process": SYSTEM | OTHER, "bubblewrap": SYSTEM | HOST, "docker": SYSTEM}
 
 
 @dataclass
@@ -65,7 +65,7 @@ class Spy:
     """A model that has its agent look for the key, and looks itself, from outside, while the agent works."""
 
     engine: str
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     """What the agent printed."""
     holders: set[int] = field(default_factory=set)
     """Processes of this machine with the key in their command line or environment."""
@@ -77,7 +77,7 @@ class Spy:
         self.holders |= set(_holders()) & set(_holders())
         last = str(asked.request["messages"][-1]["content"])
         if last.startswith("Printed:"):
-            self.told.append(last)
+            self.messages.append(last)
             return ScriptedReply(text="I have looked.")
         if self.engine == "docker":
             self.boxes += _containers()
@@ -99,10 +99,10 @@ def _containers() -> str:
     names = subprocess.run(
         ["docker", "ps", "-q"], capture_output=True, text=True, check=True
     ).stdout.split()
-    told = subprocess.run(
+    messages = subprocess.run(
         ["docker", "inspect", *names], capture_output=True, text=True, check=False
     )
-    return told.stdout
+    return messages.stdout
 
 
 @pytest.mark.parametrize(
@@ -147,11 +147,11 @@ def test_the_key_is_nowhere(tmp_path: Path, engine: str) -> None:
         "the provider has it"
     )
 
-    (told,) = spy.told
-    (read, sees, found) = re.findall(r"read (\d+) sees (\w+) found \[(.*)\]", told)[0]
+    (messages,) = spy.messages
+    (read, sees, found) = re.findall(r"read (\d+) sees (\w+) found \[(.*)\]", messages)[0]
     assert int(read) > (3 if engine == "process" else 20)
-    assert sees == "True", "whoever looks for what is there finds it"
-    # Without a box nothing stands between an agent and the environment of whoever started it.
+    assert sees == "True", "the search finds values that exist"
+    # Without a box an agent can read the environment of the process that started it.
     own = f"'/proc/{command.pid}/environ'"
     assert found in (["", own] if engine == "process" else [""])
     assert spy.holders == {command.pid}, "the command itself was given it in its environment"

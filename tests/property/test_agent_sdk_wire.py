@@ -1,4 +1,4 @@
-"""What an agent sends and is told comes through the wire as it was."""
+"""Calls and replies of the SDK round-trip through protobuf."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Posted:
     lacks = frozenset[str]()
 
     def __init__(self, directory: str) -> None:
-        self._gloves = HttpSeat(directory)
+        self._seat = HttpSeat(directory)
 
     def task(self) -> pb.GetTaskResponse:
         return self._ask("GetTask", pb.GetTaskRequest(), pb.GetTaskResponse)
@@ -42,10 +42,10 @@ class Posted:
         return self._ask("Submit", request, pb.SubmitResponse)
 
     def hang_up(self) -> None:
-        self._gloves.close()
+        self._seat.close()
 
     def _ask(self, method: str, request: Message, kind: type[M]) -> M:
-        status, body = self._gloves.send(
+        status, body = self._seat.send(
             f"/fumehood.v1.ToolService/{method}", json_format.MessageToJson(request)
         )
         assert status == 200, body
@@ -58,12 +58,12 @@ class Plain:
     lacks = frozenset({"recorded arguments"})
 
     def __init__(self, directory: str) -> None:
-        self._gloves = HttpSeat(directory)
+        self._seat = HttpSeat(directory)
 
     def task(self) -> pb.GetTaskResponse:
-        _, instruction = self._gloves.send("/task", "", method="GET")
-        _, tools = self._gloves.send("/tools", "", method="GET")
-        _, left = self._gloves.rpc("GetTask", {})
+        _, instruction = self._seat.send("/task", "", method="GET")
+        _, tools = self._seat.send("/tools", "", method="GET")
+        _, left = self._seat.rpc("GetTask", {})
         return pb.GetTaskResponse(
             instruction=instruction.decode(),
             tools=[
@@ -80,7 +80,7 @@ class Plain:
     def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
         path = f"/call/{quote(request.tool_name, safe='')}"
         headers = {"fumehood-call-id": request.call_id}
-        answer = self._gloves.open(path, request.arguments_json.encode(), headers)
+        answer = self._seat.open(path, request.arguments_json.encode(), headers)
         status, body = answer.status, answer.read().decode()
         if status == REFUSAL_STATUS:
             refusal = _refusal(json.loads(body))
@@ -100,7 +100,7 @@ class Plain:
         path, text = (
             ("/give_up", request.give_up_reason) if gives_up else ("/submit", request.answer)
         )
-        status, body = self._gloves.send(path, text.encode())
+        status, body = self._seat.send(path, text.encode())
         answer = json.loads(body)
         if status == REFUSAL_STATUS:
             return pb.SubmitResponse(refusal=_refusal(answer))
@@ -112,7 +112,7 @@ class Plain:
         return pb.SubmitResponse(accepted=answer["accepted"], next=following)
 
     def hang_up(self) -> None:
-        self._gloves.close()
+        self._seat.close()
 
 
 def _refusal(words: dict[str, Any]) -> pb.Refusal:
@@ -121,18 +121,18 @@ def _refusal(words: dict[str, Any]) -> pb.Refusal:
 
 
 class ByMcp:
-    """Each call a ``tools/call``; the task is what MCP says of it."""
+    """Each call a ``tools/call``; the task as MCP describes it."""
 
     lacks = frozenset({"any text"})
-    """Arguments are an object by MCP's own rules: whatever else is turned away before anybody looks."""
+    """The MCP library rejects arguments that are not an object."""
 
     def __init__(self, directory: str) -> None:
-        self._gloves = McpSeat(directory)
+        self._seat = McpSeat(directory)
 
     def task(self) -> pb.GetTaskResponse:
-        result = self._gloves.request("tools/list")["result"]
+        result = self._seat.request("tools/list")["result"]
         task = json_format.ParseDict(result["_meta"]["fumehood.v1"], pb.GetTaskResponse())
-        task.instruction = self._gloves.initialized["instructions"]
+        task.instruction = self._seat.initialized["instructions"]
         tools = [
             pb.ToolSpec(
                 name=tool["name"],
@@ -147,7 +147,7 @@ class ByMcp:
 
     def send(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
         arguments = json.loads(request.arguments_json or "{}")
-        result = self._gloves.call(request.tool_name, arguments, request.call_id)
+        result = self._seat.call(request.tool_name, arguments, request.call_id)
         answer = json_format.ParseDict(result["_meta"]["fumehood.v1"], pb.CallToolResponse())
         (text,) = [part["text"] for part in result["content"]]
         if answer.WhichOneof("result") == "value_json":
@@ -157,13 +157,13 @@ class ByMcp:
 
     def end(self, request: pb.SubmitRequest) -> pb.SubmitResponse:
         if request.WhichOneof("end") == "give_up_reason":
-            result = self._gloves.call("give_up", {"reason": request.give_up_reason})
+            result = self._seat.call("give_up", {"reason": request.give_up_reason})
         else:
-            result = self._gloves.call("submit", {"answer": request.answer})
+            result = self._seat.call("submit", {"answer": request.answer})
         return json_format.ParseDict(result["_meta"]["fumehood.v1"], pb.SubmitResponse())
 
     def hang_up(self) -> None:
-        self._gloves.close()
+        self._seat.close()
 
 
 @contextmanager

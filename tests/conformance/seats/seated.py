@@ -1,4 +1,4 @@
-"""A seat to sit down at: a desk with a real episode behind it, and a clock that is moved by hand."""
+"""A seat to sit down at: a endpoint with a real episode behind it, and a clock that is moved by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.parts.folders import short_folder
 
 
 class HandClock:
-    """Goes on only when it is told to."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self._now_ns = 0
@@ -37,11 +37,11 @@ class Seated:
     """One agent at one seat, reached in one of the ways."""
 
     def __init__(
-        self, way: Way, desk: SeatEndpoint, recorder: MemoryRecorder, clock: HandClock
+        self, way: Way, endpoint: SeatEndpoint, recorder: MemoryRecorder, clock: HandClock
     ) -> None:
         self._way = way
         self._recorder = recorder
-        self.desk = desk
+        self.endpoint = endpoint
         self.clock = clock
         self.broken: list[SpecRejected] = []
 
@@ -92,7 +92,7 @@ def seated(way: str, spec: EpisodeSpec, limits: SeatLimits) -> Iterator[Seated]:
     recorder, clock, broken = MemoryRecorder(), HandClock(), list[SpecRejected]()
     harness_mode = HARNESS_MODES.load(spec.harness_mode)()
     episode = harness_mode.open_episode(spec, recorder, clock)
-    desk = SeatEndpoint(
+    endpoint = SeatEndpoint(
         episode.seats[0],
         recorder=recorder,
         lock=Lock(),
@@ -100,7 +100,7 @@ def seated(way: str, spec: EpisodeSpec, limits: SeatLimits) -> Iterator[Seated]:
         limits=limits,
         on_broken=broken.append,
     )
-    with short_folder() as directory, WAYS[way](desk, directory) as reached:
-        seat = Seated(reached, desk, recorder, clock)
+    with short_folder() as directory, WAYS[way](endpoint, directory) as reached:
+        seat = Seated(reached, endpoint, recorder, clock)
         seat.broken = broken
         yield seat

@@ -32,7 +32,7 @@ def test_it_answers_a_call_with_what_the_tool_said(sit_down: SitDown) -> None:
 
 
 def test_it_passes_on_the_tools_refusal_as_a_reply(sit_down: SitDown) -> None:
-    answer = sit_down(steps=5, retries=3).call("get_account", id="nobody")
+    answer = sit_down(steps=5, retries=3).call("get_account", id="absent")
     assert (answer.failure.code, json.loads(answer.failure.details_json)) == ("not_found", {})
     assert answer.remaining == {"steps": 4, "retries": 2}
 
@@ -125,7 +125,7 @@ def test_it_charges_nothing_for_a_refusal_and_writes_it_down(sit_down: SitDown) 
     assert seat.calls_recorded() == 0
 
 
-def test_it_stops_listening_to_whoever_sends_nothing_but_rubbish(sit_down: SitDown) -> None:
+def test_it_refuses_everything_after_too_many_refusals(sit_down: SitDown) -> None:
     seat = sit_down(limits=SeatLimits(refusals=3))
     kinds = [seat.send("get_account", "[]").refusal.kind for _ in range(5)]
     too_many = pb.REFUSAL_KIND_TOO_MANY_REFUSALS
@@ -238,9 +238,9 @@ def test_wall_time_runs_from_the_opening_and_ends_the_work(sit_down: SitDown) ->
     assert not seat.submit("late").accepted
 
 
-def test_a_closed_desk_lets_nothing_in_and_writes_nothing_down(sit_down: SitDown) -> None:
+def test_a_closed_endpoint_refuses_and_records_nothing(sit_down: SitDown) -> None:
     seat = sit_down(wall_ms=1000)
-    seat.desk.close(timed_out=False)
+    seat.endpoint.close(timed_out=False)
     seat.clock.go_on(5000)
     assert seat.call("get_account", id="ax1").refusal.kind == pb.REFUSAL_KIND_ENDED
     assert not seat.submit("late").accepted
@@ -258,7 +258,7 @@ def test_a_world_that_breaks_down_ends_the_work_and_tells_the_agent_nothing(
     assert [why.field for why in seat.broken] == ["initial_state.jobs[1].name"]
 
 
-def test_a_transcript_is_told_what_the_faults_made_of_a_call_only_in_the_compatible_profile(
+def test_only_toolmisuse_transcripts_show_the_arguments_after_faults(
     sit_down: SitDown,
 ) -> None:
     drift = {"family": "schema_drift", "payload": {"rename_args": {"id": "account_id"}}}

@@ -30,12 +30,20 @@ def talk(sit_down: SitDown) -> Seated:
 def test_an_answer_brings_the_next_message(sit_down: SitDown) -> None:
     seat = talk(sit_down)
     assert seat.task().instruction == "Look at ax1."
-    told = seat.submit("It is basic.")
-    assert (told.accepted, told.next.instruction, told.next.turn) == (True, "Raise it.", 2)
-    told = seat.submit("Done.")
-    assert (told.accepted, told.next.instruction, told.next.turn) == (True, "Say what you did.", 3)
-    told = seat.submit("I raised it.")
-    assert (told.accepted, told.HasField("next")) == (True, False)
+    response = seat.submit("It is basic.")
+    assert (response.accepted, response.next.instruction, response.next.turn) == (
+        True,
+        "Raise it.",
+        2,
+    )
+    response = seat.submit("Done.")
+    assert (response.accepted, response.next.instruction, response.next.turn) == (
+        True,
+        "Say what you did.",
+        3,
+    )
+    response = seat.submit("I raised it.")
+    assert (response.accepted, response.HasField("next")) == (True, False)
     assert not seat.submit("And more.").accepted
 
 
@@ -43,10 +51,10 @@ def test_a_tool_comes_with_its_turn_and_is_like_none_before(sit_down: SitDown) -
     seat = talk(sit_down)
     assert "update_account" not in names(seat.task())
     early = seat.call("update_account", id="ax1", patch={"tier": "gold"})
-    nobody = seat.call("nobody")
-    assert early.failure.code == nobody.failure.code == "unknown_tool"
+    unknown = seat.call("unknown")
+    assert early.failure.code == unknown.failure.code == "unknown_tool"
     available = {"available": ["get_account", "create_account", "close_account"]}
-    assert json.loads(nobody.failure.details_json) == {"tool_name": "nobody", **available}
+    assert json.loads(unknown.failure.details_json) == {"tool_name": "unknown", **available}
     assert json.loads(early.failure.details_json) == {"tool_name": "update_account", **available}
     assert "update_account" in names(seat.submit().next)
     assert seat.call("update_account", id="ax1", patch={"tier": "gold"}).value_json
@@ -55,8 +63,8 @@ def test_a_tool_comes_with_its_turn_and_is_like_none_before(sit_down: SitDown) -
 def test_giving_up_ends_the_work_in_any_turn(sit_down: SitDown) -> None:
     seat = talk(sit_down)
     seat.submit("It is basic.")
-    told = seat.give_up("I may not.")
-    assert (told.accepted, told.HasField("next")) == (True, False)
+    response = seat.give_up("I may not.")
+    assert (response.accepted, response.HasField("next")) == (True, False)
     assert seat.call("get_account", id="ax1").ended
 
 

@@ -17,10 +17,10 @@ from tests.parts.raw_seat import RawSeat, socket_dir
 
 
 class Way(Protocol):
-    """A seat as somebody reaches it."""
+    """A seat behind one interface."""
 
     lacks: frozenset[str]
-    """What it has no words for: ``any text`` as arguments rather than one object; ``recorded arguments``."""
+    """Features that the interface lacks: ``any text`` as arguments, or ``recorded arguments``."""
 
     def task(self) -> pb.GetTaskResponse:
         """Ask for the task."""
@@ -58,7 +58,7 @@ class Direct:
 
 
 class Unary:
-    """Over a socket, each message an exchange of its own."""
+    """Over a socket, with a separate RPC for each message."""
 
     lacks = frozenset[str]()
 

@@ -1,4 +1,4 @@
-"""What a model costs is counted where no agent reaches, whatever a provider reports."""
+"""The gateway charges model requests, even if a provider reports false usage."""
 
 from __future__ import annotations
 
@@ -110,14 +110,16 @@ def test_a_picture_has_few_tokens_for_its_size(seat: Asker, script: Script) -> N
 def test_instructions_that_an_answer_repeats_are_not_what_was_said(
     seat: Asker, script: Script, *, stream: bool
 ) -> None:
-    told = "Be good. " * 4_000
-    script.says(ScriptedReply(text="I am.", usage=(8_000, 3), echo=told))
-    seat.http.send(RESPONSES, json.dumps(question(RESPONSES, instructions=told, stream=stream)))
+    instructions = "Be good. " * 4_000
+    script.says(ScriptedReply(text="I am.", usage=(8_000, 3), echo=instructions))
+    seat.http.send(
+        RESPONSES, json.dumps(question(RESPONSES, instructions=instructions, stream=stream))
+    )
     assert wait_until(lambda: seat.left()["model_tokens"] == 200_000 - 8_003)
 
 
 @with_budget(model_tokens=2_000, model_microusd=2_000)
-def test_whoever_reports_more_than_there_is_ends_the_budget_and_exceeds_nothing(
+def test_a_report_beyond_the_budget_uses_it_up_and_exceeds_no_limit(
     seat: Asker, script: Script
 ) -> None:
     script.says(ScriptedReply(text="ok", usage=(10**12, 10**12)))
@@ -128,7 +130,7 @@ def test_whoever_reports_more_than_there_is_ends_the_budget_and_exceeds_nothing(
 
 @with_budget(model_tokens=20_000)
 @pytest.mark.parametrize("usage", [None, (1, 1), (5_000, 10), (10**9, 10**9)])
-def test_whatever_parallel_calls_report_their_sum_is_within_the_budget(
+def test_the_sum_of_parallel_requests_is_within_the_budget(
     seat: Asker, script: Script, usage: tuple[int, int] | None
 ) -> None:
     script.says(ScriptedReply(text="word " * 90, usage=usage, pause_s=0.1))
@@ -228,7 +230,7 @@ def test_a_bound_that_is_no_number_of_tokens_is_not_passed_on(
 
 @with_budget(model_tokens=100_000)
 @pytest.mark.parametrize(
-    "bound", [{"max_tokens": 1_000}, {"max_tokens": None}], ids=["own", "ours"]
+    "bound", [{"max_tokens": 1_000}, {"max_tokens": None}], ids=["own", "default"]
 )
 def test_a_hundred_answers_are_reserved_a_hundred_times(
     seat: Asker, script: Script, models: ScriptedModels, bound: dict[str, Any]

@@ -113,7 +113,7 @@ def test_what_a_seat_has_under_way_is_bounded_in_memory(seat: Asker, script: Scr
     assert statuses[0] == 200
     assert statuses.count(200) <= 3
     assert set(statuses) == {200, 413}
-    assert seat.ask(CHAT, chat())[0] == 200, "room is given back"
+    assert seat.ask(CHAT, chat())[0] == 200, "the memory is released"
 
 
 def test_after_the_end_no_model_answers(seat: Asker, script: Script) -> None:
@@ -139,8 +139,8 @@ def test_many_streams_at_once_lose_nothing(client: ControlClient, script: Script
         listening(client, specs[3]) as four,
         ThreadPoolExecutor(200) as threads,
     ):
-        rooms = [one.directory, two.directory, three.directory, four.directory] * 50
-        assert list(threads.map(ask, rooms)) == [20] * 200
+        directories = [one.directory, two.directory, three.directory, four.directory] * 50
+        assert list(threads.map(ask, directories)) == [20] * 200
         for episode in (one, two, three, four):
             episode.close()
             calls = [event for event in episode.events if event["kind"] == "model_call"]

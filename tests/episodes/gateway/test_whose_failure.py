@@ -1,4 +1,4 @@
-"""An agent cannot make a failure of ours out of its own; what is ours still ends the episode unscored."""
+"""An agent cannot disguise its failure as a failure of a provider, which ends the episode unscored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAID = {"error": {"message": "as scripted", "type": "scripted"}}
 
 @contextmanager
 def new_service(models: ScriptedModels, **change: Any) -> Iterator[Asker]:
-    """Give a seat in a service that nobody has asked anything."""
+    """Open a seat in a service without earlier model requests."""
     offer = HttpOffer(None, gateway_settings(models, **change))
     with (
         ServicePool(1, offer) as pool,

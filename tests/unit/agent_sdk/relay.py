@@ -1,4 +1,4 @@
-"""A wire that can be cut: forwards bytes between two Unix sockets until it is told not to."""
+"""A connection that can be cut: forwards bytes between two Unix sockets until it is cut."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_a_call_may_be_cancelled(service: ScriptedService) -> None:
     _work(service.path, work)
 
 
-def test_nobody_there(tmp_path: Path) -> None:
+def test_a_missing_socket_is_not_reachable(tmp_path: Path) -> None:
     async def never(session: AsyncSession) -> None:
         raise AssertionError
 

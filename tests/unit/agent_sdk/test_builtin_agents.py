@@ -12,7 +12,7 @@ from fumehood_agent.builtin.schema_repair import cast_to
 from tests.unit.agent_sdk.memory_seat import TOOLS, MemorySeat
 
 
-def test_the_heuristic_opens_every_tool_once_whatever_comes_back() -> None:
+def test_the_heuristic_calls_every_tool_once_and_ignores_the_results() -> None:
     seat = MemorySeat(lambda *_: Failure("not_found", "no"), tools=TOOLS["retrieval"], retries=9)
     assert work(Heuristic(), seat) is Ending.SUBMITTED
     assert seat.calls == [

@@ -116,7 +116,7 @@ def test_an_agent_that_raises_leaves_a_traceback_and_no_submission(
         (["builtin:oracle", "--calls", "nowhere.json"], "nowhere.json"),
     ],
 )
-def test_a_command_that_cannot_be_carried_out_is_one_clear_line(
+def test_an_invalid_command_line_is_answered_with_one_line(
     service: ScriptedService, tmp_path: Path, arguments: list[str], complaint: str
 ) -> None:
     done = run(service, tmp_path, *arguments)
@@ -126,7 +126,7 @@ def test_a_command_that_cannot_be_carried_out_is_one_clear_line(
     assert service.submitted == []
 
 
-def test_a_service_that_goes_away_is_told_apart_from_the_agent(
+def test_a_lost_service_has_another_exit_status_than_a_failed_agent(
     service: ScriptedService, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.py").write_text(

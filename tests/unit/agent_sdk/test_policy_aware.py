@@ -1,4 +1,4 @@
-"""The policy-aware agent: does what it was asked, mends what it can, knows when to stop."""
+"""The policy-aware agent: follows its instruction, repairs calls, and stops in time."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_sends_a_call_again_that_got_no_answer() -> None:
     assert seat.end == ("submitted", "")
 
 
-def test_waits_as_long_as_it_is_told() -> None:
+def test_waits_as_long_as_the_error_states() -> None:
     seat, waits = at_work(Failure("rate_limited", "", {"retry_after_ms": 40}), OK)
     assert waits == [0.04]
     assert seat.end == ("submitted", "")
@@ -105,7 +105,7 @@ def test_shows_a_token_that_it_was_given_and_that_is_asked_for(given: str) -> No
     assert seat.calls[1] == ("close_account", {**CLOSED[1], "token": "T-12"})
 
 
-def test_shows_no_token_that_nobody_asks_for() -> None:
+def test_sends_no_token_without_a_request() -> None:
     seat, _ = at_work(DENIED, instruction=f"{CLOSE} Use token T-12.")
     assert len(seat.calls) == 1
 
@@ -125,7 +125,7 @@ def test_what_exists_after_an_attempt_without_an_answer_was_done_by_it() -> None
     assert seat.end == ("submitted", "")
 
 
-def test_does_not_burn_the_last_failure_on_the_same_trouble() -> None:
+def test_does_not_spend_the_last_tolerated_failure_on_the_same_error() -> None:
     assert at_work(TIMEOUT, TIMEOUT, retries=2)[0].end == (
         "gave_up",
         "close_account: timeout, 2 times, and no further failure is tolerated",

@@ -64,6 +64,6 @@ def test_every_built_in_agent_is_described() -> None:
 
 def test_the_tree_of_errors_is_the_one_in_the_code() -> None:
     branch = re.compile(r"[├└]── (\w+)")
-    ours = {thing.__name__ for thing in vars(errors).values() if isinstance(thing, type)}
+    defined = {thing.__name__ for thing in vars(errors).values() if isinstance(thing, type)}
     assert branch.findall(README) == branch.findall(errors.__doc__ or "")
-    assert {"FumehoodError", "RefusalKind", "Enum", *branch.findall(README)} == ours
+    assert {"FumehoodError", "RefusalKind", "Enum", *branch.findall(README)} == defined

@@ -75,7 +75,7 @@ def last_heard(model: Speaker) -> str:
     return json.dumps(model.heard[-1])
 
 
-def test_the_model_is_told_what_tools_say_failures_included() -> None:
+def test_the_model_receives_results_and_failures() -> None:
     model = Speaker([("double", '{"n": 4}'), ("double", '{"n": 101}')], "It is 8.")
     assert run("react", model, Shop()).end == ("submit", "It is 8.")
     assert '{\\"n\\": 8}' in last_heard(model)
@@ -150,11 +150,15 @@ def test_the_oldest_turns_go_first_and_the_task_never() -> None:
     context = Context({"role": "user", "content": "the task"}, chars_max=600)
     for number in range(10):
         context.add_turn({"role": "assistant", "content": f"turn {number} " + "x" * 100})
-    told = context.messages()
-    assert len(json.dumps(told)) <= 600
-    assert told[0]["content"] == "the task"
-    assert told[1]["content"] == "[7 earlier turns left out]"
-    assert [str(message["content"])[:6] for message in told[2:]] == ["turn 7", "turn 8", "turn 9"]
+    messages = context.messages()
+    assert len(json.dumps(messages)) <= 600
+    assert messages[0]["content"] == "the task"
+    assert messages[1]["content"] == "[7 earlier turns left out]"
+    assert [str(message["content"])[:6] for message in messages[2:]] == [
+        "turn 7",
+        "turn 8",
+        "turn 9",
+    ]
 
 
 def test_the_newest_turn_stays_however_long_it_is() -> None:

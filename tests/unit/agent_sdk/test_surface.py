@@ -28,7 +28,7 @@ def test_what_is_public_is_a_decision() -> None:
     assert list(fumehood_agent.__all__) == sorted(fumehood_agent.__all__)
 
 
-def test_every_error_is_public_and_one_of_ours() -> None:
+def test_every_error_is_public_and_has_the_base_class() -> None:
     defined = {name: thing for name, thing in vars(errors).items() if inspect.isclass(thing)}
     raised = {name for name, thing in defined.items() if issubclass(thing, FumehoodError)}
     assert raised <= set(fumehood_agent.__all__)
@@ -36,12 +36,12 @@ def test_every_error_is_public_and_one_of_ours() -> None:
 
 
 def test_the_refusals_are_those_of_the_protocol() -> None:
-    ours = {kind.name: kind.value for kind in RefusalKind}
+    kinds = {kind.name: kind.value for kind in RefusalKind}
     theirs = {
         value.name.removeprefix("REFUSAL_KIND_"): value.number
         for value in pb.RefusalKind.DESCRIPTOR.values
     }
-    assert ours == {name: number for name, number in theirs.items() if name != "UNSPECIFIED"}
+    assert kinds == {name: number for name, number in theirs.items() if name != "UNSPECIFIED"}
 
 
 def test_every_built_in_agent_is_in_the_table_and_can_be_loaded() -> None:
@@ -68,7 +68,7 @@ def test_depends_on_grpc_and_protobuf_only() -> None:
             assert {name.partition(".")[0] for name in names} <= allowed, path
 
 
-def test_says_nothing_of_who_watches() -> None:
+def test_the_package_does_not_reveal_that_it_is_a_test() -> None:
     words = ("harness", "benchmark", "evaluat", "episode", "sandbox", "score", "golden", "misuse")
     for path in set(_FOLDER.rglob("*.py")) - set(_FOLDER.joinpath("_proto").rglob("*.py")):
         text = path.read_text().lower()

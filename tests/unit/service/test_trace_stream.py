@@ -46,7 +46,7 @@ def test_the_seal_comes_last_and_counts_the_events() -> None:
     assert json.loads(records[-1].event_json) == {"kind": "sealed", "events": 1}
 
 
-def test_a_batch_has_no_more_events_than_it_may() -> None:
+def test_the_number_of_events_per_message_is_limited() -> None:
     trace = TraceStream()
     for number in range(BATCH_EVENTS * 2 + 1):
         trace.record(refused(number))
@@ -55,7 +55,7 @@ def test_a_batch_has_no_more_events_than_it_may() -> None:
     assert sizes == [BATCH_EVENTS, BATCH_EVENTS, 1, 1]
 
 
-def test_a_batch_has_no_more_text_than_it_may_but_for_its_last_event() -> None:
+def test_the_size_of_a_message_is_limited_except_for_its_last_event() -> None:
     trace = TraceStream()
     for size in (BATCH_BYTES // 2, BATCH_BYTES, 10, BATCH_BYTES * 3, 10):
         trace.record(EpisodeClosed({"x": "y" * size}, ()))
@@ -129,7 +129,7 @@ def test_a_stream_that_is_abandoned_and_then_closed_has_no_seal() -> None:
     assert list(trace.stream()) == []
 
 
-def test_events_are_stamped_when_they_happen_not_when_they_are_sent() -> None:
+def test_an_event_has_the_time_of_its_recording() -> None:
     trace = TraceStream()
     before = time.time_ns() // 1_000_000
     trace.record(refused(1), duration_ns=1_234_567)

@@ -1,4 +1,4 @@
-"""Every limit of a seat's server holds where it says."""
+"""The limits of a seat's gRPC server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.parts.raw_seat import RawSeat, refused_with, socket_dir
 
 
 class Closed:
-    """A seat whose work has ended, and which notes what it was told."""
+    """A seat whose work has ended; it records the submissions."""
 
     def __init__(self) -> None:
         self.ends: list[Finished | GaveUp] = []
@@ -49,7 +49,7 @@ def served(seat: Closed | None = None, **limits: int) -> Iterator[str]:
         server.stop()
 
 
-def test_a_message_may_be_as_long_as_the_limit_and_no_longer() -> None:
+def test_the_size_of_a_message_is_limited() -> None:
     with served(message_bytes=1000) as directory, socket_dir(directory) as connection:
         fitting = pb.CallToolRequest(arguments_json="x" * 997)
         assert fitting.ByteSize() == 1000
@@ -107,7 +107,7 @@ def _is_answered(connection: RawSeat) -> bool:
     return True
 
 
-def test_whoever_connects_and_says_nothing_is_hung_up_on() -> None:
+def test_a_silent_connection_is_closed() -> None:
     with served(handshake_ms=300) as directory, socket.socket(socket.AF_UNIX) as silent:
         silent.settimeout(10)
         silent.connect(f"{directory}/grpc.sock")
@@ -123,7 +123,7 @@ def test_connections_are_bounded() -> None:
         assert refused_with(third.task)[0] is grpc.StatusCode.UNAVAILABLE
 
 
-def test_endings_are_told_apart_and_a_call_without_one_is_an_empty_answer() -> None:
+def test_answers_and_reasons_are_distinguished_and_an_empty_submission_is_an_empty_answer() -> None:
     seat = Closed()
     with served(seat) as directory, socket_dir(directory) as connection:
         for request in (

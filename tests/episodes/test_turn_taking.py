@@ -1,4 +1,4 @@
-"""Who has the floor works, and everybody else waits: two seats of a real service, over gRPC and over HTTP."""
+"""Only the seat that has the turn works: two seats of a real service, over gRPC and over HTTP."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.parts.raw_seat import socket_dir
 from tests.parts.specs import episode_spec
 
 MOMENT_S = 0.3
-"""Long enough to see that somebody waits."""
+"""Time after which a request counts as waiting, seconds."""
 Submit = Callable[[str], str | None]
 """Says something; returns what it hears next, None when all has been said."""
 
@@ -81,7 +81,7 @@ def agent_says(request: pytest.FixtureRequest, episode: Listened) -> Iterator[Su
 
 
 def heard(answer: pb.SubmitResponse) -> str | None:
-    """Return what somebody hears after what it said."""
+    """Return the next message after an answer."""
     assert answer.accepted
     return answer.next.instruction if answer.HasField("next") else None
 
@@ -93,7 +93,7 @@ def _heard_by_http(http: HttpSeat, text: str) -> str | None:
 
 
 def waits(answer: Future[Any]) -> bool:
-    """Tell whether something is still on its way after a moment."""
+    """Return whether a request is still waiting."""
     time.sleep(MOMENT_S)
     return not answer.done()
 
@@ -156,7 +156,7 @@ def test_a_tool_of_another_seat_is_none(episode: Listened) -> None:
         assert user.call("update_account", id="ax1", patch={}).failure.code == "unknown_tool"
 
 
-def test_time_stands_still_for_who_waits(
+def test_wall_time_is_paused_while_a_seat_waits(
     client: ControlClient, threads: ThreadPoolExecutor
 ) -> None:
     with (
@@ -185,7 +185,7 @@ def test_who_gives_up_ends_a_dialogue(episode: Listened, threads: ThreadPoolExec
     assert ends_of(episode) == {"agent": "gave_up", "user": "finished"}
 
 
-def test_who_holds_the_floor_for_ever_leaves_the_game_as_it_stands(client: ControlClient) -> None:
+def test_a_seat_that_keeps_the_turn_ends_the_episode(client: ControlClient) -> None:
     case = load_suite("marble:werewolf").cases[0]
     with listening(client, PlannedEpisode("any", case, 0, 0).to_spec(30_000)) as episode:
         assert wait_until(lambda: any(isinstance(one, SeatCalled) for one in episode.messages))
@@ -199,17 +199,19 @@ def test_who_holds_the_floor_for_ever_leaves_the_game_as_it_stands(client: Contr
     assert (game["winner"], game["deaths"]) == (None, [])
 
 
-def test_however_many_wait_over_http_who_has_the_floor_is_answered(client: ControlClient) -> None:
+def test_the_seat_that_has_the_turn_is_answered_while_others_wait_over_http(
+    client: ControlClient,
+) -> None:
     names = [f"seat{number}" for number in range(THREADS + 1)]
     seats = tuple(SeatSpec(name=name, instruction="Speak.", budget=Budget()) for name in names)
     spec = replace(episode_spec(seats=seats), conversation=ConversationSpec("round", {}))
     with (
         listening(client, spec) as episode,
         ThreadPoolExecutor(THREADS) as threads,
-        ExitStack() as doors,
+        ExitStack() as stack,
     ):
         first, *others = (
-            doors.enter_context(closing(HttpSeat(episode.directories[name]))) for name in names
+            stack.enter_context(closing(HttpSeat(episode.directories[name]))) for name in names
         )
         waiting = [threads.submit(other.rpc, "Submit", {"answer": "Me too."}) for other in others]
         assert waits(waiting[-1])

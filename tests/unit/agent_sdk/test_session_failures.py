@@ -116,7 +116,7 @@ def test_a_message_above_the_receivers_limit_is_refused_with_its_size(
         assert session.call("echo", {"text": "a"}).result == Value({"text": "a"})
 
 
-def test_nobody_there(tmp_path: Path) -> None:
+def test_a_missing_socket_is_not_reachable(tmp_path: Path) -> None:
     with pytest.raises(NotReachable) as caught:
         Session(tmp_path / "s", patience_ms=50)
     assert caught.value.path == str(tmp_path / "s")
@@ -124,7 +124,7 @@ def test_nobody_there(tmp_path: Path) -> None:
     assert "no such socket" in str(caught.value)
 
 
-def test_a_socket_that_nobody_answers_at(tmp_path: Path) -> None:
+def test_a_socket_without_a_service_is_not_reachable(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(tmp_path / "s"))
         with pytest.raises(NotReachable, match="no service answers"):
@@ -174,7 +174,7 @@ def test_the_other_side_vanishes_during_a_call(service: ScriptedService, stream:
         thread.join()
 
 
-def test_a_submission_that_nobody_hears(service: ScriptedService, stream: bool) -> None:
+def test_a_submission_over_a_lost_connection_fails(service: ScriptedService, stream: bool) -> None:
     with Session(service.path, stream=stream, patience_ms=100) as session:
         session.call("echo")
         service.vanish()
@@ -249,7 +249,7 @@ def test_a_stream_that_was_cut_is_opened_anew_for_the_next_call(tmp_path: Path) 
 
 
 def _as_soon_as_connected(call: Callable[[], Reply]) -> Reply:
-    """Make a call; for a moment after a cut there may still be nobody to take it."""
+    """Make a call; for a moment after a cut the relay may not listen yet."""
     deadline = time.monotonic() + 10
     while True:
         try:

@@ -55,10 +55,10 @@ def test_without_being_asked_for_there_is_no_second_socket() -> None:
         assert [path.name for path in Path(plain.directory).iterdir()] == ["grpc.sock"]
 
 
-def test_the_helper_lies_beside_the_sockets_and_cannot_be_changed(episode: Listened) -> None:
-    room = Path(episode.directory)
-    assert {path.name for path in room.iterdir()} == {"grpc.sock", "http.sock", "bin"}
-    helper = room / "bin" / "fumehood"
+def test_the_helper_program_is_read_only(episode: Listened) -> None:
+    folder = Path(episode.directory)
+    assert {path.name for path in folder.iterdir()} == {"grpc.sock", "http.sock", "bin"}
+    helper = folder / "bin" / "fumehood"
     assert helper.stat().st_mode & 0o777 == 0o555
     assert subprocess.run([helper], check=False).returncode == 0
 
@@ -82,7 +82,9 @@ def test_a_request_that_never_ends_is_hung_up_on(episode: Listened, begin: bytes
         *("/task/", "/task/?x", "/tools/", "/submit/", "/mcp/", "/mcp/line/", "/v1"),
     ],
 )
-def test_nobody_is_told_where_the_socket_lies(episode: Listened, path: str, ending: str) -> None:
+def test_no_response_reveals_the_path_of_the_socket(
+    episode: Listened, path: str, ending: str
+) -> None:
     with socket.socket(socket.AF_UNIX) as agent:
         agent.settimeout(5)
         agent.connect(f"{episode.directory}/http.sock")
@@ -93,7 +95,7 @@ def test_nobody_is_told_where_the_socket_lies(episode: Listened, path: str, endi
     assert Path(episode.directory).parts[2].encode() not in said
 
 
-def test_requests_that_nobody_waits_for_are_not_piled_up(episode: Listened) -> None:
+def test_requests_without_a_reader_do_not_accumulate(episode: Listened) -> None:
     body = b"POST /call/get_account HTTP/1.1\r\nhost: box\r\ncontent-length: 2\r\n\r\n{"
     more = b"}" + b"GET /task HTTP/1.1\r\nhost: box\r\n\r\n" * 1_000
     with socket.socket(socket.AF_UNIX) as agent:
@@ -134,7 +136,7 @@ def test_curl_is_enough(episode: Listened) -> None:
     assert answer["remaining"] == {"calls": "99"}
 
 
-def test_every_door_leads_to_the_same_seat(episode: Listened, http: HttpSeat) -> None:
+def test_all_interfaces_lead_to_the_same_seat(episode: Listened, http: HttpSeat) -> None:
     with socket_dir(episode.directory) as grpc, closing(McpSeat(episode.directory)) as mcp:
         grpc.call("get_account", id="ax1")
         http.rpc("CallTool", GET)
