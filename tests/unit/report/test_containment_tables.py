@@ -22,14 +22,14 @@ PROBE = {
     "attacks": [
         {
             "attack": "egress",
-            "wall": "box",
+            "boundary": "box",
             "by": "no network device",
             "result": "stopped",
             "detail": "",
         },
         {
             "attack": "spin",
-            "wall": "box",
+            "boundary": "box",
             "by": "limit",
             "result": "not stopped",
             "detail": "two <processors>",

@@ -30,7 +30,7 @@ def attacks_section(findings: Findings) -> Section:
     rows = [
         (
             _probe_name(probe),
-            *(str(attack[key]) for key in ("attack", "wall", "by", "result")),
+            *(str(attack[key]) for key in ("attack", "boundary", "by", "result")),
             str(attack.get("detail") or ""),
         )
         for probe in _probes(findings.runs).values()
@@ -71,7 +71,7 @@ def attack_table(runs: Sequence[Run]) -> TextTable:
     by_attack: dict[tuple[str, str, str], dict[str, str]] = {}
     for detail, probe in probes.items():
         for attack in _attacks(probe):
-            key = (str(attack["attack"]), str(attack["wall"]), str(attack["by"]))
+            key = (str(attack["attack"]), str(attack["boundary"]), str(attack["by"]))
             by_attack.setdefault(key, {})[detail] = _result(attack)
     header = (
         "Attack",
@@ -117,7 +117,7 @@ def _probe(manifest: JsonObject) -> JsonObject | None:
 def _attacks(probe: JsonObject) -> Iterator[JsonObject]:
     attacks = probe.get("attacks")
     for attack in attacks if isinstance(attacks, list) else ():
-        if isinstance(attack, dict) and {"attack", "wall", "by", "result"} <= attack.keys():
+        if isinstance(attack, dict) and {"attack", "boundary", "by", "result"} <= attack.keys():
             yield attack
 
 
