@@ -1,1 +1,1 @@
-"""Pure data and pure decisions. No I/O, no wall clock, no global random state; standard library only."""
+"""Pure data and decisions: no I/O, no wall clock, no global random state; standard library only."""

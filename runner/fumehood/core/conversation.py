@@ -1,7 +1,8 @@
 """Turn-taking: the messages of a seat, and the conversation of several seats.
 
 One seat at a time has the turn and works until it submits an answer. A turn policy then selects the
-next seat and the text that it receives. Episodes therefore do not depend on the speed of the agents.
+next seat and the text that it receives. Episodes therefore do not depend on the speed of the
+agents.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ class Handover:
 
     seat: str
     text: str
-    """The message to the seat. The first one is appended to the seat's instruction and may be empty."""
+    """The message to the seat. The first one is appended to the seat's instruction and may be
+    empty."""
 
 
 @runtime_checkable
@@ -127,7 +129,7 @@ class TurnPolicy(Protocol):
         ...
 
     def left(self, seat: str) -> Handover | None:
-        """Return the turn after ``seat`` gave up or exhausted a budget; None ends the conversation."""
+        """Return the turn after ``seat`` ended its work; None ends the conversation."""
         ...
 
 
@@ -229,7 +231,8 @@ class Conversation:
 
 
 CONTINUATION = "\n    "
-"""Separates the lines of one speaker. A line without indentation begins the text of another speaker."""
+"""Separates the lines of one speaker. A line without indentation begins the text of another
+speaker."""
 
 
 def one_voice(text: str) -> str:

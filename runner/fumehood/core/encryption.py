@@ -1,8 +1,8 @@
 """Encrypts benchmark questions that must not be stored in plain text.
 
-The cipher is that of BrowseComp: bytes XORed with the repeated SHA-256 of a canary, as base64. The canary
-is stored next to the text. The cipher keeps questions out of crawls and training data; it does not
-protect them from a reader.
+The cipher is that of BrowseComp: bytes XORed with the repeated SHA-256 of a canary, as base64. The
+canary is stored next to the text. The cipher keeps questions out of crawls and training data; it
+does not protect them from a reader.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from itertools import cycle
 from fumehood.core.json_values import Json
 
 ENCRYPTED = "encrypted"
-"""Name of the harness mode whose traces contain questions and the texts of agents only encrypted."""
+"""Name of the harness mode whose traces contain questions and the texts of agents only
+encrypted."""
 MARK = "encrypted:"
 """Prefix of an encrypted text."""
 
@@ -34,7 +35,7 @@ def decrypt(encrypted: str, canary: str) -> str:
 
 
 def encrypt_texts(value: Json, canary: str) -> Json:
-    """Return a value in which every text is encrypted and marked. Keys and numbers are unchanged."""
+    """Return the value with every text encrypted and marked; keys and numbers stay."""
     if isinstance(value, str):
         return MARK + encrypt(value, canary)
     if isinstance(value, list):

@@ -39,7 +39,8 @@ class Reply:
     ended: bool
     """Whether the work of this seat has ended, so that no further call is executed."""
     recorded_arguments: JsonObject | None = None
-    """The arguments in the agent's transcript; None if the transcript shows the arguments it sent."""
+    """The arguments in the agent's transcript; None if the transcript shows the arguments it
+    sent."""
 
 
 ArgumentsToRecord = Callable[[ToolCall, ToolResult], JsonObject | None]

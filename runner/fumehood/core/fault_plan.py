@@ -64,9 +64,9 @@ class RandomSource(Protocol):
 class KeyedRandom:
     """Computes each draw from a key, so that draws do not depend on each other.
 
-    The key is (seed, rule, purpose, tool, canonical arguments, occurrence). The occurrence counts the
-    draws whose key is otherwise equal. Two agents that make the same call for the same time get the same
-    draw.
+    The key is (seed, rule, purpose, tool, canonical arguments, occurrence). The occurrence counts
+    the draws whose key is otherwise equal. Two agents that make the same call for the same time get
+    the same draw.
     """
 
     def __init__(self, seed: int) -> None:

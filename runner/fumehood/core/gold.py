@@ -17,7 +17,7 @@ class Gold:
     criteria: tuple[Mapping[str, Json], ...]
     """Criteria of the scorer."""
     solvable: bool | None = None
-    """Whether the task can be solved; None if unknown. The correct end of an unsolvable task is to give
-    up."""
+    """Whether the task can be solved; None if unknown. The correct end of an unsolvable task is to
+    give up."""
     oracle: tuple[Mapping[str, Json], ...] | None = None
     """Calls and the end that solve the task; None if unknown."""

@@ -1,4 +1,4 @@
-"""Budgets: the limits of one seat, and the ledger that reserves, settles and measures what it spends.
+"""Budgets: the limits of one seat, and the ledger that reserves and settles what it spends.
 
 ``BudgetKind`` is the only place that names the kinds. Files, the wire, the SDKs and the report use
 the names of its members, and add none.
@@ -244,7 +244,7 @@ class Ledger:
 
     @property
     def exhausted(self) -> BudgetKind | None:
-        """The kind that ended the work: one that rejected a reservation, or steps if none is left."""
+        """The kind that ended the work: it rejected a reservation, or no steps are left."""
         if self._refused is not None:
             return self._refused
         limit = self._limits.get(BudgetKind.STEPS)

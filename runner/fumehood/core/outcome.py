@@ -53,7 +53,8 @@ class InfraKind(Enum):
     SERVICE = "service"
     """The sandbox service ended, or its trace is incomplete."""
     MODELS = "models"
-    """A model request failed: an error of the provider, a rejected key, or a missing entry of a cassette."""
+    """A model request failed: an error of the provider, a rejected key, or a missing entry of a
+    cassette."""
     COUNTERPART = "counterpart"
     """A counterpart of the agent, such as a simulated user, ended before its work did."""
     TASK = "task"

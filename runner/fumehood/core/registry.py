@@ -16,8 +16,8 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """The extensions of one kind.
 
-    Other packages add entries through the entry-point group ``fumehood.<kind>s``. They cannot replace a
-    built-in entry.
+    Other packages add entries through the entry-point group ``fumehood.<kind>s``. They cannot
+    replace a built-in entry.
     """
 
     def __init__(self, kind: str, table: Mapping[str, str]) -> None:
@@ -55,7 +55,7 @@ class Registry(Generic[T]):
         return self._loaded[name]
 
     def load_all(self) -> None:
-        """Import every entry. An installed entry that cannot be imported fails when it is loaded by name."""
+        """Import every entry; a broken installed entry fails later, when it is loaded by name."""
         for name in self.table:
             self.load(name)
         for name in self._from_entry_points():

@@ -1,7 +1,7 @@
 """The score of an episode.
 
-Checks whose name is ``safety`` or begins with ``safety:`` state what must not happen. All other checks
-are utility checks. An episode succeeds if all hold.
+Checks whose name is ``safety`` or begins with ``safety:`` state what must not happen. All other
+checks are utility checks. An episode succeeds if all hold.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ class Score:
     """The result of scoring one episode."""
 
     success: bool | None
-    """None means ungraded: the infrastructure failed, or no judge answered. Never counted as a failure."""
+    """None means ungraded: the infrastructure failed, or no judge answered. Never counted as a
+    failure."""
     checks: Mapping[str, bool] = field(default_factory=dict)
     """Whether each criterion holds."""
     metrics: Mapping[str, Json] = field(default_factory=dict)

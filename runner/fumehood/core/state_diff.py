@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from fumehood.core.json_values import Json, canonical_json
 
 Path = tuple[str | int, ...]
-"""Keys from the root. An entry of a list is named by its ``id`` or ``name`` if all entries have one and
-all are different, else by its position."""
+"""Keys from the root. An entry of a list is named by its ``id`` or ``name`` if all entries have one
+and all are different, else by its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A leaf that differs. Values are canonical JSON text; None means that the leaf does not exist."""
+    """A leaf that differs. Values are canonical JSON text; None means no such leaf."""
 
     path: Path
     before: str | None

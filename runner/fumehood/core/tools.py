@@ -1,10 +1,12 @@
 """Tools, calls and results, and the layers around a toolset.
 
-A :class:`Toolset` lists tools and answers calls. Simulators, toolsets behind layers and clients of a
-remote service are toolsets. A :class:`Layer` wraps a call on its way in and the result on its way out.
+A :class:`Toolset` lists tools and answers calls. Simulators, toolsets behind layers and clients of
+a remote service are toolsets. A :class:`Layer` wraps a call on its way in and the result on its way
+out.
 
-A layer never changes a call in place; it forwards a changed copy. A result carries its *fired faults*,
-which are recorded in the trace. One layer of the harness mode decides what an agent sees of them.
+A layer never changes a call in place; it forwards a changed copy. A result carries its *fired
+faults*, which are recorded in the trace. One layer of the harness mode decides what an agent sees
+of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The events of an episode, and the hash chain that makes a trace tamper-evident.
 
-Two runs of a deterministic agent give equal events: events contain no times, process IDs or names of
-the infrastructure. The recorder adds times.
+Two runs of a deterministic agent give equal events: events contain no times, process IDs or names
+of the infrastructure. The recorder adds times.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ class CallMade:
     charged: Amounts = field(default_factory=dict)
     """Units that the call was charged, by kind, without zeros."""
     remaining: Amounts = field(default_factory=dict)
-    """Units that the seat has left after the call, of the bounded kinds that calls are charged to."""
+    """Units that the seat has left after the call, of the bounded kinds that calls are charged
+    to."""
 
     def to_json(self) -> JsonObject:
         """Return the event. ``arguments_after`` is present if a fault changed the arguments."""

@@ -1,1 +1,1 @@
-"""Harness modes: which layers and random source an episode has, and what agents see. One file each."""
+"""Harness modes: the layers and the random source of an episode. One file each."""

@@ -1,9 +1,9 @@
 """The harness mode of questions that must not be stored: native, with encrypted recording.
 
-The initial state contains the encrypted question and the canary. This mode puts the plain question into the
-instruction, in the memory of the service, and encrypts texts of the agent before they are recorded:
-arguments, unknown names, answers and reasons. Tool results are recorded as they are; they come from the
-library.
+The initial state contains the encrypted question and the canary. This mode puts the plain question
+into the instruction, in the memory of the service, and encrypts texts of the agent before they are
+recorded: arguments, unknown names, answers and reasons. Tool results are recorded as they are; they
+come from the library.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ PLACEHOLDER = "{question}"
 
 
 class EncryptedQuestions:
-    """Initial state: ``question`` (encrypted) and ``canary``, and the keys of the world. Without a question
-    the mode equals native."""
+    """Encrypts what the trace records of a question.
+
+    Initial state: ``question`` (encrypted), ``canary``, and the keys of the world. Without a
+    question the mode equals native.
+    """
 
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
         """Build the world and one seat per participant, with the question in every instruction.
@@ -120,7 +123,7 @@ class _EncryptingRecorder:
 
 
 def _without_keys(value: Json) -> Json:
-    """Return the value with lists of pairs in place of objects, so that keys are encrypted like other texts."""
+    """Return the value with objects as lists of pairs, so that keys are encrypted too."""
     if isinstance(value, dict):
         return [[key, _without_keys(item)] for key, item in value.items()]
     return [_without_keys(item) for item in value] if isinstance(value, list) else value

@@ -43,7 +43,7 @@ def load_libraries(worlds: Iterable[str]) -> None:
 
 
 def load_all() -> None:
-    """Import all harness modes, worlds, fault families and turn policies, including installed ones."""
+    """Import all harness modes, worlds, fault families and turn policies."""
     registries: tuple[Registry[Any], ...] = (
         HARNESS_MODES,
         WORLDS,

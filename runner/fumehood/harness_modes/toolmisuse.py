@@ -32,8 +32,8 @@ class SequentialRandom:
     Source: docs/reference/toolmisuse.md, Random draws.
 
     The stream of the rule at position i is seeded with base·9973 + i, where base is the rule's
-    ``prob.seed`` if present, else the seed of the task. A draw depends only on the number of earlier
-    draws of the rule.
+    ``prob.seed`` if present, else the seed of the task. A draw depends only on the number of
+    earlier draws of the rule.
     """
 
     def __init__(self, seed: int, plan: FaultPlan) -> None:
@@ -83,7 +83,7 @@ class ToolMisuse:
             if turns.hidden or seat_spec.tools is not None:
                 raise SpecError(
                     "seats.tools",
-                    "must be absent in harness mode toolmisuse: every seat has all tools in every turn",
+                    "must be absent in harness mode toolmisuse, where seats always have all tools",
                 )
             layers: list[Layer] = [
                 TraceCalls(seat_spec.name, world, ledger, counted, clock, numbers),

@@ -26,8 +26,9 @@ class ChargeBudget:
 
     Source: docs/reference/toolmisuse.md, Order of a call and Budgets.
 
-    If results have a size limit, the whole remainder is reserved and passed to the tool, and the actual size is
-    settled afterwards. A failure without a retry left is replaced by ``retry_exceeded``.
+    If results have a size limit, the whole remainder is reserved and passed to the tool, and the
+    actual size is settled afterwards. A failure without a retry left is replaced by
+    ``retry_exceeded``.
     """
 
     def __init__(self, ledger: Ledger) -> None:

@@ -29,7 +29,7 @@ class HideFaults:
 
 
 class RevealFaults:
-    """Puts the fired_faults of a result into the result itself (docs/reference/toolmisuse.md, Visibility).
+    """Adds the fired faults to each result (docs/reference/toolmisuse.md, Visibility).
 
     The agent under test can read this. It is a weakness of ToolMisuseBench, kept for comparability.
     """

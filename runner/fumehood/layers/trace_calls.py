@@ -14,7 +14,7 @@ _CALL_KINDS = tuple(kind for kind in BudgetKind if kind.charged_by is ChargedBy.
 
 
 class TraceCalls:
-    """The outermost layer: it records the call as the agent sent it and the result as the agent received it."""
+    """The outermost layer: records the call that the agent sent and the result that it received."""
 
     def __init__(
         self,

@@ -24,8 +24,8 @@ class RestrictTools:
         Args:
             tools: all tools of the world.
             turns: of the seat; states which tools are hidden.
-            early: whether a tool of a later turn can already be called, as in benchmarks that hide tools
-                only in the messages. A tool of another seat can never be called.
+            early: whether a tool of a later turn can already be called, as in benchmarks that hide
+                tools only in the messages. A tool of another seat can never be called.
         """
         self._names = tuple(tool.name for tool in tools)
         self._turns = turns
@@ -48,8 +48,8 @@ def unknown_tool(name: str, available: Iterable[str]) -> Failure:
 class ValidateArguments:
     """Rejects calls of unknown tools and calls that do not match the schema of their tool.
 
-    The error codes are those of ToolMisuseBench, and ``invalid_argument`` for schema rules that it does not
-    have.
+    The error codes are those of ToolMisuseBench, and ``invalid_argument`` for schema rules that it
+    does not have.
     """
 
     def __init__(self, tools: tuple[ToolSpec, ...]) -> None:

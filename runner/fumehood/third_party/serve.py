@@ -24,7 +24,8 @@ CHECKERS = {
 }
 """Name → module with ``load()``, which imports all dependencies, and ``check(question)``.
 
-An optional ``prepare(question)`` runs before the fork, so that later questions can use its result."""
+An optional ``prepare(question)`` runs before the fork, so that later questions can use its
+result."""
 
 CHECKER_UID = 65532
 """A user that neither the service nor a box has, so that their files are inaccessible."""

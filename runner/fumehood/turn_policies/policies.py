@@ -74,8 +74,8 @@ def count_setting(settings: JsonObject, name: str, default: int) -> int:
 class Dialogue:
     """Two seats take turns until one submits a stop text.
 
-    Settings: ``first`` (the seat that begins), ``opening`` (its message), ``stop`` (by seat, texts that
-    end the dialogue), ``turns_max`` (turns of both seats together).
+    Settings: ``first`` (the seat that begins), ``opening`` (its message), ``stop`` (by seat, texts
+    that end the dialogue), ``turns_max`` (turns of both seats together).
     """
 
     def __init__(self, settings: JsonObject, seats: tuple[str, ...]) -> None:
@@ -125,8 +125,9 @@ def _stop_words(settings: JsonObject, seats: tuple[str, ...]) -> dict[str, tuple
 class Round:
     """Seats take turns in a fixed order. Each receives the texts since its last turn.
 
-    Settings: ``order`` (seats, by default in the order of the task), ``rounds`` (number of rounds, 1 by
-    default), ``opening`` (the first message to every seat), ``stop`` (a text that ends the conversation).
+    Settings: ``order`` (seats, by default in the order of the task), ``rounds`` (number of rounds,
+    1 by default), ``opening`` (the first message to every seat), ``stop`` (a text that ends the
+    conversation).
     """
 
     def __init__(self, settings: JsonObject, seats: tuple[str, ...]) -> None:
@@ -182,8 +183,9 @@ _ADDRESSED = re.compile(r"\s*@([a-z0-9_]+)\s*:?\s*(.*)", re.DOTALL)
 class Supervisor:
     """One seat assigns work to the others, one at a time, and receives their answers.
 
-    The head assigns work with ``@name: text``; any other text ends the conversation. Settings: ``head``
-    (the leading seat), ``opening`` (its first message), ``turns_max`` (turns of all seats together).
+    The head assigns work with ``@name: text``; any other text ends the conversation. Settings:
+    ``head`` (the leading seat), ``opening`` (its first message), ``turns_max`` (turns of all seats
+    together).
     """
 
     def __init__(self, settings: JsonObject, seats: tuple[str, ...]) -> None:

@@ -12,7 +12,8 @@ from fumehood.core.registry import Registry
 from fumehood.core.tools import World
 
 TurnPolicyFactory = Callable[[JsonObject, tuple[str, ...]], TurnPolicy]
-"""Creates a turn policy from its settings and the seat names. Raises SpecError for invalid settings."""
+"""Creates a turn policy from its settings and the seat names. Raises SpecError for invalid
+settings."""
 
 BY_WORLD = "world"
 """Rule of worlds that are turn policies themselves."""

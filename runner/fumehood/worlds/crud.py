@@ -33,7 +33,8 @@ class Crud:
             raise SpecError("initial_state.accounts", "must be an object of accounts by id")
         self._state = state
         self._untexted: dict[Json, JsonObject] = {}
-        """Accounts whose ID is a number or a boolean. The reference keeps such keys, JSON cannot."""
+        """Accounts whose ID is a number or a boolean. The reference keeps such keys, JSON
+        cannot."""
         self.revision = 0
 
     @property

@@ -15,7 +15,7 @@ _TOOLS = (
 
 
 class Files:
-    """State: ``files``, a map from path to content. There are no folders, only paths with equal prefixes."""
+    """State: ``files``, a map from path to content. Folders exist only as path prefixes."""
 
     toolset_id = "files_v1"
 

@@ -18,7 +18,7 @@ _HIGHEST = 59
 
 
 class Scheduling:
-    """State: ``jobs``, a list of objects with ``name``, ``cron`` and ``command``, sorted by name."""
+    """State: ``jobs``, a list of ``name``, ``cron`` and ``command``, sorted by name."""
 
     toolset_id = "scheduler_v1"
 
@@ -86,8 +86,8 @@ def _name(job: Json, position: int) -> Json:
 def is_valid_cron(cron: str) -> bool:
     """Return whether ``cron`` has five fields, each ``*`` or decimal digits for 0 to 59.
 
-    All five fields have the same range, as in the reference. Digits are Unicode's: the reference takes
-    Arabic-Indic ones and stops at superscripts, which have no value and are not valid here.
+    All five fields have the same range, as in the reference. Digits are Unicode's: the reference
+    takes Arabic-Indic ones and stops at superscripts, which have no value and are not valid here.
     """
     fields = cron.split()
     return len(fields) == _FIELDS and all(field == "*" or _is_in_range(field) for field in fields)

@@ -1,7 +1,8 @@
 """Search and page access over a snapshot, the network or a recording.
 
-The data source of the run selects one of them; the tools are the same. The package ``fumehood_snapshots``
-does the work. It is imported when an episode begins, because its libraries are optional.
+The data source of the run selects one of them; the tools are the same. The package
+``fumehood_snapshots`` does the work. It is imported when an episode begins, because its libraries
+are optional.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class Search:
         """Open the data source.
 
         Raises:
-            SpecError: the data source cannot be opened, or is not the snapshot that the state names.
+            SpecError: the data source cannot be opened, or is not the snapshot that the state
+                names.
             InputError: the optional libraries are not installed.
         """
         try:
@@ -71,7 +73,7 @@ class Search:
 
             library = _library(data_source, session, self.state)
         except ModuleNotFoundError as error:
-            hint = f"the world search needs {error.name}; install it with: {how_to_install('snapshots')}"
+            hint = f"search needs {error.name}; install it with: {how_to_install('snapshots')}"
             raise InputError(hint) from None
         self._reader = LibraryReader(
             library,

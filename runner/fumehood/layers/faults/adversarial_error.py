@@ -74,7 +74,8 @@ class AdversarialError(FaultFamily):
     def _pick_message(self, call: ToolCall) -> str:
         if not self._messages:
             return self._message
-        # A list of one also takes a draw, because each draw advances ToolMisuseBench's random stream.
+        # A list of one also takes a draw, because each draw advances ToolMisuseBench's random
+        # stream.
         draw = self.fault.random_source.draw(self.fault.rule.index, call, "message")
         return self._messages[int(draw * len(self._messages))]
 

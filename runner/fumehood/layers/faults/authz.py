@@ -1,4 +1,4 @@
-"""Fault family ``authz``: a tool denies access, and names the argument that grants it if there is one."""
+"""Fault family ``authz``: a tool denies access, and names the argument that grants it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Authz(FaultFamily):
     """Answers ``authz_denied`` in place of the tool unless the call carries the token.
 
     Unlike ToolMisuseBench's family, it removes the token before it forwards the call, and a denial
-    names the argument. In ToolMisuseBench no call can pass such a check, because the tools reject the
-    unknown argument.
+    names the argument. In ToolMisuseBench no call can pass such a check, because the tools reject
+    the unknown argument.
     """
 
     order = 200

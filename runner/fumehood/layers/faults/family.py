@@ -25,7 +25,8 @@ class Trigger:
     on_nth_call: int | None
     """Number of the call within the episode, from 1. Refused calls count."""
     when_arg_matches: Mapping[str, Json] | None
-    """Values of top-level arguments. An absent argument counts as null; 1, 1.0 and true are equal."""
+    """Values of top-level arguments. An absent argument counts as null; 1, 1.0 and true are
+    equal."""
     probability: float | None
 
     @classmethod
@@ -107,8 +108,8 @@ class FaultFamily(ABC):
     rewrites_results: ClassVar[bool] = False
     """Whether the family works on results. Such rules apply from the inside out, in plan order."""
     payload: ClassVar[type[Any]] = AnyPayload
-    """Dataclass that describes the payload in task files; see :func:`described`. Keys that it does not
-    have are rejected when a task is loaded."""
+    """Dataclass that describes the payload in task files; see :func:`described`. Keys that it does
+    not have are rejected when a task is loaded."""
     example: ClassVar[JsonObject] = {}
     """A payload with which the family fires on any call; the conformance suite uses it."""
     remedy: ClassVar[str] = ""
@@ -149,7 +150,7 @@ def described(
 
 
 def to_integer(value: Json, field_name: str) -> int:
-    """Convert to an integer with Python's cast: truncates 2.9, accepts true and texts such as " 3 ".
+    """Convert with Python's ``int``: truncates 2.9, accepts true and texts such as " 3 ".
 
     ToolMisuseBench converts with the same cast, later and without a check.
 

@@ -1,4 +1,4 @@
-"""Fault family ``schema_drift``: a tool's interface differs from the published one, and errors say so."""
+"""Fault family ``schema_drift``: a tool's interface differs from the published one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fault family ``timeout``: a call times out. The tool does not see it, so the state is unchanged."""
+"""Fault family ``timeout``: a call times out, and the tool never receives it."""
 
 from __future__ import annotations
 

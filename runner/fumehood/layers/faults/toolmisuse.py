@@ -17,9 +17,9 @@ from fumehood.layers.faults.family import BoundFault, FaultFamily, payload_objec
 class ToolMisuseAuthz(FaultFamily):
     """Answers ``authz_denied`` in place of the tool.
 
-    Payload: ``required_role``, shown in the denial; ``required_token``, if not null, admits calls whose
-    argument ``token_field`` (default ``token``) equals it; without a token ``deny`` (default true)
-    decides, and null means no.
+    Payload: ``required_role``, shown in the denial; ``required_token``, if not null, admits calls
+    whose argument ``token_field`` (default ``token``) equals it; without a token ``deny``
+    (default true) decides, and null means no.
     """
 
     order = 200
@@ -54,10 +54,10 @@ class ToolMisuseAuthz(FaultFamily):
 class ToolMisuseSchemaDrift(FaultFamily):
     """Renames, retypes and adds arguments of the agent's call.
 
-    Payload, applied in this order: ``rename_args`` {old: new}; ``type_changes`` {argument: "string" or
-    "integer"}, by the names after renaming; ``add_required`` {argument: value}, where absent. The fault
-    counts as fired whenever its trigger holds, even if nothing changed. It is the outermost fault
-    layer, because all other families see the changed call.
+    Payload, applied in this order: ``rename_args`` {old: new}; ``type_changes`` {argument: "string"
+    or "integer"}, by the names after renaming; ``add_required`` {argument: value}, where absent.
+    The fault counts as fired whenever its trigger holds, even if nothing changed. It is the
+    outermost fault layer, because all other families see the changed call.
     """
 
     order = 50
