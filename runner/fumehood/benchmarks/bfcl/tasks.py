@@ -58,7 +58,8 @@ CHATS = "chats"
 EXCLUDED = {
     "memory_vector": "it needs sentence-transformers, faiss and a downloaded model (gigabytes); "
     "use bfcl:memory_kv or bfcl:memory_rec_sum",
-    "web_search": "it needs the live web through a paid search service, so scores are not reproducible; "
+    "web_search": "it needs the live web through a paid search service, so scores are not "
+    "reproducible; "
     "docs/snapshots.md describes questions over fixed documents",
 }
 """Category → the reason for its exclusion."""

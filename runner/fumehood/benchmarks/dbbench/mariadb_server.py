@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pymysql.connections import Connection
 
 INSTALL = (
-    "dbbench: MariaDB is not installed; run: apt-get install --no-install-recommends mariadb-server-core "
-    "&& pip install 'fumehood[mariadb]'"
+    "dbbench: MariaDB is not installed; run: apt-get install --no-install-recommends "
+    "mariadb-server-core && pip install 'fumehood[mariadb]'"
 )
 SERVER_UID = 65531
 """User and group of a server that root starts. No other part of Fumehood uses them."""

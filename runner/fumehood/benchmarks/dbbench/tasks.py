@@ -35,10 +35,10 @@ ABOUT = About(
     scored_on="the submitted answer of a question; all rows of the tables after a change",
 )
 INSTRUCTION = """\
-Work on a MySQL database with the tool execute_sql. Send one statement per call. The result is the database's \
-reply, which is cut if it is long. When you are done, submit your final answer. For a question, submit the \
-exact values as a JSON list of strings, such as ["42"], and nothing else. For a change of the database, \
-submit any text.
+Work on a MySQL database with the tool execute_sql. Send one statement per call. The result is the \
+database's reply, which is cut if it is long. When you are done, submit your final answer. For a \
+question, submit the exact values as a JSON list of strings, such as ["42"], and nothing else. For \
+a change of the database, submit any text.
 
 {hints}Question: {question}"""
 
@@ -123,8 +123,8 @@ class DbBench:
             database = MARIADB if has_mariadb() else SQLITE
         if not argument:
             raise InputError(
-                "dbbench: the argument must be [mariadb:|sqlite:]PATH[:SPLIT], where PATH is a file of "
-                "records or a checkout of THUDM/AgentBench"
+                "dbbench: the argument must be [mariadb:|sqlite:]PATH[:SPLIT], where PATH is a "
+                "file of records or a checkout of THUDM/AgentBench"
             )
         path = _find_file(argument)
         records = [validated(record, Record) for record in read_records(path)]

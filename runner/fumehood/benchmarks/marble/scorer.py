@@ -17,8 +17,9 @@ from fumehood.scorers.native import NativeScorer, task_metrics
 OPS = ("agreement", "won")
 RATINGS = ("1", "2", "3", "4", "5")
 ASKS = (
-    "Several parties negotiate. How well did the {side}s pursue their own interest? Consider their reasons, "
-    "their patience, and whether their offers fit their instructions. 1 is poor, 3 is average, 5 is excellent."
+    "Several parties negotiate. How well did the {side}s pursue their own interest? Consider their "
+    "reasons, their patience, and whether their offers fit their instructions. 1 is poor, 3 is "
+    "average, 5 is excellent."
 )
 
 

@@ -134,12 +134,13 @@ DEFAULT_ROLES = (WOLF, WOLF, WOLF, "villager", "villager", "villager", "seer", "
 """The roles of MARBLE's own configuration."""
 WEREWOLF_BUDGET = Budget(steps=60, calls=60, retries=30)
 WEREWOLF_INSTRUCTION = """\
-You are {name} in a village of {players} players, {wolves} of whom are wolves. The wolves know each other. \
-Every night the wolves kill a player. Every day the living players speak in turn and vote to send one player \
-away. The wolves win when only wolves are alive, and the villagers win when no wolf is alive. Dead players \
-take no turns. At the start of your turn you receive the news and the list of actions you may take. Act with \
-your tools, then submit to end your turn. During the day, all players receive the text you submit as your \
-speech. At any other time, no player receives it.
+You are {name} in a village of {players} players, {wolves} of whom are wolves. The wolves know \
+each other. Every night the wolves kill a player. Every day the living players speak in turn and \
+vote to send one player away. The wolves win when only wolves are alive, and the villagers win \
+when no wolf is alive. Dead players take no turns. At the start of your turn you receive the news \
+and the list of actions you may take. Act with your tools, then submit to end your turn. During \
+the day, all players receive the text you submit as your speech. At any other time, no player \
+receives it.
 
 {role}"""
 ROLE_INSTRUCTIONS = {

@@ -67,8 +67,9 @@ NO_MORE_INFORMATION = "That is all I know. Please continue with what you can do.
 THANKS = f"Thank you. {STOPS[0]}"
 CONTINUE = "Please go on."
 SOLO_INSTRUCTION = """\
-You handle one ticket of a telecom company. There is no user to talk to. You have the tools of the company \
-and the tools of the customer's phone. Follow the policy. When the ticket is resolved, submit.
+You handle one ticket of a telecom company. There is no user to talk to. You have the tools of the \
+company and the tools of the customer's phone. Follow the policy. When the ticket is resolved, \
+submit.
 
 {policy}
 
@@ -76,16 +77,17 @@ and the tools of the customer's phone. Follow the policy. When the ticket is res
 {ticket}
 </ticket>"""
 AGENT_INSTRUCTION = """\
-You serve the customers of a company under the policy below. You talk to one customer: the text you submit \
-is sent to the customer, and the customer's reply is your next turn.
+You serve the customers of a company under the policy below. You talk to one customer: the text \
+you submit is sent to the customer, and the customer's reply is your next turn.
 
 <policy>
 {policy}
 </policy>{history}"""
 USER_INSTRUCTION = """\
-You are a customer who talks to a company's agent. Follow the scenario below and do not invent facts. When \
-your request is fulfilled, or it is clear that it cannot be fulfilled, say {stops[0]}. When you are \
-transferred to another agent, say {stops[1]}. When the scenario does not cover the situation, say {stops[2]}.
+You are a customer who talks to a company's agent. Follow the scenario below and do not invent \
+facts. When your request is fulfilled, or it is clear that it cannot be fulfilled, say {stops[0]}. \
+When you are transferred to another agent, say {stops[1]}. When the scenario does not cover the \
+situation, say {stops[2]}.
 
 <scenario>
 {scenario}

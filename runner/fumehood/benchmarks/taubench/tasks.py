@@ -29,9 +29,10 @@ AGENT_INSTRUCTION = (
     "your next turn."
 )
 USER_INSTRUCTION = (
-    "You are a user who talks to a company's agent. Follow the scenario below and do not invent facts. "
-    "Write in your own words. Give only the information that the next step needs, not everything at once. "
-    "When your request is fulfilled, cannot be fulfilled, or you are transferred to another agent, submit "
+    "You are a user who talks to a company's agent. Follow the scenario below and do not invent "
+    "facts. Write in your own words. Give only the information that the next step needs, not "
+    "everything at once. When your request is fulfilled, cannot be fulfilled, or you are "
+    "transferred to another agent, submit "
     f"{STOP} and nothing else.\n\nScenario: {{instruction}}"
 )
 ABOUT = About(
@@ -78,7 +79,8 @@ class TauBench:
         domain, _, rest = argument.partition(":")
         if domain not in SPLITS:
             raise InputError(
-                "taubench: the argument must be retail[:test|train|dev]:CHECKOUT or airline:CHECKOUT, "
+                "taubench: the argument must be retail[:test|train|dev]:CHECKOUT or "
+                "airline:CHECKOUT, "
                 f"not {argument!r}"
             )
         split, _, folder = rest.partition(":")
