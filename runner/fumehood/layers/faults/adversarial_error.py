@@ -33,7 +33,7 @@ class AdversarialErrorPayload:
 
 
 class AdversarialError(FaultFamily):
-    """Rewrites code and message of a failure (docs/reference/toolmisuse.md, Faults).
+    """Rewrites code and message of a failure (docs/reference/toolmisuse.md, Fault families).
 
     It never changes a value or the failure of a call that did not fit the tools.
     """

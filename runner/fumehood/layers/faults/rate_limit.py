@@ -27,7 +27,7 @@ _DEFAULT = RateLimitPayload()
 
 
 class RateLimit(FaultFamily):
-    """Answers ``rate_limited`` after a number of calls (docs/reference/toolmisuse.md, Faults)."""
+    """Answers ``rate_limited`` after a number of calls (docs/reference/toolmisuse.md, Fault families)."""
 
     order = 300
     payload = RateLimitPayload

@@ -21,7 +21,7 @@ class TimeoutPayload:
 
 
 class Timeout(FaultFamily):
-    """Answers ``timeout`` in place of the tool (docs/reference/toolmisuse.md, Faults)."""
+    """Answers ``timeout`` in place of the tool (docs/reference/toolmisuse.md, Fault families)."""
 
     order = 400
     payload = TimeoutPayload
