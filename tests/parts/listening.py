@@ -14,7 +14,7 @@ from fumehood.core.errors import InfraError
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.trace import Record
 from fumehood.wire.control_client import ControlClient
-from fumehood.wire.ports import EpisodeMessage, Opened, Records, SeatWorkEnded, SpecRejected
+from fumehood.wire.ports import EpisodeMessage, Records, SeatWorkEnded, SpecRejected
 
 PATIENCE_S = 20.0
 
@@ -27,11 +27,10 @@ class Listened:
         self.messages: list[EpisodeMessage] = []
         self.lost: InfraError | None = None
         self._client = client
-        self._stream = client.open_episode(spec)
-        first = next(self._stream)
-        assert isinstance(first, Opened), first
-        self.directories = {seat.name: seat.directory for seat in first.seats}
-        self.directory = first.seats[0].directory
+        opened = client.open_seats(spec)
+        self._stream = opened.messages
+        self.directories = {name: str(path) for name, path in opened.directories.items()}
+        self.directory = self.directories[spec.seats[0].name]
         self._thread = Thread(target=self._read, daemon=True)
         self._thread.start()
 

@@ -20,7 +20,7 @@ from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import InfraError
 from fumehood.core.ledger import Budget
 from fumehood.wire.control_client import ControlClient
-from fumehood.wire.ports import EpisodeMessage, Opened, Records
+from fumehood.wire.ports import EpisodeMessage, Records
 from fumehood_agent.errors import FumehoodError
 from fumehood_agent.session import Session
 
@@ -124,12 +124,9 @@ class _OpenEpisode:
         self._thread = Thread(target=self._count, name="control-trace", daemon=True)
 
     def open(self) -> None:
-        self._messages = self._client.open_episode(self._spec)
-        match next(self._messages, None):
-            case Opened(seats):
-                self.socket_dir = Path(seats[0].directory)
-            case other:
-                raise InfraError(f"the service opened with {other!r}")
+        opened = self._client.open_seats(self._spec)
+        self._messages = opened.messages
+        self.socket_dir = opened.directories[self._spec.seats[0].name]
         self._thread.start()
 
     def take_events(self) -> int:

@@ -17,7 +17,6 @@ from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.service.seat_endpoint import SeatLimits
 from fumehood.service.serve import message_limits
 from fumehood.wire.http.listener import HttpLimits
-from fumehood.wire.ports import Opened
 from fumehood.wire.tool_server import ToolServerLimits
 from fumehood_agent.errors import Refused
 from fumehood_agent.session import Session
@@ -60,10 +59,9 @@ def test_a_service_rejects_unknown_limits(text: str) -> None:
 def test_the_grpc_socket_enforces_the_limits_of_a_run() -> None:
     spec = episode_spec(episode_id="bounded", world="files", state={"files": {}})
     with ServicePool(1, limits={"argument_bytes": 20}) as pool, pool.lease() as client:
-        messages = client.open_episode(spec)
-        opened = next(messages)
-        assert isinstance(opened, Opened)
-        with Session(Path(opened.seats[0].directory) / "grpc.sock") as session:
+        opened = client.open_seats(spec)
+        directory = opened.directories[spec.seats[0].name]
+        with Session(directory / "grpc.sock") as session:
             session.call("list_dir", {"path": "/"})
             with pytest.raises(Refused, match="20"):
                 session.call("list_dir", {"path": "/" * 20})
@@ -74,10 +72,9 @@ def test_the_http_socket_enforces_the_limits_of_a_run() -> None:
     spec = episode_spec(episode_id="bounded", world="files", state={"files": {}})
     limits = {"body_bytes": 1024}
     with ServicePool(1, HttpOffer(), limits=limits) as pool, pool.lease() as client:
-        messages = client.open_episode(spec)
-        opened = next(messages)
-        assert isinstance(opened, Opened)
-        with closing(HttpSeat(opened.seats[0].directory)) as http:
+        opened = client.open_seats(spec)
+        directory = opened.directories[spec.seats[0].name]
+        with closing(HttpSeat(str(directory))) as http:
             call = {"toolName": "list_dir", "argumentsJson": '{"path":"/"}'}
             assert http.rpc("CallTool", call)[0] == 200
             assert http.rpc("CallTool", {**call, "callId": "x" * 1024})[0] == 429
