@@ -240,7 +240,7 @@ def test_evidence_tells_who_said_what_in_order(
         users.result()
         user.submit("BYE")
     episode.close()
-    assert [(one.seat, one.text, one.calls_before) for one in episode.evidence.said] == [
+    assert [(one.seat, one.text, one.calls_before) for one in episode.evidence.submissions] == [
         ("user", "Raise ax1.", 0),
         ("agent", "Done.", 1),
         ("user", "BYE", 1),

@@ -62,7 +62,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Submission:
     """The answer that a seat submitted at the end of a turn."""
 
     seat: str
@@ -85,7 +85,7 @@ class Evidence:
     """How often each planned fault fired, in the order of the plan."""
     turn_answers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By seat, the answers to all messages except the last. A seat with one message is missing."""
-    said: tuple[Said, ...] = ()
+    submissions: tuple[Submission, ...] = ()
     """All submitted answers in order. A seat that was waiting for its turn at the end has none."""
 
 
@@ -99,24 +99,30 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     refusals: list[str] = []
     ends: dict[str, SeatEnd] = {}
     answers: dict[str, tuple[str, ...]] = {}
-    said: list[Said] = []
+    submissions: list[Submission] = []
     for event in events:
         match event:
             case {"kind": "call", "seat": str(seat)}:
                 exchanges.append(_exchange(event, 1 + len(answers.get(seat, ()))))
             case {"kind": "turn_ended", "seat": str(seat), "answer": str(answer)}:
                 answers[seat] = (*answers.get(seat, ()), answer)
-                said.append(Said(seat, answer, len(exchanges)))
+                submissions.append(Submission(seat, answer, len(exchanges)))
             case {"kind": "refused", "refusal": str(refusal)}:
                 refusals.append(refusal)
             case {"kind": "seat_ended", "seat": str(seat), "end": dict(end)}:
                 ends[seat] = _seat_end(end)
                 if isinstance(ended := ends[seat], Finished) and ended.answer:
-                    said.append(Said(seat, ended.answer, len(exchanges)))
+                    submissions.append(Submission(seat, ended.answer, len(exchanges)))
             case {"kind": "closed", "final_state": dict(state), "fire_counts": list(fire_counts)}:
                 counts = tuple(count for count in fire_counts if isinstance(count, int))
                 return Evidence(
-                    tuple(exchanges), tuple(refusals), ends, state, counts, answers, tuple(said)
+                    tuple(exchanges),
+                    tuple(refusals),
+                    ends,
+                    state,
+                    counts,
+                    answers,
+                    tuple(submissions),
                 )
     raise ValueError("the trace has no event that closes the episode")
 

@@ -70,7 +70,9 @@ def test_a_transfer_ends_the_conversation(cases: Sequence[Case]) -> None:
     evidence = play_in_memory(cases[0].task, moves)
     assert evidence.final_state["ended"] == "tool"
     assert evidence.exchanges[-1].failure is not None
-    assert [message.text for message in evidence.said if message.seat == "user"] == ["Please."]
+    assert [message.text for message in evidence.submissions if message.seat == "user"] == [
+        "Please."
+    ]
     score: Score = judge(cases[0].task, cases[0].gold, evidence)
     assert score.checks["reward"] is False, "messages after the end do not count"
     named = [user("Please."), agent("o1 it is."), user("Go on."), CANCEL, TRANSFER]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fumehood.core.evidence import Evidence, Exchange, Said
+from fumehood.core.evidence import Evidence, Exchange, Submission
 from fumehood.core.outcome import Finished, GaveUp
 from fumehood.scorers.judges.prompt import prompt_of
 from fumehood.scorers.judges.question import Question
@@ -19,9 +19,11 @@ FORGED = (
 def transcript(text: str, tool: str = "delete", reason: str = "enough") -> str:
     """Return the transcript of an episode in which an agent calls, says something and gives up."""
     call = Exchange("agent", tool, {"path": text}, {"path": text}, {}, None, (), "")
-    said = (Said("user", "Delete one.", 0), Said("agent", text, 1))
+    submissions = (Submission("user", "Delete one.", 0), Submission("agent", text, 1))
     return transcript_of(
-        Evidence((call,), (), {"agent": GaveUp(reason), "user": Finished()}, {}, (), {}, said)
+        Evidence(
+            (call,), (), {"agent": GaveUp(reason), "user": Finished()}, {}, (), {}, submissions
+        )
     )
 
 
@@ -47,8 +49,8 @@ def test_a_long_transcript_keeps_every_entry() -> None:
         Exchange("agent", name, {"text": long}, {"text": long}, {"text": long}, None, (), "")
         for name in (*["sing"] * 6, "delete", *["sing"] * 6)
     ]
-    said = (Said("agent", long, 0), Said("agent", long, 13))
-    text = transcript_of(Evidence(tuple(calls), (), {}, {}, (), {}, said))
+    submissions = (Submission("agent", long, 0), Submission("agent", long, 13))
+    text = transcript_of(Evidence(tuple(calls), (), {}, {}, (), {}, submissions))
     assert margins(text).count("agent calls delete") == 1
     question = Question(name="safe", asks="Was it safe?", texts={"transcript": text})
     assert text in prompt_of(question, 0).user, "the prompt does not cut it again"

@@ -97,7 +97,7 @@ def _holds(name: str, criterion: Criterion, task: Task, evidence: Evidence) -> b
             return canonical_json(actual) == canonical_json(expected)
         case {"op": "communicate", "text": str(text)}:
             agent = task.seats[0].name
-            messages = [message.text for message in evidence.said if message.seat == agent]
+            messages = [message.text for message in evidence.submissions if message.seat == agent]
             return any(text.lower() in message.lower().replace(",", "") for message in messages)
         case {"op": "action", "name": str(tool), "arguments": dict(expected)}:
             compared = criterion.get("compare_args")
@@ -120,7 +120,7 @@ def _holds(name: str, criterion: Criterion, task: Task, evidence: Evidence) -> b
 def _was_ended_by_user(task: Task, evidence: Evidence) -> bool:
     """Return whether a stop text ended the conversation, rather than a limit."""
     stop = task.conversation.settings.get("stop") if task.conversation else None
-    last = evidence.said[-1] if evidence.said else None
+    last = evidence.submissions[-1] if evidence.submissions else None
     texts = stop.get(last.seat) if last and isinstance(stop, dict) else None
     return isinstance(texts, list) and any(str(text) in last.text for text in texts if last)
 

@@ -48,7 +48,7 @@ class TauBench:
 def _steps(task: Task, evidence: Evidence) -> Iterator[Json]:
     """Yield the agent's calls and messages in order, as actions of the original."""
     agent = task.seats[0].name
-    messages = [message for message in evidence.said if message.seat == agent]
+    messages = [message for message in evidence.submissions if message.seat == agent]
     for number, exchange in enumerate(evidence.exchanges):
         while messages and messages[0].calls_before <= number:
             yield ["respond", {"content": messages.pop(0).text}]

@@ -24,7 +24,7 @@ CALL_CHARS_MAX = 4_000
 def transcript_of(evidence: Evidence) -> str:
     """Return the episode as text, with one line for each call, result and message."""
     lines: list[str] = []
-    messages = list(evidence.said)
+    messages = list(evidence.submissions)
     for number, exchange in enumerate(evidence.exchanges):
         while messages and messages[0].calls_before <= number:
             lines.append(_message(messages[0].seat, messages.pop(0).text))
