@@ -247,7 +247,8 @@ class Session:
                 self._drop_stream()
                 raise self._error(error, sent_bytes=request.ByteSize()) from error
             except BaseException:
-                # Interrupted between request and response: the next response belongs to this request.
+                # Interrupted between request and response: the next response belongs to this
+                # request.
                 self._drop_stream()
                 raise
             if response is None:

@@ -21,7 +21,8 @@ STREAMED_BYTES_PER_TOKEN_MAX = 1024
 FRAME_BYTES = 4096
 """Size of a response without its tokens, at most."""
 WORDLESS_CHARACTERS = 4096
-"""A string without whitespace in so many characters is an image or a sound, with few tokens for its size."""
+"""A string without whitespace in so many characters is an image or a sound, with few tokens for its
+size."""
 
 
 LIMIT_MAX = 2**31 - 1

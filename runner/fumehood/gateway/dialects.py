@@ -70,7 +70,8 @@ _ANTHROPIC_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_i
 
 
 def _messages_usage(response: Mapping[str, Any]) -> Usage:
-    # Inside ``message`` in ``message_start``; at the top of ``message_delta`` and of a whole response.
+    # Inside ``message`` in ``message_start``; at the top of ``message_delta`` and of a whole
+    # response.
     usage = _object(response.get("usage")) or _object(_object(response.get("message")).get("usage"))
     if _count(usage.get("input_tokens")) < 0:
         return Usage(output_tokens=_count(usage.get("output_tokens")))

@@ -216,7 +216,8 @@ class ModelEndpoint:
             self._budget.break_off(str(error))
             return refuse(ModelRefusal.NOT_AVAILABLE, "the model provider cannot be reached")
         except BaseException:
-            # The agent disconnected, or this code has a bug. The cost is unknown, so charge the reservation.
+            # The agent disconnected, or this code has a bug. The cost is unknown, so charge the
+            # reservation.
             await asyncio.shield(
                 self._settle_without_response(call, BROKEN_OFF_STATUS, spent=call.tokens)
             )

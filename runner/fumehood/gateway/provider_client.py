@@ -20,7 +20,8 @@ from fumehood.gateway.settings import GatewaySettings, Provider
 RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which a request is retried. 529 is Anthropic's status for overload."""
 BUSY_STATUS = frozenset({429, 529})
-"""Statuses that do not depend on the request. Any other lasting status may be caused by the request."""
+"""Statuses that do not depend on the request. Any other lasting status may be caused by the
+request."""
 REFUSED_KEY_STATUS = frozenset({401, 403})
 LIST_PATH = "/v1/models"
 """A request that checks the key independently of the agent's request."""

@@ -117,7 +117,8 @@ class HostedEpisode:
         folder.chmod(0o755)
         path = folder / SOCKET_NAME
         self._servers.append(ToolServer(endpoint, str(path), limits))
-        # Connecting needs write permission. Other users cannot reach the socket: only this process may enter
+        # Connecting needs write permission. Other users cannot reach the socket: only this process
+        # may enter
         # the folders above, and only the box of this seat sees this one.
         path.chmod(0o666)
         if self._http is not None:

@@ -44,7 +44,8 @@ class SeatLimits:
     answer_bytes: int = 1024 * 1024
     """Size of a submitted answer or reason, as UTF-8."""
     refusals: int = 1000
-    """Refused messages of one seat that the trace records. Every later refusal is TOO_MANY_REFUSALS."""
+    """Refused messages of one seat that the trace records. Every later refusal is
+    TOO_MANY_REFUSALS."""
 
 
 class SeatEndpoint:
@@ -81,7 +82,8 @@ class SeatEndpoint:
         self._turn_changed = turn_changed
         self._started_ns = clock.now_ns()
         self._waiting_since_ns = None if seat.has_turn else self._started_ns
-        """Since when another seat has had the turn; this seat's wall time is paused. None if it is not."""
+        """Since when another seat has had the turn; this seat's wall time is paused. None if it is
+        not."""
         seat.ledger.attach_meter(BudgetKind.WALL_MS, self._elapsed_ms)
         self._limits = limits
         self._on_broken = on_broken
@@ -173,7 +175,8 @@ class SeatEndpoint:
         """
         with self._lock:
             if timed_out and self._seat.has_turn:
-                # All seats end: the others would continue without this one, and one could win by that.
+                # All seats end: the others would continue without this one, and one could win by
+                # that.
                 self._seat.finish(self._timed_out(), ends_all=True)
             self._is_closed = True
             if self._turn_changed is not None:
@@ -215,7 +218,8 @@ class SeatEndpoint:
         except SpecError as error:
             return self._break_off(SpecRejected(error.field, error.reason))
         except Exception as error:
-            # A bug in the world. gRPC would send its text to the agent, and the episode would continue.
+            # A bug in the world. gRPC would send its text to the agent, and the episode would
+            # continue.
             _log.exception("the world raised an exception")
             return self._break_off(SpecRejected("world", f"raised an exception: {error!r}"))
 

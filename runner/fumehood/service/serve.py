@@ -52,7 +52,8 @@ class MessageLimits:
     server: ToolServerLimits = field(default_factory=ToolServerLimits)
     """Limits of the gRPC connections."""
     http: Mapping[str, int] = field(default_factory=dict)
-    """Limits of the HTTP socket that differ from the defaults, by name. Its class takes long to import."""
+    """Limits of the HTTP socket that differ from the defaults, by name. Its class takes long to
+    import."""
 
 
 def message_limits(text: str) -> MessageLimits:
@@ -122,7 +123,8 @@ def serve(
 
 
 def _http_sockets(http: HttpSettings, limits: MessageLimits) -> HttpSockets:
-    # A service without HTTP starts in half the time. Later this process may no longer read the modules.
+    # A service without HTTP starts in half the time. Later this process may no longer read the
+    # modules.
     from fumehood.service.http_sockets import HttpSockets
     from fumehood.wire.http.listener import HttpLimits
 

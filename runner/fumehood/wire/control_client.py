@@ -54,7 +54,8 @@ class ControlClient:
     def __init__(self, socket_path: str) -> None:
         options = [
             ("grpc.max_send_message_length", SPEC_BYTES),
-            # The agent determines the size of the trace. A limit here would let it break its episode.
+            # The agent determines the size of the trace. A limit here would let it break its
+            # episode.
             ("grpc.max_receive_message_length", -1),
         ]
         self.in_doubt = False

@@ -31,7 +31,8 @@ class ToolServerLimits:
     header_bytes: int = 8 * 1024
     """Size of the metadata of one call."""
     connections: int = 64
-    """Open connections; the server closes any further one. Protects the file descriptors of the service."""
+    """Open connections; the server closes any further one. Protects the file descriptors of the
+    service."""
     handshake_ms: int = 5_000
     """Time from connecting to the end of the HTTP/2 handshake."""
 

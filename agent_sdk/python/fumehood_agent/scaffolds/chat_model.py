@@ -1,4 +1,5 @@
-"""A client for a model behind the HTTP socket of the seat, in the chat completions API. It holds no key."""
+"""A client for a model behind the HTTP socket of the seat, in the chat completions API. It holds no
+key."""
 
 from __future__ import annotations
 

@@ -50,14 +50,16 @@ class HttpLimits:
     connections: int = 64
     """Open connections; the server closes any further one."""
     head_bytes: int = 64 * 1024
-    """Size of the request line and the headers of one request. The server closes the connection beyond it."""
+    """Size of the request line and the headers of one request. The server closes the connection
+    beyond it."""
     body_bytes: int = 4 * 1024 * 1024
     """Size of the body of one tool request."""
     request_bytes: int = 64 * 1024 * 1024
     """Size of one whole request, including the part after a refusal. The server closes the connection beyond
     it."""
     pipelined_requests: int = 8
-    """Requests of one connection that wait for the current one. The server closes the connection beyond it."""
+    """Requests of one connection that wait for the current one. The server closes the connection
+    beyond it."""
 
 
 class LoopThread:

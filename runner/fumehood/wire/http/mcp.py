@@ -63,7 +63,8 @@ class McpEndpoint:
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
         )
-        # The default middleware creates OpenTelemetry spans, which cost time and have no exporter here.
+        # The default middleware creates OpenTelemetry spans, which cost time and have no exporter
+        # here.
         server.middleware.clear()
         self.sessions = StreamableHTTPSessionManager(
             server, json_response=True, max_request_body_size=body_bytes, max_sessions=SESSIONS_MAX
@@ -93,7 +94,8 @@ class McpEndpoint:
                 tool_name=params.name, arguments_json=_json(arguments), call_id=str(call_id)
             )
         except (ValueError, RecursionError):
-            # A lone surrogate in a name, or too deep. The endpoint refuses "[" as malformed and counts it.
+            # A lone surrogate in a name, or too deep. The endpoint refuses "[" as malformed and
+            # counts it.
             request = tool_pb2.CallToolRequest(tool_name="", arguments_json="[")
         response = await self._calls.execute(lambda: answer_call(self._seat, request))
         return _result(response)

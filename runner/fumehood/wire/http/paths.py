@@ -25,7 +25,8 @@ REFUSAL_STATUS = 409
 TOO_LARGE_STATUS = 413
 
 REMAINING_HEADER = "fumehood-remaining"
-"""Units left after a call, as JSON. The header ``fumehood-ended`` states whether the work has ended."""
+"""Units left after a call, as JSON. The header ``fumehood-ended`` states whether the work has
+ended."""
 
 
 class PathsEndpoint:

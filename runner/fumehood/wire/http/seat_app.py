@@ -53,7 +53,8 @@ async def seat_app(
         *_models(models),
     ]
     app = Starlette(routes=routes, exception_handlers={404: _not_found})
-    # Without a Host header, the URL of a redirect would begin with the path of the socket on the host.
+    # Without a Host header, the URL of a redirect would begin with the path of the socket on the
+    # host.
     app.router.redirect_slashes = False
     async with mcp.sessions.run():
         yield app

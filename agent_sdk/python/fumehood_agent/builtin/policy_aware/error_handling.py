@@ -19,7 +19,8 @@ class ErrorKind(Enum):
     """The kinds of errors."""
 
     ALTERED = "altered"
-    """The tool received other arguments than the agent sent, so the result does not concern the call."""
+    """The tool received other arguments than the agent sent, so the result does not concern the
+    call."""
     BUSY = "busy"
     """Too many calls at the moment."""
     DENIED = "denied"

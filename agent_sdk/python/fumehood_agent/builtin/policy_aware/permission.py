@@ -1,4 +1,5 @@
-"""Permissions in the instruction. A denial is final unless the instruction contains what it requires."""
+"""Permissions in the instruction. A denial is final unless the instruction contains what it
+requires."""
 
 from __future__ import annotations
 
