@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,8 @@ from tests.unit.report.runs import findings_of, played
 def _example(page: str) -> Any:
     """Return the object of the page's example that its registry line names."""
     text = (ROOT / "docs" / "adding" / f"{page}.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (path,) = re.findall(r"\*\*Line\*\* in `[^`]+`: `\"\w+\": \"([\w.:]+)\",`", text)
-    names: dict[str, Any] = {"__name__": f"example_{page}"}
-    exec(compile(code, f"{page}.md", "exec", dont_inherit=True), names)
-    return names[path.partition(":")[2]]
+    return getattr(import_module(f"docs.adding.examples.{page}"), path.partition(":")[2])
 
 
 def test_the_section_counts_outcomes(tmp_path: Path) -> None:
