@@ -1,6 +1,7 @@
 """``make flatness``: measures what one service keeps after thousands of episodes, which should be nothing.
 
-Exit status 1 if memory or descriptors grew after the first tenth of the episodes, in which caches fill.
+Exit status 1 if memory or descriptors grew after the first tenth of the episodes, in which caches
+fill.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from scripts.bench.workload import workload
 SAMPLES = 10
 AT_ONCE = 4
 GROWTH_MAX = 0.05
-"""Largest growth of resident memory between the first sample and the last; allocator noise is below it."""
+"""Largest growth of resident memory between the first sample and the last; allocator noise is below
+it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Runs inside a box: times tool calls and a bare gRPC echo of the same bytes, in turn, and prints the times.
 
-Uses nothing but gRPC and the generated code, so that both sides of the comparison have the same client.
+Uses nothing but gRPC and the generated code, so that both sides of the comparison have the same
+client.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ def workload(path: Path | None) -> tuple[Case, ...]:
 def endless_case() -> Case:
     """Return a task of the crud world whose budget a benchmark cannot use up.
 
-    All five fault families are armed on a tool that is never called: each looks at every call and lets it
-    pass.
+    All five fault families are armed on a tool that is never called: each looks at every call and
+    lets it pass.
     """
     case = next(case for case in load_suite("sample").cases if case.task.world == "crud")
     seat = SeatSpec(instruction="", budget=Budget(steps=10**9, calls=10**9, retries=10**9))

@@ -1,7 +1,8 @@
 """A set of questions on a snapshot, with relevance judgements and answers.
 
-A folder holds ``questions.tsv``, ``qrels.txt`` and ``gold.jsonl``. A judgement of 2 means that the document contains the answer, 1 that it leads to it. The gold is separate
-from the questions, because the code that serves questions must not hold answers.
+A folder holds ``questions.tsv``, ``qrels.txt`` and ``gold.jsonl``. A judgement of 2 means that the
+document contains the answer, 1 that it leads to it. The gold is separate from the questions,
+because the code that serves questions must not hold answers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Selects the best window of a document for a query in linear time.
 
 The rule is that of UniACE (arXiv 2605.27898): find every occurrence of a query term; find with two
-pointers the span with the most occurrences within the limit; centre this span in a window of the full
-limit.
+pointers the span with the most occurrences within the limit; centre this span in a window of the
+full limit.
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ if needle in repr(sorted(os.environ.items())).encode():
     found.append("its variables")
 print("read", read, "sees", sees, "found", sorted(found))
 ```"""
-"""What the model writes and its scaffold runs. Backwards, so that to look for the key is not to hold it."""
+"""What the model writes and its scaffold runs. Backwards, so that to look for the key is not to
+hold it."""
 
 SYSTEM = {"/proc", "/sys", "/dev"}
 HOST = {"/bin", "/lib", "/lib64", "/opt", "/sbin", "/usr"}

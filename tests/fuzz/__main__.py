@@ -1,7 +1,7 @@
 """``make fuzz``: coverage-guided fuzzing of all parsers.
 
-Each target runs in a separate process for its share of the time, starting from the committed corpus and
-earlier findings. Findings are written beside the corpus; add a finding to it once it is fixed.
+Each target runs in a separate process for its share of the time, starting from the committed corpus
+and earlier findings. Findings are written beside the corpus; add a finding to it once it is fixed.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ _SHARED = _SAMPLES.parent.parent.parent / "shared"
 def golden_file(name: str) -> Path:
     """Return a full file of recorded data, such as ``"toolmisusebench/agents.jsonl"``.
 
-    Skips the calling test where the folder with the data is absent. Fails it where the folder exists but
-    lacks the file, and where ``CI`` is set.
+    Skips the calling test where the folder with the data is absent. Fails it where the folder
+    exists but lacks the file, and where ``CI`` is set.
     """
     given = os.environ.get(FOLDER_VARIABLE)
     folder = Path(given) if given else _SHARED / "golden"

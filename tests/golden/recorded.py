@@ -63,7 +63,8 @@ def read_recorded(path: Path) -> Iterator[RecordedEpisode]:
 
 def _from_json(record: Mapping[str, Any]) -> RecordedEpisode:
     expect = record.get("expect")
-    # Two recorded inputs hold numbers that overflow when they are parsed, so they are stored as text.
+    # Two recorded inputs hold numbers that overflow when they are parsed, so they are stored as
+    # text.
     task = record["task"] if "task" in record else json.loads(record["task_text"])
     actions = record.get("actions", (expect or {}).get("actions"))
     moves = json.loads(record["actions_text"]) if actions is None else actions

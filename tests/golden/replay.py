@@ -53,7 +53,8 @@ Play = Callable[[RecordedEpisode], Mapping[str, Any]]
 def difference(episode: RecordedEpisode, play: Play) -> str | None:
     """Play a recorded episode; return the first difference, None without one.
 
-    An input on which the reference failed passes when it is answered or rejected with a typed error.
+    An input on which the reference failed passes when it is answered or rejected with a typed
+    error.
     """
     try:
         actual = play(episode)

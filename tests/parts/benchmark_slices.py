@@ -75,7 +75,8 @@ def slices(
         with_calls: leave out tasks that are solved without any call.
 
     Raises:
-        AssertionError: ``CI`` is set and a package is missing. Without ``CI`` the benchmark is left out.
+        AssertionError: ``CI`` is set and a package is missing. Without ``CI`` the benchmark is left
+            out.
     """
     for name in names:
         missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]

@@ -22,8 +22,8 @@ FAULTY = frozenset(
         "live_multiple_964-207-0",
     }
 )
-"""Tasks whose gold with all arguments BFCL's checker rejects: it names an unknown parameter, or allows
-only an empty value for a required one."""
+"""Tasks whose gold with all arguments BFCL's checker rejects: it names an unknown parameter, or
+allows only an empty value for a required one."""
 
 
 def with_all_arguments(suite: Suite) -> Suite:

@@ -1,7 +1,7 @@
 """The agent SDK of Fumehood.
 
-A :class:`Session` gives an agent its task and its tools, and ends its work. :func:`work` runs an object with
-``reset()`` and ``act(observation)``.
+A :class:`Session` gives an agent its task and its tools, and ends its work. :func:`work` runs an
+object with ``reset()`` and ``act(observation)``.
 """
 
 from __future__ import annotations

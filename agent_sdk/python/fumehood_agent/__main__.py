@@ -1,7 +1,7 @@
 """The command ``python3 -m fumehood_agent run AGENT``: runs one agent in one session.
 
-Exit status: 0 if the work has ended, 1 if the agent raised an exception (its traceback is on standard error),
-2 if the command line is invalid, 3 if the service cannot be used.
+Exit status: 0 if the work has ended, 1 if the agent raised an exception (its traceback is on
+standard error), 2 if the command line is invalid, 3 if the service cannot be used.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def run(name: str, calls_file: str | None = None, model: str | None = None) -> N
     """Run the agent ``name`` in one session.
 
     Args:
-        name: ``builtin:NAME`` or ``module:Class``. An agent has either ``run(session)``, or ``reset()`` and
-            ``act(observation)``. If ``run`` returns without a submission, an empty answer is submitted; if
-            the user replies, ``run`` is called again.
+        name: ``builtin:NAME`` or ``module:Class``. An agent has either ``run(session)``, or
+            ``reset()`` and ``act(observation)``. If ``run`` returns without a submission, an empty
+            answer is submitted; if the user replies, ``run`` is called again.
         calls_file: JSON file with the calls, for an agent that replays calls.
         model: for scaffolds.
     """

@@ -1,7 +1,7 @@
 """Runs an object with ``reset()`` and ``act(observation)`` at a seat.
 
-The loop asks the agent for an action and executes it, until the agent submits its last answer, gives up,
-or a reply states that the work has ended.
+The loop asks the agent for an action and executes it, until the agent submits its last answer,
+gives up, or a reply states that the work has ended.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Agent(Protocol):
         """Return the next action.
 
         Returns:
-            An :class:`Action` (or any object with ``tool_name`` and ``args``), :class:`Answer` when the
-            agent has finished, None when it has finished without an answer, or :class:`GiveUp`. If the
-            user replies to an answer, the next observation contains the message.
+            An :class:`Action` (or any object with ``tool_name`` and ``args``), :class:`Answer` when
+            the agent has finished, None when it has finished without an answer, or :class:`GiveUp`.
+            If the user replies to an answer, the next observation contains the message.
         """
         ...
 

@@ -31,7 +31,8 @@ def socket_path(given: str | os.PathLike[str] | None) -> str:
     """Return the absolute path of the socket.
 
     Args:
-        given: None means the environment variable ``FUMEHOOD_SOCKET``, else ``/fumehood/grpc.sock``.
+        given: None means the environment variable ``FUMEHOOD_SOCKET``, else
+            ``/fumehood/grpc.sock``.
     """
     return os.path.abspath(given or os.environ.get(SOCKET_VARIABLE) or SOCKET_PATH)
 

@@ -1,7 +1,8 @@
 """A session with a seat for asyncio.
 
-The methods are those of :class:`~fumehood_agent.session.Session`. Each call is a separate RPC, so several
-tasks can call in parallel, and a call whose response was lost is sent again with the same ``call_id``.
+The methods are those of :class:`~fumehood_agent.session.Session`. Each call is a separate RPC, so
+several tasks can call in parallel, and a call whose response was lost is sent again with the same
+``call_id``.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ from fumehood_agent.seat import Reply, Task
 
 
 class AsyncSession:
-    """A connection to one seat: the task, calls, and the end of the work. An asynchronous context manager."""
+    """A connection to one seat: the task, calls, and the end of the work.
+
+    An asynchronous context manager.
+    """
 
     task: Task
     """The current task; set when the session is entered."""

@@ -13,8 +13,8 @@
         ├── ConnectionLost   the connection broke; the last call may have been executed
         └── ServiceFailed    this client does not understand the response
 
-The set is closed: data from the service never selects an exception by name. A failure of a tool is never
-an exception; it is a returned :class:`~fumehood_agent.seat.Failure`.
+The set is closed: data from the service never selects an exception by name. A failure of a tool is
+never an exception; it is a returned :class:`~fumehood_agent.seat.Failure`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,10 @@ class Ended(Refused):
 
 
 class DeadlinePassed(FumehoodError):
-    """No response arrived in time. If it is sent again with the same ``call_id``, it is executed once."""
+    """No response arrived in time.
+
+    If it is sent again with the same ``call_id``, it is executed once.
+    """
 
     def __init__(self, path: str, deadline_ms: int) -> None:
         super().__init__(f"{path}: no response within {deadline_ms} ms")

@@ -103,7 +103,8 @@ class Transcript:
     def observation(self) -> Observation:
         """Return the current observation.
 
-        Each observation has a new list of entries, so that an agent may keep it; the entries are shared.
+        Each observation has a new list of entries, so that an agent may keep it; the entries are
+        shared.
         """
         observation: Observation = {
             "instruction": self._instruction,

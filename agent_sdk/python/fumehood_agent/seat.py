@@ -1,7 +1,7 @@
 """The data that an agent receives, and the interface through which it acts.
 
-A :class:`Seat` is a :class:`~fumehood_agent.session.Session`, or anything else with the same methods, such
-as tools in memory.
+A :class:`Seat` is a :class:`~fumehood_agent.session.Session`, or anything else with the same
+methods, such as tools in memory.
 """
 
 from __future__ import annotations

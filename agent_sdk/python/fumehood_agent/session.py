@@ -1,8 +1,8 @@
 """A session with a seat over its socket.
 
-By default all calls use one open stream and take turns on it. Without the stream each call is a separate
-RPC. That is slower, but several threads can call in parallel, and a call whose response was lost is sent
-again with the same ``call_id``, so that it is executed once.
+By default all calls use one open stream and take turns on it. Without the stream each call is a
+separate RPC. That is slower, but several threads can call in parallel, and a call whose response
+was lost is sent again with the same ``call_id``, so that it is executed once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from fumehood_agent.stream import Stream
 class Session:
     """A connection to one seat: the task, calls, and the end of the work.
 
-    A context manager. Safe to use from several threads; with ``stream=True`` their calls take turns.
+    A context manager. Safe to use from several threads; with ``stream=True`` their calls take
+    turns.
     """
 
     def __init__(
@@ -111,8 +112,8 @@ class Session:
         Args:
             name: of a tool of the task; any other name gets a failure.
             arguments: JSON values by name; None means none.
-            call_id: idempotency key, at most 64 bytes: a call that is sent again with the same key is
-                executed once, and gets the same reply.
+            call_id: idempotency key, at most 64 bytes: a call that is sent again with the same key
+                is executed once, and gets the same reply.
             deadline_ms: how long to wait for the reply; None means without limit.
 
         Returns:
@@ -132,7 +133,8 @@ class Session:
     ) -> Reply:
         """Call the tool ``name`` with arguments as JSON text, as models write them.
 
-        The text is sent unchanged; the service refuses anything but one object. Otherwise as :meth:`call`.
+        The text is sent unchanged; the service refuses anything but one object. Otherwise as
+        :meth:`call`.
         """
         request = wire.call_to_pb(name, arguments_json, call_id)
         if deadline_ms is not None:

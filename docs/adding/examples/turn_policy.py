@@ -8,7 +8,8 @@ from fumehood.core.json_values import JsonObject
 class Echo:
     """Returns the answers of the first seat to it, until it answers with nothing.
 
-    Settings: ``opening``, the first message; ``turns_max``, the maximum number of turns (default 10).
+    Settings: ``opening``, the first message; ``turns_max``, the maximum number of turns (default
+    10).
     """
 
     def __init__(self, settings: JsonObject, seats: tuple[str, ...]) -> None:

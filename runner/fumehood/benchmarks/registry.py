@@ -1,8 +1,8 @@
 """The protocol of benchmarks, the registry of all benchmarks, and the suite argument of commands.
 
-The suite argument is ``NAME[:ARGUMENT]``, such as ``sample``, ``toolmisuse:PATH:SPLIT`` or ``native:PATH``.
-It can also be the path of a file or folder of records: the benchmark that recognises the first
-record loads it.
+The suite argument is ``NAME[:ARGUMENT]``, such as ``sample``, ``toolmisuse:PATH:SPLIT`` or
+``native:PATH``. It can also be the path of a file or folder of records: the benchmark that
+recognises the first record loads it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def load_suite(text: str, snapshot: Path | None = None) -> Suite:
     """Return the suite that a suite argument selects.
 
     Args:
-        text: ``NAME[:ARGUMENT]`` or ``PATH[:REST]``; the name of a benchmark takes precedence over a path.
+        text: ``NAME[:ARGUMENT]`` or ``PATH[:REST]``; the name of a benchmark takes precedence over
+            a path.
         snapshot: folder that snapshot benchmarks use if their argument is empty.
 
     Raises:

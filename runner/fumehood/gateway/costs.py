@@ -1,8 +1,8 @@
 """Computes the reservation and the charge of a model request.
 
-A request cannot have more tokens than bytes, so its size in bytes is reserved for it. The reservation
-for the response is the limit that the request sets, or the gateway's default. The usage that the
-provider reports is charged unless it is impossible; then the reservation is charged.
+A request cannot have more tokens than bytes, so its size in bytes is reserved for it. The
+reservation for the response is the limit that the request sets, or the gateway's default. The usage
+that the provider reports is charged unless it is impossible; then the reservation is charged.
 """
 
 from __future__ import annotations

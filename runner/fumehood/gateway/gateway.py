@@ -1,7 +1,7 @@
 """The gateway: reserves the cost of each model request, sends it to a provider, and charges the cost.
 
-It parses a request to find its model and its token limit, and sends the original bytes. It passes the
-response on as it arrives and reads the reported usage from it.
+It parses a request to find its model and its token limit, and sends the original bytes. It passes
+the response on as it arrives and reads the reported usage from it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ BROKEN_OFF_STATUS = 499
 
 
 class BudgetPort(Protocol):
-    """The budget of one seat; the service implements it. Safe to use from several threads; never blocks long."""
+    """The budget of one seat; the service implements it.
+
+    Safe to use from several threads; never blocks long.
+    """
 
     name: str
     """Name of the seat."""

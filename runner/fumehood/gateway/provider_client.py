@@ -49,8 +49,8 @@ class StartedResponse:
 
     response: httpx2.Response
     delay_ms: tuple[int, int]
-    """Start and end of the delay by retries, on the monotonic clock. Both are equal if the response is a
-    lasting failure, which the agent may have caused."""
+    """Start and end of the delay by retries, on the monotonic clock. Both are equal if the response
+    is a lasting failure, which the agent may have caused."""
 
 
 class ProviderClient:
@@ -195,7 +195,10 @@ def _seconds(text: str | None) -> float | None:
 
 
 class DelayCounter:
-    """Counts the time in which one seat was delayed, once for parallel requests. For one event loop."""
+    """Counts the time in which one seat was delayed, once for parallel requests.
+
+    For one event loop.
+    """
 
     def __init__(self) -> None:
         self._intervals = list[tuple[int, int]]()

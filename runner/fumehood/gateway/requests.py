@@ -19,7 +19,10 @@ from fumehood.gateway.dialects import DIALECTS, Dialect
 
 
 class ModelRefusal(Enum):
-    """Why the gateway refused a request. The value is an HTTP status for which clients do not retry."""
+    """Why the gateway refused a request.
+
+    The value is an HTTP status for which clients do not retry.
+    """
 
     MALFORMED = 400
     """The request is not one JSON object with a model name."""

@@ -168,7 +168,10 @@ class JudgePrice(_Strict):
 
 
 class JudgingConfig(_Strict):
-    """How the judge is asked. The run folder stores it, so that scoring again gives the same votes."""
+    """How the judge is asked.
+
+    The run folder stores it, so that scoring again gives the same votes.
+    """
 
     samples: int = Field(default=3, ge=1, le=25, description="Votes of a model per question.")
     output_tokens_max: int = Field(default=1024, ge=16, description="Output tokens of one reply.")

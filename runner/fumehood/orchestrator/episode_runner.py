@@ -1,7 +1,7 @@
 """Runs one episode, from its opening to its sealed trace.
 
-The plan states how the agents are reached: in boxes, inline inside the service, or by workers of this
-process that use the seats' sockets, such as a replay.
+The plan states how the agents are reached: in boxes, inline inside the service, or by workers of
+this process that use the seats' sockets, such as a replay.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class Attempt:
     records: tuple[Record, ...]
     """The trace, as far as it arrived."""
     exit: Exit | None
-    """How the agent's process ended; with several seats, that of the seat that broke off. None when it
-    had to be stopped."""
+    """How the agent's process ended; with several seats, that of the seat that broke off. None when
+    it had to be stopped."""
     output: BoxOutput | None
     """What the agents printed; None when nothing ran."""
     infra: Infra | None

@@ -23,7 +23,10 @@ MICROUSD_PER_USD = 1_000_000
 
 
 class ModelRun:
-    """Applies model budgets to episodes and keeps the cassette. Safe to use from several threads."""
+    """Applies model budgets to episodes and keeps the cassette.
+
+    Safe to use from several threads.
+    """
 
     def __init__(self, config: ModelsConfig, cassette: Cassette) -> None:
         self._config = config

@@ -1,8 +1,8 @@
 """Replays a recorded episode: makes its calls again through a service, without the agent.
 
-Messages that the service refused are ignored on both sides: they changed nothing, and their text was not
-recorded. Requests to models are ignored too, and so is the end of a model budget. Arguments are sent as
-the trace has them, with their keys in order.
+Messages that the service refused are ignored on both sides: they changed nothing, and their text
+was not recorded. Requests to models are ignored too, and so is the end of a model budget. Arguments
+are sent as the trace has them, with their keys in order.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ EpisodePlanner = Callable[[PlannedEpisode], EpisodePlan]
 RETRIED = frozenset(
     {InfraKind.ENGINE, InfraKind.SERVICE, InfraKind.COUNTERPART, InfraKind.ORCHESTRATOR}
 )
-"""Infrastructure failures after which an episode is attempted again; a task that cannot be hosted is not."""
+"""Infrastructure failures after which an episode is attempted again; a task that cannot be hosted
+is not."""
 
 LOST_IN_A_ROW_MAX = 8
 """After so many infrastructure failures in a row a run stops, because the next ones would fail too."""

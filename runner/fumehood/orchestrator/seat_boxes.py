@@ -27,7 +27,8 @@ class SeatBoxes:
             start: starts one box, as an engine does.
             boxes: by seat, in the order of the seats.
             receiver: reports when a box is to start, and ends boxes.
-            counterparts: seats that are not the tested agent's; the project answers for their boxes.
+            counterparts: seats that are not the tested agent's; the project answers for their
+                boxes.
         """
         self.timed_out = False
         """Whether a box was stopped because its wall time was over."""

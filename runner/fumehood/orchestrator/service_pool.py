@@ -139,10 +139,12 @@ class ServiceWorker:
             [sys.executable, "-m", "fumehood.service", str(directory), *options.arguments()],
             stdin=subprocess.PIPE,
             env={name: text for name, text in os.environ.items() if name in INHERITED_VARIABLES},
-            # Ctrl-C in the terminal is for the orchestrator, whose running episodes still need services.
+            # Ctrl-C in the terminal is for the orchestrator, whose running episodes still need
+            # services.
             start_new_session=True,
         )
-        # A service ends when its standard input closes; the record is for one that is stopped or stuck.
+        # A service ends when its standard input closes; the record is for one that is stopped or
+        # stuck.
         self._record = SessionRecords(default_folder()).write(
             self._process.pid, dict(options.labels or owner_labels("service"))
         )

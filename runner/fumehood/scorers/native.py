@@ -129,8 +129,8 @@ def _is(call: Exchange, kind: FailureKind) -> bool:
 def _is_invalid(call: Exchange) -> bool:
     if _is(call, FailureKind.INVALID_CALL):
         return True
-    # The failure that exhausts the retries replaces the original one. Without a fired fault, the original
-    # code in its details is genuine.
+    # The failure that exhausts the retries replaces the original one. Without a fired fault, the
+    # original code in its details is genuine.
     return (
         _is(call, FailureKind.OUT_OF_BUDGET)
         and not call.fired_rules

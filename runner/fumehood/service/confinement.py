@@ -1,8 +1,9 @@
 """Drops the privileges of the service before it receives the first message from a box.
 
-The service parses messages of untrusted code. It gives up root, cannot gain privileges, and writes no core
-files, which would contain data that agents must not see. It raises its limit of open files. It asks the
-kernel to kill it before the orchestrator when memory runs out, because its episodes can be repeated.
+The service parses messages of untrusted code. It gives up root, cannot gain privileges, and writes
+no core files, which would contain data that agents must not see. It raises its limit of open files.
+It asks the kernel to kill it before the orchestrator when memory runs out, because its episodes can
+be repeated.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from fumehood.core.errors import InputError
 from fumehood.harness_modes.registry import load_all
 
 SERVICE_UID = 65533
-"""User and group of a service that root started. Not ``nobody``: boxes without a user namespace may run as
-``nobody``, and must not be the same user as the service."""
+"""User and group of a service that root started. Not ``nobody``: boxes without a user namespace may
+run as ``nobody``, and must not be the same user as the service."""
 
 _FIRST_TO_GO = "500"
 """From -1000 to 1000. Source: proc(5), oom_score_adj."""

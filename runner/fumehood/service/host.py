@@ -90,7 +90,10 @@ class HostedEpisode:
             raise InfraError(f"cannot create a socket in {directory}: {error}") from None
 
     def messages(self) -> Iterator[EpisodeMessage]:
-        """Yield the sockets, then the messages until the episode is closed. The episode ends with them."""
+        """Yield the sockets, then the messages until the episode is closed.
+
+        The episode ends with them.
+        """
         try:
             yield Opened(self._sockets)
             yield from self._trace.stream()
@@ -142,13 +145,15 @@ class Host:
         """Create a host without episodes.
 
         Args:
-            directory: for the sockets; absolute, closed to other users, and short enough for socket paths.
+            directory: for the sockets; absolute, closed to other users, and short enough for socket
+                paths.
             clock: measures wall time.
             seat_limits: limits of an agent's messages.
             server_limits: limits of an agent's connections.
             http: opens an HTTP socket for each seat; None for no HTTP.
-            inline: play built-in agents here, and open no episode for a box. An inline service holds the
-                moves of oracles, which come from the gold, so it must not serve an untrusted agent.
+            inline: play built-in agents here, and open no episode for a box. An inline service
+                holds the moves of oracles, which come from the gold, so it must not serve an
+                untrusted agent.
         """
         self._inline = inline
         self._http = http

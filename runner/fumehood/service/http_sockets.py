@@ -1,7 +1,7 @@
 """The HTTP sockets of a service: one event loop and a few threads for all of them.
 
-Only a service with HTTP sockets imports this module, because its libraries take longer to import than
-an episode takes to play.
+Only a service with HTTP sockets imports this module, because its libraries take longer to import
+than an episode takes to play.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ SOCKET_NAME = "http.sock"
 HELPER_FOLDER = "bin"
 HELPER_NAME = "fumehood"
 THREADS = 16
-"""Threads that execute calls. A seat occupies at most one of them. A seat that takes turns has a separate
-thread, so that seats that wait cannot block the seat that has the turn."""
+"""Threads that execute calls. A seat occupies at most one of them. A seat that takes turns has a
+separate thread, so that seats that wait cannot block the seat that has the turn."""
 
 _IMPORTED_LATE = ("anyio._backends._asyncio", "concurrent.futures.thread", "encodings.idna")
 """Modules that the libraries import at first use, when this process may no longer read them."""

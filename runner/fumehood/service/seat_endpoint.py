@@ -171,7 +171,8 @@ class SeatEndpoint:
         """Refuse all further messages.
 
         Args:
-            timed_out: whether the wall time is over; then the work of the seat that has the turn ends.
+            timed_out: whether the wall time is over; then the work of the seat that has the turn
+                ends.
         """
         with self._lock:
             if timed_out and self._seat.has_turn:

@@ -84,8 +84,8 @@ def serve(
     """Host episodes until SIGTERM or SIGINT.
 
     Args:
-        directory: for ``control.sock`` and the sockets of the episodes; created if missing, and closed
-            to other users. Must be short: the path of a socket has at most 107 bytes.
+        directory: for ``control.sock`` and the sockets of the episodes; created if missing, and
+            closed to other users. Must be short: the path of a socket has at most 107 bytes.
         until_stdin_closes: also stop when standard input ends, so that the service ends with its
             orchestrator.
         http: what the HTTP socket of every seat offers; None for no HTTP sockets.

@@ -1,7 +1,7 @@
 """Streams the events of an episode to the orchestrator.
 
-A call must not wait for its trace, so recording only appends to a queue. The thread that streams takes
-the events in batches, serialises them and links them into the chain.
+A call must not wait for its trace, so recording only appends to a queue. The thread that streams
+takes the events in batches, serialises them and links them into the chain.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A provider of models for tests: it sends scripted replies and failures, and keeps the requests.
 
-It serves OpenAI's chat completions and responses and Anthropic's messages, whole and streamed, over plain
-HTTP on loopback.
+It serves OpenAI's chat completions and responses and Anthropic's messages, whole and streamed, over
+plain HTTP on loopback.
 """
 
 from __future__ import annotations

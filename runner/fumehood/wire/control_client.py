@@ -34,8 +34,8 @@ CALL_TIMEOUT_S = 30.0
 """Deadline for short calls. A live service answers in milliseconds."""
 
 _GONE = (grpc.RpcError, ValueError)
-"""Exceptions of a call to a dead service. ValueError means that the channel was closed after an earlier
-failed call."""
+"""Exceptions of a call to a dead service. ValueError means that the channel was closed after an
+earlier failed call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,8 +107,8 @@ def _read(kind: type[M], raw: bytes, context: grpc.ServicerContext) -> M:
 def _handlers(service: _ToolService) -> grpc.GenericRpcHandler[Any, Any]:
     """Return the methods of the service as the generated code does, but without deserializers.
 
-    ``_read`` parses the messages instead. After a malformed message gRPC's deserializer leaves the call
-    open for ever: it keeps occupying one of the streams, and the server cannot be stopped.
+    ``_read`` parses the messages instead. After a malformed message gRPC's deserializer leaves the
+    call open for ever: it keeps occupying one of the streams, and the server cannot be stopped.
     """
     unary, stream = grpc.unary_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
     return grpc.method_handlers_generic_handler(

@@ -1,6 +1,7 @@
 """One measurement a function, each run in a separate process; all return plain numbers.
 
-Times are processor time of the one process, but opening, which is wall time, as most of it is waiting.
+Times are processor time of the one process, but opening, which is wall time, as most of it is
+waiting.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The complete analysis settings, by value, as the manifest stores them.
 
-A search must split a query exactly as the build split the documents. The manifest therefore holds the
-word pattern, the stop words and the stemmer's name. A stemmer is code and cannot be stored, so the
-manifest also holds its results for some words; :func:`check_stemmer` refuses a library that gives
-other results.
+A search must split a query exactly as the build split the documents. The manifest therefore holds
+the word pattern, the stop words and the stemmer's name. A stemmer is code and cannot be stored, so
+the manifest also holds its results for some words; :func:`check_stemmer` refuses a library that
+gives other results.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def analysis_spec(*, stop_word_list: str = "english", stemmer: str = "english") 
 
     Args:
         stop_word_list: see :func:`~fumehood_snapshots.analysis.spec.stop_words`.
-        stemmer: a Snowball algorithm such as ``english`` (Porter's second) or ``porter``, or ``none``.
+        stemmer: a Snowball algorithm such as ``english`` (Porter's second) or ``porter``, or
+            ``none``.
 
     Raises:
         SnapshotInputError: one of the names is unknown.
@@ -115,7 +116,8 @@ def stop_words(name: str) -> tuple[str, ...]:
     """Return a list of stop words, sorted.
 
     Args:
-        name: ``english`` is Lucene's list of 33 words, ``english-long`` NLTK's list of 179, ``none`` is empty.
+        name: ``english`` is Lucene's list of 33 words, ``english-long`` NLTK's list of 179,
+            ``none`` is empty.
 
     Raises:
         SnapshotInputError: the name is unknown.

@@ -1,6 +1,7 @@
 """One chunk of a build: items that are read, counted and written to one folder.
 
-A chunk's folder appears complete or not at all, so a killed build continues with its finished chunks.
+A chunk's folder appears complete or not at all, so a killed build continues with its finished
+chunks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Builds a snapshot from sources: chunks in parallel, then one merge.
 
-``.NAME.building`` beside the new snapshot holds the finished chunks. An interrupted build with the same
-inputs and options continues from them. The snapshot appears complete, by one rename, or not at all.
+``.NAME.building`` beside the new snapshot holds the finished chunks. An interrupted build with the
+same inputs and options continues from them. The snapshot appears complete, by one rename, or not at
+all.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def build_snapshot(
         The manifest of the snapshot.
 
     Raises:
-        SnapshotInputError: an input or option cannot be used, no page can be read, or ``out`` exists.
+        SnapshotInputError: an input or option cannot be used, no page can be read, or ``out``
+            exists.
         SnapshotBuildError: a worker died, or another build is running; finished chunks are kept.
     """
     pace = pace or Pace()

@@ -1,7 +1,7 @@
 """Unpacks gzip and deflate in bounded memory.
 
-A few kilobytes of gzip can unpack to gigabytes. Two bounds prevent that: a maximum size and a maximum
-expansion ratio. Real pages stay far below both.
+A few kilobytes of gzip can unpack to gigabytes. Two bounds prevent that: a maximum size and a
+maximum expansion ratio. Real pages stay far below both.
 """
 
 from __future__ import annotations

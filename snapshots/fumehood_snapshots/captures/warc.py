@@ -1,7 +1,7 @@
 """Converts captures to WARC records and WARC files to captures, with ``warcio``.
 
-Output is uncompressed WARC 1.0, so equal captures give equal bytes with every release of zlib, and a
-record is found by its offset. Input may be compressed and untrusted, so every read is bounded.
+Output is uncompressed WARC 1.0, so equal captures give equal bytes with every release of zlib, and
+a record is found by its offset. Input may be compressed and untrusted, so every read is bounded.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ def _bounded_reader(stream: BinaryIO) -> Any:
             return content
 
         def readline(self, length: int | None = None) -> bytes:
-            # The original concatenates parts of a line, which takes quadratic time for an endless line.
+            # The original concatenates parts of a line, which takes quadratic time for an endless
+            # line.
             line: bytes = super().readline(min(length or LINE_BYTES_MAX, LINE_BYTES_MAX))
             self.header_bytes += len(line)
             if len(line) >= LINE_BYTES_MAX or self.header_bytes > HEADER_BYTES_MAX:

@@ -23,8 +23,8 @@ from fumehood_snapshots.pythondoc.source import INSTALLED
 def python_doc(out: Path, html: Path, workers: int | None) -> None:
     """Build the snapshot OUT (default ./python-doc) from the package python3.11-doc, by section.
 
-    Sixty questions with judgements and answers are bundled; `snapshot measure OUT --python-doc` uses
-    them.
+    Sixty questions with judgements and answers are bundled; `snapshot measure OUT --python-doc`
+    uses them.
     """
     with ShownProgress() as progress:
         manifest = build_python_docs(

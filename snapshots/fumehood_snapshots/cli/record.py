@@ -54,8 +54,8 @@ def record(
 ) -> None:
     """Fetch URLS and linked pages into the recording OUT.
 
-    Only allowed hosts are contacted, robots.txt is obeyed, private addresses are refused. Build a snapshot
-    from the recording with `snapshot build --recording OUT`.
+    Only allowed hosts are contacted, robots.txt is obeyed, private addresses are refused. Build a
+    snapshot from the recording with `snapshot build --recording OUT`.
     """
     seeds = [*urls, *(_lines(urls_from) if urls_from else [])]
     if not seeds:

@@ -14,8 +14,9 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 def canonical_url(url: str) -> str:
     """Return ``url`` in its canonical form; return an invalid URL unchanged.
 
-    Scheme and host in lower case, no default port, no user, no fragment, at least ``/`` as path, and
-    percent-escapes only where they are needed, in upper case (RFC 3986, section 6.2.2). The order of the query is kept.
+    Scheme and host in lower case, no default port, no user, no fragment, at least ``/`` as path,
+    and percent-escapes only where they are needed, in upper case (RFC 3986, section 6.2.2). The
+    order of the query is kept.
     """
     try:
         parts = urlsplit(url.strip())

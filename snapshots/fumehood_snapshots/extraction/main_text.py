@@ -1,8 +1,8 @@
 """Extractors of a page's main text, by name.
 
-``trafilatura`` is best on pages of the open web, ``resiliparse`` on reference documentation, where it keeps
-code blocks and is ten times faster (``docs/decisions/0022_text_extraction.md``). ``whole-page`` takes all
-visible text, for pages that contain nothing else.
+``trafilatura`` is best on pages of the open web, ``resiliparse`` on reference documentation, where
+it keeps code blocks and is ten times faster (``docs/decisions/0022_text_extraction.md``).
+``whole-page`` takes all visible text, for pages that contain nothing else.
 """
 
 from __future__ import annotations

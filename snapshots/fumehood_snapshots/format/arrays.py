@@ -21,8 +21,8 @@ def map_array(path: Path, dtype: str) -> NDArray[Any]:
         dtype: the required data type, such as ``"<i4"``.
 
     Raises:
-        SnapshotDamagedError: it is not such an array. Arrays of Python objects, which would need pickle, are
-            refused as well.
+        SnapshotDamagedError: it is not such an array. Arrays of Python objects, which would need
+            pickle, are refused as well.
     """
     try:
         mapped = npy.open_memmap(path, mode="r")

@@ -46,8 +46,8 @@ def listed_path(root: Path, relative: str) -> Path:
     """Return the regular file inside ``root`` to which a manifest's path refers.
 
     Raises:
-        SnapshotDamagedError: the path is absolute, leaves the folder (also through a symbolic link), or is not a
-            file.
+        SnapshotDamagedError: the path is absolute, leaves the folder (also through a symbolic
+            link), or is not a file.
     """
     pure = PurePosixPath(relative)
     if (

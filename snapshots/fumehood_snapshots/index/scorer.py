@@ -1,8 +1,8 @@
 """Scores all documents for one query, with ``bm25s`` over memory-mapped arrays.
 
 The index holds the final weight of every pair of term and document, so scoring is a sum. The sum is
-taken in the order of the query's terms sorted by code point, never in an order that depends on threads
-or shards, so the result is the same on every machine.
+taken in the order of the query's terms sorted by code point, never in an order that depends on
+threads or shards, so the result is the same on every machine.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def best(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
 def _floor(scores: NDArray[np.float32], k: int) -> float:
     """Return a score that at least ``k`` documents reach, or 0.
 
-    If k disjoint blocks have their maximum at or above x, then k documents are at or above x. Taking
-    block maxima is much cheaper than a partial sort, and the remaining sort is short.
+    If k disjoint blocks have their maximum at or above x, then k documents are at or above x.
+    Taking block maxima is much cheaper than a partial sort, and the remaining sort is short.
     """
     blocks = len(scores) // BLOCK
     if blocks <= k:

@@ -1,10 +1,11 @@
 """BM25 formulas: convert counts to the weight of a term in a document.
 
-Logarithms use ``math.log`` per value, because vectorised logarithms differ between processors in the
-last digit. All values are computed in 64 bits and stored in 32 bits.
+Logarithms use ``math.log`` per value, because vectorised logarithms differ between processors in
+the last digit. All values are computed in 64 bits and stored in 32 bits.
 
-Sources: Robertson and Zaragoza, *The Probabilistic Relevance Framework* (2009), for the saturation of term
-frequency; Kamphuis et al., *Which BM25 Do You Mean?* (ECIR 2020), for the variants; ``rank_bm25`` for BM25Okapi's treatment of a negative IDF.
+Sources: Robertson and Zaragoza, *The Probabilistic Relevance Framework* (2009), for the saturation
+of term frequency; Kamphuis et al., *Which BM25 Do You Mean?* (ECIR 2020), for the variants;
+``rank_bm25`` for BM25Okapi's treatment of a negative IDF.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Answers tool calls from a library: validates arguments and truncates answers.
 
-Answers are JSON objects. Their size is that of their compact UTF-8 text. An answer that exceeds its limit is
-reduced: a page is truncated and names the next offset; a list of results gets shorter snippets, then
-fewer results.
+Answers are JSON objects. Their size is that of their compact UTF-8 text. An answer that exceeds its
+limit is reduced: a page is truncated and names the next offset; a list of results gets shorter
+snippets, then fewer results.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class LibraryReader:
             bytes_max: maximum size of this answer, if a budget leaves less.
 
         Returns:
-            ``{"id", "url", "title", "text", "offset", "length", "next_offset"}``; the last is None at
-            the end of the page.
+            ``{"id", "url", "title", "text", "offset", "length", "next_offset"}``; the last is None
+            at the end of the page.
 
         Raises:
             Refusal: an argument is invalid, the limit is too small, or the library refuses.

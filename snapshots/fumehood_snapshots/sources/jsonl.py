@@ -4,8 +4,8 @@
 
     {"id": "d1", "url": "https://…", "title": "…", "text": "…", "fetched_at": "…", "fields": {"lang": "en"}}
 
-Other collections use other keys (``docid``, ``_id``, ``contents``); a mapping translates them. A line with
-``html`` instead of ``text`` is extracted, and its HTML is kept.
+Other collections use other keys (``docid``, ``_id``, ``contents``); a mapping translates them. A
+line with ``html`` instead of ``text`` is extracted, and its HTML is kept.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ def _parsed(line: bytes) -> Any:
     try:
         return parse_json(line)
     except ValueError:
-        # Python's parser is slower but accepts lone surrogates, which real collections contain and which
-        # are then replaced.
+        # Python's parser is slower but accepts lone surrogates, which real collections contain and
+        # which are then replaced.
         return json.loads(line)
 
 

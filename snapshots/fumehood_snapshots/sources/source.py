@@ -1,7 +1,8 @@
 """A source of documents and the items it yields.
 
-Reading an item (parsing, extraction) is expensive and happens in worker processes. A source only splits
-its input into items, which are small, can be sent to another process, and state their origin.
+Reading an item (parsing, extraction) is expensive and happens in worker processes. A source only
+splits its input into items, which are small, can be sent to another process, and state their
+origin.
 """
 
 from __future__ import annotations

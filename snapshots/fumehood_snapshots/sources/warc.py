@@ -65,7 +65,8 @@ class WarcFile:
         """Yield the responses and resources in order.
 
         Raises:
-            SnapshotInputError: the file is not a WARC file, is truncated, or exceeds the expansion ratio.
+            SnapshotInputError: the file is not a WARC file, is truncated, or exceeds the expansion
+                ratio.
         """
         with self._path.open("rb") as stream:
             try:

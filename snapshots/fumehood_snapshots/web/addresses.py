@@ -1,7 +1,7 @@
 """Resolves host names once and pins the checked addresses.
 
-A second look-up after the check could return another address. The session therefore connects only to
-the addresses that were checked.
+A second look-up after the check could return another address. The session therefore connects only
+to the addresses that were checked.
 """
 
 from __future__ import annotations

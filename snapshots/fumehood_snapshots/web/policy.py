@@ -18,8 +18,8 @@ class FetchPolicy(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     hosts: tuple[str, ...]
-    """Allowed hosts: ``example.org``, ``*.example.org`` for its subdomains, ``example.org:8080`` for
-    another port, ``*`` for every public host."""
+    """Allowed hosts: ``example.org``, ``*.example.org`` for its subdomains, ``example.org:8080``
+    for another port, ``*`` for every public host."""
     seconds_max: float = Field(default=20, gt=0, le=600)
     """For one page, from the first look-up to the last byte, including redirects and robots.txt."""
     body_bytes_max: int = Field(default=5_000_000, ge=1)
@@ -28,8 +28,8 @@ class FetchPolicy(BaseModel):
     obey_robots: bool = True
     user_agent: str = USER_AGENT
     private_hosts: tuple[str, ...] = ()
-    """Hosts that may have a private address, such as a search engine on this machine. Patterns are not
-    allowed."""
+    """Hosts that may have a private address, such as a search engine on this machine. Patterns are
+    not allowed."""
 
     def check(self, parts: SplitResult) -> None:
         """Refuse a URL that is not allowed.

@@ -105,7 +105,8 @@ class SiteIndexProvider:
         """Store the URL; the index is fetched on the first search.
 
         Args:
-            index_url: URL of a sitemap, or of JSON such as ``[{"url": …, "title": …, "description": …}]``.
+            index_url: URL of a sitemap, or of JSON such as ``[{"url": …, "title": …, "description":
+                …}]``.
             fetcher: fetcher whose policy allows it.
         """
         self._index_url = index_url

@@ -6,8 +6,8 @@ A recording is a folder::
     responses.warc    every response, including redirects and robots.txt
     responses.jsonl   offset of each response
 
-Lines are appended atomically, so several threads and processes can record together, and a killed writer
-loses at most its last line.
+Lines are appended atomically, so several threads and processes can record together, and a killed
+writer loses at most its last line.
 """
 
 from __future__ import annotations

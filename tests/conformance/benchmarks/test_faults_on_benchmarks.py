@@ -1,7 +1,7 @@
 """Faults behind the tools of public benchmarks: they fire, and the original criterion decides all the same.
 
-Four tasks of every kind, through one real service: under a rate limit, a timeout and a drift of the interface
-the oracle copes, and under another timeout it does not.
+Four tasks of every kind, through one real service: under a rate limit, a timeout and a drift of the
+interface the oracle copes, and under another timeout it does not.
 """
 
 from __future__ import annotations

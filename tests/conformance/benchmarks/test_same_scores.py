@@ -1,6 +1,7 @@
 """A task has the same trace and score in any order and beside any other task.
 
-A few tasks of every benchmark are played through real services, with all worlds in the same processes.
+A few tasks of every benchmark are played through real services, with all worlds in the same
+processes.
 """
 
 from __future__ import annotations

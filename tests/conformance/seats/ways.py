@@ -1,4 +1,7 @@
-"""The ways to reach a seat: its port itself, unary calls, one stream, HTTP. All speak the wire's words."""
+"""The ways to reach a seat: its port itself, unary calls, one stream, HTTP.
+
+All speak the wire's words.
+"""
 
 from __future__ import annotations
 

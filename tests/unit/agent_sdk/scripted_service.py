@@ -43,7 +43,10 @@ def echo(request: pb.CallToolRequest) -> pb.CallToolResponse:
 
 
 class ScriptedService(pb_grpc.ToolServiceServicer):
-    """Answers every call with ``answer``; the same call_id is carried out once. A context manager."""
+    """Answers every call with ``answer``; the same call_id is carried out once.
+
+    A context manager.
+    """
 
     def __init__(
         self, path: Path, answer: Answer = echo, message_bytes_max: int = 64 * 1024 * 1024

@@ -23,7 +23,8 @@ from fumehood.core.errors import InputError
 from tests.unit.benchmarks.judging import judge, play
 
 FROZEN = "df317e233c4ad803e754ca411ce11ccf30dca798a70776450a51df14a57444df"
-"""SHA-256 of the default profile's manifest, seed 42. Another text here means another generator number."""
+"""SHA-256 of the default profile's manifest, seed 42. Another text here means another generator
+number."""
 
 
 @pytest.fixture(scope="module")

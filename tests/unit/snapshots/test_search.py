@@ -105,7 +105,8 @@ def test_a_snippet_is_as_long_as_asked_for(tmp_path: Path) -> None:
 
 
 def test_term_statistics_can_be_counted_by_shard_as_the_paper_did(tmp_path: Path) -> None:
-    # "b" is rare among the first two documents and common among the last two: by shard its weight differs.
+    # "b" is rare among the first two documents and common among the last two: by shard its weight
+    # differs.
     records: list[Record] = [
         {"id": "1", "text": "b x x y"},
         {"id": "2", "text": "x y z w"},

@@ -1,11 +1,12 @@
 """An agent that reads its instruction with fixed patterns and makes the one call it finds there.
 
-One success is taken for the whole work. A failed call is repaired as :mod:`schema_repair` does it; an
-instruction that no pattern fits is met by opening the next tool with default arguments.
+One success is taken for the whole work. A failed call is repaired as :mod:`schema_repair` does it;
+an instruction that no pattern fits is met by opening the next tool with default arguments.
 
-The patterns are kept exactly as they were first published, with their misreadings: results of this agent
-are compared across years, so it is a measuring rod and must not be improved. ``"job named x"`` gives the
-name ``"named"``, ``"tier=gold"`` is not read, and an apostrophe shifts what counts as quoted.
+The patterns are kept exactly as they were first published, with their misreadings: results of this
+agent are compared across years, so it is a measuring rod and must not be improved. ``"job named
+x"`` gives the name ``"named"``, ``"tier=gold"`` is not read, and an apostrophe shifts what counts
+as quoted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An agent that replays a list of calls and ignores their results.
 
-The list is JSON: calls as ``{"tool_name": …, "args": {…}}``, and answers as ``{"submit": "text"}``, one per
-turn of the user. The last item may be ``{"give_up": "reason"}``. After the last item the agent submits an
-empty answer.
+The list is JSON: calls as ``{"tool_name": …, "args": {…}}``, and answers as ``{"submit": "text"}``,
+one per turn of the user. The last item may be ``{"give_up": "reason"}``. After the last item the
+agent submits an empty answer.
 """
 
 from __future__ import annotations

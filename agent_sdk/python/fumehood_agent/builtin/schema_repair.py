@@ -1,8 +1,8 @@
 """An agent that ignores its instruction: it calls every tool once and repairs failed calls.
 
-After an error it corrects the recorded arguments as the error states and calls the same tool again; if the
-error names nothing to correct, it repeats the call. Otherwise it calls the next tool, with a default for each
-required argument.
+After an error it corrects the recorded arguments as the error states and calls the same tool again;
+if the error names nothing to correct, it repeats the call. Otherwise it calls the next tool, with a
+default for each required argument.
 """
 
 from __future__ import annotations

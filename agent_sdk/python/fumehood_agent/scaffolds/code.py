@@ -27,7 +27,10 @@ class ToolFailed(Exception):
 
 
 class _Over(BaseException):
-    """Leaves the model's code after the end of the work. Code that catches ``Exception`` does not catch it."""
+    """Leaves the model's code after the end of the work.
+
+    Code that catches ``Exception`` does not catch it.
+    """
 
 
 class Code:

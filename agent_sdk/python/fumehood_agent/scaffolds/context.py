@@ -1,8 +1,8 @@
 """The conversation with a model, and how it is shortened.
 
-A tool result is cut at its end beyond ``RESULT_CHARS_MAX``. If the whole conversation, as JSON, is longer
-than ``CONTEXT_CHARS_MAX``, its oldest turns are removed until it fits. The opening messages and the newest
-turn always stay, and a line states how many turns were removed.
+A tool result is cut at its end beyond ``RESULT_CHARS_MAX``. If the whole conversation, as JSON, is
+longer than ``CONTEXT_CHARS_MAX``, its oldest turns are removed until it fits. The opening messages
+and the newest turn always stay, and a line states how many turns were removed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Reason, act, observe in plain text: for models without tool calling, and to measure its effect.
 
-A response contains the lines ``Action: NAME`` and ``Input: {JSON}``, or ``Answer:`` followed by the answer.
+A response contains the lines ``Action: NAME`` and ``Input: {JSON}``, or ``Answer:`` followed by the
+answer.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ calls."""
 class AgentDojo:
     """The benchmark ``agentdojo``.
 
-    Its argument lists a version, suites, and ``injections`` or ``attack=NAME``, separated by colons in
-    any order. All parts are optional.
+    Its argument lists a version, suites, and ``injections`` or ``attack=NAME``, separated by colons
+    in any order. All parts are optional.
     """
 
     def load(self, argument: str) -> Suite:

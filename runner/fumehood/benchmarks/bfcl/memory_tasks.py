@@ -30,7 +30,8 @@ SCENARIOS = ("student", "customer", "finance", "healthcare", "notetaker")
 CALLS_PER_TURN = 40
 """Budget of calls, multiplied by the number of turns.
 
-BFCL allows 20 model messages per turn, each with any number of calls. Its gold has up to 34 per turn."""
+BFCL allows 20 model messages per turn, each with any number of calls. Its gold has up to 34 per
+turn."""
 NEW_CONVERSATION = "[A new conversation begins. Only your memory contains information from earlier conversations.]\n\n"
 """This project's text. BFCL starts a new context at this point."""
 Memory = JsonObject
@@ -77,8 +78,8 @@ def read_memories(folder: Path, category: str) -> dict[str, Memory]:
     """Return the memories that an agent wrote, by scenario.
 
     Args:
-        folder: Contains, for each scenario, BFCL's own snapshot ``SCENARIO_final.json`` or the episode
-            ``SCENARIO.json`` that ``fumehood show --json`` printed.
+        folder: Contains, for each scenario, BFCL's own snapshot ``SCENARIO_final.json`` or the
+            episode ``SCENARIO.json`` that ``fumehood show --json`` printed.
         category: Such as ``memory_kv``.
 
     Raises:

@@ -87,7 +87,8 @@ one."""
 class Bfcl:
     """The benchmark ``bfcl``.
 
-    Its argument is a category; for a memory category also ``CATEGORY:chats`` or ``CATEGORY:FOLDER``.
+    Its argument is a category; for a memory category also ``CATEGORY:chats`` or
+    ``CATEGORY:FOLDER``.
     """
 
     def load(self, argument: str) -> Suite:

@@ -50,8 +50,8 @@ wait $server
 kill $watch
 cd / && rm -rf "$FOLDER"
 """
-"""Shell script that runs the server and kills it when standard input ends, that is, when the process that
-started it has ended. It then removes the folder."""
+"""Shell script that runs the server and kills it when standard input ends, that is, when the
+process that started it has ended. It then removes the folder."""
 _OPTIONS = (
     "--no-defaults",
     "--skip-networking",
@@ -129,8 +129,8 @@ class MariaDbServer:
         self._numbers = 0
         self._connections: dict[str, Connection] = {}
         self.ended_attempts: deque[str] = deque()
-        """Names of ended attempts. Their databases are dropped when the next attempt starts, because the
-        finalizer can run at any point."""
+        """Names of ended attempts. Their databases are dropped when the next attempt starts,
+        because the finalizer can run at any point."""
         self._wait_until_ready()
 
     @property

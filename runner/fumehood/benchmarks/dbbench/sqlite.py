@@ -203,7 +203,8 @@ class GuardedDatabase:
             The rows, and whether the statement may have changed data.
 
         Raises:
-            Rejected: The statement is invalid, forbidden or exceeds a limit. It has changed nothing.
+            Rejected: The statement is invalid, forbidden or exceeds a limit. It has changed
+                nothing.
         """
         self._steps, self._wrote = 0, False
         self._deadline_cpu_s = time.thread_time() + CPU_S_MAX

@@ -110,8 +110,8 @@ class Record(_Published):
 class DbBench:
     """The benchmark ``dbbench``.
 
-    Its argument is ``[mariadb:|sqlite:]PATH[:SPLIT]``, where PATH is a file of records, a folder of such
-    files, or a checkout of AgentBench. Without a database, MariaDB is used if it is installed.
+    Its argument is ``[mariadb:|sqlite:]PATH[:SPLIT]``, where PATH is a file of records, a folder of
+    such files, or a checkout of AgentBench. Without a database, MariaDB is used if it is installed.
     """
 
     def load(self, argument: str) -> Suite:

@@ -56,8 +56,8 @@ _NEWS = {
 class Bargaining:
     """A negotiation; it is its own turn policy.
 
-    Initial state: ``parties`` (each ``name`` and ``side``) in turn order, and ``turns_max``. Later also
-    ``speaker``, ``turns``, ``log``, ``heard``, ``ended`` and ``agreement``.
+    Initial state: ``parties`` (each ``name`` and ``side``) in turn order, and ``turns_max``. Later
+    also ``speaker``, ``turns``, ``log``, ``heard``, ``ended`` and ``agreement``.
     """
 
     toolset_id = "bargaining_v1"

@@ -50,9 +50,9 @@ PROMPTS = {
 class Werewolf:
     """One game; it is its own turn policy.
 
-    Initial state: ``players`` (each ``name`` and ``role``) and ``days_max``. Later also ``game``: ``day``,
-    ``phase``, ``queue`` (players yet to act in the phase), ``alive``, ``night``, ``votes``, ``used``,
-    ``guarded``, ``news`` (by player), ``deaths``, ``speaker`` and ``winner``.
+    Initial state: ``players`` (each ``name`` and ``role``) and ``days_max``. Later also ``game``:
+    ``day``, ``phase``, ``queue`` (players yet to act in the phase), ``alive``, ``night``,
+    ``votes``, ``used``, ``guarded``, ``news`` (by player), ``deaths``, ``speaker`` and ``winner``.
     """
 
     toolset_id = "werewolf_v1"

@@ -1,6 +1,7 @@
 """Plays a list of moves on a task in this process, without boxes, services and sockets.
 
-Baselines, validation and generators use it. World, layers, ledger and events are those of any episode.
+Baselines, validation and generators use it. World, layers, ledger and events are those of any
+episode.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ def play_in_memory(task: Task, moves: Iterable[Move]) -> Evidence:
 
     Args:
         task: the task to play.
-        moves: each may name its seat under ``seat``; the default is the first seat. A seat that has the
-            turn and no moves left submits an empty answer.
+        moves: each may name its seat under ``seat``; the default is the first seat. A seat that has
+            the turn and no moves left submits an empty answer.
 
     Raises:
         SpecError: the task cannot be opened or played, or a move is invalid.

@@ -78,8 +78,8 @@ def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
 
     Args:
         path: the file.
-        lenient: accept what Python's JSON reader accepts: NaN, Infinity, numbers out of range, duplicate
-            keys (the last one counts), lone surrogates and any depth.
+        lenient: accept what Python's JSON reader accepts: NaN, Infinity, numbers out of range,
+            duplicate keys (the last one counts), lone surrogates and any depth.
 
     Raises:
         Unreadable: the file cannot be read, or is not JSON.

@@ -124,7 +124,8 @@ class Setting:
 class Tau2:
     """The benchmark ``tau2``.
 
-    Its argument is ``DOMAIN[:FOLDER]``. FOLDER contains the domain's data and replaces the package's.
+    Its argument is ``DOMAIN[:FOLDER]``. FOLDER contains the domain's data and replaces the
+    package's.
     """
 
     def load(self, argument: str) -> Suite:

@@ -50,8 +50,8 @@ def preload() -> None:
 class Tau2Company:
     """A company's tools over its database.
 
-    State: ``domain``, ``folder`` (its data; empty for the package's), ``database`` (digest of its file),
-    ``changes`` to it, and ``kept`` (other attributes of each side's tools).
+    State: ``domain``, ``folder`` (its data; empty for the package's), ``database`` (digest of its
+    file), ``changes`` to it, and ``kept`` (other attributes of each side's tools).
     """
 
     toolset_id = "tau2_company"

@@ -55,15 +55,18 @@ class HttpLimits:
     body_bytes: int = 4 * 1024 * 1024
     """Size of the body of one tool request."""
     request_bytes: int = 64 * 1024 * 1024
-    """Size of one whole request, including the part after a refusal. The server closes the connection beyond
-    it."""
+    """Size of one whole request, including the part after a refusal. The server closes the
+    connection beyond it."""
     pipelined_requests: int = 8
     """Requests of one connection that wait for the current one. The server closes the connection
     beyond it."""
 
 
 class LoopThread:
-    """One event loop in its own thread, for all HTTP sockets of a process. Safe to use from several threads."""
+    """One event loop in its own thread, for all HTTP sockets of a process.
+
+    Safe to use from several threads.
+    """
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()

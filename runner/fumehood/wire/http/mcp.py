@@ -1,13 +1,14 @@
 """MCP for one seat: its tools as an MCP server, over streamable HTTP and over lines.
 
 The ``mcp`` library implements the protocol. The instruction of the task is the server's
-``instructions``, and two additional tools end the work. The ``_meta`` object of each result contains
-what MCP has no field for, as the protobuf message: the units left, and whether the work has ended.
+``instructions``, and two additional tools end the work. The ``_meta`` object of each result
+contains what MCP has no field for, as the protobuf message: the units left, and whether the work
+has ended.
 
 The line transport adds to MCP's stdio transport what a program that only copies lines cannot: the
-headers that the HTTP transport requires, taken from the message, and the request ID in a response to a
-malformed request. Clients that try the newest revision first wait for such a response before they try
-another revision.
+headers that the HTTP transport requires, taken from the message, and the request ID in a response
+to a malformed request. Clients that try the newest revision first wait for such a response before
+they try another revision.
 """
 
 from __future__ import annotations

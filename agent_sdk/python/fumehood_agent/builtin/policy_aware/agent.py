@@ -1,9 +1,10 @@
 """Selects the next action from the plan and from the last error.
 
-The agent does what the instruction asks and nothing else. It repairs a call if the error states how. It
-repeats a call only if the error may be temporary, and for each kind of error only a limited number of times;
-only once if no further failure is tolerated. It repeats a denied call only if the instruction contains what
-the denial requires. When no useful action is left, it gives up and states why.
+The agent does what the instruction asks and nothing else. It repairs a call if the error states
+how. It repeats a call only if the error may be temporary, and for each kind of error only a limited
+number of times; only once if no further failure is tolerated. It repeats a denied call only if the
+instruction contains what the denial requires. When no useful action is left, it gives up and states
+why.
 """
 
 from __future__ import annotations

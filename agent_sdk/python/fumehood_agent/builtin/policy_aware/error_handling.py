@@ -1,7 +1,7 @@
 """Classifies the error of a call.
 
-The classification uses the details first, then the code, and never the message, which may be wrong or
-misleading.
+The classification uses the details first, then the code, and never the message, which may be wrong
+or misleading.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Extracts the calls from an instruction.
 
-Phrases that the instruction parser misreads are rewritten first; then it parses each part. In addition, an
-instruction may contain several requests, may forbid some, and may ask to look something up.
+Phrases that the instruction parser misreads are rewritten first; then it parses each part. In
+addition, an instruction may contain several requests, may forbid some, and may ask to look
+something up.
 """
 
 from __future__ import annotations

@@ -15,9 +15,10 @@ def repair_arguments(sent: Mapping[str, Any], problem: Problem, schema: ToolSche
 
     Args:
         sent: the arguments of the failed call.
-        problem: the error. Its details may contain ``unknown`` (arguments that the tool does not accept)
-            with ``expected`` (their new names); ``missing`` (required arguments) with ``types``; or
-            ``arg`` (an argument of the wrong type) with ``expected`` (the right type).
+        problem: the error. Its details may contain ``unknown`` (arguments that the tool does not
+            accept) with ``expected`` (their new names); ``missing`` (required arguments) with
+            ``types``; or ``arg`` (an argument of the wrong type) with ``expected`` (the right
+            type).
         schema: of the tool, as published.
     """
     details = problem["details"]
