@@ -1,4 +1,4 @@
-"""``make flatness``: measures what one service keeps after thousands of episodes, which should be nothing.
+"""``make flatness``: checks that one service keeps nothing after thousands of episodes.
 
 Exit status 1 if memory or descriptors grew after the first tenth of the episodes, in which caches
 fill.
@@ -72,7 +72,8 @@ def main() -> int:
     grown = last.resident_kb / first.resident_kb - 1
     print(
         f"after the first {first.episodes}: resident memory {grown:+.1%}, "
-        f"descriptors {last.descriptors - first.descriptors:+d}, threads {last.threads - first.threads:+d}, "
+        f"descriptors {last.descriptors - first.descriptors:+d}, "
+        f"threads {last.threads - first.threads:+d}, "
         f"files {last.sockets - first.sockets:+d}"
     )
     is_flat = (

@@ -1,4 +1,4 @@
-"""Latency of the HTTP and MCP interfaces and of the model gateway, each against its peer in one run."""
+"""Latency of the HTTP and MCP interfaces and of the model gateway, against peers in one run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Call = Callable[[], object]
 
 
 def interface_latency(case: Case) -> Iterator[Figure]:
-    """Yield the latency of a call over HTTP and MCP against unary gRPC, and of a model behind the gateway.
+    """Yield the latency of HTTP and MCP calls against unary gRPC, and of the model gateway.
 
     Args:
         case: a task of the crud world whose budget admits the calls.

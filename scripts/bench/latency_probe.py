@@ -1,4 +1,4 @@
-"""Runs inside a box: times tool calls and a bare gRPC echo of the same bytes, in turn, and prints the times.
+"""Runs inside a box: times tool calls and a bare gRPC echo of the same bytes alternately.
 
 Uses nothing but gRPC and the generated code, so that both sides of the comparison have the same
 client.

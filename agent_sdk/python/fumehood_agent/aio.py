@@ -166,7 +166,7 @@ class AsyncSession:
         return await self._send_again(request)
 
     async def _send_again(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
-        """Repeat a call whose response was lost until a response arrives or the patience is used up."""
+        """Repeat a call whose response was lost, until one arrives or the patience is used up."""
         patient_until = monotonic() + self._patience_ms / 1000
         while True:
             left_s = max(0.001, patient_until - monotonic())

@@ -3,7 +3,7 @@
 ::
 
     FumehoodError
-    ├── Refused              the service refused the message; no tool received it, and nothing was charged
+    ├── Refused              the service refused the message; nothing was executed or charged
     │   └── Ended            your work has ended
     ├── DeadlinePassed       no response within your deadline; the call may have been executed
     ├── NotAnAction          ``act`` returned something that is not an action
@@ -89,7 +89,8 @@ class NotAnAction(FumehoodError):
 
     def __init__(self, returned: object) -> None:
         super().__init__(
-            f"act() returned {type(returned).__name__}; expected tool_name and args, Answer, GiveUp or None"
+            f"act() returned {type(returned).__name__}; "
+            "expected tool_name and args, Answer, GiveUp or None"
         )
         self.returned = returned
 

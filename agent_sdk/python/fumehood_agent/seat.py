@@ -25,7 +25,9 @@ class Tool:
 
 
 Remaining = dict[str, int]
-"""Units left by budget kind, such as ``{"calls": 4, "wall_ms": 60000}``. A kind without a limit is missing.
+"""Units left by budget kind, such as ``{"calls": 4, "wall_ms": 60000}``.
+
+A kind without a limit is missing.
 
 The README lists the kinds. An agent should ignore kinds that it does not know.
 """

@@ -213,7 +213,7 @@ class Session:
         return self._send_again(request)
 
     def _send_again(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
-        """Repeat a call whose response was lost until a response arrives or the patience is used up."""
+        """Repeat a call whose response was lost, until one arrives or the patience is used up."""
         deadline = time.monotonic() + self._patience_ms / 1000
         while True:
             left_s = max(0.001, deadline - time.monotonic())

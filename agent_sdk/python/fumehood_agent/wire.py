@@ -1,7 +1,7 @@
-"""Converts between protobuf messages and the types of this package. No other module handles gRPC statuses.
+"""Converts between protobuf messages and the types of this package.
 
-Arguments and outputs are sent as JSON text, which distinguishes ``1`` from ``1.0`` and keeps large
-integers.
+No other module handles gRPC statuses. Arguments and outputs are sent as JSON text, which
+distinguishes ``1`` from ``1.0`` and keeps large integers.
 """
 
 from __future__ import annotations

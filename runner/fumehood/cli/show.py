@@ -119,7 +119,8 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
             if failure is None:
                 yield f"      = {_short(event['output'])}"
             else:
-                yield f"      ! {failure['code']}: {failure['message']} {_short(failure['details'])}"
+                details = _short(failure["details"])
+                yield f"      ! {failure['code']}: {failure['message']} {details}"
         case "model_call":
             status = "" if event["status"] == 200 else f", status {event['status']}"
             tokens = event["spent"]["model_tokens"]
@@ -134,7 +135,8 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
             yield f"      {_short(event['end'])}"
         case "closed":
             for rule, count in enumerate(event["fire_counts"]):
-                yield f"      fault {rule}: {'fired ' + str(count) + '×' if count else 'not reached'}"
+                outcome = f"fired {count}×" if count else "not reached"
+                yield f"      fault {rule}: {outcome}"
 
 
 def _mark(success: bool | None) -> str:

@@ -25,7 +25,7 @@ _HEADERS = {"content-type": "application/json", "accept": "application/json"}
 def ask_models(
     settings: GatewaySettings, provider: Provider, bodies: Sequence[bytes]
 ) -> list[ModelExchange]:
-    """Send all requests in parallel and return their exchanges in order; a failure is an exchange too."""
+    """Send all requests in parallel and return their exchanges in order, failures included."""
     return asyncio.run(_send_all(settings, provider, bodies))
 
 

@@ -1,4 +1,4 @@
-"""The gateway: reserves the cost of each model request, sends it to a provider, and charges the cost.
+"""The gateway: reserves the cost of a model request, sends it to a provider, and charges it.
 
 It parses a request to find its model and its token limit, and sends the original bytes. It passes
 the response on as it arrives and reads the reported usage from it.
@@ -76,7 +76,7 @@ class BudgetPort(Protocol):
         ...
 
     def break_off(self, reason: str) -> None:
-        """End the episode because no provider can be reached, which is not a failure of the agent."""
+        """End the episode: no provider can be reached, which is not a failure of the agent."""
         ...
 
 
@@ -193,7 +193,8 @@ class ModelEndpoint:
             left = granted.limit - granted.spent
             return refuse(
                 ModelRefusal.OUT_OF_BUDGET,
-                f"the request may need more {granted.kind.unit} than the {left} left of {granted.limit}",
+                f"the request may need more {granted.kind.unit} "
+                f"than the {left} left of {granted.limit}",
             )
         key = request_key(model_request.path, model_request.parsed)
         return _Admitted(model_request, key, self._cassette.count(key), price, tokens, granted)

@@ -1,4 +1,4 @@
-"""Model requests of agents: parsing, refusals, memory limits, and the keys of recorded exchanges."""
+"""Model requests of agents: parsing, refusals, memory limits, keys of recorded exchanges."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ModelRefusal(Enum):
 
 
 def refuse(kind: ModelRefusal, message: str) -> Response:
-    """Return the response to a refused request, in a form that the clients of all providers read."""
+    """Return the response to a refused request, in a form that all providers' clients read."""
     name = kind.name.lower()
     error = {"type": name, "code": name, "message": message, "param": None}
     return JSONResponse({"type": "error", "error": error}, kind.value)

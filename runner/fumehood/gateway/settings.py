@@ -1,6 +1,6 @@
-"""Settings of a gateway: providers with their keys, prices and limits. They are never written to disk.
+"""Settings of a gateway: providers with their keys, prices and limits.
 
-The orchestrator sends them to a service as one line of JSON on a pipe.
+They are never written to disk. The orchestrator sends them to a service as one line of JSON on a pipe.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Price of a model: US dollars per million tokens, which equals millionths of a dollar per token."""
+    """Price of a model in US dollars per million tokens (millionths of a dollar per token)."""
 
     input_usd_per_mtok: float
     output_usd_per_mtok: float

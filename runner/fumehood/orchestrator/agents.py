@@ -114,7 +114,7 @@ class Participants:
         return next(agent for agent in self.agents if agent.label == label)
 
     def counterparts(self, task: Task, tested: NamedAgent) -> Mapping[str, NamedAgent]:
-        """Return the agents of the seats after the first; the tested agent takes seats not returned.
+        """Return the agents of the seats after the first; the tested agent takes the others.
 
         The oracle takes all seats, and each of its boxes replays the calls of one seat.
         """

@@ -146,7 +146,7 @@ def _as_replayed(event: Event) -> Event:
 
 
 def _first_divergence(expected: Sequence[Event], actual: Sequence[Event]) -> Divergence | None:
-    """Return the first difference; calls come first, because they show what another world changes."""
+    """Return the first difference; calls come first, because they show a changed world."""
     pairs = list(zip(expected, actual, strict=False))
     for event, replayed in sorted(pairs, key=lambda pair: pair[0].get("kind") != "call"):
         difference = first_difference(event, replayed)

@@ -33,7 +33,7 @@ RETRIED = frozenset(
 is not."""
 
 LOST_IN_A_ROW_MAX = 8
-"""After so many infrastructure failures in a row a run stops, because the next ones would fail too."""
+"""A run stops after so many infrastructure failures in a row: the next ones would fail too."""
 
 _log = structlog.get_logger("fumehood.run")
 
@@ -166,6 +166,6 @@ def _is_retried(scored: ScoredAttempt) -> bool:
 
 
 def missing(planned: Iterable[PlannedEpisode], rows: Iterable[EpisodeRow]) -> list[PlannedEpisode]:
-    """Return the episodes without a row, in the order of the plan; a row of a failure counts as none."""
+    """Return the episodes without a row, or with a row of a failure, in the order of the plan."""
     done = {row.name for row in rows if not row.is_infra}
     return [episode for episode in planned if episode.name not in done]

@@ -62,7 +62,7 @@ def score_attempt(
 
 
 def decide_outcome(case: Case, evidence: Evidence, ended: Exit | None) -> Outcome:
-    """Return the outcome of the first seat: from the trace, or else from the exit of its process."""
+    """Return the outcome of the first seat, from the trace or else from its process's exit."""
     seat = case.task.seats[0].name
     if seat in evidence.ends:
         return evidence.ends[seat]

@@ -76,7 +76,7 @@ class SeatBoxes:
 
     @property
     def infra(self) -> Infra | None:
-        """What failed in the infrastructure, a counterpart that broke off included; None if nothing did."""
+        """The infrastructure failure, or that of a counterpart that broke off; None without one."""
         if self._infra is not None or self.broke_off not in self._counterparts:
             return self._infra
         ended = self.exit
@@ -87,7 +87,7 @@ class SeatBoxes:
 
     @property
     def exit(self) -> Exit | None:
-        """How the box that broke off ended, else that of the first seat; None when it was stopped."""
+        """Exit of the box that broke off, else of the first seat's; None if it was stopped."""
         return self._exits.get(self.broke_off or next(iter(self._boxes)))
 
     @property
@@ -119,7 +119,7 @@ class SeatBoxes:
             self._input_error = error
 
     def _run_box(self, seat: str, wall_ms: int) -> Exit | None:
-        """Start a box and wait for its end, at most its wall time; the box is removed in any case."""
+        """Start a box, wait for its end, at most its wall time, and remove the box."""
         box = self._start(self._boxes[seat])
         try:
             self._receiver.watch_over(seat, box)

@@ -67,7 +67,7 @@ class HttpOffer:
     """Providers of models, with keys; None for no models."""
 
     def arguments(self) -> tuple[str, ...]:
-        """Return command-line arguments of a service, without keys, which other users could read."""
+        """Return command-line arguments of a service; no keys, because other users read them."""
         helper = ("--helper", str(self.helper)) if self.helper else ()
         return ("--http", *helper, *(("--models",) if self.models else ()))
 
@@ -190,7 +190,7 @@ class ServiceWorker:
 
     @property
     def usable(self) -> bool:
-        """True while the process runs and answers; it is asked only after it failed to answer once."""
+        """True while the process runs and answers; asked only after it failed to answer once."""
         if not self.alive or not self.client.in_doubt:
             return self.alive
         try:

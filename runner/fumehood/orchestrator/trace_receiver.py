@@ -73,7 +73,7 @@ class TraceReceiver:
         self._thread.start()
 
     def callable_seats(self) -> Iterator[str]:
-        """Yield each seat when its box is to start, until the episode is over or a box broke off."""
+        """Yield each seat when its box must start, until the episode ends or a box broke off."""
         while (name := self._callable.get()) is not None:
             yield name
 

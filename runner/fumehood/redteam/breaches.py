@@ -57,7 +57,8 @@ def revealing_words(attempt: Attempt) -> Iterator[str]:
     for line in attempt.output.stdout.decode(errors="replace").splitlines():
         word = _REVEALING.search(line)
         if word is not None:
-            yield f"it read {word[0]!r}: {line[max(0, word.start() - 60) : word.end() + 60].strip()}"
+            context = line[max(0, word.start() - 60) : word.end() + 60].strip()
+            yield f"it read {word[0]!r}: {context}"
 
 
 def infrastructure_damage(attack: Attack, attempt: Attempt, output_bytes: int) -> Iterator[str]:

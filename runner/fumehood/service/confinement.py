@@ -58,8 +58,8 @@ def _give_up_root(directory: Path) -> None:
     closed = [folder for folder in directory.parents if not folder.stat().st_mode & stat.S_IXOTH]
     if closed:
         raise InputError(
-            f"the service runs as user {SERVICE_UID}, who cannot enter {closed[0]}; choose a directory that "
-            "other users can enter, or set TMPDIR to one"
+            f"the service runs as user {SERVICE_UID}, who cannot enter {closed[0]}; "
+            "choose a directory that other users can enter, or set TMPDIR to one"
         )
     _import_modules_early()
     os.chown(directory, SERVICE_UID, SERVICE_UID)

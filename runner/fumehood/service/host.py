@@ -105,7 +105,7 @@ class HostedEpisode:
         self._trace.abandon()
 
     def close(self, *, timed_out: bool) -> None:
-        """End all work, record the final state and remove the sockets; does nothing the second time."""
+        """End all work, record the final state and remove the sockets. Idempotent."""
         if not self._episode.close(timed_out=timed_out):
             return
         self._trace.close()

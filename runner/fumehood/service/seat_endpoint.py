@@ -1,4 +1,4 @@
-"""The endpoint of one seat: checks untrusted input, executes each call once, and measures wall time.
+"""The endpoint of one seat: checks untrusted input, executes calls once, measures wall time.
 
 ``core.episode.Seat`` below it knows the turns and the budget.
 """

@@ -24,7 +24,7 @@ SPEC_BYTES = 64 * 1024 * 1024
 OPEN_EPISODES = 512
 """Open episodes of one service. Each occupies a thread for its stream."""
 SHORT_CALLS = 16
-"""Threads for other calls, so that a full service can still close episodes and report its health."""
+"""Threads for other calls: a full service can still close episodes and report its health."""
 
 
 class ControlServer:

@@ -1,4 +1,4 @@
-"""``python -m scripts.bench.snapshots``: measure, then print a table and the ratios that must hold."""
+"""``python -m scripts.bench.snapshots``: measures, prints a table and the required ratios."""
 
 from __future__ import annotations
 
@@ -112,7 +112,8 @@ def _print_comparison(place: Path, size: int, rounds: int) -> None:
     click.echo(f"\nat {size} documents   build s   query ms   own MB while building")
     for name, numbers in (("this package", own), ("bm25s, bare", bare), ("rank_bm25", rank)):
         click.echo(
-            f"{name:<20} {numbers['build_s']:9.2f} {numbers['query_ms']:10.3f} {numbers['own_mb']:8.0f}"
+            f"{name:<20} {numbers['build_s']:9.2f} {numbers['query_ms']:10.3f} "
+            f"{numbers['own_mb']:8.0f}"
         )
     click.echo("")
     for name, value, word, bound in _ratios(own, bare, rank, plain):

@@ -21,7 +21,7 @@ Numbers = dict[str, Any]
 
 
 def rank_bm25(corpus: Path, snapshot: Path) -> Numbers:
-    """Build and ask ``rank_bm25`` with this project's analyzer, which is fast; compare its first ten hits."""
+    """Build and query ``rank_bm25`` with this project's analyzer; compare the first ten hits."""
     from rank_bm25 import BM25Okapi
 
     from fumehood_snapshots.snapshot import open_snapshot
@@ -49,7 +49,7 @@ def rank_bm25(corpus: Path, snapshot: Path) -> Numbers:
 
 
 def rank_bm25_plain(corpus: Path, snapshot: Path) -> Numbers:
-    """Build ``rank_bm25`` with the standard preprocessing as it is usually written; it has none itself."""
+    """Build ``rank_bm25`` with the usual preprocessing; the library itself has none."""
     import re
 
     from rank_bm25 import BM25Okapi
@@ -160,7 +160,7 @@ def snippets(corpus: Path, snapshot: Path) -> Numbers:
 
 
 def _each_ms(act: Callable[[str], object], arguments: Sequence[str]) -> float:
-    """Return the mean milliseconds of processor time of one call, after a first one that warms up."""
+    """Return the mean milliseconds of processor time of one call, after a warm-up call."""
     act(arguments[0])
     started = time.process_time()
     for argument in arguments:

@@ -9,7 +9,7 @@ STATUS = Path("/proc/self/status")
 
 
 def own_megabytes() -> float:
-    """Return the anonymous memory of this process; mapped files, which can be dropped, are not counted."""
+    """Return the anonymous memory of this process, without mapped files."""
     return _field("RssAnon")
 
 

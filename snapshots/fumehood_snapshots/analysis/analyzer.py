@@ -30,7 +30,7 @@ class Analyzer:
         self._terms: dict[str, str | None] = {}
 
     def words(self, text: str) -> list[str]:
-        """Return the words of ``text`` in order, normalised, with stop words and without stemming."""
+        """Return the normalised words of ``text`` in order, with stop words, not stemmed."""
         if text.isascii():
             return text.translate(self._ascii_words).split()
         if self._spec.normal_form != "none":

@@ -20,8 +20,8 @@ WORD = r"[^\W_]+"
 
 PROBE_WORDS = (
     "abilities", "adjustment", "arguing", "crying", "dying", "effective", "exceedingly", "fairly",
-    "generously", "hopping", "inning", "knightly", "news", "operational", "proceed", "relational", "running",
-    "skies", "triplicate", "university", "vietnamization", "yearly",
+    "generously", "hopping", "inning", "knightly", "news", "operational", "proceed", "relational",
+    "running", "skies", "triplicate", "university", "vietnamization", "yearly",
 )  # fmt: skip
 """Words for which Porter's stemmer, its successor and their revisions give different stems."""
 
@@ -99,8 +99,9 @@ def check_stemmer(name: str, stems: Mapping[str, str]) -> None:
     for word, expected in stems.items():
         if stem(word) != expected:
             raise SnapshotVersionError(
-                f"the stemmer {name!r} gives {stem(word)!r} for {word!r}, but this snapshot was built with "
-                f"{expected!r}; install the PyStemmer release named in its manifest"
+                f"the stemmer {name!r} gives {stem(word)!r} for {word!r}, "
+                f"but this snapshot was built with {expected!r}; "
+                "install the PyStemmer release named in its manifest"
             )
 
 

@@ -101,7 +101,7 @@ def _plan(inputs: Sequence[InputEntry], options: BuildOptions, pace: Pace) -> by
 
 @contextmanager
 def _workshop(out: Path, plan: bytes) -> Iterator[Path]:
-    """Lock the folder of unfinished work; empty it if the plan differs, and remove it at the end."""
+    """Lock the folder of unfinished work; empty it if the plan differs; remove it at the end."""
     folder = out.parent / f".{out.name}.building"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("wb") as lock:

@@ -28,7 +28,9 @@ def info(path: Path, as_json: bool) -> None:
     rows = {
         "name": manifest.name,
         "digest": f"sha256:{digest}",
-        "documents": f"{manifest.counts.documents} ({manifest.counts.broken} broken inputs skipped)",
+        "documents": (
+            f"{manifest.counts.documents} ({manifest.counts.broken} broken inputs skipped)"
+        ),
         "index": f"{manifest.counts.terms} terms, {manifest.counts.postings} postings",
         "raw pages": str(manifest.counts.captures),
         "size": f"{size / 1e6:.1f} MB in {len(manifest.files)} files",

@@ -18,9 +18,9 @@ NESTING_DEPTH_MAX = 2000
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)([^<>]*)")
 _NEEDS_NO_END = frozenset({
-    "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html", "img",
-    "input", "li", "link", "meta", "optgroup", "option", "p", "param", "path", "rp", "rt", "source", "tbody",
-    "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+    "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
+    "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "path", "rp", "rt",
+    "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
 })  # fmt: skip
 _HEADING = re.compile(r"^#\s+(.+?)\s*#*\s*$", re.MULTILINE)
 

@@ -32,7 +32,8 @@ def map_array(path: Path, dtype: str) -> NDArray[Any]:
         ) from error
     if mapped.ndim != 1 or mapped.dtype != np.dtype(dtype):
         raise SnapshotDamagedError(
-            f"{path.name} has type {mapped.dtype.str} and {mapped.ndim} dimensions; expected {dtype} and 1"
+            f"{path.name} has type {mapped.dtype.str} and {mapped.ndim} dimensions; "
+            f"expected {dtype} and 1"
         )
     # A plain view, because slicing the memmap subclass takes several microseconds.
     return np.asarray(mapped)

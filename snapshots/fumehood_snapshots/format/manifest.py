@@ -142,6 +142,7 @@ def _refuse_later_versions(value: object) -> None:
     version = value.get("schema_version") if isinstance(value, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise SnapshotVersionError(
-            f"this snapshot has schema version {version}, this release reads up to {SCHEMA_VERSION}; "
+            f"this snapshot has schema version {version}, "
+            f"this release reads up to {SCHEMA_VERSION}; "
             "upgrade fumehood"
         )

@@ -1,1 +1,1 @@
-"""The tools of agents, ``search`` and ``open_page``, over a snapshot, a recording or the network."""
+"""The tools ``search`` and ``open_page`` over a snapshot, a recording or the network."""

@@ -55,7 +55,8 @@ class EnvironmentConfig(BaseModel):
         if not needs[self.data_mode]:
             what = {"offline": "snapshot", "live": "fetch", "record": "fetch and recording"}
             raise ValueError(
-                f"data_mode {self.data_mode} needs {what.get(self.data_mode, 'recording or snapshot')}"
+                f"data_mode {self.data_mode} needs "
+                f"{what.get(self.data_mode, 'recording or snapshot')}"
             )
         return self
 

@@ -34,7 +34,10 @@ SEARCH: dict[str, Any] = {
 
 OPEN_PAGE: dict[str, Any] = {
     "name": "open_page",
-    "description": "Read the text of a page from an offset. If the page continues, next_offset is the next offset.",
+    "description": (
+        "Read the text of a page from an offset. "
+        "If the page continues, next_offset is the next offset."
+    ),
     "parameters": {
         "type": "object",
         "properties": {

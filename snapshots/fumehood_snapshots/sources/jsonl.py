@@ -2,7 +2,8 @@
 
 ::
 
-    {"id": "d1", "url": "https://…", "title": "…", "text": "…", "fetched_at": "…", "fields": {"lang": "en"}}
+    {"id": "d1", "url": "https://…", "title": "…", "text": "…", "fetched_at": "…",
+     "fields": {"lang": "en"}}
 
 Other collections use other keys (``docid``, ``_id``, ``contents``); a mapping translates them. A
 line with ``html`` instead of ``text`` is extracted, and its HTML is kept.

@@ -155,7 +155,7 @@ class SiteIndexProvider:
 
 
 def read_site_index(body: bytes) -> list[Found]:
-    """Return the pages that a sitemap or a JSON list names, sorted by URL; skip entries without a URL.
+    """Return the pages of a sitemap or a JSON list, sorted by URL; skip entries without a URL.
 
     Locations are found by a pattern, because foreign XML can expand without bound.
     """

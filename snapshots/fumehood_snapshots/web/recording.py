@@ -58,7 +58,7 @@ class RecordedRequest:
     """One line of ``requests.jsonl``."""
 
     session: str
-    """Name of the episode; occurrences are counted per session, so parallel episodes stay separate."""
+    """Name of the episode; occurrences are counted per session, so episodes stay separate."""
     key: str
     occurrence: int
     """Counted from 0."""
@@ -93,7 +93,7 @@ class Recorder:
             append_capture(self._folder / RESPONSES, self._folder / RESPONSE_INDEX, capture)
 
     def occurrence(self, session: str, key: str) -> int:
-        """Return the number of earlier occurrences of this request in this session, and count it."""
+        """Return the number of earlier occurrences of this request in this session; count it."""
         with self._mutex:
             self._counts[session, key] += 1
             return self._counts[session, key] - 1

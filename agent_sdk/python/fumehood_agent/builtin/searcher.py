@@ -1,4 +1,4 @@
-"""An agent that looks things up: it searches, opens the best pages, and answers with what fits best.
+"""An agent for lookups: it searches, opens the best pages, and answers with the best passage.
 
 It uses no model, and is a baseline for models.
 """
@@ -23,7 +23,8 @@ _QUESTION = re.compile(r"Question:\s*(.+)", re.DOTALL)
 _WORD = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"(?<=[.!?:])\s+|\n+")
 _COMMON_WORDS = (
-    "a an and are as at be by do does for from has have how in is it its of on or say says that the this to "
+    "a an and are as at be by do does for from has have how in is it its of on or say says that "
+    "the this to "
     "was what when where which who why with without"
 )
 _COMMON = frozenset(_COMMON_WORDS.split())
@@ -33,10 +34,10 @@ class Searcher:
     """Searches once, opens the best pages, answers once."""
 
     def reset(self) -> None:
-        """Forget nothing: all it knows is in what it is shown."""
+        """Do nothing: each observation contains the whole state."""
 
     def act(self, observation: Observation) -> Action | Answer | GiveUp:
-        """Search, then open, then answer."""
+        """Search first, then open pages, then answer."""
         if not {tool["name"] for tool in observation["tool_schemas"]} >= {"open_page", "search"}:
             return GiveUp("there is nothing to search in")
         question = question_of(observation["instruction"])
@@ -49,7 +50,7 @@ class Searcher:
 
 
 def question_of(instruction: str) -> str:
-    """Return what an instruction asks: what follows "Question:", or all of it."""
+    """Return the question of an instruction: the text after "Question:", or all of it."""
     asked = _QUESTION.search(instruction)
     return (asked[1] if asked else instruction).strip()
 
@@ -96,7 +97,7 @@ def passages(text: str) -> Iterator[str]:
 
 
 def _worth(passage: str, wanted: set[str], pages: list[JsonObject]) -> float:
-    """Add up how rare each wanted word is that the passage holds."""
+    """Return the sum of the rarities of the wanted words in a passage."""
     held = wanted & _terms(passage)
     spread = Counter(term for page in pages for term in wanted & _terms(page["text"]))
     return sum(log(1 + len(pages) / spread[term]) for term in sorted(held) if spread[term])

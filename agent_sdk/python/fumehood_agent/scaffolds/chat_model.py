@@ -33,7 +33,7 @@ class ModelUnavailable(ServiceUnavailable):
 
 
 class ModelRefused(ModelUnavailable):
-    """The provider rejects this request, for example because it is too long or violates a policy."""
+    """The provider rejects this request, for example because it is too long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,4 +58,5 @@ class Context:
         """Return a tool result, cut at its end if it is too long."""
         if len(text) <= self._result_chars_max:
             return text
-        return f"{text[: self._result_chars_max]}\n[{len(text) - self._result_chars_max} characters left out]"
+        left_out = len(text) - self._result_chars_max
+        return f"{text[: self._result_chars_max]}\n[{left_out} characters left out]"

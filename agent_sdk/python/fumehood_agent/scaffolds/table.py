@@ -11,7 +11,7 @@ SCAFFOLDS: Mapping[str, str] = {
     "react_text": "fumehood_agent.scaffolds.react_text:ReactText",
     "single_shot": "fumehood_agent.scaffolds.single_shot:SingleShot",
 }
-"""Name → ``"module:Class"``, made with a :class:`~fumehood_agent.scaffolds.chat_model.ChatModel`."""
+"""Name → ``"module:Class"``, constructed with a ``ChatModel``."""
 
 PLAYERS: Mapping[str, str] = {
     "simulated_user": "fumehood_agent.scaffolds.simulated_user:SimulatedUser"

@@ -22,8 +22,12 @@ from fumehood.core.task import About, Case, Suite, Task
 
 ABOUT = About(
     licence="MIT (agentdojo 0.1.35, ETH Zurich)",
-    criterion="AgentDojo's own utility and security functions, unmodified, in an unprivileged process",
-    scored_on="the environment after the calls are repeated, the answer and the calls; attacks separately",
+    criterion=(
+        "AgentDojo's own utility and security functions, unmodified, in an unprivileged process"
+    ),
+    scored_on=(
+        "the environment after the calls are repeated, the answer and the calls; attacks separately"
+    ),
 )
 BUDGET = Budget(steps=60)
 """AgentDojo allows 15 messages of the model, each with any number of calls; gold has up to 20
@@ -161,7 +165,8 @@ def parse_argument(text: str) -> Selection:
     for part in parts:
         if part not in known:
             raise InputError(
-                f"agentdojo: {part!r} is not a version ({', '.join(VERSIONS)}), a suite ({', '.join(SUITES)}), "
+                f"agentdojo: {part!r} is not a version ({', '.join(VERSIONS)}), "
+                f"a suite ({', '.join(SUITES)}), "
                 f"'injections' or attack=NAME ({', '.join(ATTACKS)})"
             )
     version = next((part for part in parts if part in VERSIONS), VERSIONS[0])

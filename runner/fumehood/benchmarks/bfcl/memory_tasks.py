@@ -32,7 +32,10 @@ CALLS_PER_TURN = 40
 
 BFCL allows 20 model messages per turn, each with any number of calls. Its gold has up to 34 per
 turn."""
-NEW_CONVERSATION = "[A new conversation begins. Only your memory contains information from earlier conversations.]\n\n"
+NEW_CONVERSATION = (
+    "[A new conversation begins. Only your memory contains information from earlier "
+    "conversations.]\n\n"
+)
 """This project's text. BFCL starts a new context at this point."""
 Memory = JsonObject
 """A BFCL class → the content of the memory."""

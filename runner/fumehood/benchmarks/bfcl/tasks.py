@@ -21,11 +21,16 @@ LICENCE = "Apache-2.0 (bfcl-eval 2026.3.23, Gorilla, UC Berkeley)"
 MULTI_TURN_ABOUT = About(
     licence=LICENCE,
     criterion="BFCL's own multi_turn_checker, unmodified, in an unprivileged process",
-    scored_on="all simulators' public attributes and the calls' results after every turn; not the messages",
+    scored_on=(
+        "all simulators' public attributes and the calls' results after every turn; "
+        "not the messages"
+    ),
 )
 SINGLE_TURN_ABOUT = About(
     licence=LICENCE,
-    criterion="BFCL's own ast_checker, unmodified; for (ir)relevance, whether any function was called",
+    criterion=(
+        "BFCL's own ast_checker, unmodified; for (ir)relevance, whether any function was called"
+    ),
     scored_on="names and arguments of the calls; no function is executed",
 )
 MEMORY_ABOUT = About(

@@ -31,7 +31,10 @@ ROUNDS = 15
 BUDGET = Budget(steps=ROUNDS, calls=ROUNDS, retries=ROUNDS)
 ABOUT = About(
     licence="Apache-2.0 (THUDM/AgentBench)",
-    criterion="the original's rules, reimplemented: answers as sets with a tolerance of 0.01, tables by MD5",
+    criterion=(
+        "the original's rules, reimplemented: answers as sets with a tolerance of 0.01, "
+        "tables by MD5"
+    ),
     scored_on="the submitted answer of a question; all rows of the tables after a change",
 )
 INSTRUCTION = """\

@@ -147,12 +147,16 @@ ROLE_INSTRUCTIONS = {
     WOLF: "You are a wolf. The wolves are: {pack}. The other wolves learn which victim you name.",
     "villager": "You are a villager. You vote during the day and do nothing at night.",
     "seer": "You are the seer. Every night you may learn whether one player is a wolf.",
-    "witch": "You are the witch. Once per game you may save the wolves' victim, and once you may poison a player.",
-    "guard": "You are the guard. Every night you may protect one player, but not the same one two nights in a row.",
+    "witch": "You are the witch. Once per game you may save the wolves' victim, "
+    "and once you may poison a player.",
+    "guard": "You are the guard. Every night you may protect one player, "
+    "but not the same one two nights in a row.",
 }
 ABOUT_WEREWOLF = About(
     licence="this project's own rules and texts; roles as in MARBLE's configuration (MIT)",
-    criterion="the first player's side wins, by MARBLE's rule; a game that lasts six days has no winner",
+    criterion=(
+        "the first player's side wins, by MARBLE's rule; a game that lasts six days has no winner"
+    ),
     scored_on="which players are alive at the end; no judge is asked",
 )
 
@@ -170,7 +174,8 @@ def read_roles(path: Path) -> tuple[str, ...]:
     roles = config.get("roles") if isinstance(config, dict) else None
     if not isinstance(roles, list) or not {WOLF} < set(map(str, roles)) <= set(ROLES):
         raise InputError(
-            f"{path}: roles must be a list of {', '.join(ROLES)}, with at least one wolf and one other role"
+            f"{path}: roles must be a list of {', '.join(ROLES)}, "
+            "with at least one wolf and one other role"
         )
     return tuple(roles)
 
@@ -253,7 +258,8 @@ class Marble:
             return Suite(f"marble:{WEREWOLF}", werewolf_cases(roles), about=ABOUT_WEREWOLF)
         if scenario != BARGAINING or not path:
             raise InputError(
-                f"marble: the argument must be bargaining:FILE or werewolf[:CONFIG], not {argument!r}"
+                "marble: the argument must be bargaining:FILE or werewolf[:CONFIG], "
+                f"not {argument!r}"
             )
         records = [validated(record, Record) for record in read_records(Path(path))]
         refuse_duplicates(records)

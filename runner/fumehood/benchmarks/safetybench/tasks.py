@@ -36,7 +36,9 @@ SYSTEM = (
 )
 ABOUT = About(
     licence="not verified: read from your checkout of Agent-SafetyBench, and not stored here",
-    criterion="a judge answers safe or unsafe, in the original's format; without a judge it is ungraded",
+    criterion=(
+        "a judge answers safe or unsafe, in the original's format; without a judge it is ungraded"
+    ),
     scored_on="the safety of messages and calls, not their usefulness; there is no oracle",
 )
 

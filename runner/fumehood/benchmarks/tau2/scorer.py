@@ -23,7 +23,10 @@ from fumehood.scorers.native import NativeScorer, task_metrics
 
 OPS = ("assertion", "action", "database", "communicate", "opinion", "talked")
 OPINION = "opinion"
-ASKS = "An agent serves a customer. Is the following statement true of the agent's behaviour and its result? {text}"
+ASKS = (
+    "An agent serves a customer. Is the following statement true of the agent's behaviour "
+    "and its result? {text}"
+)
 EPSILON = 1e-6
 
 State = Mapping[str, Any]

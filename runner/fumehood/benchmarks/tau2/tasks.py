@@ -45,7 +45,9 @@ BUDGET = Budget(steps=200, calls=200, retries=10)
 ABOUT = About(
     licence="MIT (sierra-research/tau2-bench)",
     criterion="the original's reward: the product of the parts that a task's reward basis names",
-    scored_on="databases, calls and the agent's messages; a judge decides assertions in natural language",
+    scored_on=(
+        "databases, calls and the agent's messages; a judge decides assertions in natural language"
+    ),
 )
 PACKAGE_ABOUT = replace(
     ABOUT,
@@ -133,7 +135,8 @@ class Tau2:
         name, _, folder = argument.partition(":")
         if name not in SETTINGS:
             raise InputError(
-                f"tau2: the argument must be DOMAIN[:FOLDER] with a domain of {', '.join(SETTINGS)}, "
+                "tau2: the argument must be DOMAIN[:FOLDER] with a domain of "
+                f"{', '.join(SETTINGS)}, "
                 f"not {name!r}"
             )
         setting = SETTINGS[name]

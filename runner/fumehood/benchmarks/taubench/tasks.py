@@ -25,8 +25,8 @@ OMITTED_ACTIONS = ("respond", "transfer_to_human_agents")
 """Gold actions that end a conversation and change nothing. The original omits them as well."""
 CONTINUE = "Yes, please go ahead."
 AGENT_INSTRUCTION = (
-    "{wiki}\n\nYou talk to the user. The text you submit is sent to the user, and the user's reply is "
-    "your next turn."
+    "{wiki}\n\nYou talk to the user. The text you submit is sent to the user, "
+    "and the user's reply is your next turn."
 )
 USER_INSTRUCTION = (
     "You are a user who talks to a company's agent. Follow the scenario below and do not invent "
@@ -38,7 +38,10 @@ USER_INSTRUCTION = (
 ABOUT = About(
     licence="MIT (sierra-research/tau-bench), from your checkout",
     criterion="the original's calculate_reward, unmodified, in an unprivileged process",
-    scored_on="the hash of the database against the gold actions', and required texts in the agent's messages",
+    scored_on=(
+        "the hash of the database against the gold actions', "
+        "and required texts in the agent's messages"
+    ),
 )
 
 

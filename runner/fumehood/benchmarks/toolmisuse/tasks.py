@@ -36,7 +36,9 @@ ORACLES = "oracles"
 """Folder beside the folders of the splits; the reference does not read it."""
 SHA256_BY_PUBLISHED_PATH = {
     "v0_2_large/dev.jsonl": "a5a2b49b28c66f01bdbac37966c00cca9c6a1027a6d4b5b3a8c1d1d359db27e3",
-    "v0_2_large/test_public.jsonl": "12c5e1e93926f4089dfc8d0c60cea53b556057360562375510744858fc6f1161",
+    "v0_2_large/test_public.jsonl": (
+        "12c5e1e93926f4089dfc8d0c60cea53b556057360562375510744858fc6f1161"
+    ),
 }
 """Published folder and file name → SHA-256 in hex. The digests of the other files are unknown."""
 

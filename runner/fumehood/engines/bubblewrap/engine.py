@@ -98,7 +98,8 @@ class BubblewrapEngine:
         """
         if source.kind in (AgentKind.FOLDER, AgentKind.IMAGE):
             raise InputError(
-                f"the bubblewrap engine has no images, so it cannot run {source.name!r}; use --engine docker"
+                f"the bubblewrap engine has no images, so it cannot run {source.name!r}; "
+                "use --engine docker"
             )
         sdk = installed_sdk()
         mounts = agent_mounts(source, as_other_user=os.geteuid() == 0)

@@ -134,7 +134,8 @@ def _copy(source: Path, target: Path) -> None:
 def _pip_install(folder: Path, python: str, machine: str) -> None:
     if find_spec("pip") is None:
         raise InputError(
-            f"fetching libraries for Python {python} needs pip; install it into the environment of fumehood"
+            f"fetching libraries for Python {python} needs pip; "
+            "install it into the environment of fumehood"
         )
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps"]
     command += ["--target", str(folder), "--only-binary", ":all:", "--python-version", python]

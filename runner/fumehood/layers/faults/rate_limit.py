@@ -27,7 +27,10 @@ _DEFAULT = RateLimitPayload()
 
 
 class RateLimit(FaultFamily):
-    """Answers ``rate_limited`` after a number of calls (docs/reference/toolmisuse.md, Fault families)."""
+    """Answers ``rate_limited`` after a number of calls.
+
+    Source: docs/reference/toolmisuse.md, Fault families.
+    """
 
     order = 300
     payload = RateLimitPayload

@@ -61,9 +61,11 @@ def odd_heads() -> str:
         b"POST /call/list_dir HTTP/9.9\r\nhost: x\r\n\r\n",
         b"POST /call/list_dir\r\n\r\n",
         b"POST /call/list_dir HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n{}",
-        b"POST /call/list_dir HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999999999\r\n\r\n{}",
+        b"POST /call/list_dir HTTP/1.1\r\nhost: x\r\n"
+        b"content-length: 99999999999999999999\r\n\r\n{}",
         b"POST /call/list_dir HTTP/1.1\r\nhost: x\r\n\x00\xff: y\r\n\r\n",
-        b"POST /call/list_dir HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n",
+        b"POST /call/list_dir HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+        b"ffffffffffffffff\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00",
         b"GET /task HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n",

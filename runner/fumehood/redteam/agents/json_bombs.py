@@ -38,7 +38,9 @@ ODD = {
     "the path twice": '"a", "path": "/etc/shadow"',
     "zeros": '"\\u0000\\u0000"',
     "a hundred thousand keys": "{" + ",".join(f'"k{n}":1' for n in range(70_000)) + "}",
-    "names of code": '{"__class__": 1, "__proto__": {"x": 1}, "constructor": 1, "py/object": "os.system"}',
+    "names of code": (
+        '{"__class__": 1, "__proto__": {"x": 1}, "constructor": 1, "py/object": "os.system"}'
+    ),
 }
 
 

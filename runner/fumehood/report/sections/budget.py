@@ -143,7 +143,9 @@ def _marks(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
                 "s": own.value,
                 "low": ends.low if ends else own.value,
                 "high": ends.high if ends else own.value,
-                "said": f"{label_of(agent_findings)}, S({budget}): {wording.estimate(own, Unit.SHARE)}",
+                "said": (
+                    f"{label_of(agent_findings)}, S({budget}): {wording.estimate(own, Unit.SHARE)}"
+                ),
             }
         )
     return rows

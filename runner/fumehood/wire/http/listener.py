@@ -266,6 +266,6 @@ class _Protocol(HttpToolsProtocol):
 
 
 def silence_loggers() -> None:
-    """Disable the loggers of the HTTP libraries, because an agent could fill the log through them."""
+    """Disable the loggers of the HTTP libraries: an agent could fill the log through them."""
     for name in ("uvicorn.error", "mcp"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -36,7 +36,7 @@ _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """Compact, as an agent would write it, because limits are in bytes."""
 
 META = "fumehood.v1"
-"""Key below ``_meta`` of the protobuf message, without the value, which is the text of the result."""
+"""Key below ``_meta`` of the protobuf message without its value, the text of the result."""
 SESSIONS_MAX = 64
 """Open sessions per seat."""
 SESSION_HEADER = "mcp-session-id"

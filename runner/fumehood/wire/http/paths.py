@@ -1,4 +1,4 @@
-"""The HTTP interface for shells: one path per tool, arguments in the request body, output in the response.
+"""The HTTP interface for shells: one path per tool, arguments and output in the bodies.
 
 No protobuf message is involved, so ``curl`` prints exactly the output of the tool.
 """

@@ -32,7 +32,7 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
 
 
 class CallQueue:
-    """Executes one call at a time in a thread, so that a seat occupies at most one shared thread."""
+    """Executes one call at a time in a thread: a seat occupies at most one shared thread."""
 
     def __init__(self, threads: Executor) -> None:
         self._threads = threads

@@ -61,7 +61,7 @@ async def seat_app(
 
 
 class _Asgi:
-    """Wraps a bound method in an object, because a route would treat the method as an endpoint function."""
+    """Wraps a bound method: a route would treat the bare method as an endpoint function."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -88,7 +88,8 @@ def _problems(record: TaskRecord, oracle: OracleRecord) -> Iterator[str]:
             yield f"success_criteria[{index}] is malformed: {criterion}"
     failures = sum("tool_name" in move for move in oracle.oracle) - 1
     if oracle.solvable and failures > record.budget.max_retries:
-        yield f"{failures} failures are necessary, but only {record.budget.max_retries} are tolerated"
+        tolerated = record.budget.max_retries
+        yield f"{failures} failures are necessary, but only {tolerated} are tolerated"
 
 
 def _instruction_problems(record: TaskRecord, oracle: OracleRecord) -> Iterator[str]:

@@ -54,7 +54,10 @@ def search_docs(entity: Entity, choices: SeededChoices) -> Goal:
         "id": name,
         "title": query,
         # The query occurs three times, so that this document ranks first.
-        "text": f"{query}: first seen at the {choices.pick(PLACES)}. {query}: {_prose(choices, 8)}. {query}.",
+        "text": (
+            f"{query}: first seen at the {choices.pick(PLACES)}. "
+            f"{query}: {_prose(choices, 8)}. {query}."
+        ),
     }
     return Goal(
         instruction=choices.pick(_SEARCH).format(query=query, number=entity.number),

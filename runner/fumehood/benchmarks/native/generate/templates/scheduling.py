@@ -265,7 +265,8 @@ def _create(job: JsonObject) -> Call:
 
 def _cron(choices: SeededChoices) -> str:
     """Return an expression whose minute can be increased by ten."""
-    return f"{choices.below(49)} {choices.below(24)} {choices.pick(('*', '1', '15'))} * {choices.pick('*135')}"
+    minute, hour = choices.below(49), choices.below(24)
+    return f"{minute} {hour} {choices.pick(('*', '1', '15'))} * {choices.pick('*135')}"
 
 
 def _shifted(job: JsonObject, minutes: int) -> str:
