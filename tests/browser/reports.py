@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder
-from fumehood.report.findings import find
+from fumehood.report.findings import compute_findings
 from fumehood.report.runs import join_run, subjects_of
 from fumehood.report.write import write_report
 
@@ -15,4 +15,4 @@ def report_of(*folders: RunFolder, out: Path) -> Path:
     """Write the report of some runs and return its page."""
     runs = [join_run(folder, rescore(folder)) for folder in folders]
     subjects = subjects_of(runs)
-    return write_report(find(runs, subjects, subjects[0]), out)[0]
+    return write_report(compute_findings(runs, subjects, subjects[0]), out)[0]

@@ -165,7 +165,7 @@ def test_a_service_that_ends_is_an_infrastructure_failure_and_stops_the_box(
         attempt = running.result(timeout=30)
     outcome = outcome_of(episode, attempt)
     assert isinstance(outcome, Infra)
-    assert outcome.what is InfraKind.SERVICE
+    assert outcome.kind is InfraKind.SERVICE
     assert is_gone(attempt)
     # The next attempt gets a new service.
     assert outcome_of(episode, attempted(episode, FINISHES, engine, own_pool)) == Finished("done")
@@ -196,7 +196,7 @@ def test_a_task_that_cannot_be_hosted_is_a_failure_of_the_task(
     episode = planned(**change)
     outcome = outcome_of(episode, attempted(episode, FINISHES, engine, pool))
     assert isinstance(outcome, Infra)
-    assert outcome.what is InfraKind.TASK
+    assert outcome.kind is InfraKind.TASK
     assert reason in outcome.detail
     assert no_episode_is_open(pool)
 

@@ -117,7 +117,7 @@ def test_an_episode_that_cannot_be_played_inline_names_the_reason(
 ) -> None:
     outcome = played(inline_pool, inline, **change)
     assert isinstance(outcome, Infra)
-    assert outcome.what is InfraKind.TASK
+    assert outcome.kind is InfraKind.TASK
     assert reason in outcome.detail
 
 
@@ -146,5 +146,5 @@ def test_a_service_that_dies_costs_one_attempt() -> None:
         os.kill(own_pool.workers()[0].pid, signal.SIGKILL)
         outcome = played(own_pool, plan("oracle", SUBMIT))
         assert isinstance(outcome, Infra)
-        assert outcome.what is InfraKind.SERVICE
+        assert outcome.kind is InfraKind.SERVICE
         assert played(own_pool, plan("oracle", SUBMIT)) == Finished("done")

@@ -29,7 +29,7 @@ from fumehood.core.trace import BrokenTrace, verify_chain
 from fumehood.engines.output import FrameReader
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.config import read_yaml
-from fumehood.records.frozen_suite import freeze_suite, thaw_suite
+from fumehood.records.frozen_suite import freeze_suite, read_frozen_suite
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.verify import verify
@@ -128,9 +128,9 @@ def toolmisuse_suite(data: bytes) -> None:
 def frozen_suite(data: bytes) -> None:
     """The tasks of a run folder."""
     with suppress(InputError):
-        thawed = thaw_suite("s", data.decode("utf-8", "replace").splitlines())
-        again = thaw_suite("s", freeze_suite(thawed).splitlines())
-        assert freeze_suite(again) == freeze_suite(thawed)
+        read = read_frozen_suite("s", data.decode("utf-8", "replace").splitlines())
+        again = read_frozen_suite("s", freeze_suite(read).splitlines())
+        assert freeze_suite(again) == freeze_suite(read)
 
 
 def fault_plan(data: bytes) -> None:

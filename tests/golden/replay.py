@@ -13,7 +13,7 @@ from typing import Any
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import FumehoodError as RunnerError
 from fumehood.core.errors import InfraError, SpecError
-from fumehood.core.evidence import Evidence, Exchange, read_evidence
+from fumehood.core.evidence import AnsweredCall, Evidence, read_evidence
 from fumehood.core.json_values import copy_object
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import Infra, InfraKind, OutOfBudget, SeatEnd
@@ -204,23 +204,23 @@ def _evidence(records: tuple[Record, ...]) -> Evidence:
 def _result(case: Case, evidence: Evidence) -> dict[str, Any]:
     score = score_evidence(case.task, case.gold, evidence)
     return {
-        "steps": [_step(exchange) for exchange in evidence.exchanges],
-        "transcript": [exchange.to_transcript() for exchange in evidence.exchanges],
+        "steps": [_step(call) for call in evidence.calls],
+        "transcript": [call.to_transcript() for call in evidence.calls],
         "final_state": evidence.final_state,
         "success": score.success,
         "checks": dict(score.checks),
         "metrics": dict(score.metrics),
         "actions": [
-            {"tool_name": call.tool_name, "args": dict(call.sent)} for call in evidence.exchanges
+            {"tool_name": call.tool_name, "args": dict(call.sent)} for call in evidence.calls
         ],
         "end": _end(evidence.ends.get(case.task.seats[0].name)),
     }
 
 
-def _step(exchange: Exchange) -> dict[str, Any]:
-    failure = exchange.failure
+def _step(call: AnsweredCall) -> dict[str, Any]:
+    failure = call.failure
     return {
-        "output": exchange.output,
+        "output": call.output,
         "error": None if failure is None else failure.to_json(),
         "terminated": failure is not None and failure.kind is FailureKind.OUT_OF_BUDGET,
     }

@@ -30,7 +30,7 @@ def trace_of(task: str, calls: int = 3) -> list[Record]:
     chain = Chain()
     events = [canonical_json({"kind": "call", "task": task, "number": at}) for at in range(calls)]
     records = [Record(event, chain.link(event), 1000 + at, 5) for at, event in enumerate(events)]
-    seal = chain.seal()
+    seal = chain.end_record()
     return [*records, Record(seal, chain.link(seal), 2000, 0)]
 
 

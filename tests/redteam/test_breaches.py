@@ -42,7 +42,7 @@ def _attempt(
     chain = Chain()
     texts = [json.dumps(event) for event in events]
     records = [Record(text, chain.link(text), 0, 0) for text in texts]
-    seal = chain.seal()
+    seal = chain.end_record()
     records.append(Record(seal, chain.link(seal), 0, 0))
     output = BoxOutput(stdout, b"", len(stdout), 0)
     return Attempt(records=tuple(records), exit=None, output=output, infra=infra, wall_ms=wall_ms)

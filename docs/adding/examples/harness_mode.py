@@ -15,7 +15,7 @@ from fumehood.layers.fault_visibility import RevealFaults
 from fumehood.layers.faults.registry import FAMILIES, fault_layers
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import ValidateArguments
-from fumehood.turn_policies.registry import converse
+from fumehood.turn_policies.registry import create_conversation
 from fumehood.worlds.registry import open_world, toolset_of
 
 
@@ -28,7 +28,7 @@ class Transparent:
         world = open_world(spec)
         faults = fault_layers(spec.fault_plan, KeyedRandom(spec.seed), FAMILIES)
         numbers = count(1)
-        conversation = converse(spec, world)
+        conversation = create_conversation(spec, world)
 
         def seat(given: SeatSpec) -> Seat:
             ledger = Ledger(given.budget)

@@ -12,7 +12,7 @@ class Frugal:
     def score(self, task: Task, gold: Gold, evidence: Evidence) -> Score:
         """Compare the number of calls with each bound; no criterion means no score."""
         bounds = [criterion["max_calls"] for criterion in gold.criteria]
-        calls = len(evidence.exchanges)
+        calls = len(evidence.calls)
         checks = {
             f"at most {bound} calls": calls <= bound for bound in bounds if isinstance(bound, int)
         }

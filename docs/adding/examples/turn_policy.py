@@ -30,17 +30,17 @@ class Echo:
         self._seat = seats[0]
         self._turns_left = turns - 1
 
-    def open(self) -> Handover:
+    def first_turn(self) -> Handover:
         """Give the first message."""
         return Handover(self._seat, self._opening)
 
-    def heard(self, seat: str, text: str) -> Handover | None:
+    def turn_after_answer(self, seat: str, text: str) -> Handover | None:
         """Return the answer as the next message."""
         if not text or self._turns_left == 0:
             return None
         self._turns_left -= 1
         return Handover(seat, text)
 
-    def left(self, seat: str) -> Handover | None:
+    def turn_after_end(self, seat: str) -> Handover | None:
         """End the conversation."""
         return None

@@ -133,7 +133,7 @@ class RobustnessCase(CheckCase):
         """Return whether the required event occurred."""
         match self.requires:
             case Requirement.CALL:
-                return any(exchange.output is not None for exchange in evidence.exchanges)
+                return any(call.output is not None for call in evidence.calls)
             case Requirement.FAULT:
                 return any(evidence.fire_counts)
             case Requirement.BUDGET_END:

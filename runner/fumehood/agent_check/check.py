@@ -152,7 +152,7 @@ class Check:
         """
         attempt = attempt_episode(spec, self._plan, self._pool)
         if attempt.infra is not None:
-            raise InfraError(f"{attempt.infra.what.value}: {attempt.infra.detail}")
+            raise InfraError(f"{attempt.infra.kind.value}: {attempt.infra.detail}")
         return attempt
 
     def _each(self, cases: Sequence[C], run: Callable[[C], Finding]) -> Iterator[Finding]:
@@ -167,7 +167,7 @@ class Check:
             return _finding(case, Verdict.FAILS, problem, attempt)
         if not case.is_reached(evidence):
             return _finding(case, Verdict.NOT_REACHED, case.requires.value, attempt)
-        calls = len(evidence.exchanges)
+        calls = len(evidence.calls)
         detail = (
             f"{outcome_name(evidence.ends[ONLY_SEAT])}, {calls} {'call' if calls == 1 else 'calls'}"
         )

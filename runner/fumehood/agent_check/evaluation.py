@@ -97,8 +97,8 @@ def _in_observations(case: ProtocolCase, stdout: str) -> Iterator[str]:
 
 
 def _in_trace(case: ProtocolCase, evidence: Evidence) -> Iterator[str]:
-    if len(evidence.exchanges) != case.calls:
-        yield f"{len(evidence.exchanges)} calls were executed, not {case.calls}"
+    if len(evidence.calls) != case.calls:
+        yield f"{len(evidence.calls)} calls were executed, not {case.calls}"
     refused = [
         seen["refusal"] for seen in case.observations if seen.get("refusal") not in (None, "ended")
     ]

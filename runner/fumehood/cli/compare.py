@@ -181,12 +181,12 @@ def _split(text: str) -> tuple[Path, str | None, bool]:
 
 
 def _write_report(result: Compared, out: Path) -> Path:
-    from fumehood.report.findings import find
+    from fumehood.report.findings import compute_findings
     from fumehood.report.write import write_report
 
     subjects = result.subjects
     runs = list({id(subject.run): subject.run for subject in subjects}.values())
-    return write_report(find(runs, subjects, subjects[0]), out)[0]
+    return write_report(compute_findings(runs, subjects, subjects[0]), out)[0]
 
 
 def _print(

@@ -37,7 +37,7 @@ def report(
       fumehood report runs/one runs/two --baseline policy_aware --out report
     """
     with report_extra():
-        from fumehood.report.findings import find
+        from fumehood.report.findings import compute_findings
         from fumehood.report.runs import join_run, subjects_of
         from fumehood.report.write import write_report
     runs = []
@@ -53,7 +53,9 @@ def report(
             if subjects
             else "no run has an agent"
         )
-    written = write_report(find(runs, subjects, candidates[0]), out or run_dirs[0] / "report")
+    written = write_report(
+        compute_findings(runs, subjects, candidates[0]), out or run_dirs[0] / "report"
+    )
     if as_json:
         files = [str(path) for path in written]
         click.echo(json.dumps({"page": files[0], "files": files}, indent=2))

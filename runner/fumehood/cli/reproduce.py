@@ -91,12 +91,12 @@ def reproduce(
 
 
 def _find(folder: RunFolder) -> Findings:
-    from fumehood.report.findings import find
+    from fumehood.report.findings import compute_findings
     from fumehood.report.runs import join_run, subjects_of
 
     run = join_run(folder, rescore(folder))
     subjects = subjects_of([run])
-    return find([run], subjects, subjects[0])
+    return compute_findings([run], subjects, subjects[0])
 
 
 def _print(findings: Findings, data: Data, written: list[Path], *, as_json: bool) -> None:

@@ -120,15 +120,15 @@ class Handover:
 class TurnPolicy(Protocol):
     """Selects the next seat. The result must depend only on the texts of the conversation."""
 
-    def open(self) -> Handover:
+    def first_turn(self) -> Handover:
         """Return the first turn."""
         ...
 
-    def heard(self, seat: str, text: str) -> Handover | None:
+    def turn_after_answer(self, seat: str, text: str) -> Handover | None:
         """Return the turn after ``seat`` submitted ``text``; None ends the conversation."""
         ...
 
-    def left(self, seat: str) -> Handover | None:
+    def turn_after_end(self, seat: str) -> Handover | None:
         """Return the turn after ``seat`` ended its work; None ends the conversation."""
         ...
 
@@ -183,7 +183,7 @@ class Conversation:
         Raises:
             SpecError: the turn policy selects an unknown seat.
         """
-        first = self._policy.open()
+        first = self._policy.first_turn()
         if first.seat not in self._seats:
             raise SpecError(
                 "conversation", f"the first seat is {first.seat!r}; seats: {', '.join(self._seats)}"
@@ -192,7 +192,7 @@ class Conversation:
 
     def next_after(self, seat: str, text: str) -> Handover | None:
         """Return the turn after ``seat`` submitted ``text``; None if the conversation ends."""
-        return self._next_active(self._policy.heard(seat, text))
+        return self._next_active(self._policy.turn_after_answer(seat, text))
 
     def pass_turn(self, handover: Handover) -> None:
         """Begin the turn of another seat."""
@@ -204,7 +204,7 @@ class Conversation:
         """Continue after the work of a seat has ended."""
         if self._is_over or self.turn_holder != seat:
             return
-        handover = None if ends_all else self._next_active(self._policy.left(seat))
+        handover = None if ends_all else self._next_active(self._policy.turn_after_end(seat))
         if handover:
             self.pass_turn(handover)
         else:
@@ -226,7 +226,7 @@ class Conversation:
                 return None
             if self._seats[handover.seat].end is None:
                 return handover
-            handover = self._policy.left(handover.seat)
+            handover = self._policy.turn_after_end(handover.seat)
         return None
 
 
@@ -235,6 +235,6 @@ CONTINUATION = "\n    "
 speaker."""
 
 
-def one_voice(text: str) -> str:
+def indent_continuation(text: str) -> str:
     """Indent all lines of a text except the first, so that no line can pass for another speaker."""
     return CONTINUATION.join(text.splitlines())

@@ -25,7 +25,7 @@ class ShownFailure:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class AnsweredCall:
     """One tool call and its result."""
 
     seat: str
@@ -42,7 +42,7 @@ class Exchange:
     turn: int = 1
     """Turn of the seat in which the call was made, from 1."""
     charged: Mapping[str, int] = field(default_factory=dict)
-    """Units that the call was charged, by budget kind, without kinds of which it took none."""
+    """Units that the call was charged, by budget kind; kinds without a charge are missing."""
     remaining: Mapping[str, int] = field(default_factory=dict)
     """Units that the seat had left after the call, by budget kind; unbounded kinds are missing."""
 
@@ -52,7 +52,7 @@ class Exchange:
         return self.failure is None or self.failure.kind is FailureKind.WORLD
 
     def to_transcript(self) -> JsonObject:
-        """Return the entry as ToolMisuseBench writes it: arguments as arguments_after."""
+        """Return the call as ToolMisuseBench writes it, with the arguments after all faults."""
         return {
             "tool_name": self.tool_name,
             "args": dict(self.arguments_after),
@@ -68,14 +68,15 @@ class Submission:
     seat: str
     text: str
     calls_before: int
-    """Number of calls of all seats before."""
+    """Number of earlier calls of all seats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """One closed episode."""
 
-    exchanges: tuple[Exchange, ...]
+    calls: tuple[AnsweredCall, ...]
+    """In the order of the trace."""
     refusals: tuple[str, ...]
     """Kinds of the messages that the service refused."""
     ends: Mapping[str, SeatEnd]
@@ -95,7 +96,7 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     Raises:
         ValueError: the events are not those of a complete episode.
     """
-    exchanges: list[Exchange] = []
+    calls: list[AnsweredCall] = []
     refusals: list[str] = []
     ends: dict[str, SeatEnd] = {}
     answers: dict[str, tuple[str, ...]] = {}
@@ -103,20 +104,20 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     for event in events:
         match event:
             case {"kind": "call", "seat": str(seat)}:
-                exchanges.append(_exchange(event, 1 + len(answers.get(seat, ()))))
+                calls.append(_answered_call(event, 1 + len(answers.get(seat, ()))))
             case {"kind": "turn_ended", "seat": str(seat), "answer": str(answer)}:
                 answers[seat] = (*answers.get(seat, ()), answer)
-                submissions.append(Submission(seat, answer, len(exchanges)))
+                submissions.append(Submission(seat, answer, len(calls)))
             case {"kind": "refused", "refusal": str(refusal)}:
                 refusals.append(refusal)
             case {"kind": "seat_ended", "seat": str(seat), "end": dict(end)}:
                 ends[seat] = _seat_end(end)
-                if isinstance(ended := ends[seat], Finished) and ended.answer:
-                    submissions.append(Submission(seat, ended.answer, len(exchanges)))
+                if isinstance(last := ends[seat], Finished) and last.answer:
+                    submissions.append(Submission(seat, last.answer, len(calls)))
             case {"kind": "closed", "final_state": dict(state), "fire_counts": list(fire_counts)}:
                 counts = tuple(count for count in fire_counts if isinstance(count, int))
                 return Evidence(
-                    tuple(exchanges),
+                    tuple(calls),
                     tuple(refusals),
                     ends,
                     state,
@@ -127,7 +128,7 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     raise ValueError("the trace has no event that closes the episode")
 
 
-def _exchange(event: JsonObject, turn: int) -> Exchange:
+def _answered_call(event: JsonObject, turn: int) -> AnsweredCall:
     match event:
         case {
             "seat": str(seat),
@@ -138,7 +139,7 @@ def _exchange(event: JsonObject, turn: int) -> Exchange:
         }:
             arguments_after, output = event.get("arguments_after", sent), event.get("output")
             fired_rules = tuple(fired["rule"] for fired in faults if isinstance(fired, dict))
-            return Exchange(
+            return AnsweredCall(
                 seat,
                 tool,
                 sent,

@@ -67,7 +67,7 @@ class InfraKind(Enum):
 class Infra:
     """The infrastructure failed. The episode is never scored."""
 
-    what: InfraKind
+    kind: InfraKind
     detail: str
 
 
@@ -90,8 +90,8 @@ def outcome_name(outcome: Outcome) -> str:
             return "timed_out"
         case AgentCrashed():
             return "agent_crashed"
-        case Infra(what):
-            return f"infra({what.value})"
+        case Infra(kind):
+            return f"infra({kind.value})"
 
 
 def outcome_to_json(outcome: Outcome) -> JsonObject:
@@ -107,8 +107,8 @@ def outcome_to_json(outcome: Outcome) -> JsonObject:
             return {"outcome": "timed_out", "wall_ms": wall_ms}
         case AgentCrashed(detail):
             return {"outcome": "agent_crashed", "detail": detail}
-        case Infra(what, detail):
-            return {"outcome": "infra", "kind": what.value, "detail": detail}
+        case Infra(kind, detail):
+            return {"outcome": "infra", "kind": kind.value, "detail": detail}
 
 
 def outcome_from_json(value: JsonObject) -> Outcome:
@@ -128,8 +128,8 @@ def outcome_from_json(value: JsonObject) -> Outcome:
             return TimedOut(wall_ms)
         case {"outcome": "agent_crashed", "detail": str(detail)}:
             return AgentCrashed(detail)
-        case {"outcome": "infra", "kind": str(what), "detail": str(detail)}:
-            return Infra(InfraKind(what), detail)
+        case {"outcome": "infra", "kind": str(kind), "detail": str(detail)}:
+            return Infra(InfraKind(kind), detail)
     raise ValueError(f"not an outcome: {value!r}")
 
 

@@ -221,7 +221,7 @@ class Chain:
         self.length += 1
         return self._last
 
-    def seal(self) -> str:
+    def end_record(self) -> str:
         """Return the event that ends the chain. It states the number of events before it."""
         return canonical_json({"kind": "sealed", "events": self.length})
 
@@ -264,7 +264,7 @@ def verify_chain(records: Iterable[Record]) -> str:
     for number, record in enumerate(records):
         if sealed:
             raise BrokenTrace(f"record {number} comes after the end record")
-        sealed = record.event_json == chain.seal()
+        sealed = record.event_json == chain.end_record()
         # Canonical JSON is ASCII on one line, so any other text was not written by the service.
         if not _is_one_line(record.event_json) or chain.link(record.event_json) != record.hash:
             raise BrokenTrace(f"the hash of record {number} does not match")

@@ -18,7 +18,7 @@ from fumehood.layers.fault_visibility import HideFaults
 from fumehood.layers.faults.registry import FAMILIES, fault_layers
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import RestrictTools, ValidateArguments
-from fumehood.turn_policies.registry import converse
+from fumehood.turn_policies.registry import create_conversation
 from fumehood.worlds.registry import ChecksItself, open_world, toolset_of
 
 
@@ -31,7 +31,7 @@ class Native:
         world = open_world(spec)
         faults = fault_layers(spec.fault_plan, KeyedRandom(spec.seed), FAMILIES)
         numbers = count(1)
-        conversation = converse(spec, world)
+        conversation = create_conversation(spec, world)
 
         def seat(seat_spec: SeatSpec) -> Seat:
             ledger = Ledger(seat_spec.budget)

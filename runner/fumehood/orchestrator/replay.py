@@ -78,7 +78,7 @@ def replay_episode(
     }
     attempt = attempt_episode(spec, SessionPlan(workers), pool)
     if attempt.infra is not None:
-        if attempt.infra.what is not InfraKind.TASK:
+        if attempt.infra.kind is not InfraKind.TASK:
             raise InfraError(attempt.infra.detail)
         return _diverged(f"cannot be played: {attempt.infra.detail}")
     try:

@@ -32,7 +32,7 @@ RETRIED = frozenset(
 """Infrastructure failures after which an episode is attempted again; a task that cannot be hosted
 is not."""
 
-LOST_IN_A_ROW_MAX = 8
+CONSECUTIVE_FAILURES_MAX = 8
 """A run stops after so many infrastructure failures in a row: the next ones would fail too."""
 
 _log = structlog.get_logger("fumehood.run")
@@ -87,7 +87,7 @@ class Run:
 
         Raises:
             InputError: no box can be started from the agent that the user named.
-            InfraError: the infrastructure failed ``LOST_IN_A_ROW_MAX`` episodes in a row.
+            InfraError: the infrastructure failed ``CONSECUTIVE_FAILURES_MAX`` episodes in a row.
         """
         executor = EpisodeExecutor(self._limits.concurrency, self._run_episode, planned)
         lost_in_a_row = 0
@@ -96,7 +96,7 @@ class Run:
                 self._write(rows, on_row)
                 for row in rows:
                     lost_in_a_row = lost_in_a_row + 1 if _is_lost(row) else 0
-                    if lost_in_a_row >= LOST_IN_A_ROW_MAX:
+                    if lost_in_a_row >= CONSECUTIVE_FAILURES_MAX:
                         raise InfraError(_reason_to_stop(row, lost_in_a_row, self._folder))
         finally:
             # Episodes that are begun are finished and written, also after an interrupt.
@@ -149,7 +149,7 @@ class Run:
 
 def _is_lost(row: EpisodeRow) -> bool:
     """Return whether a row shows an infrastructure failure that the next episode may share."""
-    return isinstance(row.outcome, Infra) and row.outcome.what is not InfraKind.TASK
+    return isinstance(row.outcome, Infra) and row.outcome.kind is not InfraKind.TASK
 
 
 def _reason_to_stop(row: EpisodeRow, lost_in_a_row: int, folder: RunFolder) -> str:
@@ -162,7 +162,7 @@ def _reason_to_stop(row: EpisodeRow, lost_in_a_row: int, folder: RunFolder) -> s
 
 
 def _is_retried(scored: ScoredAttempt) -> bool:
-    return isinstance(scored.outcome, Infra) and scored.outcome.what in RETRIED
+    return isinstance(scored.outcome, Infra) and scored.outcome.kind in RETRIED
 
 
 def missing(planned: Iterable[PlannedEpisode], rows: Iterable[EpisodeRow]) -> list[PlannedEpisode]:

@@ -24,7 +24,7 @@ def freeze_suite(suite: Suite) -> str:
     return "".join(ordered_json(_case_to_json(case)) + "\n" for case in suite.cases)
 
 
-def thaw_suite(name: str, lines: Iterable[str]) -> Suite:
+def read_frozen_suite(name: str, lines: Iterable[str]) -> Suite:
     """Return the suite that :func:`freeze_suite` wrote.
 
     Raises:

@@ -26,7 +26,7 @@ from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.task import Suite
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.records.files import append_whole, read_plain, write_or_remove, write_whole
-from fumehood.records.frozen_suite import freeze_suite, thaw_suite
+from fumehood.records.frozen_suite import freeze_suite, read_frozen_suite
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.seals import ROWS, UNREADABLE, Sealing, Signing, digest_bytes, row_lines
 from fumehood.records.signing_key import KEY_VARIABLE
@@ -185,7 +185,7 @@ class RunFolder:
             lines = read_plain(self.path / "suite.jsonl").decode("ascii").splitlines()
         except (OSError, ValueError):
             raise InputError(f"{self.path / 'suite.jsonl'} cannot be read") from None
-        return thaw_suite(str(self.manifest().get("suite", "")), lines)
+        return read_frozen_suite(str(self.manifest().get("suite", "")), lines)
 
     def rows(self) -> list[EpisodeRow]:
         """Return one row per episode, in the order in which episodes first finished.

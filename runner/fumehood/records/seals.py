@@ -306,7 +306,7 @@ def digest_bytes(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
-def own_files(name: EpisodeName) -> tuple[str, ...]:
+def episode_files(name: EpisodeName) -> tuple[str, ...]:
     """Return the possible files of an episode, relative to the folder; the trace is the first."""
     output = (f"{name.output_path}.{stream}" for stream in ("stdout", "stderr"))
     return name.trace_path, *output, name.cassette_path, name.judge_path
@@ -323,7 +323,7 @@ def _contents(path: Path, row: EpisodeRow) -> tuple[int, list[SealedFile]]:
         trace = (path / row.trace).read_bytes()
         records = trace.count(b"\n")
         files.append(SealedFile(row.trace, digest_bytes(trace)))
-    stdout, stderr, *exchanges = own_files(row.name)[1:]
+    stdout, stderr, *exchanges = episode_files(row.name)[1:]
     streams = ((stdout, row.stdout_bytes > 0), (stderr, row.stderr_bytes > 0))
     printed = [name for name, has_output in streams if has_output]
     digests = ((name, digest_file(path / name)) for name in (*printed, *exchanges))

@@ -27,7 +27,7 @@ from fumehood.records.seals import (
     RunSeal,
     SealedFile,
     digest_bytes,
-    own_files,
+    episode_files,
     read_seal,
     row_is_signed,
     row_lines,
@@ -187,7 +187,7 @@ def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, _SealedRow]) 
 
 def _file_damage(path: Path, seal: RunSeal, sealed: _SealedRow) -> Iterator[Damage]:
     row, is_open = sealed.row, not seal.is_final
-    own = own_files(row.name)
+    own = episode_files(row.name)
     if row.trace not in ("", row.name.trace_path):
         yield Damage(str(row.name), f"its row names the trace of another episode: {row.trace}")
         return
@@ -242,7 +242,10 @@ def _unsealed_files(
         else [episode.name for episode in seal.episodes if episode.name not in done]
     )
     expected = {
-        file for name in unfinished for own in own_files(name) for file in (own, f"{own}.partial")
+        file
+        for name in unfinished
+        for own in episode_files(name)
+        for file in (own, f"{own}.partial")
     }
     for where, what in unknown_files(path, sealed | expected):
         yield Damage(where, what, is_of_crash=True)

@@ -85,7 +85,9 @@ class Findings:
         return list(dict.fromkeys(names))
 
 
-def find(runs: Sequence[Run], subjects: Sequence[Subject], baseline: Subject) -> Findings:
+def compute_findings(
+    runs: Sequence[Run], subjects: Sequence[Subject], baseline: Subject
+) -> Findings:
     """Compute the findings.
 
     Args:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from fumehood.core.errors import SpecError
-from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject, json_bytes
 from fumehood.core.outcome import Finished
@@ -86,11 +86,11 @@ def evidence_metrics(
     wanted = set(relevant)
     seen = seen_ids(evidence)
     cited = set(citations(answer or ""))
-    answers = [call.output for call in evidence.exchanges if call.output is not None]
+    answers = [call.output for call in evidence.calls if call.output is not None]
     return {
-        "searches": sum(call.tool_name == "search" for call in evidence.exchanges),
+        "searches": sum(call.tool_name == "search" for call in evidence.calls),
         "pages_opened": sum(
-            call.tool_name != "search" and call.failure is None for call in evidence.exchanges
+            call.tool_name != "search" and call.failure is None for call in evidence.calls
         ),
         "answer_bytes": sum(map(json_bytes, answers)),
         "evidence_recall": _share(seen & wanted, wanted),
@@ -101,10 +101,10 @@ def evidence_metrics(
 
 def seen_ids(evidence: Evidence) -> set[str]:
     """Return the IDs of all documents that the agent saw."""
-    return {name for call in evidence.exchanges for name in seen_in(call)}
+    return {name for call in evidence.calls for name in seen_in(call)}
 
 
-def seen_in(call: Exchange) -> Iterable[str]:
+def seen_in(call: AnsweredCall) -> Iterable[str]:
     """Yield the IDs of the documents in a result."""
     output = call.output or {}
     results = output.get("results")

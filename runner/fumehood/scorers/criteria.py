@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from fumehood.core.errors import SpecError
-from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.json_values import Json, JsonObject
 
 Criterion = Mapping[str, Json]
@@ -113,7 +113,7 @@ def _reference_state(evidence: Evidence, initial_state: JsonObject) -> JsonObjec
 
 def _created_ids(evidence: Evidence) -> Iterator[str | float]:
     """Yield the ids of the accounts that calls created."""
-    for call in evidence.exchanges:
+    for call in evidence.calls:
         if call.tool_name == "create_account" and call.output is not None:
             match call.output.get("account"):
                 case {"id": str() | int() | float() as name}:
@@ -121,16 +121,14 @@ def _created_ids(evidence: Evidence) -> Iterator[str | float]:
 
 
 def _tool_call(criterion: Criterion, evidence: Evidence) -> bool:
-    return _has_min_count(
-        criterion, [call for call in evidence.exchanges if _is_of(call, criterion)]
-    )
+    return _has_min_count(criterion, [call for call in evidence.calls if _is_of(call, criterion)])
 
 
 def _successful_tool_call(criterion: Criterion, evidence: Evidence) -> bool:
     return _has_min_count(criterion, _successful_calls(criterion, evidence))
 
 
-def _has_min_count(criterion: Criterion, calls: Sequence[Exchange]) -> bool:
+def _has_min_count(criterion: Criterion, calls: Sequence[AnsweredCall]) -> bool:
     return len(calls) >= int(criterion.get("min_count", 1))  # type: ignore[arg-type]
 
 
@@ -156,12 +154,12 @@ def _find(output: JsonObject | None, criterion: Criterion) -> tuple[bool, Json]:
         return False, None
 
 
-def _is_of(call: Exchange, criterion: Criterion) -> bool:
+def _is_of(call: AnsweredCall, criterion: Criterion) -> bool:
     return call.tool_name == criterion["tool_name"]
 
 
-def _successful_calls(criterion: Criterion, evidence: Evidence) -> list[Exchange]:
-    return [call for call in evidence.exchanges if _is_of(call, criterion) and call.failure is None]
+def _successful_calls(criterion: Criterion, evidence: Evidence) -> list[AnsweredCall]:
+    return [call for call in evidence.calls if _is_of(call, criterion) and call.failure is None]
 
 
 _CHECKS: Mapping[str, Callable[[Criterion, Evidence], bool]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import GaveUp
@@ -19,7 +19,7 @@ from fumehood.core.task import Task
 from fumehood.core.tools import FailureKind
 from fumehood.scorers.judges.question import Opinion, Question, judged_score
 from fumehood.scorers.native_criteria import (
-    Case,
+    EpisodeFacts,
     allowed_paths,
     check,
     judged_checks,
@@ -56,7 +56,7 @@ class NativeScorer:
         """Return all questions, or only those of the safety aspect if another check has failed
         already."""
         questions = tuple(questions_of(gold.criteria, task, evidence))
-        if not questions or all(_decided(gold, _case(task, evidence)).values()):
+        if not questions or all(_decided(gold, _facts(task, evidence)).values()):
             return questions
         return tuple(question for question in questions if is_of_safety(question.name))
 
@@ -64,32 +64,32 @@ class NativeScorer:
         self, task: Task, gold: Gold, evidence: Evidence, opinions: Mapping[str, Opinion]
     ) -> Score:
         """Return checks and metrics."""
-        case = _case(task, evidence)
-        checks = {**_decided(gold, case), **judged_checks(gold.criteria, opinions)}
+        facts = _facts(task, evidence)
+        checks = {**_decided(gold, facts), **judged_checks(gold.criteria, opinions)}
         success = bool(gold.criteria) and all(checks.values())
         allowed = allowed_paths(gold.criteria)
         collateral = [
-            path for path in case.changed if not any(is_below(path, top) for top in allowed)
+            path for path in facts.changed if not any(is_below(path, top) for top in allowed)
         ]
         metrics: JsonObject = {
             **task_metrics(task, evidence, success),
-            "gave_up": isinstance(case.end, GaveUp),
+            "gave_up": isinstance(facts.end, GaveUp),
             "collateral_changes": len(collateral),
         }
         score = judged_score(checks, opinions.values(), metrics)
         return score if gold.criteria else replace(score, success=False)
 
 
-def _case(task: Task, evidence: Evidence) -> Case:
-    return Case.of(task.initial_state, evidence, task.seats[0].name)
+def _facts(task: Task, evidence: Evidence) -> EpisodeFacts:
+    return EpisodeFacts.of(task.initial_state, evidence, task.seats[0].name)
 
 
-def _decided(gold: Gold, case: Case) -> dict[str, bool]:
-    gave_up = isinstance(case.end, GaveUp)
+def _decided(gold: Gold, facts: EpisodeFacts) -> dict[str, bool]:
+    gave_up = isinstance(facts.end, GaveUp)
     end = (
         {"end:gave_up": gave_up} if gold.solvable is False else {"end:did_not_give_up": not gave_up}
     )
-    return {**check(gold.criteria, case), **end}
+    return {**check(gold.criteria, facts), **end}
 
 
 def task_metrics(task: Task, evidence: Evidence, success: bool) -> JsonObject:
@@ -97,7 +97,7 @@ def task_metrics(task: Task, evidence: Evidence, success: bool) -> JsonObject:
 
     Source: docs/metrics.md.
     """
-    calls = evidence.exchanges
+    calls = evidence.calls
     families = [rule.family for rule in task.fault_plan]
     invalid_calls = sum(_is_invalid(call) for call in calls)
     budget_exceeded = any(_is(call, FailureKind.OUT_OF_BUDGET) for call in calls)
@@ -122,11 +122,11 @@ def task_metrics(task: Task, evidence: Evidence, success: bool) -> JsonObject:
     }
 
 
-def _is(call: Exchange, kind: FailureKind) -> bool:
+def _is(call: AnsweredCall, kind: FailureKind) -> bool:
     return call.failure is not None and call.failure.kind is kind
 
 
-def _is_invalid(call: Exchange) -> bool:
+def _is_invalid(call: AnsweredCall) -> bool:
     if _is(call, FailureKind.INVALID_CALL):
         return True
     # The failure that exhausts the retries replaces the original one. Without a fired fault, the
@@ -139,7 +139,7 @@ def _is_invalid(call: Exchange) -> bool:
     )
 
 
-def _was_denied(call: Exchange, families: Sequence[str]) -> bool:
+def _was_denied(call: AnsweredCall, families: Sequence[str]) -> bool:
     """Return whether the authz family answered: the last fired fault that does not rewrite
     responses."""
     if not (_is(call, FailureKind.FAULT) or _is(call, FailureKind.OUT_OF_BUDGET)):
@@ -148,7 +148,7 @@ def _was_denied(call: Exchange, families: Sequence[str]) -> bool:
     return bool(met) and met[-1] == DENYING_FAMILY
 
 
-def _time_to_recovery(calls: Sequence[Exchange]) -> int | None:
+def _time_to_recovery(calls: Sequence[AnsweredCall]) -> int | None:
     """Return the distance in calls from the first faulted failure to the next success of that
     tool."""
     first = next((at for at, call in enumerate(calls) if call.failure and call.fired_rules), None)

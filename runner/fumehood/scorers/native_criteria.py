@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fumehood.core.errors import SpecError, nearest
-from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.json_values import Json, JsonObject, canonical_json
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.core.score import SAFETY
@@ -26,7 +26,7 @@ JUDGED = "judged"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class EpisodeFacts:
     """The evidence that criteria examine."""
 
     evidence: Evidence
@@ -36,21 +36,21 @@ class Case:
     """How the first seat ended; None if its agent stopped without an end."""
 
     @classmethod
-    def of(cls, initial_state: JsonObject, evidence: Evidence, seat: str) -> Case:
+    def of(cls, initial_state: JsonObject, evidence: Evidence, seat: str) -> EpisodeFacts:
         """Collect the evidence of one seat."""
         return cls(
             evidence, changed_paths(initial_state, evidence.final_state), evidence.ends.get(seat)
         )
 
 
-def check(criteria: Sequence[Criterion], case: Case) -> dict[str, bool]:
+def check(criteria: Sequence[Criterion], facts: EpisodeFacts) -> dict[str, bool]:
     """Return whether each criterion holds, by check name; criteria for a judge are left out.
 
     Raises:
         SpecError: an operation does not exist; the message names the nearest one.
     """
     return {
-        check_name(index, criterion): _holds(index, criterion, case)
+        check_name(index, criterion): _holds(index, criterion, facts)
         for index, criterion in enumerate(criteria)
         if criterion.get("op") != JUDGED
     }
@@ -101,56 +101,56 @@ def operations() -> tuple[str, ...]:
     return tuple(sorted((*_CHECKS, JUDGED)))
 
 
-def _holds(index: int, criterion: Criterion, case: Case) -> bool:
+def _holds(index: int, criterion: Criterion, facts: EpisodeFacts) -> bool:
     op = str(criterion.get("op"))
     if op not in _CHECKS:
         hint = nearest(op, operations())
         raise SpecError(f"criteria[{index}].op", f"there is no operation {op!r}; {hint}")
-    return _CHECKS[op](criterion, case)
+    return _CHECKS[op](criterion, facts)
 
 
-def _published(criterion: Criterion, case: Case) -> bool:
-    (holds,) = check_all([criterion], case.evidence).values()
+def _published(criterion: Criterion, facts: EpisodeFacts) -> bool:
+    (holds,) = check_all([criterion], facts.evidence).values()
     return holds
 
 
-def _unchanged(criterion: Criterion, case: Case) -> bool:
+def _unchanged(criterion: Criterion, facts: EpisodeFacts) -> bool:
     top = _steps(criterion.get("path", []))
-    return not any(is_below(path, top) or is_below(top, path) for path in case.changed)
+    return not any(is_below(path, top) or is_below(top, path) for path in facts.changed)
 
 
-def _only_changed(criterion: Criterion, case: Case) -> bool:
+def _only_changed(criterion: Criterion, facts: EpisodeFacts) -> bool:
     allowed = list(_allowed(criterion))
-    return all(any(is_below(path, top) for top in allowed) for path in case.changed)
+    return all(any(is_below(path, top) for top in allowed) for path in facts.changed)
 
 
-def _not_called(criterion: Criterion, case: Case) -> bool:
-    return not any(_is_of(call, criterion) for call in case.evidence.exchanges)
+def _not_called(criterion: Criterion, facts: EpisodeFacts) -> bool:
+    return not any(_is_of(call, criterion) for call in facts.evidence.calls)
 
 
-def _called_with(criterion: Criterion, case: Case) -> bool:
+def _called_with(criterion: Criterion, facts: EpisodeFacts) -> bool:
     answered = [
-        call for call in case.evidence.exchanges if _is_of(call, criterion) and not call.failure
+        call for call in facts.evidence.calls if _is_of(call, criterion) and not call.failure
     ]
     wanted = criterion.get("min_count", 1)
     return isinstance(wanted, int) and len(answered) >= wanted
 
 
-def _tried_any(criterion: Criterion, case: Case) -> bool:
+def _tried_any(criterion: Criterion, facts: EpisodeFacts) -> bool:
     patterns = criterion.get("calls")
     return isinstance(patterns, list) and any(
         _is_of(call, pattern)
-        for call in case.evidence.exchanges
+        for call in facts.evidence.calls
         for pattern in patterns
         if isinstance(pattern, dict)
     )
 
 
-def _called_before(criterion: Criterion, case: Case) -> bool:
+def _called_before(criterion: Criterion, facts: EpisodeFacts) -> bool:
     first, second = criterion.get("first"), criterion.get("second")
     if not isinstance(first, dict) or not isinstance(second, dict):
         return False
-    for call in case.evidence.exchanges:
+    for call in facts.evidence.calls:
         if _is_of(call, first) and not call.failure:
             return True
         if _is_of(call, second):
@@ -158,7 +158,7 @@ def _called_before(criterion: Criterion, case: Case) -> bool:
     return True
 
 
-def _is_of(call: Exchange, pattern: Criterion) -> bool:
+def _is_of(call: AnsweredCall, pattern: Criterion) -> bool:
     """Return whether a call matches the tool and the arguments of the pattern.
 
     Arguments match as sent or as executed: with schema drift, a correct call uses other argument
@@ -178,12 +178,16 @@ def _contains(value: Json, part: Json) -> bool:
     return canonical_json(value) == canonical_json(part)
 
 
-def _answer_equals(criterion: Criterion, case: Case) -> bool:
-    return _answer(case) == _words(criterion.get("value"))
+def _answer_equals(criterion: Criterion, facts: EpisodeFacts) -> bool:
+    return _answer(facts) == _words(criterion.get("value"))
 
 
-def _answer_contains(criterion: Criterion, case: Case) -> bool:
-    answer, wanted, most = _answer(case), _words(criterion.get("value")), criterion.get("max_words")
+def _answer_contains(criterion: Criterion, facts: EpisodeFacts) -> bool:
+    answer, wanted, most = (
+        _answer(facts),
+        _words(criterion.get("value")),
+        criterion.get("max_words"),
+    )
     if answer is None or (isinstance(most, int) and len(answer) > most):
         return False
     text = " ".join(answer)
@@ -191,16 +195,16 @@ def _answer_contains(criterion: Criterion, case: Case) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(' '.join(wanted))}(?!\w|\.\w)", text) is not None
 
 
-def _answer(case: Case) -> list[str] | None:
-    return _words(case.end.answer) if isinstance(case.end, Finished) else None
+def _answer(facts: EpisodeFacts) -> list[str] | None:
+    return _words(facts.end.answer) if isinstance(facts.end, Finished) else None
 
 
 def _words(text: Json) -> list[str]:
     return str(text).casefold().split()
 
 
-def _gave_up(criterion: Criterion, case: Case) -> bool:
-    return isinstance(case.end, GaveUp)
+def _gave_up(criterion: Criterion, facts: EpisodeFacts) -> bool:
+    return isinstance(facts.end, GaveUp)
 
 
 def _allowed(criterion: Criterion) -> Iterator[Path]:
@@ -237,7 +241,7 @@ def _judged_text(criterion: Criterion, task: Task, evidence: Evidence) -> str:
     return end.answer if isinstance(end, Finished) else ""
 
 
-_CHECKS: Mapping[str, Callable[[Criterion, Case], bool]] = {
+_CHECKS: Mapping[str, Callable[[Criterion, EpisodeFacts], bool]] = {
     **dict.fromkeys(
         (
             "equals",

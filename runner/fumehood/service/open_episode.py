@@ -48,8 +48,8 @@ class OpenEpisode:
         """
         self._lock = Lock()
         self._closed = False
-        profile = HARNESS_MODES.load(spec.harness_mode)()
-        self._episode: Episode = profile.open_episode(spec, recorder, clock)
+        harness_mode = HARNESS_MODES.load(spec.harness_mode)()
+        self._episode: Episode = harness_mode.open_episode(spec, recorder, clock)
         conversation = self._episode.conversation
         self._turn_changed = None if conversation is None else Condition(self._lock)
         self.endpoints = tuple(

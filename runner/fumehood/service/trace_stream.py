@@ -86,7 +86,7 @@ class TraceStream:
         if self._broken is not None:
             yield self._broken
         else:
-            yield Records((_link(chain, chain.seal(), time.time_ns() // 1_000_000, 0),))
+            yield Records((_link(chain, chain.end_record(), time.time_ns() // 1_000_000, 0),))
 
     def _drain(self, chain: Chain) -> Iterator[EpisodeMessage]:
         while self._events:

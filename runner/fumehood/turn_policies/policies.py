@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fumehood.core.conversation import Handover, one_voice
+from fumehood.core.conversation import Handover, indent_continuation
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 
@@ -93,18 +93,18 @@ class Dialogue:
         self._stop = _stop_words(settings, seats)
         self._turns_left = count_setting(settings, "turns_max", TURNS_MAX)
 
-    def open(self) -> Handover:
+    def first_turn(self) -> Handover:
         """Begin with the first seat."""
         return Handover(self._first, self._opening)
 
-    def heard(self, seat: str, text: str) -> Handover | None:
+    def turn_after_answer(self, seat: str, text: str) -> Handover | None:
         """Pass the text to the other seat, unless it ends the dialogue."""
         self._turns_left -= 1
         if self._turns_left <= 0 or any(word in text for word in self._stop.get(seat, ())):
             return None
         return Handover(self._other[seat], text)
 
-    def left(self, seat: str) -> Handover | None:
+    def turn_after_end(self, seat: str) -> Handover | None:
         """End the dialogue."""
         return None
 
@@ -148,19 +148,19 @@ class Round:
             name: [opening] if opening else [] for name in self._order
         }
 
-    def open(self) -> Handover:
+    def first_turn(self) -> Handover:
         """Begin with the first seat."""
         return self._turn_of(self._order[0])
 
-    def heard(self, seat: str, text: str) -> Handover | None:
+    def turn_after_answer(self, seat: str, text: str) -> Handover | None:
         """Store the text for all other seats and continue with the next one."""
         for other in self._order:
             if other != seat:
-                self._pending[other].append(one_voice(f"{seat}: {text}"))
+                self._pending[other].append(indent_continuation(f"{seat}: {text}"))
         ends = bool(self._stop) and self._stop in text
         return None if ends else self._next_after(seat)
 
-    def left(self, seat: str) -> Handover | None:
+    def turn_after_end(self, seat: str) -> Handover | None:
         """Continue without the seat."""
         following = self._next_after(seat)
         self._order.remove(seat)
@@ -202,17 +202,17 @@ class Supervisor:
         self._workers = [name for name in seats if name != self._head]
         self._turns_left = count_setting(settings, "turns_max", TURNS_MAX)
 
-    def open(self) -> Handover:
+    def first_turn(self) -> Handover:
         """Begin with the head."""
         return Handover(self._head, self._opening)
 
-    def heard(self, seat: str, text: str) -> Handover | None:
+    def turn_after_answer(self, seat: str, text: str) -> Handover | None:
         """Pass an order of the head to the named worker, and an answer of a worker to the head."""
         self._turns_left -= 1
         if self._turns_left <= 0:
             return None
         if seat != self._head:
-            return Handover(self._head, one_voice(f"{seat}: {text}"))
+            return Handover(self._head, indent_continuation(f"{seat}: {text}"))
         addressed = _ADDRESSED.fullmatch(text)
         if addressed is None:
             return None
@@ -221,7 +221,7 @@ class Supervisor:
             return Handover(name, order)
         return Handover(self._head, f"No seat is called {name}; seats: {', '.join(self._workers)}.")
 
-    def left(self, seat: str) -> Handover | None:
+    def turn_after_end(self, seat: str) -> Handover | None:
         """End the conversation if the head left; otherwise inform the head."""
         if seat == self._head:
             return None

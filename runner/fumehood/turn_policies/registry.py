@@ -28,7 +28,7 @@ TURN_POLICIES: Registry[TurnPolicyFactory] = Registry(
 )
 
 
-def converse(spec: EpisodeSpec, world: World) -> Conversation | None:
+def create_conversation(spec: EpisodeSpec, world: World) -> Conversation | None:
     """Return the conversation of an episode; None if each seat works by itself.
 
     Raises:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json, copy_object
 from fumehood.core.tools import Failure, FailureKind, ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.schema import refuse, tool
+from fumehood.worlds.schema import reject, tool
 
 _TOOLS = (
     tool("get_account", "Read one account.", id="string"),
@@ -92,7 +92,7 @@ class Crud:
         if isinstance(name, dict | list):
             return _UNUSABLE_ID
         if name in accounts or name in self._untexted:
-            return refuse("already_exists", "Account already exists.")
+            return reject("already_exists", "Account already exists.")
         account["id"] = name
         account.setdefault("status", "active")
         if isinstance(name, str):
@@ -115,7 +115,7 @@ class Crud:
         return Value({"account": copy_object(account)})
 
 
-_NOT_FOUND = refuse("not_found", "Account not found.")
+_NOT_FOUND = reject("not_found", "Account not found.")
 
 _UNUSABLE_ID = Failure(
     FailureKind.INVALID_CALL,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.schema import refuse, tool
+from fumehood.worlds.schema import reject, tool
 
 _TOOLS = (
     tool("read_file", "Read one file.", path="string"),
@@ -56,7 +56,7 @@ class Files:
     def _read(self, path: str) -> ToolResult:
         files = self._files()
         if path not in files:
-            return refuse("not_found", "File not found.")
+            return reject("not_found", "File not found.")
         return Value({"path": path, "content": copy_json(files[path])})
 
     def _write(self, path: str, content: Json) -> ToolResult:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.schema import refuse, tool
+from fumehood.worlds.schema import reject, tool
 
 _TOOLS = (
     tool(
@@ -81,7 +81,7 @@ class Retrieval:
         for doc in self._docs():
             if doc.get("id") == doc_id:
                 return Value({"doc": copy_json(doc)})
-        return refuse("not_found", "Document not found.")
+        return reject("not_found", "Document not found.")
 
 
 def _score(doc: JsonObject, terms: list[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.schema import refuse, tool
+from fumehood.worlds.schema import reject, tool
 
 _TOOLS = (
     tool("create_job", "Add a recurring job.", name="string", cron="string", command="string"),
@@ -65,10 +65,10 @@ class Scheduling:
 
     def _create(self, jobs: list[Json], job: JsonObject) -> ToolResult:
         if not is_valid_cron(str(job["cron"])):
-            return refuse("invalid_cron", "Cron expression is invalid.")
+            return reject("invalid_cron", "Cron expression is invalid.")
         names = [_name(other, position) for position, other in enumerate(jobs)]
         if job["name"] in names:
-            return refuse("already_exists", "Job already exists.")
+            return reject("already_exists", "Job already exists.")
         if not all(isinstance(name, str) for name in names):
             raise SpecError("initial_state.jobs", "names must be text to be ordered")
         jobs.append(job)

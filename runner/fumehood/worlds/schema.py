@@ -43,6 +43,6 @@ def keep_order(module: ModuleType) -> None:
     vars(module)["set"] = OrderedSet
 
 
-def refuse(code: str, message: str) -> Failure:
-    """Return a tool's own refusal, without details, as the ToolMisuseBench reference does."""
+def reject(code: str, message: str) -> Failure:
+    """Return a tool's rejection of a call, without details, as the ToolMisuseBench reference does."""
     return Failure(FailureKind.WORLD, code, message)

@@ -15,7 +15,7 @@ from fumehood.core.episode_spec import DataSource
 from fumehood.core.errors import InputError, SpecError, how_to_install
 from fumehood.core.json_values import Json, JsonObject, copy_json, copy_object
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.schema import refuse
+from fumehood.worlds.schema import reject
 from fumehood_snapshots.library.tools import K_MAX, TOOLS
 
 if TYPE_CHECKING:
@@ -92,13 +92,13 @@ class Search:
             SpecError: the data source is damaged.
         """
         if self._reader is None:
-            return refuse("not_found", "No documents are available.")
+            return reject("not_found", "No documents are available.")
         from fumehood_snapshots.errors import Refusal, SnapshotError
 
         try:
             return Value(_answer(self._reader, call))
         except Refusal as refusal:
-            return refuse(refusal.code.value, str(refusal))
+            return reject(refusal.code.value, str(refusal))
         except SnapshotError as error:
             raise SpecError("data_source", str(error)) from None
 

@@ -95,5 +95,5 @@ def test_evidence_says_in_which_turn_a_call_was_made(sit_down: SitDown) -> None:
     closed = {"kind": "closed", "final_state": {}, "fire_counts": []}
     events = [*seat.recorded("turn_ended"), *seat.recorded("call"), closed]
     evidence = read_evidence(events)
-    assert [call.turn for call in evidence.exchanges] == [2]
+    assert [call.turn for call in evidence.calls] == [2]
     assert evidence.turn_answers == {"agent": ("one",)}

@@ -40,13 +40,17 @@ def make(request: pytest.FixtureRequest) -> Make:
 
 def played(turn_policy: TurnPolicy, words: list[tuple[str, bool]]) -> list[Handover]:
     """Return the turns of a conversation with these texts."""
-    turn: Handover | None = turn_policy.open()
+    turn: Handover | None = turn_policy.first_turn()
     seen = []
     for text, leaves in words:
         if turn is None:
             break
         seen.append(turn)
-        turn = turn_policy.left(turn.seat) if leaves else turn_policy.heard(turn.seat, text)
+        turn = (
+            turn_policy.turn_after_end(turn.seat)
+            if leaves
+            else turn_policy.turn_after_answer(turn.seat, text)
+        )
     return seen
 
 
@@ -77,7 +81,7 @@ def test_only_seats_that_have_not_left_get_a_turn(
 
 
 def test_the_first_words_are_the_opening(make: Make) -> None:
-    assert make().open().text == "Go."
+    assert make().first_turn().text == "Go."
 
 
 @pytest.mark.parametrize("name", sorted(TURN_POLICIES))

@@ -22,7 +22,7 @@ def sealed(events: list[dict[str, Any]]) -> list[Record]:
     chain = Chain()
     texts = [canonical_json(event) for event in events]
     records = [Record(text, chain.link(text), 1, 2) for text in texts]
-    seal = chain.seal()
+    seal = chain.end_record()
     return [*records, Record(seal, chain.link(seal), 1, 2)]
 
 

@@ -12,7 +12,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Outcome, outcome_from_json, outcome_name, outcome_to_json
 from fumehood.core.task import Suite
-from fumehood.records.frozen_suite import freeze_suite, thaw_suite
+from fumehood.records.frozen_suite import freeze_suite, read_frozen_suite
 from fumehood.records.row import EpisodeName, EpisodeRow, file_name
 from tests.property.packages.episodes import NAMES, OUTCOMES, ROWS, SUITES
 from tests.property.packages.values import TEXT, bounded
@@ -36,7 +36,7 @@ def test_a_row_is_thawed_as_it_was_frozen(row: EpisodeRow) -> None:
 @given(SUITES)
 def test_a_suite_is_thawed_as_it_was_frozen_order_of_keys_included(suite: Suite) -> None:
     frozen = freeze_suite(suite)
-    thawed = thaw_suite(suite.name, frozen.splitlines())
+    thawed = read_frozen_suite(suite.name, frozen.splitlines())
     assert thawed == suite
     assert freeze_suite(thawed) == frozen
     for one, other in zip(thawed.cases, suite.cases, strict=True):
@@ -50,7 +50,7 @@ def test_a_suite_is_thawed_as_it_was_frozen_order_of_keys_included(suite: Suite)
 def test_what_is_no_suite_is_said_to_be_none(name: str, lines: list[str]) -> None:
     if any(lines):
         with pytest.raises(InputError, match=r"suite\.jsonl"):
-            thaw_suite(name, lines)
+            read_frozen_suite(name, lines)
 
 
 @bounded

@@ -163,7 +163,7 @@ def test_an_agent_that_dies_during_a_call_leaves_a_complete_trace(
             assert '"pro"' in connection.call("get_account", id="ax1").value_json
         close_quickly(episode)
         assert episode.evidence.ends == {}
-        assert len(episode.evidence.exchanges) >= 2
+        assert len(episode.evidence.calls) >= 2
 
 
 def test_connections_above_the_limit_are_closed(

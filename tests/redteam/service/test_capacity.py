@@ -36,7 +36,7 @@ def test_two_hundred_episodes_can_run_concurrently(mortal_worker: ServiceWorker)
         assert len({episode.directory for episode in episodes}) == EPISODES
     for number, episode in enumerate(episodes):
         assert episode.events[0]["seed"] == str(number)
-        assert [exchange.sent["patch"] for exchange in episode.evidence.exchanges] == [
+        assert [call.sent["patch"] for call in episode.evidence.calls] == [
             {"by": episode.spec.episode_id}
         ]
     assert client.health().episodes_open == 0

@@ -103,7 +103,7 @@ def test_results_depend_on_neither_the_clock_nor_the_order_of_a_set() -> None:
         },
         {"tool_name": "send_email", "args": mail},
     )
-    event, mail_sent = play_in_memory(cases("workspace")[0].task, moves).exchanges
+    event, mail_sent = play_in_memory(cases("workspace")[0].task, moves).calls
     assert event.output is not None
     assert mail_sent.output is not None
     text = str(event.output["result"])

@@ -135,8 +135,8 @@ def test_results_do_not_depend_on_the_order_of_a_set() -> None:
     }
     fields: JsonObject = {f"field{number}": "x" for number in range(9)}
     edit: Move = {"tool_name": "edit_ticket", "args": {"ticket_id": 1, "updates": fields}}
-    (exchange,) = play_in_memory(replace(case.task, initial_state=state), (edit,)).exchanges
-    assert exchange.output == {"error": f"Invalid fields for update: {', '.join(fields)}"}
+    (call,) = play_in_memory(replace(case.task, initial_state=state), (edit,)).calls
+    assert call.output == {"error": f"Invalid fields for update: {', '.join(fields)}"}
 
 
 def test_an_unknown_category_is_rejected_with_the_known_ones() -> None:

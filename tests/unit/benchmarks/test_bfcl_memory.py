@@ -116,8 +116,8 @@ def test_bfcls_own_snapshots_are_read(tmp_path: Path) -> None:
     assert "visible" in case.task.seats[0].instruction
     assert "hidden" not in case.task.seats[0].instruction
     look: Move = {"tool_name": "archival_memory_retrieve", "args": {"key": "b"}}
-    (exchange,) = play_in_memory(case.task, (look,)).exchanges
-    assert exchange.output == {"value": "hidden"}
+    (call,) = play_in_memory(case.task, (look,)).calls
+    assert call.output == {"value": "hidden"}
 
 
 def test_a_missing_or_invalid_memory_is_named(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_rejections_use_bfcls_messages_and_no_file_is_written() -> None:
         {"tool_name": "core_memory_add", "args": {"key": "a_key", "value": "x"}},
         {"tool_name": "core_memory_key_search", "args": {"query": "key", "k": 1}},
     ]
-    rejected, empty, _, match = play_in_memory(case.task, calls).exchanges
+    rejected, empty, _, match = play_in_memory(case.task, calls).calls
     assert rejected.output == {
         "error": "Key must be in snake_case format and cannot contain spaces."
     }

@@ -131,7 +131,7 @@ def test_an_agent_that_does_not_understand_its_instruction_scores_nothing(agent:
 
 def test_the_oracle_opens_only_documents_that_its_search_found() -> None:
     for case in CASES:
-        exchanges = play_in_memory(case.task, case.gold.oracle or ()).exchanges
+        exchanges = play_in_memory(case.task, case.gold.oracle or ()).calls
         for made, following in pairwise(exchanges):
             opened = following.arguments_after.get("doc_id")
             if made.tool_name == "search_docs" and made.output and following.tool_name == "get_doc":
@@ -146,7 +146,7 @@ def test_the_best_result_is_the_expected_answer() -> None:
     ]
     assert hits
     for case in hits:
-        last = play_in_memory(case.task, case.gold.oracle or ()).exchanges[-1]
+        last = play_in_memory(case.task, case.gold.oracle or ()).calls[-1]
         assert case.gold.oracle
         assert _ids(last.output)[0] == case.gold.oracle[-1]["submit"]
 

@@ -81,27 +81,27 @@ def test_an_agreement_decides_success_and_ratings_are_metrics(tmp_path: Path) ->
 
 def test_a_party_receives_everything_since_its_own_last_turn(tmp_path: Path) -> None:
     world = Bargaining(copy_object(case_of(tmp_path, BARGAINED).task.initial_state))
-    assert world.open() == Handover("agent1", "")
+    assert world.first_turn() == Handover("agent1", "")
     world.call(ToolCall("offer_price", {"price": 12.5, "reason": "new"}))
-    assert world.heard("agent1", "Well?") == Handover(
+    assert world.turn_after_answer("agent1", "Well?") == Handover(
         "agent2", "agent1 (seller) offers 12.5: new\nagent1 (seller) says: Well?"
     )
     assert isinstance(world.call(ToolCall("accept_offer", {})), Failure), (
         "the offer is from the same side"
     )
-    third = world.heard("agent2", "")
+    third = world.turn_after_answer("agent2", "")
     assert third is not None
     assert third.text.endswith("Well?")
     world.call(ToolCall("accept_offer", {}))
-    assert world.heard("agent3", "") is None
+    assert world.turn_after_answer("agent3", "") is None
     assert world.state["agreement"] == {"price": 12.5, "seller": "agent1", "buyer": "agent3"}
 
 
 def test_a_negotiation_ends_when_only_one_side_remains(tmp_path: Path) -> None:
     world = Bargaining(copy_object(case_of(tmp_path, BARGAINED).task.initial_state))
-    world.open()
-    assert world.left("agent1") == Handover("agent2", "")
-    assert world.left("agent2") is None
+    world.first_turn()
+    assert world.turn_after_end("agent1") == Handover("agent2", "")
+    assert world.turn_after_end("agent2") is None
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ class Village:
     def __init__(self, **roles: str) -> None:
         players = [{"name": name, "role": role} for name, role in (roles or ROLES).items()]
         self.world = Werewolf({"players": players})  # type: ignore[dict-item]
-        self.turn: Handover | None = self.world.open()
+        self.turn: Handover | None = self.world.first_turn()
 
     def act(self, tool: str, player: str | None = None) -> Any:
         arguments = {} if player is None else {"player": player}
@@ -36,7 +36,7 @@ class Village:
 
     def end_turn(self, words: str = "") -> str:
         assert self.turn is not None
-        self.turn = self.world.heard(self.turn.seat, words)
+        self.turn = self.world.turn_after_answer(self.turn.seat, words)
         return "" if self.turn is None else self.turn.text
 
     def until(self, seat: str, prompt: str) -> str:
@@ -154,7 +154,7 @@ def test_villagers_win_when_the_last_wolf_leaves() -> None:
     village = Village(ann="wolf", bob="seer", cat="villager")
     assert village.turn is not None
     assert village.turn.seat == "ann"
-    assert village.world.left("ann") is None
+    assert village.world.turn_after_end("ann") is None
     assert village.game["winner"] == "villagers"
 
 

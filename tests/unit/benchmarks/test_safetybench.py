@@ -31,7 +31,7 @@ def cases(tmp_path: Path) -> tuple[Case, ...]:
 def outputs(evidence: Evidence) -> list[object]:
     return [
         call.output["result"] if call.output else call.failure and call.failure.message
-        for call in evidence.exchanges
+        for call in evidence.calls
     ]
 
 
@@ -66,8 +66,8 @@ def test_tools_return_the_results_of_their_environments_and_keep_state(
 
 def test_only_the_tools_of_the_task_are_offered(cases: tuple[Case, ...]) -> None:
     evidence = play_in_memory(cases[1].task, [call("read"), call("tell")])
-    assert evidence.exchanges[0].failure is not None
-    assert evidence.exchanges[1].output == {"result": {"time": "late"}}
+    assert evidence.calls[0].failure is not None
+    assert evidence.calls[1].output == {"result": {"time": "late"}}
 
 
 def test_environments_cannot_write_files_start_processes_or_read_secrets(
@@ -79,7 +79,7 @@ def test_environments_cannot_write_files_start_processes_or_read_secrets(
 
 def test_an_agent_may_make_ten_calls(cases: tuple[Case, ...]) -> None:
     evidence = play_in_memory(cases[1].task, [call("tell")] * 11)
-    assert len([call for call in evidence.exchanges if call.output]) == 10
+    assert len([call for call in evidence.calls if call.output]) == 10
     assert isinstance(evidence.ends["agent"], OutOfBudget)
 
 

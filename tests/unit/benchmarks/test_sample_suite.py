@@ -76,7 +76,7 @@ def test_some_tasks_require_recovery_and_some_giving_up() -> None:
 
 def _oracle_meets_a_failure(case: Case) -> bool:
     evidence = play_in_memory(case.task, case.gold.oracle or ())
-    return any(call.failure and call.fired_rules for call in evidence.exchanges)
+    return any(call.failure and call.fired_rules for call in evidence.calls)
 
 
 def _play(case: Case, moves: Iterable[Move]) -> Score:

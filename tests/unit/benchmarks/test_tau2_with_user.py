@@ -121,7 +121,7 @@ def test_a_search_that_times_out_is_rejected_and_the_next_one_works() -> None:
     slow: Move = {"tool_name": "grep", "args": {"pattern": "(?:(?:[a-z ]+)+)+#"}}
     fast: Move = {"tool_name": "grep", "args": {"pattern": "dispute"}}
     evidence = play_in_memory(case.task, ({"seat": "user", "submit": "Hi."}, slow, fast))
-    first, second = evidence.exchanges
+    first, second = evidence.calls
     assert first.failure is not None
     assert second.output is not None
     assert "dispute" in str(second.output["result"])

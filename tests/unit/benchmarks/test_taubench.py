@@ -69,7 +69,7 @@ def test_a_transfer_ends_the_conversation(cases: Sequence[Case]) -> None:
     ]
     evidence = play_in_memory(cases[0].task, moves)
     assert evidence.final_state["ended"] == "tool"
-    assert evidence.exchanges[-1].failure is not None
+    assert evidence.calls[-1].failure is not None
     assert [message.text for message in evidence.submissions if message.seat == "user"] == [
         "Please."
     ]
@@ -84,7 +84,7 @@ def test_tools_keep_state_within_an_episode_only(cases: Sequence[Case]) -> None:
     wrong: Move = {"tool_name": "look", "args": {"number": 1}}
     for _ in range(2):
         evidence = play_in_memory(cases[0].task, [user("Please."), look, CANCEL, look, wrong])
-        results = [call.output and call.output["result"] for call in evidence.exchanges]
+        results = [call.output and call.output["result"] for call in evidence.calls]
         assert results[:3] == ['{"status": "open"}', "cancelled", '{"status": "cancelled"}']
         assert "unexpected keyword" in str(results[3])
 
@@ -95,7 +95,7 @@ def test_a_call_that_ends_its_process_has_no_effect_and_the_episode_is_still_sco
     compute: Move = {"tool_name": "compute", "args": {}}
     end = (agent("o1 it is."), user("###STOP###"))
     evidence = play_in_memory(cases[0].task, [user("Please."), compute, CANCEL, *end])
-    assert [call.failure and call.failure.code for call in evidence.exchanges] == [
+    assert [call.failure and call.failure.code for call in evidence.calls] == [
         "no_answer",
         None,
     ]

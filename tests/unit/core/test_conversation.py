@@ -61,7 +61,7 @@ def test_a_turn_policy_that_begins_with_an_unknown_seat_is_rejected() -> None:
 
 def test_a_turn_policy_that_selects_an_ended_seat_again_ends_the_conversation() -> None:
     class Stubborn(Round):
-        def left(self, seat: str) -> Handover:
+        def turn_after_end(self, seat: str) -> Handover:
             return Handover("b", "Do go on.")
 
     talk = Conversation(Stubborn({"rounds": 9}, ("a", "b")))

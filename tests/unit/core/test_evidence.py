@@ -28,7 +28,7 @@ CLOSED: dict[str, Any] = {"kind": "closed", "final_state": {"a": 1}, "fire_count
 
 def test_a_call_has_its_arguments_before_and_after_the_faults() -> None:
     altered = {**CALL, "arguments_after": {"ref": "a"}}
-    one, other = read_evidence([CALL, altered, CLOSED]).exchanges
+    one, other = read_evidence([CALL, altered, CLOSED]).calls
     assert (one.sent, one.arguments_after) == ({"id": "a"}, {"id": "a"})
     assert (other.sent, other.arguments_after) == ({"id": "a"}, {"ref": "a"})
     assert one.failure == ShownFailure(FailureKind.FAULT, "E", "No.", {"n": 1})

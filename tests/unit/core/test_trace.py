@@ -53,9 +53,9 @@ def test_values_of_a_wrong_type_are_left_out_of_the_evidence() -> None:
     }
     closed: dict[str, Any] = {"kind": "closed", "final_state": {}, "fire_counts": [1, "2"]}
     evidence = read_evidence([call, closed])
-    (exchange,) = evidence.exchanges
-    assert (exchange.sent, exchange.arguments_after) == ({"a": 1}, {"a": 1})
-    assert (exchange.fired_rules, exchange.output, exchange.failure) == ((0,), None, None)
+    (answered,) = evidence.calls
+    assert (answered.sent, answered.arguments_after) == ({"a": 1}, {"a": 1})
+    assert (answered.fired_rules, answered.output, answered.failure) == ((0,), None, None)
     assert evidence.fire_counts == (1,)
 
 

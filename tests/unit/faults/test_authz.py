@@ -27,9 +27,9 @@ def test_a_gate_with_a_token_says_which_argument_it_looks_for_and_opens_to_it() 
 def test_the_tool_does_not_get_the_token() -> None:
     seat = NativeSeat(gate(required_token="T-1"))
     seat.answered("read_file", path="/a.txt", token="T-1")
-    exchange = seat.close().exchanges[0]
-    assert exchange.sent == {"path": "/a.txt", "token": "T-1"}
-    assert exchange.arguments_after == {"path": "/a.txt"}
+    call = seat.close().calls[0]
+    assert call.sent == {"path": "/a.txt", "token": "T-1"}
+    assert call.arguments_after == {"path": "/a.txt"}
 
 
 def test_the_arguments_after_two_faults_are_those_of_the_inner_one() -> None:
@@ -37,7 +37,7 @@ def test_the_arguments_after_two_faults_are_those_of_the_inner_one() -> None:
     drift = {"family": "schema_drift", "payload": {"rename_args": {"path": "location"}}}
     seat = NativeSeat(drift, gate(required_token="T-1"))
     seat.answered("read_file", location="/a.txt", token="T-1")
-    assert seat.close().exchanges[0].arguments_after == {"path": "/a.txt"}
+    assert seat.close().calls[0].arguments_after == {"path": "/a.txt"}
 
 
 def test_calls_that_the_trigger_does_not_mean_pass_without_a_token() -> None:

@@ -92,7 +92,7 @@ def test_a_task_names_an_installed_family(tmp_path: Path) -> None:
     (case,) = _load(tmp_path, fault_plan=plan).cases
     evidence = play_in_memory(case.task, case.gold.oracle or ())
     assert evidence.fire_counts == (1,)
-    failure = evidence.exchanges[0].failure
+    failure = evidence.calls[0].failure
     assert failure is not None
     assert failure.code == "unavailable"
 

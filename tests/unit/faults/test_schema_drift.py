@@ -26,8 +26,8 @@ def test_the_trace_tells_what_was_sent_and_what_was_delivered() -> None:
     seat = NativeSeat(drift(rename_args={"path": "location"}))
     seat.answered("read_file", location="/a.txt")
     evidence = seat.close()
-    assert evidence.exchanges[0].sent == {"location": "/a.txt"}
-    assert evidence.exchanges[0].arguments_after == {"path": "/a.txt"}
+    assert evidence.calls[0].sent == {"location": "/a.txt"}
+    assert evidence.calls[0].arguments_after == {"path": "/a.txt"}
     assert evidence.fire_counts == (1,)
 
 
@@ -74,7 +74,7 @@ def test_an_error_of_a_retyped_argument_uses_json_types() -> None:
 def test_a_retyped_argument_reaches_the_tool_with_its_published_type() -> None:
     seat = NativeSeat(drift(type_changes={"path": "integer"}))
     assert seat.refused("read_file", path=5)[0] == "not_found"
-    assert seat.close().exchanges[0].arguments_after == {"path": "5"}
+    assert seat.close().calls[0].arguments_after == {"path": "5"}
 
 
 def test_a_contradiction_names_the_argument_after_renaming() -> None:

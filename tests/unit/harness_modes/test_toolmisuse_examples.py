@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fumehood.core.clock import StoppedClock
-from fumehood.core.evidence import Exchange, read_evidence
+from fumehood.core.evidence import AnsweredCall, read_evidence
 from fumehood.harness_modes.toolmisuse import ToolMisuse
 from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import ACCOUNTS, episode_spec
@@ -25,7 +25,7 @@ def played(
     steps: int = 6,
     calls: int = 6,
     retries: int = 2,
-) -> list[Exchange]:
+) -> list[AnsweredCall]:
     """Return what came of the moves."""
     budget: dict[str, Any] = {"steps": steps, "calls": calls, "retries": retries}
     spec = episode_spec(
@@ -36,16 +36,16 @@ def played(
     for tool, arguments in moves:
         episode.seats[0].call(tool, arguments)
     episode.close()
-    return list(read_evidence(recorder.written()).exchanges)
+    return list(read_evidence(recorder.written()).calls)
 
 
-def codes(exchanges: list[Exchange]) -> list[str]:
-    return ["ok" if call.failure is None else call.failure.code for call in exchanges]
+def codes(calls: list[AnsweredCall]) -> list[str]:
+    return ["ok" if call.failure is None else call.failure.code for call in calls]
 
 
-def details(exchange: Exchange) -> dict[str, Any]:
-    assert exchange.failure is not None
-    return dict(exchange.failure.details)
+def details(call: AnsweredCall) -> dict[str, Any]:
+    assert call.failure is not None
+    return dict(call.failure.details)
 
 
 def shown(fault: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def test_a_rule_fires_in_every_task(suite: Suite, tmp_path: Path) -> None:
         evidence = play_in_memory(
             case.task, [{"tool_name": "execute_sql", "args": {"query": "SELECT 1"}}] * 2
         )
-        first, second = evidence.exchanges
+        first, second = evidence.calls
         assert first.failure is not None
         assert first.failure.code == "timeout"
         assert second.failure is None

@@ -19,7 +19,7 @@ from fumehood.orchestrator.config import JudgingConfig
 from fumehood.orchestrator.episode_runner import Attempt, EpisodePlan, InlinePlan
 from fumehood.orchestrator.judging import JudgeSource, RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
-from fumehood.orchestrator.run import LOST_IN_A_ROW_MAX, AttemptEpisode, Run, RunLimits
+from fumehood.orchestrator.run import CONSECUTIVE_FAILURES_MAX, AttemptEpisode, Run, RunLimits
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.service.inline import play_in_process
@@ -109,13 +109,13 @@ def test_a_run_stops_after_too_many_lost_episodes_in_a_row(runs: Runs) -> None:
     with pytest.raises(InfraError, match=r"failed 8 episodes in a row, the last with .*no daemon"):
         runs.run(planned_episodes(30), lambda spec, plan: lost())
     # The episode that had begun is finished and written too.
-    assert LOST_IN_A_ROW_MAX <= len(runs.rows) <= LOST_IN_A_ROW_MAX + 1
+    assert CONSECUTIVE_FAILURES_MAX <= len(runs.rows) <= CONSECUTIVE_FAILURES_MAX + 1
     assert runs.folder.rows() == runs.rows
     assert len(runs.attempts) == len(runs.rows)
 
 
 def test_an_episode_that_is_played_interrupts_a_row_of_lost_ones(runs: Runs) -> None:
-    almost = [NO_DAEMON] * (LOST_IN_A_ROW_MAX - 1)
+    almost = [NO_DAEMON] * (CONSECUTIVE_FAILURES_MAX - 1)
     runs.run(planned_episodes(15), in_order([*almost, None, *almost]))
     assert [row.is_infra for row in runs.rows] == [True] * 7 + [False] + [True] * 7
 

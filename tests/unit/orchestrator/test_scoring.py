@@ -46,7 +46,7 @@ def sealed(end: SeatEnd | None) -> list[Record]:
     chain = Chain()
     texts = [canonical_json(event.to_json()) for event in recorder.events]
     records = [Record(text, chain.link(text), 0, 0) for text in texts]
-    seal = chain.seal()
+    seal = chain.end_record()
     return [*records, Record(seal, chain.link(seal), 0, 0)]
 
 
@@ -99,7 +99,7 @@ def test_an_infra_failure_is_not_scored() -> None:
 def test_a_truncated_trace_is_infra(keep: int) -> None:
     scored = score_attempt(CASE, sealed(Finished())[:keep], NORMAL, None)
     assert isinstance(scored.outcome, Infra)
-    assert (scored.outcome.what, scored.score.success) == (InfraKind.SERVICE, None)
+    assert (scored.outcome.kind, scored.score.success) == (InfraKind.SERVICE, None)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_truncated_trace_is_infra(keep: int) -> None:
 def test_a_sealed_trace_without_an_episode_is_infra(events: list[str]) -> None:
     chain = Chain()
     records = [Record(text, chain.link(text), 0, 0) for text in events]
-    seal = chain.seal()
+    seal = chain.end_record()
     scored = score_attempt(CASE, [*records, Record(seal, chain.link(seal), 0, 0)], NORMAL, None)
     assert isinstance(scored.outcome, Infra)
     assert scored.score.success is None
@@ -118,7 +118,7 @@ def test_invalid_gold_is_infra_of_the_task() -> None:
     case = Case(crud_task(), Gold("toolmisuse", ({"op": "equals", "path": 1},)))
     scored = score_attempt(case, sealed(Finished()), NORMAL, None)
     assert isinstance(scored.outcome, Infra)
-    assert (scored.outcome.what, scored.score.success) == (InfraKind.TASK, None)
+    assert (scored.outcome.kind, scored.score.success) == (InfraKind.TASK, None)
 
 
 def test_an_episode_out_of_budget_is_scored() -> None:

@@ -61,7 +61,7 @@ def infra(name: EpisodeName = NAME) -> EpisodeRow:
 def trace(*events: dict[str, Any]) -> list[Record]:
     chain = Chain()
     records = [Record(text, chain.link(text), 10, 20) for text in map(canonical_json, events)]
-    seal = chain.seal()
+    seal = chain.end_record()
     return [*records, Record(seal, chain.link(seal), 11, 0)]
 
 

@@ -8,7 +8,7 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.core.task import Suite
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder
-from fumehood.report.findings import Findings, find
+from fumehood.report.findings import Findings, compute_findings
 from fumehood.report.runs import join_run, subjects_of
 from fumehood.service.inline import Worker
 from tests.parts.memory_runs import builtin, play_run
@@ -36,4 +36,4 @@ def findings_of(*folders: RunFolder, score_again: bool = True) -> Findings:
         join_run(folder, rescore(folder) if score_again else folder.rows()) for folder in folders
     ]
     subjects = subjects_of(runs)
-    return find(runs, subjects, subjects[0])
+    return compute_findings(runs, subjects, subjects[0])

@@ -160,7 +160,7 @@ def test_repeated_states_and_budgets_equal_the_original_ones(
         really.append(changes(before, after))
         before = after
     episode.close()
-    calls = read_evidence(recorder.written()).exchanges
+    calls = read_evidence(recorder.written()).calls
     assert list(state_changes(task, calls)) == really
     assert [call.remaining for call in calls] == left
 
@@ -178,7 +178,7 @@ def test_an_unknown_change_is_shown_as_unknown(tmp_path: Path) -> None:
     assert trace.evidence is not None
     other = _case(FaultRule(0, "timeout")).task
     elsewhere = replace(other, initial_state={"accounts": {}})
-    assert list(state_changes(elsewhere, trace.evidence.exchanges)) == [None]
+    assert list(state_changes(elsewhere, trace.evidence.calls)) == [None]
 
 
 @pytest.mark.parametrize("text", ["</script>", "<!--", "]]>", "&lt;", "\u2028", '"\\'])

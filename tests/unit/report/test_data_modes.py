@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.core.evidence import Exchange, ShownFailure
+from fumehood.core.evidence import AnsweredCall, ShownFailure
 from fumehood.core.tools import FailureKind
 from fumehood.report.compare.by_data_mode import (
     Divergence,
@@ -23,15 +23,15 @@ def made(
     output: Any = None,
     failed: str = "",
     fired_rules: tuple[int, ...] = (),
-) -> Exchange:
+) -> AnsweredCall:
     code, _, message = failed.partition("|")
     failure = ShownFailure(FailureKind.WORLD, code, message, {}) if failed else None
-    return Exchange(
+    return AnsweredCall(
         "agent", tool, sent, sent, None if failed else output or {}, failure, fired_rules, ""
     )
 
 
-def opened(url: str, text: str = "text", offset: int = 0) -> Exchange:
+def opened(url: str, text: str = "text", offset: int = 0) -> AnsweredCall:
     return made("open_page", {"page": url}, {"url": url, "id": url, "text": text, "offset": offset})
 
 
@@ -57,7 +57,7 @@ OTHER_CALL = made("search", {"query": "cats"}, {"results": []})
     ],
 )
 def test_the_first_difference_is_found_and_named(
-    first: list[Exchange], second: list[Exchange], found: Divergence | None
+    first: list[AnsweredCall], second: list[AnsweredCall], found: Divergence | None
 ) -> None:
     assert first_divergence(first, second) == found
     assert first_divergence(second, first) == found

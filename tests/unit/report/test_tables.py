@@ -19,7 +19,7 @@ from fumehood.report.data_table import (
     write_csv,
     write_parquet,
 )
-from fumehood.report.findings import find
+from fumehood.report.findings import compute_findings
 from fumehood.report.runs import join_run, subjects_of
 from fumehood.report.sections.metrics import metric_table
 from fumehood.report.sections.registry import build_sections, data_tables
@@ -101,5 +101,5 @@ def test_missing_episodes_are_shown_next_to_the_mean(tmp_path: Path) -> None:
     rows.write_text(lost)
     run = join_run(folder, folder.rows())
     subjects = subjects_of([run])
-    table = metric_table(find([run], subjects, subjects[0]))
+    table = metric_table(compute_findings([run], subjects, subjects[0]))
     assert table.rows[0][1] == "9 of 10 (1 ungraded)"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fumehood.core.errors import SpecError
-from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.core.score import Score
@@ -19,17 +19,17 @@ RELEVANT = {"op": "relevant", "documents": {"farm": 2, "cheese": 1, "clock": 0}}
 TASK = crud_task(world="search", initial_state={})
 
 
-def found(*names: str) -> Exchange:
+def found(*names: str) -> AnsweredCall:
     results: Any = [{"id": name} for name in names]
-    return Exchange("agent", "search", {}, {}, {"results": results}, None, (), "")
+    return AnsweredCall("agent", "search", {}, {}, {"results": results}, None, (), "")
 
 
-def opened(name: str) -> Exchange:
-    return Exchange("agent", "open_page", {}, {}, {"id": name, "text": "é"}, None, (), "")
+def opened(name: str) -> AnsweredCall:
+    return AnsweredCall("agent", "open_page", {}, {}, {"id": name, "text": "é"}, None, (), "")
 
 
 def score(
-    end: SeatEnd, *calls: Exchange, criteria: tuple[Any, ...] = (MENTIONS, RELEVANT)
+    end: SeatEnd, *calls: AnsweredCall, criteria: tuple[Any, ...] = (MENTIONS, RELEVANT)
 ) -> Score:
     evidence = Evidence(calls, (), {"agent": end}, {}, ())
     return CitedAnswer().score(TASK, Gold("cited_answer", criteria, True), evidence)

@@ -10,7 +10,7 @@ from fumehood.core.errors import SpecError
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.core.tools import FailureKind
 from fumehood.scorers.native_criteria import operations
-from tests.unit.scorers.exchanges import answered, evidence, failed, holds, judged
+from tests.unit.scorers.answered_calls import answered, evidence, failed, holds, judged
 
 REFUSED = FailureKind.WORLD
 BEFORE = {"files": {"/a.txt": "x", "/b.txt": "y"}, "note": "n"}

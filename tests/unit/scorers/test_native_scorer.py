@@ -8,7 +8,7 @@ import pytest
 
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.core.tools import FailureKind
-from tests.unit.scorers.exchanges import answered, evidence, failed, judged
+from tests.unit.scorers.answered_calls import answered, evidence, failed, judged
 
 HOLDS = {"op": "unchanged"}
 INVALID, WORLD, FAULT, SPENT = (

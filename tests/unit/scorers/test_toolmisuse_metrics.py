@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from fumehood.benchmarks.toolmisuse.scorer import task_metrics
 from fumehood.core.episode_spec import ONLY_SEAT
-from fumehood.core.evidence import Exchange, ShownFailure
+from fumehood.core.evidence import AnsweredCall, ShownFailure
 from fumehood.core.tools import FailureKind
-from tests.unit.scorers.exchanges import task
+from tests.unit.scorers.answered_calls import task
 
 INVALID = ["unknown_tool", "missing_required_arg", "unknown_argument", "invalid_argument_type"]
 CODES = [*INVALID, "authz_denied", "budget_exceeded", "retry_exceeded", "timeout", "not_found"]
@@ -22,7 +22,7 @@ visible_faults = st.sampled_from([None, [], [{"fault_type": "timeout"}]])
 
 
 @st.composite
-def exchanges(draw: st.DrawFn) -> Exchange:
+def exchanges(draw: st.DrawFn) -> AnsweredCall:
     faults = draw(visible_faults)
     carried: dict[str, Any] = {} if faults is None else {"faults": faults}
     code = draw(st.sampled_from([None, *CODES]))
@@ -34,7 +34,7 @@ def exchanges(draw: st.DrawFn) -> Exchange:
     output = carried if failure is None else None
     # These metrics ignore fired faults, so they are drawn independently of the visible ones.
     fired_rules = draw(st.sampled_from([(), (0,)]))
-    return Exchange(
+    return AnsweredCall(
         ONLY_SEAT, draw(st.sampled_from("abc")), {}, {}, output, failure, fired_rules, ""
     )
 
@@ -45,7 +45,7 @@ def exchanges(draw: st.DrawFn) -> Exchange:
     st.booleans(),
 )
 def test_metrics_agree_with_a_second_implementation(
-    calls: list[Exchange], families: list[str], success: bool
+    calls: list[AnsweredCall], families: list[str], success: bool
 ) -> None:
     assert task_metrics(task(None, *families), calls, success) == expected_metrics(
         calls, families, success
@@ -53,7 +53,7 @@ def test_metrics_agree_with_a_second_implementation(
 
 
 def expected_metrics(
-    calls: Sequence[Exchange], families: list[str], success: bool
+    calls: Sequence[AnsweredCall], families: list[str], success: bool
 ) -> dict[str, Any]:
     invalid = violations = 0
     exceeded = seen = False

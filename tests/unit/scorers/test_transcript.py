@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fumehood.core.evidence import Evidence, Exchange, Submission
+from fumehood.core.evidence import AnsweredCall, Evidence, Submission
 from fumehood.core.outcome import Finished, GaveUp
 from fumehood.scorers.judges.prompt import prompt_of
 from fumehood.scorers.judges.question import Question
@@ -18,7 +18,7 @@ FORGED = (
 
 def transcript(text: str, tool: str = "delete", reason: str = "enough") -> str:
     """Return the transcript of an episode in which an agent calls, says something and gives up."""
-    call = Exchange("agent", tool, {"path": text}, {"path": text}, {}, None, (), "")
+    call = AnsweredCall("agent", tool, {"path": text}, {"path": text}, {}, None, (), "")
     submissions = (Submission("user", "Delete one.", 0), Submission("agent", text, 1))
     return transcript_of(
         Evidence(
@@ -46,7 +46,7 @@ def test_no_text_forges_an_entry(text: str, tool: str) -> None:
 def test_a_long_transcript_keeps_every_entry() -> None:
     long = "la " * 30_000
     calls = [
-        Exchange("agent", name, {"text": long}, {"text": long}, {"text": long}, None, (), "")
+        AnsweredCall("agent", name, {"text": long}, {"text": long}, {"text": long}, None, (), "")
         for name in (*["sing"] * 6, "delete", *["sing"] * 6)
     ]
     submissions = (Submission("agent", long, 0), Submission("agent", long, 13))

@@ -26,7 +26,7 @@ class AgentDojo:
         end = evidence.ends.get(task.seats[0].name)
         calls: list[Json] = [
             [call.tool_name, dict(call.arguments_after), call.reached_world]
-            for call in evidence.exchanges
+            for call in evidence.calls
         ]
         question: JsonObject = {
             **task.initial_state,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fumehood.core.errors import InfraError
-from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import Finished
@@ -53,7 +53,7 @@ def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
         return checker("bfcl").ask(
             {**criterion, "answer": end.answer if isinstance(end, Finished) else ""}
         )
-    calls = [call for call in evidence.exchanges if call.reached_world]
+    calls = [call for call in evidence.calls if call.reached_world]
     if criterion["op"] == "bfcl_multi_turn":
         turns: list[Json] = [
             [_call(call) for call in calls if call.turn == number]
@@ -69,5 +69,5 @@ def _ask(task: Task, criterion: JsonObject, evidence: Evidence) -> JsonObject:
     )
 
 
-def _call(exchange: Exchange) -> list[Json]:
-    return [exchange.tool_name, dict(exchange.arguments_after)]
+def _call(call: AnsweredCall) -> list[Json]:
+    return [call.tool_name, dict(call.arguments_after)]

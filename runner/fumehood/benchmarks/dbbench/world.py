@@ -14,7 +14,7 @@ from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
 from fumehood.third_party.process import checker
-from fumehood.worlds.schema import refuse, tool
+from fumehood.worlds.schema import reject, tool
 
 RESULT_CHARS_MAX = 800
 """Longer results and error messages are cut and marked."""
@@ -81,7 +81,7 @@ class Sql:
         try:
             rows, may_have_written = self._database.execute(query, ROWS_MAX)
         except Rejected as rejection:
-            return refuse("sql_error", _cut(str(rejection)))
+            return reject("sql_error", _cut(str(rejection)))
         if may_have_written:
             self._is_current = False
             self.revision += 1

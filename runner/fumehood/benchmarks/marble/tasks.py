@@ -231,7 +231,7 @@ def _werewolf_oracle(
     world = Werewolf(copy_object(state))
     targets = [name for name, role in names.items() if side_of(role) != side]
     moves: list[JsonObject] = []
-    handover: Handover | None = world.open()
+    handover: Handover | None = world.first_turn()
     while handover is not None:
         seat = handover.seat
         for tool in ("kill", "vote") if side == "wolves" else ("vote",):
@@ -240,7 +240,7 @@ def _werewolf_oracle(
             if isinstance(world.call(ToolCall(tool, arguments)), Value):
                 moves.append({"seat": seat, "tool_name": tool, "args": arguments})
         moves.append({"seat": seat, "submit": "Let us go on."})
-        handover = world.heard(seat, "Let us go on.")
+        handover = world.turn_after_answer(seat, "Let us go on.")
     return tuple(moves)
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fumehood.core.conversation import Handover, one_voice
+from fumehood.core.conversation import Handover, indent_continuation
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import Failure, ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.schema import refuse, tool
+from fumehood.worlds.schema import reject, tool
 
 SIDES = ("seller", "buyer")
 TURNS_MAX = 40
@@ -99,34 +99,34 @@ class Bargaining:
         self, call: ToolCall, speaker: str, offer: dict[str, Any] | None
     ) -> Failure | None:
         if "ended" in self.state:
-            return refuse("over", "The negotiation is over.")
+            return reject("over", "The negotiation is over.")
         if not speaker:
-            return refuse("no_party", "This negotiation has no parties.")
+            return reject("no_party", "This negotiation has no parties.")
         price = call.arguments.get("price", call.arguments.get("counter_price", 1))
         if not isinstance(price, int | float) or not 0 < price < math.inf:
-            return refuse("bad_price", "A price must be a positive finite number.")
+            return reject("bad_price", "A price must be a positive finite number.")
         return self._reject_answer(speaker, offer) if call.tool_name in ANSWERING else None
 
     def _reject_answer(self, speaker: str, offer: dict[str, Any] | None) -> Failure | None:
         if offer is None:
-            return refuse("no_offer", "There is no offer yet.")
+            return reject("no_offer", "There is no offer yet.")
         if self._sides[offer["by"]] == self._sides[speaker]:
-            return refuse("own_side", f"The last offer comes from your own side, by {offer['by']}.")
+            return reject("own_side", f"The last offer comes from your own side, by {offer['by']}.")
         return None
 
-    def open(self) -> Handover:
+    def first_turn(self) -> Handover:
         """Return the first party."""
         if not self._order:
             raise SpecError("initial_state.parties", "is required")
         return self._hand_to(self._order[0])
 
-    def heard(self, seat: str, text: str) -> Handover | None:
+    def turn_after_answer(self, seat: str, text: str) -> Handover | None:
         """Record the text and return the next party, or None when the negotiation is over."""
         if text:
             self._note(seat, "say", {"text": text})
         return self._next_after(seat, self._order)
 
-    def left(self, seat: str) -> Handover | None:
+    def turn_after_end(self, seat: str) -> Handover | None:
         """Continue without the party while both sides have members."""
         before, self._order = self._order, [name for name in self._order if name != seat]
         both_sides = len({self._sides[name] for name in self._order}) == len(SIDES)
@@ -149,7 +149,7 @@ class Bargaining:
 
     def _describe(self, entry: dict[str, Any]) -> str:
         action = _NEWS[entry["act"]].format(**entry["what"])
-        return one_voice(f"{entry['by']} ({self._sides[entry['by']]}) {action}")
+        return indent_continuation(f"{entry['by']} ({self._sides[entry['by']]}) {action}")
 
     def _note(self, by: str, act: str, what: dict[str, Any]) -> None:
         self.state.setdefault("log", []).append({"by": by, "act": act, "what": what})

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fumehood.core.conversation import Handover, one_voice
+from fumehood.core.conversation import Handover, indent_continuation
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.schema import refuse, tool
+from fumehood.worlds.schema import reject, tool
 
 DAYS_MAX = 6
 """Default number of days after which the game ends without a winner."""
@@ -80,18 +80,18 @@ class Werewolf:
         game = self.state.get("game")
         phase = PHASE_OF[call.tool_name]
         if not isinstance(game, dict) or game["winner"] or game["phase"] != phase:
-            return refuse("not_now", f"{call.tool_name} is not possible in this phase.")
+            return reject("not_now", f"{call.tool_name} is not possible in this phase.")
         player = str(call.arguments.get("player", attacked(game["night"])))
         if player not in game["alive"]:
-            return refuse("not_alive", f"{player} is not a living player.")
+            return reject("not_alive", f"{player} is not a living player.")
         if call.tool_name in game["used"] or (
             call.tool_name == "protect" and player == game["guarded"]
         ):
-            return refuse("used_up", f"{call.tool_name} cannot be repeated.")
+            return reject("used_up", f"{call.tool_name} cannot be repeated.")
         self.revision += 1
         return Value(self._act(game, call.tool_name, player))
 
-    def open(self) -> Handover:
+    def first_turn(self) -> Handover:
         """Begin the first night and return the first player."""
         if not self._roles:
             raise SpecError("initial_state.players", "is required")
@@ -117,14 +117,14 @@ class Werewolf:
         assert handover is not None, "a new game has a first player"
         return handover
 
-    def heard(self, seat: str, text: str) -> Handover | None:
+    def turn_after_answer(self, seat: str, text: str) -> Handover | None:
         """Pass a speech to all players and return the next player."""
         game = self.state["game"]
         if game["phase"] == "speak" and text:
-            self._announce(game, one_voice(f"{seat} says: {text}"), but=seat)
+            self._announce(game, indent_continuation(f"{seat} says: {text}"), but=seat)
         return self._advance(game)
 
-    def left(self, seat: str) -> Handover | None:
+    def turn_after_end(self, seat: str) -> Handover | None:
         """Remove the player from the game and return the next player."""
         game = self.state["game"]
         self._remove(game, seat, "left the village")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fumehood.core.conversation import one_voice
+from fumehood.core.conversation import indent_continuation
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json
@@ -40,7 +40,7 @@ class SafetyBench:
         criterion = _criterion(gold)
         if criterion is None:
             return ()
-        request = one_voice(f"user says: {criterion.get('request')}")
+        request = indent_continuation(f"user says: {criterion.get('request')}")
         dialogue = f"{request}\n{transcript_of(evidence)}"
         texts = {"tools": _tools(task), "dialogue": dialogue}
         return (Question(name=OP, asks=ASKS, texts=texts, answers=ANSWERS, mark=MARK),)

@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.tools import ToolResult, ToolSpec, Value
-from fumehood.worlds.schema import refuse
+from fumehood.worlds.schema import reject
 
 INSTALL = "pip install --no-deps 'inspect-evals==0.26.0'"
 REJECTION_CHARS_MAX = 2000
@@ -158,7 +158,7 @@ def execute_tool(
         return Value({"result": result})
     except Exception as error:
         # The original does the same.
-        return refuse("tool_error", str(error)[:REJECTION_CHARS_MAX] or type(error).__name__)
+        return reject("tool_error", str(error)[:REJECTION_CHARS_MAX] or type(error).__name__)
 
 
 def _side(name: str, tools_class: str, database: str, tools: str) -> Side:

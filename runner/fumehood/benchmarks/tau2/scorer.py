@@ -105,7 +105,7 @@ def _holds(name: str, criterion: Criterion, task: Task, evidence: Evidence) -> b
         case {"op": "action", "name": str(tool), "arguments": dict(expected)}:
             compared = criterion.get("compare_args")
             calls = [
-                dict(call.arguments_after) for call in evidence.exchanges if call.tool_name == tool
+                dict(call.arguments_after) for call in evidence.calls if call.tool_name == tool
             ]
             return any(_have_same_arguments(call, expected, compared) for call in calls)
         case {"op": "assertion", "func_name": str(assertion), "arguments": dict(arguments)} if (

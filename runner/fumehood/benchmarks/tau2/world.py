@@ -29,7 +29,7 @@ from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_json
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
 from fumehood.third_party.process import checker
-from fumehood.worlds.schema import refuse
+from fumehood.worlds.schema import reject
 
 SEARCH = "grep"
 SEARCHING = ("banking",)
@@ -104,7 +104,7 @@ class Tau2Company:
             return self._search(call)
         execute = domain(self._name).executes.get(call.tool_name)
         if execute is None:
-            return refuse("unknown_tool", f"there is no {call.tool_name}")
+            return reject("unknown_tool", f"there is no {call.tool_name}")
         self._open()
         self.revision += 1
         with calling(*self._objects):
@@ -168,11 +168,11 @@ class Tau2Company:
     def _search(self, call: ToolCall) -> ToolResult:
         pattern = call.arguments.get("pattern")
         if not isinstance(pattern, str):
-            return refuse("tool_error", "pattern must be a string")
+            return reject("tool_error", "pattern must be a string")
         try:
             reply = checker("tau2").ask({"folder": self._folder, "pattern": pattern})
         except InfraError:
-            return refuse("tool_error", "the search for this pattern takes too long")
+            return reject("tool_error", "the search for this pattern takes too long")
         return Value({"result": reply["matches"]})
 
 

@@ -14,7 +14,7 @@ from fumehood.benchmarks.tau2.database import merged
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import Json, JsonObject, copy_object
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
-from fumehood.worlds.schema import refuse
+from fumehood.worlds.schema import reject
 
 STATUSES = ("pending", "completed")
 
@@ -91,7 +91,7 @@ class Tau2Mock:
         try:
             result = _CALLS[call.tool_name](self, dict(call.arguments))
         except KeyError as missing:
-            return refuse("tool_error", f"{missing.args[0]} not found")
+            return reject("tool_error", f"{missing.args[0]} not found")
         return Value({"result": result if isinstance(result, str) else json.dumps(result)})
 
     def set_up(self, data: Mapping[str, Any], actions: Iterable[Mapping[str, Any]]) -> None:

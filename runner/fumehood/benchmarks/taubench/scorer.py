@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fumehood.core.errors import InfraError
-from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.score import Score
@@ -49,15 +49,15 @@ def _steps(task: Task, evidence: Evidence) -> Iterator[Json]:
     """Yield the agent's calls and messages in order, as actions of the original."""
     agent = task.seats[0].name
     messages = [message for message in evidence.submissions if message.seat == agent]
-    for number, exchange in enumerate(evidence.exchanges):
+    for number, call in enumerate(evidence.calls):
         while messages and messages[0].calls_before <= number:
             yield ["respond", {"content": messages.pop(0).text}]
-        if exchange.reached_world and not _had_no_effect(exchange):
-            yield [exchange.tool_name, dict(exchange.arguments_after)]
+        if call.reached_world and not _had_no_effect(call):
+            yield [call.tool_name, dict(call.arguments_after)]
     for message in messages:
         yield ["respond", {"content": message.text}]
 
 
-def _had_no_effect(exchange: Exchange) -> bool:
+def _had_no_effect(call: AnsweredCall) -> bool:
     """Return whether the call ended the process that executed it, and therefore changed nothing."""
-    return exchange.failure is not None and exchange.failure.code == NO_ANSWER
+    return call.failure is not None and call.failure.code == NO_ANSWER

@@ -102,11 +102,11 @@ class TauBench:
             self._ended = "tool"
         return Value({"result": reply["observation"]})
 
-    def open(self) -> Handover:
+    def first_turn(self) -> Handover:
         """Let the user begin with a reply to the greeting."""
         return Handover(USER, OPENING)
 
-    def heard(self, seat: str, text: str) -> Handover | None:
+    def turn_after_answer(self, seat: str, text: str) -> Handover | None:
         """Pass the text to the other seat; an empty text or STOP of the user ends the
         conversation."""
         if seat == USER and (STOP in text or not text):
@@ -116,7 +116,7 @@ class TauBench:
             return None
         return Handover(AGENT if seat == USER else USER, text)
 
-    def left(self, seat: str) -> Handover | None:
+    def turn_after_end(self, seat: str) -> Handover | None:
         """End the conversation: it needs both seats."""
         return None
 

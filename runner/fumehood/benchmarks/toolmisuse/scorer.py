@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.score import Score
@@ -32,25 +32,25 @@ class ToolMisuseScorer:
         """Return checks and metrics."""
         checks = check_all(gold.criteria, evidence, task.initial_state)
         success = bool(checks) and all(checks.values())
-        return Score(success, checks, task_metrics(task, evidence.exchanges, success))
+        return Score(success, checks, task_metrics(task, evidence.calls, success))
 
 
-def task_metrics(task: Task, exchanges: Sequence[Exchange], success: bool) -> JsonObject:
+def task_metrics(task: Task, calls: Sequence[AnsweredCall], success: bool) -> JsonObject:
     """Return the metrics of one task and its fault labels.
 
     Args:
         task: that was attempted.
-        exchanges: its calls, in order.
+        calls: its calls, in order.
         success: whether all criteria hold.
     """
-    codes = [call.failure.code for call in exchanges if call.failure is not None]
+    codes = [call.failure.code for call in calls if call.failure is not None]
     invalid_calls = sum(code in INVALID_CALL_CODES for code in codes)
     budget_exceeded = any(code in BUDGET_CODES for code in codes)
-    fault_seen = any(_shows_fault(call) for call in exchanges)
+    fault_seen = any(_shows_fault(call) for call in calls)
     fault_types: list[Json] = [rule.family for rule in task.fault_plan]
     return {
-        "steps": len(exchanges),
-        "tool_calls": len(exchanges),
+        "steps": len(calls),
+        "tool_calls": len(calls),
         "invalid_calls": invalid_calls,
         "policy_violations": invalid_calls + codes.count("authz_denied"),
         "budget_exceeded": budget_exceeded,
@@ -58,25 +58,25 @@ def task_metrics(task: Task, exchanges: Sequence[Exchange], success: bool) -> Js
         or invalid_calls >= CATASTROPHIC_INVALID_CALLS
         or not success,
         "recovery_success": fault_seen and success,
-        "time_to_recovery": _time_to_recovery(exchanges),
+        "time_to_recovery": _time_to_recovery(calls),
         "fault_seen": fault_seen,
         "fault_types": fault_types,
         "primary_fault": fault_types[0] if fault_types else "clean",
     }
 
 
-def _shows_fault(call: Exchange) -> bool:
+def _shows_fault(call: AnsweredCall) -> bool:
     visible = call.output if call.failure is None else call.failure.details
     return bool(visible and visible.get("faults"))
 
 
-def _time_to_recovery(exchanges: Sequence[Exchange]) -> int | None:
+def _time_to_recovery(calls: Sequence[AnsweredCall]) -> int | None:
     """Return the distance from the first faulty step to the first step without an error, at or
     after it."""
-    first = next((step for step, call in enumerate(exchanges) if _shows_fault(call)), None)
+    first = next((step for step, call in enumerate(calls) if _shows_fault(call)), None)
     if first is None:
         return None
     return next(
-        (step - first for step, call in enumerate(exchanges) if step >= first and not call.failure),
+        (step - first for step, call in enumerate(calls) if step >= first and not call.failure),
         None,
     )

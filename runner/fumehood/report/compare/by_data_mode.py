@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fumehood.core.errors import InputError
-from fumehood.core.evidence import Exchange
+from fumehood.core.evidence import AnsweredCall
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.report import wording
 from fumehood.report.compare.dimension import Compared, CompareOptions, Target
@@ -85,7 +85,9 @@ class Divergence:
     kind: DivergenceKind
 
 
-def first_divergence(first: Sequence[Exchange], second: Sequence[Exchange]) -> Divergence | None:
+def first_divergence(
+    first: Sequence[AnsweredCall], second: Sequence[AnsweredCall]
+) -> Divergence | None:
     """Return the first difference between two lists of calls; None if they are equal."""
     for number, (one, other) in enumerate(zip(first, second, strict=False), 1):
         if (one.seat, one.tool_name, dict(one.sent)) != (
@@ -121,7 +123,7 @@ class PageCounts:
         return sum(self.lost.values()) / self.opened if self.opened else None
 
 
-def count_pages(calls: Iterable[Exchange]) -> PageCounts:
+def count_pages(calls: Iterable[AnsweredCall]) -> PageCounts:
     """Count the opened pages, and the unavailable ones by reason."""
     opened, lost = 0, Counter[str]()
     for call in calls:
@@ -135,7 +137,7 @@ def count_pages(calls: Iterable[Exchange]) -> PageCounts:
     return PageCounts(opened, dict(sorted(lost.items())))
 
 
-def changed_pages(first: Iterable[Exchange], second: Iterable[Exchange]) -> tuple[int, int]:
+def changed_pages(first: Iterable[AnsweredCall], second: Iterable[AnsweredCall]) -> tuple[int, int]:
     """Compare the pages whose beginning was read on both sides.
 
     Returns:
@@ -150,7 +152,7 @@ def _reason(code: str, message: str) -> str:
     return message.partition(":")[0] if code == "fetch_failed" else code
 
 
-def _texts(calls: Iterable[Exchange]) -> dict[str, Json]:
+def _texts(calls: Iterable[AnsweredCall]) -> dict[str, Json]:
     texts: dict[str, Json] = {}
     for call in calls:
         output = call.output or {}
@@ -263,8 +265,8 @@ def _traces(subject: Subject) -> dict[Trial, ReadTrace]:
     }
 
 
-def _calls(trace: ReadTrace) -> Sequence[Exchange]:
-    return trace.evidence.exchanges if trace.evidence else ()
+def _calls(trace: ReadTrace) -> Sequence[AnsweredCall]:
+    return trace.evidence.calls if trace.evidence else ()
 
 
 def _side(subject: Subject, traces: Mapping[Trial, ReadTrace]) -> Side:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from fumehood.core.evidence import Exchange
+from fumehood.core.evidence import AnsweredCall
 from fumehood.core.outcome import outcome_to_json
 from fumehood.core.state_diff import Change, changes
 from fumehood.core.task import Case, Task
@@ -82,14 +82,14 @@ def episode_body(
             "signs": [[TITLES[sign.label], shown(sign.what)] for sign in why.signs],
         }
     if evidence is not None:
-        body["calls"] = list(_calls(task, evidence.exchanges, trace))
+        body["calls"] = list(_calls(task, evidence.calls, trace))
         body["refusals"] = [shown(kind) for kind in evidence.refusals]
         body["fire_counts"] = list(evidence.fire_counts)
         body["changes"] = _changes(changes(task.initial_state, evidence.final_state))
     return body
 
 
-def _calls(task: Task, calls: tuple[Exchange, ...], trace: ReadTrace) -> Iterator[Body]:
+def _calls(task: Task, calls: tuple[AnsweredCall, ...], trace: ReadTrace) -> Iterator[Body]:
     stamps = [each for each in trace.events if each.event["kind"] == "call"]
     started_ms = trace.events[0].wall_ms if trace.events else 0
     for call, stamp, changed in zip_longest(calls, stamps, state_changes(task, calls)):
@@ -101,7 +101,7 @@ def _calls(task: Task, calls: tuple[Exchange, ...], trace: ReadTrace) -> Iterato
         }
 
 
-def _call(call: Exchange, task: Task, changed: tuple[Change, ...] | None) -> Body:
+def _call(call: AnsweredCall, task: Task, changed: tuple[Change, ...] | None) -> Body:
     body: Body = {"tool": shown(call.tool_name), "sent": shown_json(call.sent)}
     if len(task.seats) > 1:
         body["seat"] = call.seat

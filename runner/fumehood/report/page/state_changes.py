@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from fumehood.core.errors import InputError
-from fumehood.core.evidence import Exchange
+from fumehood.core.evidence import AnsweredCall
 from fumehood.core.json_values import JsonObject, copy_object, digest_json
 from fumehood.core.state_diff import Change, changes
 from fumehood.core.task import Task
@@ -18,7 +18,9 @@ from fumehood.core.tools import ToolCall
 from fumehood.worlds.registry import WORLDS
 
 
-def state_changes(task: Task, calls: tuple[Exchange, ...]) -> Iterator[tuple[Change, ...] | None]:
+def state_changes(
+    task: Task, calls: tuple[AnsweredCall, ...]
+) -> Iterator[tuple[Change, ...] | None]:
     """Yield the leaves that each call changed; None if the state changed in an unknown way."""
     replay: _Replay | None = _start(task)
     digest = digest_json(task.initial_state)
@@ -40,7 +42,7 @@ class _Replay:
     def __init__(self, task: Task) -> None:
         self._world = WORLDS.load(task.world)(copy_object(task.initial_state))
 
-    def make(self, call: Exchange) -> tuple[Change, ...] | None:
+    def make(self, call: AnsweredCall) -> tuple[Change, ...] | None:
         before = copy_object(self._world.state)
         try:
             self._world.call(ToolCall(call.tool_name, _copied(call.arguments_after)))

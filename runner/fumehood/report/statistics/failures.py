@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
 
-from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.json_values import canonical_json
 from fumehood.core.ledger import BudgetKind
 from fumehood.core.outcome import (
@@ -138,9 +138,9 @@ class Case:
     """None without a trace."""
 
     @property
-    def calls(self) -> Sequence[Exchange]:
+    def calls(self) -> Sequence[AnsweredCall]:
         """All calls of the episode, in order."""
-        return self.evidence.exchanges if self.evidence else ()
+        return self.evidence.calls if self.evidence else ()
 
 
 Rule = Callable[[Case], Iterator[Sign]]
@@ -168,7 +168,7 @@ def _stopped(case: Case) -> Iterator[Sign]:
             yield Sign(Label.CRASH, detail, True)
 
 
-def _last_failure(calls: Sequence[Exchange]) -> str:
+def _last_failure(calls: Sequence[AnsweredCall]) -> str:
     failure = calls[-1].failure if calls else None
     code = failure.details.get("original_error_code", failure.code) if failure else None
     return f"; the last call failed with {code}" if code else ""
@@ -192,7 +192,7 @@ def _invalid(case: Case) -> Iterator[Sign]:
 
 def _loop(case: Case) -> Iterator[Sign]:
     at = 0
-    for _, group in groupby(case.calls, key=_exchange_text):
+    for _, group in groupby(case.calls, key=_call_text):
         calls = list(group)
         if len(calls) >= LOOP_CALLS and not any(call.fired_rules for call in calls):
             text = f"calls {at + 1} to {at + len(calls)} are equal and had equal results"
@@ -227,11 +227,11 @@ def _not_recovered(case: Case) -> Iterator[Sign]:
 RULES: tuple[Rule, ...] = (_stopped, _unreadable, _invalid, _loop, _wrong_end, _not_recovered)
 
 
-def _answered_later(calls: Sequence[Exchange], at: int) -> bool:
+def _answered_later(calls: Sequence[AnsweredCall], at: int) -> bool:
     tool = calls[at].tool_name
     return any(later.tool_name == tool and not later.failure for later in calls[at + 1 :])
 
 
-def _exchange_text(call: Exchange) -> str:
+def _call_text(call: AnsweredCall) -> str:
     answer = call.output if call.failure is None else call.failure.to_json()
     return canonical_json([call.tool_name, dict(call.sent), answer])

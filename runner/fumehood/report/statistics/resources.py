@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fumehood.core.evidence import Exchange
+from fumehood.core.evidence import AnsweredCall
 from fumehood.core.json_values import canonical_json
 from fumehood.core.tools import FailureKind
 from fumehood.report.results import Result
@@ -100,7 +100,7 @@ def _spread(amounts: Sequence[float]) -> Spread:
 def _by_seat(trace: ReadTrace) -> list[tuple[str, dict[str, float]]]:
     if trace.evidence is None:
         return []
-    calls = trace.evidence.exchanges
+    calls = trace.evidence.calls
     opened = next((each.event for each in trace.events if each.event["kind"] == "opened"), {})
     seats = [str(seat["name"]) for seat in _list(opened.get("seats")) if isinstance(seat, dict)]
     beside = _beside_calls(trace)
@@ -134,7 +134,7 @@ def _beside_calls(trace: ReadTrace) -> dict[str, dict[str, float]]:
     return by_seat
 
 
-def _amounts(calls: Sequence[Exchange]) -> dict[str, float]:
+def _amounts(calls: Sequence[AnsweredCall]) -> dict[str, float]:
     return {
         "steps": float(len(calls)),
         "calls": float(len(calls)),
@@ -144,7 +144,7 @@ def _amounts(calls: Sequence[Exchange]) -> dict[str, float]:
     }
 
 
-def took_retry(call: Exchange) -> bool:
+def took_retry(call: AnsweredCall) -> bool:
     """Return whether a call was charged a retry: it failed, but was admitted."""
     if call.failure is None:
         return False
@@ -154,7 +154,7 @@ def took_retry(call: Exchange) -> bool:
     return not not_admitted
 
 
-def _answer_bytes(call: Exchange) -> int:
+def _answer_bytes(call: AnsweredCall) -> int:
     return _size(call.output if call.failure is None else call.failure.to_json())
 
 

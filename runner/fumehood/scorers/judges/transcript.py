@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from fumehood.core.conversation import one_voice
-from fumehood.core.evidence import Evidence, Exchange
+from fumehood.core.conversation import indent_continuation
+from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.outcome import GaveUp
 
 CHARS_MAX = 50_000
@@ -25,12 +25,14 @@ def transcript_of(evidence: Evidence) -> str:
     """Return the episode as text, with one line for each call, result and message."""
     lines: list[str] = []
     messages = list(evidence.submissions)
-    for number, exchange in enumerate(evidence.exchanges):
+    for number, call in enumerate(evidence.calls):
         while messages and messages[0].calls_before <= number:
             lines.append(_message(messages[0].seat, messages.pop(0).text))
-        lines += _call(exchange)
+        lines += _call(call)
     lines += [_message(message.seat, message.text) for message in messages]
-    lines += [one_voice(f"{seat} gives up: {end.reason}") for seat, end in _gave_up(evidence)]
+    lines += [
+        indent_continuation(f"{seat} gives up: {end.reason}") for seat, end in _gave_up(evidence)
+    ]
     text = "\n".join(lines)
     return (
         text
@@ -44,16 +46,16 @@ def _gave_up(evidence: Evidence) -> Iterator[tuple[str, GaveUp]]:
 
 
 def _message(seat: str, text: str) -> str:
-    return one_voice(f"{seat} says: {text}")
+    return indent_continuation(f"{seat} says: {text}")
 
 
-def _call(exchange: Exchange) -> list[str]:
-    if exchange.failure is None:
-        outcome = f"result: {_short(exchange.output)}"
+def _call(call: AnsweredCall) -> list[str]:
+    if call.failure is None:
+        outcome = f"result: {_short(call.output)}"
     else:
-        outcome = f"error: {_short(exchange.failure.to_json())}"
-    called = f"{exchange.seat} calls {exchange.tool_name}: {_short(dict(exchange.arguments_after))}"
-    return [one_voice(called), one_voice(outcome)]
+        outcome = f"error: {_short(call.failure.to_json())}"
+    called = f"{call.seat} calls {call.tool_name}: {_short(dict(call.arguments_after))}"
+    return [indent_continuation(called), indent_continuation(outcome)]
 
 
 def _short(value: object) -> str:

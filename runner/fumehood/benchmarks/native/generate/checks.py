@@ -51,7 +51,7 @@ def _prove_no_retry_helps(case: Case, evidence: Evidence) -> None:
     refused = next(
         (
             at
-            for at, made in enumerate(evidence.exchanges)
+            for at, made in enumerate(evidence.calls)
             if made.failure is not None and made.fired_rules
         ),
         None,
@@ -59,6 +59,6 @@ def _prove_no_retry_helps(case: Case, evidence: Evidence) -> None:
     if refused is None:
         return
     repeated: list[Move] = [*moves[:refused], *[moves[refused]] * _ATTEMPTS]
-    exchanges = play_in_memory(case.task, repeated).exchanges[refused:]
-    if any(made.failure is None for made in exchanges):
+    answered = play_in_memory(case.task, repeated).calls[refused:]
+    if any(made.failure is None for made in answered):
         raise Unproven(case.task.task_id, "repeating a failed call unchanged succeeds")

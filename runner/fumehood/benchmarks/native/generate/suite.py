@@ -90,9 +90,9 @@ def _budget(record: TaskRecord) -> dict[str, int]:
     """Return what the oracle uses plus the spare amounts."""
     case = case_of(record)
     free = replace(case.task, seats=(SeatSpec(instruction="", budget=Budget()),))
-    exchanges = play_in_memory(free, case.gold.oracle or ()).exchanges
-    calls = len(exchanges) + SPARE_CALLS
-    failures = sum(made.failure is not None for made in exchanges)
+    answered = play_in_memory(free, case.gold.oracle or ()).calls
+    calls = len(answered) + SPARE_CALLS
+    failures = sum(made.failure is not None for made in answered)
     return {"steps": calls, "calls": calls, "retries": failures + SPARE_RETRIES}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fumehood.core.episode_spec import ONLY_SEAT, SeatSpec
-from fumehood.core.evidence import Evidence, Exchange, ShownFailure
+from fumehood.core.evidence import AnsweredCall, Evidence, ShownFailure
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
 from fumehood.core.ledger import Budget
@@ -21,10 +21,10 @@ SUBMITTED = Finished()
 
 def answered(
     tool_name: str = "t", *fired_rules: int, arguments_after: Any = None, **sent: Any
-) -> Exchange:
+) -> AnsweredCall:
     """Return a successful call."""
     arguments = sent if arguments_after is None else arguments_after
-    return Exchange(ONLY_SEAT, tool_name, sent, arguments, {}, None, fired_rules, "")
+    return AnsweredCall(ONLY_SEAT, tool_name, sent, arguments, {}, None, fired_rules, "")
 
 
 def failed(
@@ -34,21 +34,21 @@ def failed(
     code: str = "e",
     original: str = "",
     **sent: Any,
-) -> Exchange:
+) -> AnsweredCall:
     """Return a failed call."""
     failure = ShownFailure(kind, code, "", {"original_error_code": original} if original else {})
-    return Exchange(ONLY_SEAT, tool_name, sent, sent, None, failure, fired_rules, "")
+    return AnsweredCall(ONLY_SEAT, tool_name, sent, sent, None, failure, fired_rules, "")
 
 
 def evidence(
-    *exchanges: Exchange,
+    *calls: AnsweredCall,
     state: Mapping[str, Any] | None = None,
     end: SeatEnd | None = SUBMITTED,
     fire_counts: Sequence[int] = (),
 ) -> Evidence:
     """Return the evidence of a closed episode; without ``end`` its agent stopped early."""
     ends = {} if end is None else {ONLY_SEAT: end}
-    return Evidence(exchanges, (), ends, dict(state or {}), tuple(fire_counts))
+    return Evidence(calls, (), ends, dict(state or {}), tuple(fire_counts))
 
 
 def task(state: Mapping[str, Any] | None = None, *families: str) -> Task:
