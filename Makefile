@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := menu
 PACKAGES := runner/fumehood snapshots/fumehood_snapshots agent_sdk/python/fumehood_agent tests docs/adding/examples
-TESTS := .venv/bin/python -m pytest --numprocesses logical --dist worksteal
+TESTS := .venv/bin/python -m pytest --numprocesses 4 --dist worksteal
 
 .PHONY: menu
 menu: ## list the targets
@@ -35,8 +35,8 @@ test: setup-dev bubblewrap ## run the tests that finish within five minutes; tes
 	@$(TESTS)
 
 .PHONY: test-all
-test-all: setup-dev bubblewrap ## also run slow tests: every language on every engine, off-the-shelf agents, long chaos
-	@$(TESTS) --all
+test-all: test ## run the tests, then the slow ones: every language on every engine, off-the-shelf agents, long chaos
+	@$(TESTS) --all -m slow
 
 .PHONY: test-fast
 test-fast: setup-dev ## run the tests that need no box, and stop at the first failure

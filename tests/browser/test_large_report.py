@@ -22,6 +22,9 @@ OPEN_S_MAX = 2.0
 PAGE_BYTES_MAX = 20_000_000
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def run_path() -> Iterator[Path]:
     # Every row is flushed to the disk, so that a disk of memory saves most of the time.

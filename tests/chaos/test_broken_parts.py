@@ -43,6 +43,7 @@ def test_episodes_of_a_killed_part_are_attempted_again(engine: str, breakage: Br
         assert space.orphans() == []
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_a_long_run_with_breakages_has_the_same_results() -> None:
     with workspace() as space:

@@ -14,7 +14,7 @@ from tests.chaos.workspace import Workspace, damage_of, infra_rows_of, results_o
 from tests.containers.docker_proxy import DockerProxy
 from tests.parts.listening import wait_until
 
-pytestmark = [pytest.mark.docker, pytest.mark.image]
+pytestmark = [pytest.mark.docker, pytest.mark.image, pytest.mark.slow]
 
 INFRA = 3
 

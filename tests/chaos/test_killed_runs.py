@@ -13,7 +13,8 @@ KILLS = 3
 
 
 @pytest.mark.parametrize(
-    "engine", ["process", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)]
+    "engine",
+    ["process", pytest.param("bubblewrap", marks=[pytest.mark.bubblewrap, pytest.mark.slow])],
 )
 def test_a_killed_and_resumed_run_has_the_same_results(engine: str) -> None:
     with workspace() as space:

@@ -109,6 +109,7 @@ def offered_first(models: ScriptedModels) -> str:
     return json.dumps(models.asked[0].request["tools"])
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.image
 @pytest.mark.parametrize(
@@ -170,6 +171,7 @@ def continue_cli(dialect: str) -> Image:
     return Image("", "", command, mounts, settings)
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize(
     ("made_of", "word"),

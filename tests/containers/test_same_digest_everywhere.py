@@ -14,7 +14,7 @@ EVERY = 5
 
 ENGINES = [
     pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
-    pytest.param("docker/runsc", marks=[pytest.mark.runsc, pytest.mark.image]),
+    pytest.param("docker/runsc", marks=[pytest.mark.runsc, pytest.mark.image, pytest.mark.slow]),
     pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
     pytest.param("inline"),
     pytest.param("process"),
@@ -61,7 +61,7 @@ def digest(some_tasks: Path, tmp_path_factory: pytest.TempPathFactory) -> object
     return report["trace_digest"]
 
 
-@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("workers", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_two_runs_of_one_seed_have_the_same_digest(
     engine: str, workers: int, some_tasks: Path, digest: object, tmp_path: Path

@@ -59,6 +59,7 @@ def work_folder(tmp_path: Path) -> Iterator[Path]:
     remove_images_from(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.image
 @each_page

@@ -18,7 +18,13 @@ ENGINES = [
         "docker", marks=[pytest.mark.docker, pytest.mark.image, pytest.mark.xdist_group("docker")]
     ),
     pytest.param(
-        "runsc", marks=[pytest.mark.image, pytest.mark.runsc, pytest.mark.xdist_group("runsc")]
+        "runsc",
+        marks=[
+            pytest.mark.image,
+            pytest.mark.runsc,
+            pytest.mark.slow,
+            pytest.mark.xdist_group("runsc"),
+        ],
     ),
     pytest.param(
         "bubblewrap", marks=[pytest.mark.bubblewrap, pytest.mark.xdist_group("bubblewrap")]

@@ -27,7 +27,9 @@ def bubblewrap() -> Iterator[Stage]:
     params=[
         "process",
         pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
-        pytest.param("docker/runsc", marks=[pytest.mark.runsc, pytest.mark.image]),
+        pytest.param(
+            "docker/runsc", marks=[pytest.mark.runsc, pytest.mark.image, pytest.mark.slow]
+        ),
     ],
 )
 def elsewhere(request: pytest.FixtureRequest) -> Iterator[Stage]:
@@ -38,7 +40,12 @@ def elsewhere(request: pytest.FixtureRequest) -> Iterator[Stage]:
 def each(cases: Sequence[ProtocolCase]) -> pytest.MarkDecorator:
     """Every language with each of the cases that it can carry out."""
     pairs = [
-        pytest.param(language, case, id=f"{language.name}-{case.name}")
+        pytest.param(
+            language,
+            case,
+            id=f"{language.name}-{case.name}",
+            marks=[] if language.name == "Python" else [pytest.mark.slow],
+        )
         for language in LANGUAGES
         for case in cases
         if case.name not in language.lacks

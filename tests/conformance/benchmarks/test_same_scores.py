@@ -79,6 +79,7 @@ def test_every_benchmark_is_played_or_has_a_reason() -> None:
     assert SLICES.keys() | WITHOUT.keys() == set(BENCHMARKS)
 
 
+@pytest.mark.slow
 def test_the_oracle_solves_every_task(alone: Results) -> None:
     by_oracle = {
         name: score.success for name, (_, score) in alone.items() if name.startswith("oracle/")
@@ -86,6 +87,7 @@ def test_the_oracle_solves_every_task(alone: Results) -> None:
     assert [name for name, success in by_oracle.items() if success is not True] == []
 
 
+@pytest.mark.slow
 def test_results_are_the_same_in_reverse_order_with_four_workers(
     made: Path, cases: Mapping[str, Sequence[Case]], alone: Results
 ) -> None:
@@ -95,6 +97,7 @@ def test_results_are_the_same_in_reverse_order_with_four_workers(
     assert results(rows) == alone
 
 
+@pytest.mark.slow
 def test_results_are_the_same_after_a_killed_and_a_crashed_attempt(
     made: Path, cases: Mapping[str, Sequence[Case]], alone: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
