@@ -96,7 +96,7 @@ class Budget:
     limits: Amounts
     """Bounds by kind. A kind without a bound is missing."""
 
-    def __init__(self, **limits: int | None) -> None:
+    def __init__(self, /, **limits: int | None) -> None:
         """Set the bounds.
 
         Args:
@@ -115,7 +115,7 @@ class Budget:
         """Return the bound of ``kind``; None where it has no bound."""
         return self.limits.get(kind)
 
-    def with_limits(self, **limits: int | None) -> Budget:
+    def with_limits(self, /, **limits: int | None) -> Budget:
         """Return a budget in which ``limits`` replace the bounds of the same kinds."""
         return Budget(**{**self.to_json(), **limits})
 

@@ -73,7 +73,9 @@ class ProcessEngine:
             )
         mounts = agent_mounts(source, as_other_user=False)
         environment = ENVIRONMENT | ({"PYTHONPATH": str(mounts[0].source.parent)} if mounts else {})
-        return Image("", "", (sys.executable, *sdk_command(source)[1:]), mounts, environment)
+        # With -P a built-in agent imports nothing from the current folder.
+        command = (sys.executable, "-P", *sdk_command(source)[1:])
+        return Image("", "", command, mounts, environment)
 
     def start(self, spec: BoxSpec) -> ChildBox:
         """Start the agent's process.

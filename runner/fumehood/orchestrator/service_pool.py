@@ -136,7 +136,8 @@ class ServiceWorker:
         options = options or ServiceOptions()
         self._directory = directory
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "fumehood.service", str(directory), *options.arguments()],
+            # With -P Python imports nothing from the current folder, which may hold untrusted code.
+            [sys.executable, "-P", "-m", "fumehood.service", str(directory), *options.arguments()],
             stdin=subprocess.PIPE,
             env={name: text for name, text in os.environ.items() if name in INHERITED_VARIABLES},
             # Ctrl-C in the terminal is for the orchestrator, whose running episodes still need

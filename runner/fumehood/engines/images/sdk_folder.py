@@ -137,7 +137,8 @@ def _pip_install(folder: Path, python: str, machine: str) -> None:
             f"fetching libraries for Python {python} needs pip; "
             "install it into the environment of fumehood"
         )
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps"]
+    # With -P Python imports nothing from the current folder, which may hold untrusted code.
+    command = [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--no-compile", "--no-deps"]
     command += ["--target", str(folder), "--only-binary", ":all:", "--python-version", python]
     for platform_tag in (f"manylinux_2_28_{machine}", f"manylinux2014_{machine}"):
         command += ["--platform", platform_tag]

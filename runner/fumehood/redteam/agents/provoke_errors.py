@@ -57,7 +57,7 @@ def call(stub: ToolServiceStub, tool: str, arguments: str) -> None:
 
 with open_channel() as channel:
     stub = ToolServiceStub(channel)
-    show("tried the task", stub.GetTask(pb.GetTaskRequest(), timeout=5))
+    show("tried the instruction", stub.GetTask(pb.GetTaskRequest(), timeout=5))
     for arguments in ARGUMENTS:
         for tool in ("read_file", "list_dir", "no_such_tool"):
             call(stub, tool, arguments)
