@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fumehood.benchmarks.registry import load_suite
+from fumehood.core.clock import StoppedClock
 from fumehood.core.gold import Gold
 from fumehood.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome, TimedOut
 from fumehood.core.task import Case
@@ -24,7 +25,11 @@ from fumehood.orchestrator.episode_runner import (
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.scoring import score_attempt
 from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.service.inline import ERROR_BYTES, play_in_process
+from fumehood.service.seat_endpoint import SeatLimits
+from fumehood.wire.convert import played_to_pb
 from fumehood.wire.ports import InlineAgent
+from fumehood_agent.in_process import InProcessSession
 from tests.parts.specs import episode_spec
 from tests.parts.tasks import crud_task
 
@@ -95,6 +100,15 @@ def test_an_agent_that_raises_ends_its_own_episode_alone(inline_pool: ServicePoo
     assert attempt.output is not None
     assert b"call 0 is none of tool_name with args" in attempt.output.stderr
     assert played(inline_pool, plan("oracle", SUBMIT)) == Finished("done")
+
+
+def test_only_the_end_of_an_error_is_kept_and_surrogates_are_escaped() -> None:
+    def raise_error(session: InProcessSession) -> None:
+        raise ValueError("a" * 2 * ERROR_BYTES + "\ud800")
+
+    result = play_in_process(episode_spec(), {"agent": raise_error}, StoppedClock(), SeatLimits())
+    assert result.agent_error.endswith("a\\ud800\n")
+    assert len(played_to_pb(result).agent_error) == ERROR_BYTES
 
 
 def test_an_agent_that_uses_up_its_wall_time_is_timed_out(inline_pool: ServicePool) -> None:

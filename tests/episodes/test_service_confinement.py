@@ -78,6 +78,18 @@ def test_other_users_cannot_reach_its_sockets(pool: ServicePool) -> None:
     client.close_episode("confined", timed_out=False)
 
 
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_service_imports_nothing_from_the_current_folder(
+    inline: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("traceback", "grpc", "fumehood", "fumehood_agent"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    with ServicePool(1, inline=inline) as running:
+        assert running.workers()[0].usable
+    assert not (tmp_path / "ran").exists()
+
+
 @only_root
 def test_a_folder_that_its_user_could_not_reach_is_refused() -> None:
     with tempfile.TemporaryDirectory() as closed:

@@ -13,6 +13,7 @@ import socket
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -34,9 +35,17 @@ from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.verify import verify
 from fumehood.report.safe_text import safe
+from fumehood.service.inline import play_inline
 from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits, read_arguments
 from fumehood.testing.memory_recorder import MemoryRecorder
-from fumehood.wire.convert import reply_to_pb, spec_from_pb, submission_to_pb
+from fumehood.wire.convert import (
+    inline_agent_from_pb,
+    played_from_pb,
+    played_to_pb,
+    reply_to_pb,
+    spec_from_pb,
+    submission_to_pb,
+)
 from fumehood_agent._proto.v1 import control_pb2, tool_pb2
 from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run
 from tests.parts.specs import episode_spec
@@ -69,6 +78,20 @@ def control_messages(data: bytes) -> None:
     with suppress(DecodeError, InputError):
         spec = spec_from_pb(control_pb2.OpenEpisodeRequest.FromString(data).spec)
         HARNESS_MODES.load("native")().open_episode(spec, MemoryRecorder(), StoppedClock())
+
+
+def inline_messages(data: bytes) -> None:
+    """An episode that is played inline, with the moves of an untrusted task."""
+    with suppress(DecodeError, InputError):
+        message = control_pb2.PlayInlineRequest.FromString(data)
+        spec = spec_from_pb(message.spec)
+        # Only an agent that replays moves always ends; seats of a conversation may wait forever.
+        if len(spec.seats) == 1:
+            agents = [
+                replace(inline_agent_from_pb(agent), name="oracle") for agent in message.agents
+            ]
+            result = play_inline(spec, agents, StoppedClock(), LIMITS)
+            assert played_from_pb(played_to_pb(result)) == result
 
 
 def calls(data: bytes) -> None:
@@ -185,6 +208,7 @@ TARGETS: Mapping[str, Target] = {
         arguments,
         tool_messages,
         control_messages,
+        inline_messages,
         calls,
         trace,
         rows,

@@ -99,6 +99,9 @@ def test_a_reported_success_counts() -> None:
         "fault plan",
         "gold",
         "Traceback (most recent",
+        "/usr/lib/python3/site-packages/fumehood/version.py",
+        "fumehood.service.host",
+        "/opt/fumehood/wire/convert.py",
     ],
 )
 def test_words_that_reveal_the_harness_are_found(word: str) -> None:
@@ -107,6 +110,7 @@ def test_words_that_reveal_the_harness_are_found(word: str) -> None:
 
 def test_a_neutral_environment_reveals_nothing() -> None:
     text = b"FUMEHOOD_SOCKET=/fumehood/grpc.sock\n/agent/look_around.py\nPATH=/usr/bin\n"
+    text += b"/fumehood/bin/fumehood fumehood.v1.ToolService site-packages/fumehood_agent/wire.py\n"
     assert list(revealing_words(_attempt(stdout=text))) == []
 
 

@@ -191,9 +191,14 @@ class ServiceWorker:
 
     @property
     def usable(self) -> bool:
-        """True while the process runs and answers; asked only after it failed to answer once."""
-        if not self.alive or not self.client.in_doubt:
-            return self.alive
+        """True while the process runs, answers, and none of its inline agents is stuck.
+
+        It is asked only after it failed to answer once.
+        """
+        if not self.alive or self.client.has_stuck_agent:
+            return False
+        if not self.client.in_doubt:
+            return True
         try:
             self.client.wait_until_ready(DOUBT_TIMEOUT_S)
         except InfraError:

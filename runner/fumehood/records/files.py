@@ -10,7 +10,8 @@ from hashlib import file_digest
 from io import BufferedReader
 from pathlib import Path
 
-_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NO_LINKS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FLAGS = os.O_RDONLY | _NO_LINKS
 
 
 def open_plain(path: Path) -> BufferedReader:
@@ -43,11 +44,29 @@ def digest_file(path: Path) -> str:
         return ""
 
 
+def open_no_link(path: str | Path, flags: int) -> int:
+    """Open a file to write it, as the ``opener`` of ``open``; rejects links and unread pipes.
+
+    A link in the folder of another user could name any file of this user.
+    """
+    return os.open(path, flags | _NO_LINKS, 0o666)
+
+
+def write_plain(path: Path, content: bytes) -> None:
+    """Write a regular file.
+
+    Raises:
+        OSError: the file cannot be written, or is a link.
+    """
+    with open(path, "wb", opener=open_no_link) as file:
+        file.write(content)
+
+
 def write_whole(path: Path, content: str) -> None:
     """Replace a file atomically; after a crash it has the old or the new content."""
     partial = path.with_name(path.name + ".partial")
     try:
-        with partial.open("w", encoding="utf-8") as file:
+        with open(partial, "w", encoding="utf-8", opener=open_no_link) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -70,7 +89,7 @@ def force_to_disk(path: Path) -> None:
 def write_or_remove(path: Path, content: str) -> None:
     """Write an ASCII file, or remove it if the disk is full. A power cut may truncate it."""
     try:
-        with path.open("w", encoding="ascii") as file:
+        with open(path, "w", encoding="ascii", opener=open_no_link) as file:
             file.write(content)
     except OSError:
         path.unlink(missing_ok=True)
@@ -91,7 +110,7 @@ def append_whole(path: Path, lines: bytes, size: int | None = None) -> int:
     Raises:
         OSError: the disk is full, or the size differs.
     """
-    with path.open("ab", buffering=0) as file:
+    with open(path, "ab", buffering=0, opener=open_no_link) as file:
         before = file.tell()
         if size not in (None, before):
             raise OSError(errno.ESTALE, f"another program removed or changed {path.name}")

@@ -25,7 +25,13 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.task import Suite
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
-from fumehood.records.files import append_whole, read_plain, write_or_remove, write_whole
+from fumehood.records.files import (
+    append_whole,
+    read_plain,
+    write_or_remove,
+    write_plain,
+    write_whole,
+)
 from fumehood.records.frozen_suite import freeze_suite, read_frozen_suite
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.seals import ROWS, UNREADABLE, Sealing, Signing, digest_bytes, row_lines
@@ -302,7 +308,7 @@ class RunFolder:
                 path = f"{self.path}/{name.output_path}.{stream}"
                 if content:
                     self._create(Path(path).parent)
-                    Path(path).write_bytes(content)
+                    write_plain(Path(path), content)
                 elif os.path.lexists(path):
                     os.unlink(path)
 

@@ -31,7 +31,8 @@ _GOT = re.compile(rb"^got (.{1,300})", re.MULTILINE)
 _TRIED = re.compile(rb"^(?:tried|got) ", re.MULTILINE)
 _REVEALING = re.compile(
     r"\b(harness|bench(mark)?|episode|orchestrator|evaluat\w+|trial|fault(s|_\w+)?|task|scor(e|er|ing)|seat"
-    r"|gold|runner|fh-\w+|fumehood.(run|owner)[\w.]*|Traceback|site-packages/runner\S*)\b",
+    r"|gold|runner|fh-\w+|fumehood.(run|owner)[\w.]*|Traceback|site-packages/fumehood\b(?!-sdk)\S*"
+    r"|fumehood[./](cli|core|engines|gateway|layers|records|redteam|service|wire|worlds)\S*)\b",
     re.IGNORECASE,
 )
 """Words that would reveal a test. The mount and the SDK are the interface, so their names are

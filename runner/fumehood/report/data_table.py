@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow  # type: ignore[import-untyped]
 from pyarrow import parquet
 
+from fumehood.records.files import open_no_link, write_plain
 from fumehood.report.safe_text import safe
 
 Cell = str | int | float | bool | None
@@ -90,7 +91,7 @@ def csv_text(table: DataTable) -> str:
 def write_csv(table: DataTable, folder: Path) -> Path:
     """Write ``<name>.csv`` and return its path."""
     path = folder / f"{table.name}.csv"
-    path.write_text(csv_text(table), encoding="utf-8")
+    write_plain(path, csv_text(table).encode())
     return path
 
 
@@ -102,9 +103,9 @@ def write_parquet(table: DataTable, folder: Path) -> Path:
         pyarrow.array([_harmless(value) for value in values], type=_TYPES[column.kind])
         for column, values in zip(table.columns, columns, strict=True)
     ]
-    parquet.write_table(
-        pyarrow.table(arrays, names=[column.name for column in table.columns]), path
-    )
+    named = pyarrow.table(arrays, names=[column.name for column in table.columns])
+    with open(path, "wb", opener=open_no_link) as file:
+        parquet.write_table(named, file)
     return path
 
 

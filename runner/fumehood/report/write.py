@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fumehood.core.errors import InputError
+from fumehood.records.files import write_plain
 from fumehood.report.data_table import write_csv, write_parquet
 from fumehood.report.findings import Findings
 from fumehood.report.page.render import VOLUMES, render
@@ -31,7 +32,7 @@ def write_report(findings: Findings, out: Path) -> list[Path]:
     pictures = [picture for section in sections.values() for picture in section.pictures]
     try:
         for folder in (out, out / FIGURES, out / TABLES):
-            folder.mkdir(parents=True, exist_ok=True)
+            _make_folder(folder)
         pages = [_write(out / page.path, page.html) for page in render(findings, sections)]
         figures = _write_figures(pictures, out / FIGURES)
         tables = [
@@ -45,10 +46,17 @@ def write_report(findings: Findings, out: Path) -> list[Path]:
     return [*pages, markdown, *figures, *tables]
 
 
+def _make_folder(folder: Path) -> None:
+    # The default folder is inside a run folder, whose author could name any folder with a link.
+    if folder.is_symlink():
+        raise InputError(f"{folder} is a link; remove it, or choose another --out")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
 def _write(path: Path, text: str) -> Path:
     if path.parent.name == VOLUMES:
-        path.parent.mkdir(exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+        _make_folder(path.parent)
+    write_plain(path, text.encode())
     return path
 
 

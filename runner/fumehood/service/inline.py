@@ -32,6 +32,8 @@ CRASHED = 1
 """Exit status of an agent that raised, as of the SDK's command."""
 MISUSED = 2
 """Exit status of an agent that cannot be made as asked, as of the SDK's command."""
+ERROR_BYTES = 64 * 1024
+"""Kept of the traceback of an agent, because its message can contain a whole result of a tool."""
 
 Worker = Callable[[InProcessSession], object]
 """Works at a seat until the work there is ended; one that raises has crashed."""
@@ -134,9 +136,15 @@ class _Play:
         except Exception as error:
             status = MISUSED if isinstance(error, UsageError) else CRASHED
             with self._lock:
-                self._failure = self._failure or _Failure(traceback.format_exc(), status)
+                self._failure = self._failure or _Failure(_traceback(), status)
             # The workers at other seats would wait for this one.
             self._episode.close(timed_out=False)
+
+
+def _traceback() -> str:
+    """Return the end of the current traceback, without surrogates, which UTF-8 cannot encode."""
+    text = traceback.format_exc().encode("utf-8", "backslashreplace")
+    return text[-ERROR_BYTES:].decode("utf-8", "replace")
 
 
 def _check(spec: EpisodeSpec, agents: Mapping[str, InlineAgent]) -> None:

@@ -60,6 +60,8 @@ class ControlClient:
         ]
         self.in_doubt = False
         """Whether a call has failed since the service was last ready."""
+        self.has_stuck_agent = False
+        """Whether an inline agent exceeded its deadline. It cannot be stopped without the service."""
         self._channel = grpc.insecure_channel(f"unix:{socket_path}", options=options)
         self._stub = control_pb2_grpc.ControlServiceStub(self._channel)
 
@@ -161,6 +163,8 @@ class ControlClient:
         try:
             return played_from_pb(self._stub.PlayInline(request, timeout=timeout_s))
         except _GONE as error:
+            if isinstance(error, grpc.Call):
+                self.has_stuck_agent |= error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
             raise self._lost(error) from None
 
     def health(self) -> ServiceHealth:

@@ -48,6 +48,17 @@ def test_it_reports_no_isolation() -> None:
         assert "no isolation" in engine.check().detail
 
 
+def test_a_builtin_agent_imports_nothing_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("grpc", "fumehood_agent"):
+        (tmp_path / f"{name}.py").write_text("print('imported from the current folder')")
+    monkeypatch.chdir(tmp_path)
+    with closing(ProcessEngine()) as engine:
+        spec = BoxSpec(image=engine.prepare(BUILTIN), socket_dir=tmp_path)
+        assert "imported from the current folder" not in run(engine, spec)
+
+
 def test_a_module_runs_only_when_it_is_trusted(
     trusting: ProcessEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,9 @@ from fumehood.orchestrator.service_pool import (
     ServicePool,
     ServiceWorker,
 )
+from fumehood.wire.ports import InlineAgent
 from tests.parts.folders import short_folder
+from tests.parts.specs import episode_spec
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +73,18 @@ def test_a_service_that_died_is_replaced_when_it_is_lent() -> None:
         (replacement,) = pool.workers()
         assert replacement.pid != worker.pid
         assert replacement.usable
+
+
+def test_a_service_whose_inline_agent_exceeds_its_deadline_is_replaced() -> None:
+    with ServicePool(1, inline=True) as pool:
+        (worker,) = pool.workers()
+        with pytest.raises(InfraError, match="DEADLINE_EXCEEDED"), pool.lease() as client:
+            client.play_inline(episode_spec(), [InlineAgent("agent", "noop", "")], timeout_s=0)
+        with pool.lease() as client:
+            assert client.play_inline(
+                episode_spec(), [InlineAgent("agent", "noop", "")], timeout_s=60
+            ).records
+        assert pool.workers()[0].pid != worker.pid
 
 
 def test_a_service_does_not_get_the_keys_of_this_process(

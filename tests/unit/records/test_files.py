@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fumehood.core.errors import InputError
-from fumehood.records.files import append_whole, digest_file, read_plain, write_whole
+from fumehood.records.files import (
+    append_whole,
+    digest_file,
+    read_plain,
+    write_or_remove,
+    write_plain,
+    write_whole,
+)
 from fumehood.records.run_folder import one_writer
 
 
@@ -56,6 +64,31 @@ def test_only_regular_files_are_read(tmp_path: Path, kind: str) -> None:
     with pytest.raises(OSError, match="file"):
         read_plain(path)
     assert digest_file(path) == ""
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("file.partial", lambda path: write_whole(path.with_suffix(""), "new")),
+        ("file", lambda path: write_or_remove(path, "new")),
+        ("file", lambda path: write_plain(path, b"new")),
+        ("file", lambda path: append_whole(path, b"new")),
+    ],
+    ids=["whole", "or_remove", "plain", "append"],
+)
+def test_writing_follows_no_link_and_waits_for_no_pipe(
+    name: str, write: Callable[[Path], object], kind: str, tmp_path: Path
+) -> None:
+    path, target = tmp_path / name, tmp_path / "target"
+    target.write_text("of the user")
+    if kind == "link":
+        path.symlink_to(target)
+    else:
+        os.mkfifo(path)
+    with pytest.raises(OSError, match="file"):
+        write(path)
+    assert target.read_text() == "of the user"
 
 
 def test_one_command_writes_a_folder_at_a_time(tmp_path: Path) -> None:

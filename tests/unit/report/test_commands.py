@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,31 @@ def test_a_report_is_a_page_markdown_pictures_and_tables(run: RunFolder, tmp_pat
     assert json.loads(done.stdout)["page"] == str(tmp_path / "out" / "report.html")
     assert {path.suffix for path in files} == {".html", ".md", ".svg", ".csv", ".parquet"}
     assert all(path.stat().st_size for path in files)
+
+
+@pytest.mark.parametrize(
+    "name", ["report", "report/figures", "report/report.html", "report/tables/results.parquet"]
+)
+def test_a_report_follows_no_link_in_the_folder_of_a_run(
+    name: str, run: RunFolder, tmp_path: Path
+) -> None:
+    folder, target = tmp_path / "run", tmp_path / "target"
+    shutil.copytree(run.path, folder)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    is_file = bool(Path(name).suffix)
+    if is_file:
+        target.write_text("of the user")
+    else:
+        target.mkdir()
+    if name.endswith(".parquet"):
+        for file in json.loads(_invoke(report, run.path, "--json").stdout)["files"]:
+            if file.endswith(".parquet"):
+                (folder / "report/tables" / Path(file).name).symlink_to(target)
+    else:
+        (folder / name).symlink_to(target)
+    with pytest.raises(InputError, match="link"):
+        _invoke(report, folder)
+    assert target.read_text() == "of the user" if is_file else not list(target.iterdir())
 
 
 def test_the_same_run_gives_the_same_files(run: RunFolder, tmp_path: Path) -> None:

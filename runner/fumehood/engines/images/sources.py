@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from fumehood.core.errors import InfraError, InputError
@@ -50,14 +51,32 @@ def cache_folder(name: str) -> Path:
     """Make and return a folder for build results in the user's cache (``$XDG_CACHE_HOME``).
 
     Raises:
-        InfraError: the folder cannot be made.
+        InfraError: the folder cannot be made, or other users can write it.
     """
     root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(root) / "fumehood" / name
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for made in (folder.parent, folder):
+            # The default of parents would depend on the umask.
+            made.parent.mkdir(parents=True, exist_ok=True)
+            made.mkdir(exist_ok=True, mode=0o755)
+            _refuse_other_writers(made)
     except OSError as error:
         raise InfraError(
             f"cannot make {folder}: {error.strerror}; set XDG_CACHE_HOME to a writable folder"
         ) from error
     return folder
+
+
+def _refuse_other_writers(folder: Path) -> None:
+    """Raise if another user can replace build results, which boxes and npm execute."""
+    status = folder.lstat()
+    if (
+        not stat.S_ISDIR(status.st_mode)
+        or status.st_uid not in (0, os.geteuid())
+        or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    ):
+        raise InfraError(
+            f"{folder} must be a folder that only this user can write; remove it, or set "
+            "XDG_CACHE_HOME to another folder"
+        )
