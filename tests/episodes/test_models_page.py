@@ -1,4 +1,4 @@
-"""What the page on models tells a newcomer to write and to run, written and run."""
+"""Writes the files and runs the commands of the first run in docs/models.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.architecture.project import ROOT
 from tests.parts.clumsy_model import clumsy
 
 PAGE = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
-SECTION = PAGE[PAGE.index("## A first run") : PAGE.index("## Who answers")]
+SECTION = PAGE[PAGE.index("## A first run") : PAGE.index("## Settings")]
 FILES = re.findall(r"```yaml\n# (\S+)\n(.*?)```", SECTION, re.DOTALL)
 COMMANDS = re.findall(r"^\$ fumehood (.*)$", SECTION, re.MULTILINE)
 TIMEOUT_S = 120

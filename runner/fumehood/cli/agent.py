@@ -72,7 +72,7 @@ def check(
     i_trust_this_agent: bool,
     as_json: bool,
 ) -> int:
-    """Check the robustness of AGENT in all situations.
+    """Run AGENT on all robustness cases.
 
     AGENT is as in `fumehood run --agent`: a folder with a Dockerfile, an image, module:Class or a
     built-in name. The agent must not crash or send invalid messages, and its process must end. Its

@@ -33,7 +33,7 @@ class RunProgress:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("[green]{task.fields[good]} good[/] [red]{task.fields[infra]}[/]"),
+            TextColumn("[green]{task.fields[solved]} solved[/] [red]{task.fields[infra]}[/]"),
             TimeRemainingColumn(),
             console=console,
             transient=True,
@@ -74,11 +74,11 @@ class RunProgress:
         self._folder = folder
         self._total = to_run
         self._started_at = time.monotonic()
-        self._task = self._bar.add_task("episodes", total=to_run, good=0, infra="")
+        self._task = self._bar.add_task("episodes", total=to_run, solved=0, infra="")
         if not self._quiet:
             before = f" ({done} finished before)" if done else ""
             plural = "" if to_run == 1 else "s"
-            line = f"{to_run} episode{plural}{before} into {folder}/: {engine}"
+            line = f"{to_run} episode{plural}{before}, run folder {folder}/, engine {engine}"
             self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def row(self, row: EpisodeRow) -> None:
@@ -87,7 +87,7 @@ class RunProgress:
         self._successes += row.score.success is True
         self._infra += row.is_infra
         infra = f"{self._infra} infra" if self._infra else ""
-        self._bar.update(self._task, completed=self._done, good=self._successes, infra=infra)
+        self._bar.update(self._task, completed=self._done, solved=self._successes, infra=infra)
         if row.is_infra and not self._quiet:
             self._console.print(
                 f"{row.name}: {outcome_name(row.outcome)}: {getattr(row.outcome, 'detail', '')}",
@@ -102,7 +102,9 @@ class RunProgress:
     def _print_speed(self) -> None:
         if self._done and not self._quiet:
             seconds = max(time.monotonic() - self._started_at, 0.001)
-            line = f"{self._done} in {seconds:.1f} s, {self._done / seconds:,.3g} episodes a second"
+            plural = "" if self._done == 1 else "s"
+            speed = f"{self._done / seconds:,.3g} per second"
+            line = f"{self._done} episode{plural} in {seconds:.1f} s ({speed})"
             self._console.print(line, highlight=False)
 
     def _print_line(self) -> None:
@@ -112,7 +114,7 @@ class RunProgress:
         if now - self._printed_at >= LINE_EVERY_S or self._done == self._total:
             self._printed_at = now
             self._console.print(
-                f"{self._done}/{self._total} episodes, {self._successes} good", highlight=False
+                f"{self._done}/{self._total} episodes, {self._successes} solved", highlight=False
             )
 
 

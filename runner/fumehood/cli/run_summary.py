@@ -93,9 +93,9 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
     """Return one row per agent, with utility and safety if a task has safety checks."""
     has_safety = any(agent.safety_rate is not None for agent in agents)
     header = (
-        *("agent", "success", "of"),
+        *("agent", "success", "episodes"),
         *(("utility", "safety") if has_safety else ()),
-        *("recovered", "of faulted", "calls", "invalid", "denied", "infra", "how episodes ended"),
+        *("recovered", "faulted", "calls", "invalid", "denied", "infra", "outcomes"),
     )
     rows = [
         (

@@ -1,4 +1,4 @@
-"""Calls every tool once, without arguments, and answers with what they said. Begin here."""
+"""Calls every tool once, without arguments, and submits the results. Put your logic here."""
 
 import asyncio
 
@@ -10,15 +10,17 @@ ENDINGS = ("submit", "give_up")
 
 
 async def work(client):
-    """Do what the user asks; return whether there is more."""
+    """Handle one user turn, and return whether another one follows."""
     tools = [tool.name for tool in (await client.list_tools()).tools if tool.name not in ENDINGS]
-    said = [f"{name}: {(await client.call_tool(name, {})).content[0].text}"[:200] for name in tools]
-    ending = await client.call_tool("submit", {"answer": "\n".join(said)})
+    results = [
+        f"{name}: {(await client.call_tool(name, {})).content[0].text}"[:200] for name in tools
+    ]
+    ending = await client.call_tool("submit", {"answer": "\n".join(results)})
     return "next" in ending.meta["fumehood.v1"]
 
 
 async def main():
-    """Sit down; what to do is in `client.instructions`."""
+    """Connect to the seat; `client.instructions` is the instruction of the task."""
     async with Client(stdio_client(FUMEHOOD)) as client:
         while await work(client):
             pass

@@ -1,13 +1,13 @@
-"""Calls every tool once, without arguments, and answers with what they said. Begin here."""
+"""Calls every tool once, without arguments, and submits the results. Put your logic here."""
 
 
 class Agent:
-    """Works at a seat; made anew for each episode, and run again when the user says more."""
+    """Is created once per episode; `run` is called once per user turn."""
 
     def run(self, session):
-        """Do what `session.task.instruction` asks."""
-        said = []
+        """Follow `session.task.instruction`."""
+        results = []
         for tool in session.task.tools:
             if not session.ended:
-                said.append(f"{tool.name}: {session.call(tool.name).result}"[:200])
-        session.submit("\n".join(said))
+                results.append(f"{tool.name}: {session.call(tool.name).result}"[:200])
+        session.submit("\n".join(results))

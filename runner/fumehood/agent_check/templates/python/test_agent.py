@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 
-def test_it_holds_under_every_condition():
+def test_the_agent_passes_all_robustness_cases():
     """Each case runs in a separate box."""
     subprocess.run(
         ["fumehood", "agent", "check", "agent:Agent"], cwd=Path(__file__).parent, check=True

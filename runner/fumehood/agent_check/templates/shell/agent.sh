@@ -1,5 +1,5 @@
 #!/bin/sh
-# Calls every tool once, without arguments, and answers with what they said. Begin here.
+# Calls every tool once, without arguments, and submits the results. Put your logic here.
 PATH=$PATH:/fumehood/bin
 
 work() {
@@ -9,5 +9,5 @@ work() {
     done
 }
 
-# As long as the user has more to say.
+# Repeat while the user sends more turns.
 while work | fumehood submit - | grep -q '"next"'; do :; done

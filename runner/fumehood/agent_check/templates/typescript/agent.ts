@@ -1,15 +1,15 @@
-/** Calls every tool once, without arguments, and answers with what they said. Begin here. */
+/** Calls every tool once, without arguments, and submits the results. Put your logic here. */
 
 import { connect } from "@fumehood/sdk";
 
 const session = await connect();
-while (!session.ended) { // As long as the user has more to say.
-  const said: string[] = [];
+while (!session.ended) { // Repeat while the user sends more turns.
+  const results: string[] = [];
   for (const { name } of session.task.tools) {
     if (session.ended) break;
     const { result } = await session.call(name);
     const text = result.kind === "value" ? result.json : result.message;
-    said.push([...`${name}: ${text}`].slice(0, 200).join(""));
+    results.push([...`${name}: ${text}`].slice(0, 200).join(""));
   }
-  await session.submit(said.join("\n"));
+  await session.submit(results.join("\n"));
 }
