@@ -20,7 +20,6 @@ Packages, from the lowest to the highest; each imports only from those above it 
     questions   questions on a snapshot, with judgements and answers
     pythondoc   Debian's package of Python's documentation, with questions
     almanac     a small bundled library, with questions
-    bench       measurements, as ratios to other libraries
     cli         the command group ``snapshot``
 
 This package does not import the runner and does not depend on agents, episodes or boxes.

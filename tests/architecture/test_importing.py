@@ -20,7 +20,8 @@ WATCHED = {
 }
 
 def watch(event, arguments):
-    opened_to_write = event == "open" and isinstance(arguments[1], str) and set(arguments[1]) & set("wax+")
+    mode = arguments[1] if event == "open" else None
+    opened_to_write = isinstance(mode, str) and set(mode) & set("wax+")
     if opened_to_write or event in WATCHED:
         print(event, *arguments)
 

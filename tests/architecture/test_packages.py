@@ -1,4 +1,4 @@
-"""Import contracts between packages (.importlinter), and the libraries of each package (this table)."""
+"""Import contracts between packages (.importlinter), and the libraries of each package."""
 
 from __future__ import annotations
 

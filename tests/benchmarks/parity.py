@@ -89,7 +89,8 @@ def _compare(path: str) -> int:
         ]
         solved = [sum(pair[side] is True for pair in pairs) for side in (0, 1)]
         print(
-            f"{path}: gold {kind}: SQLite {solved[0]}/{len(pairs)}, MariaDB {solved[1]}/{len(pairs)}"
+            f"{path}: gold {kind}: SQLite {solved[0]}/{len(pairs)}, "
+            f"MariaDB {solved[1]}/{len(pairs)}"
         )
     queries = list(_query_differences(Path(path), sqlite))
     print(f"{path}: published queries with equal results: {queries.count(None)}/{len(queries)}")

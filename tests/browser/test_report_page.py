@@ -46,7 +46,8 @@ def test_the_policy_forbids_other_scripts_and_requests(watched: Watched, page_pa
             const script = document.createElement("script");
             script.textContent = "window.ran = true";
             document.body.append(script);
-            document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.ran = true'>");
+            const image = "<img src=x onerror='window.ran = true'>";
+            document.body.insertAdjacentHTML("beforeend", image);
             return new Promise((done) => setTimeout(() => done(window.ran), 200));
         }"""
     )

@@ -48,9 +48,11 @@ class BreakageResult:
         breakages = ", ".join(f"{name} {count}" for name, count in sorted(self.broken.items()))
         return (
             f"{self.engine}: {self.episodes} episodes in {self.seconds:.0f} s, "
-            f"broken {self.broken.total()} times ({breakages}), {self.tried_again} episodes attempted again, "
+            f"broken {self.broken.total()} times ({breakages}), "
+            f"{self.tried_again} episodes attempted again, "
             f"{self.infra_rows} rows of infrastructure failures, resumed {self.resumed} times: "
-            f"{self.lost} lost, 0 done twice, {self.changed} changed, 0 infrastructure failures scored, "
+            f"{self.lost} lost, 0 done twice, {self.changed} changed, "
+            "0 infrastructure failures scored, "
             f"{self.damage} damaged files, {self.orphans} orphans"
         )
 

@@ -31,7 +31,8 @@ class KillResult:
     def __str__(self) -> str:
         return (
             f"{self.kills} kills in {self.runs} runs of {self.episodes} episodes in all, "
-            f"{self.kills_before_a_run_began} of them before a run had begun: every episode exactly once, "
+            f"{self.kills_before_a_run_began} of them before a run had begun: "
+            "every episode exactly once, "
             "all as in a run without kills, nothing torn, nothing left"
         )
 

@@ -1,4 +1,4 @@
-"""A separate place on this machine in which commands run and are killed, and nothing may be left."""
+"""A folder in which commands run and are killed, and in which nothing may be left behind."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ raise SystemExit(7)
 
 SPEAK_MCP = """
 import json, subprocess
-server = subprocess.Popen(["/fumehood/bin/fumehood", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+PIPE = subprocess.PIPE
+server = subprocess.Popen(["/fumehood/bin/fumehood", "mcp"], stdin=PIPE, stdout=PIPE)
 def say(message):
     server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\\n")
     server.stdin.flush()
@@ -52,7 +53,8 @@ hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": clie
 print(say({"id": 1, "method": "initialize", "params": hello})["result"]["instructions"])
 say({"method": "notifications/initialized"})
 print([tool["name"] for tool in say({"id": 2, "method": "tools/list"})["result"]["tools"]])
-called = say({"id": 3, "method": "tools/call", "params": {"name": "get_account", "arguments": {"id": "no"}}})
+params = {"name": "get_account", "arguments": {"id": "no"}}
+called = say({"id": 3, "method": "tools/call", "params": params})
 print(called["result"]["isError"])
 server.stdin.close()
 print(server.wait())

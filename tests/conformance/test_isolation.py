@@ -57,7 +57,8 @@ print(json.dumps(writable))
 def test_a_file_cannot_grow_beyond_its_limit(isolated: Boxes) -> None:
     code = (
         "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); f = open('/tmp/f', 'wb')\n"
-        "try: f.write(bytes(3 << 20)); f.flush(); print('grown')\nexcept OSError as e: print(e.strerror)"
+        "try: f.write(bytes(3 << 20)); f.flush(); print('grown')\n"
+        "except OSError as e: print(e.strerror)"
     )
     ended, output = isolated.run(code, limits=Limits(file_bytes=2 * MIB))
     assert b"grown" not in output.stdout
@@ -91,7 +92,8 @@ def test_the_socket_folder_is_read_only(isolated: Boxes) -> None:
     code = """
 import os
 there = '/fumehood/there'
-for change in (lambda: open(there, 'w'), lambda: os.remove(there), lambda: os.mkdir('/fumehood/new')):
+new = '/fumehood/new'
+for change in (lambda: open(there, 'w'), lambda: os.remove(there), lambda: os.mkdir(new)):
     try: change(); print('changed')
     except OSError as error: print(error.strerror)
 """
@@ -103,7 +105,8 @@ def test_there_is_no_network(isolated: Boxes) -> None:
     assert {name for _, name in evaluate(isolated, "socket.if_nameindex()", "socket")} <= {"lo"}
     code = """
 import socket
-for kind, address in ((socket.SOCK_STREAM, ('192.0.2.1', 80)), (socket.SOCK_DGRAM, ('192.0.2.1', 53)),
+for kind, address in ((socket.SOCK_STREAM, ('192.0.2.1', 80)),
+                      (socket.SOCK_DGRAM, ('192.0.2.1', 53)),
                       (socket.SOCK_STREAM, ('169.254.169.254', 80))):
     with socket.socket(socket.AF_INET, kind) as s:
         s.settimeout(3)

@@ -36,7 +36,8 @@ from fumehood.engines.engine import BoxSpec, Image
 engine = BubblewrapEngine()
 readiness = engine.check()
 assert readiness.ready, readiness.detail
-box = engine.start(BoxSpec(image=Image("", "", ("python3", "-c", sys.argv[2])), socket_dir=Path(sys.argv[1])))
+image = Image("", "", ("python3", "-c", sys.argv[2]))
+box = engine.start(BoxSpec(image=image, socket_dir=Path(sys.argv[1])))
 ended = box.wait(60000)
 output = box.close()
 engine.close()
@@ -53,7 +54,8 @@ try:
             import time; time.sleep(60)
         forks += 1
 except OSError: pass
-writable = [place for place in ('/', '/dev', '/usr', '/fumehood', '/tmp') if os.access(place, os.W_OK)]
+folders = ('/', '/dev', '/usr', '/fumehood', '/tmp')
+writable = [folder for folder in folders if os.access(folder, os.W_OK)]
 print(json.dumps({'uid': os.getuid(), 'caps': status.split('CapEff:')[1].split()[0], 'forks': forks,
                   'socket_dir': os.listdir('/fumehood'), 'writable': writable}))
 """
@@ -107,7 +109,10 @@ def test_an_ordinary_user_gets_the_same_box(socket_dir: Path) -> None:
 def test_a_box_started_by_root_is_unprivileged_on_the_host(
     engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
-    connect = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('/fumehood/grpc.sock'); s.recv(1)"
+    connect = (
+        "import socket; s = socket.socket(socket.AF_UNIX); "
+        "s.connect('/fumehood/grpc.sock'); s.recv(1)"
+    )
     with Listener(socket_dir) as listener:
         image = replace(python, command=("python3", "-c", connect))
         box = engine.start(BoxSpec(image=image, socket_dir=socket_dir))

@@ -117,7 +117,8 @@ def test_constructing_an_engine_sends_nothing_and_imports_no_client() -> None:
     """Listing engines must be fast, and work without a daemon."""
     code = (
         "import sys; import fumehood.engines.registry; assert 'docker' not in sys.modules;"
-        "from fumehood.engines.bubblewrap.engine import BubblewrapEngine; assert 'docker' not in sys.modules"
+        "from fumehood.engines.bubblewrap.engine import BubblewrapEngine;"
+        "assert 'docker' not in sys.modules"
     )
     subprocess.run(
         [sys.executable, "-c", code], check=True, env={**os.environ, "DOCKER_HOST": "unix:///no"}

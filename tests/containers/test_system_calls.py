@@ -114,7 +114,8 @@ import errno, socket
 def opens(*what):
     try: socket.socket(*what).close(); return True
     except OSError as error: return errno.errorcode[error.errno]
-usual = [opens(socket.AF_UNIX), opens(socket.AF_INET), opens(socket.AF_INET6), opens(16, socket.SOCK_RAW, 0)]
+usual = [opens(socket.AF_UNIX), opens(socket.AF_INET), opens(socket.AF_INET6)]
+usual.append(opens(16, socket.SOCK_RAW, 0))
 rare = [opens(40, 1), opens(38, 5), opens(17, 3), opens(16, socket.SOCK_RAW, 9)]
 print(usual, rare)
 """
@@ -137,7 +138,8 @@ assert asyncio.run(main()) == 0
 assert os.waitpid(os.posix_spawn(sys.executable, [sys.executable, '-c', ''], {}), 0)[1] == 0
 with tempfile.NamedTemporaryFile() as file:
     file.write(b'x'); file.flush(); os.sendfile(1, os.open(file.name, 0), 0, 1)
-os.sched_getaffinity(0); os.pidfd_open(os.getpid()); os.memfd_create('x'); os.getrandom(1); time.sleep(0.01)
+os.sched_getaffinity(0); os.pidfd_open(os.getpid()); os.memfd_create('x')
+os.getrandom(1); time.sleep(0.01)
 threading.Thread(target=signal.pthread_kill, args=(threading.main_thread().ident, 0)).start()
 """
     assert _run(engine, socket_dir, "python3", "-c", code) == (0, "x")

@@ -146,7 +146,9 @@ def test_a_missing_image_is_named(tmp_path: Path) -> None:
         "suite: [sample\n": ":2: expected",
         "suite: sample\nagents: [noop]\ntrials: many\n": "trials",
         "- a\n- b\n": "must contain settings",
-        "suite: sample\nagents: [noop]\nlimits: {memory: 3}\n": "limits.memory: is not a known key; did you mean",
+        "suite: sample\nagents: [noop]\nlimits: {memory: 3}\n": (
+            "limits.memory: is not a known key; did you mean"
+        ),
     }.items(),
 )
 def test_bad_yaml_is_named_with_file_and_line_or_key(

@@ -25,10 +25,10 @@ COST_MICROUSD = 50 * 1 + 10 * 2
 
 
 def answer_of_an_expert(request: AskedOfModel) -> ScriptedReply:
-    """Answer like a model that knows the solution: one call a turn, in the format of its scaffold."""
+    """Answer with the oracle's moves, one call per turn, in the format of the scaffold."""
     messages = request.request["messages"]
     prompt = str(messages[0]["content"])
-    if "Do not call any yet" in prompt:
+    if "Do not call any tool yet" in prompt:
         return ScriptedReply(text="1. Look. 2. Say.", usage=USAGE)
     case = next(
         case
@@ -43,8 +43,11 @@ def answer_of_an_expert(request: AskedOfModel) -> ScriptedReply:
         return ScriptedReply(text=str(end["submit"]), usage=USAGE)
     name, arguments = str(calls[turn]["tool_name"]), dict(calls[turn]["args"])
     if "writing Python" in prompt:
-        made = f"try:\n    call({name!r}, **{arguments!r})\nexcept ToolFailed as error:\n    print(error)"
-        return ScriptedReply(text=f"```python\n{made}\n```", usage=USAGE)
+        code = (
+            f"try:\n    call({name!r}, **{arguments!r})\n"
+            "except ToolFailed as error:\n    print(error)"
+        )
+        return ScriptedReply(text=f"```python\n{code}\n```", usage=USAGE)
     return ScriptedReply(tools=(ToolUse(name, arguments),), usage=USAGE)
 
 

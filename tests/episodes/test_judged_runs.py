@@ -1,4 +1,4 @@
-"""Runs with a judged criterion: a scripted model answers, replies are kept, and scores are repeated offline."""
+"""Runs with a judged criterion: replies are kept, and scores can be repeated offline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP over a pipe: every line that asks is answered with its own number, in the old way and in the new."""
+"""MCP over a pipe: every request is answered with its ID, in all protocol revisions."""
 
 from __future__ import annotations
 

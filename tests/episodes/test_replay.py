@@ -1,4 +1,4 @@
-"""What was recorded can be done again without the agent, byte by byte; what goes otherwise is named."""
+"""A recorded episode replays without the agent, byte by byte; differences are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model plays the user of an agent that asks a model too: live, recorded, replayed, each paid for apart."""
+"""A model simulates the user: live, recorded and replayed, with a separate budget."""
 
 from __future__ import annotations
 

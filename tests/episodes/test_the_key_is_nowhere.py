@@ -1,4 +1,4 @@
-"""A provider's key is known to the command and its services: to no box, file, log or list of processes."""
+"""Only the command and its services hold a provider's key; no box, file, log or process list."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ if needle in repr(sorted(os.environ.items())).encode():
     found.append("its variables")
 print("read", read, "sees", sees, "found", sorted(found))
 ```"""
-"""What the model writes and its scaffold runs. Backwards, so that to look for the key is not to
-hold it."""
+"""Code of the model that the scaffold runs. It contains the key reversed, so that it cannot find
+itself."""
 
 SYSTEM = {"/proc", "/sys", "/dev"}
 HOST = {"/bin", "/lib", "/lib64", "/opt", "/sbin", "/usr"}
@@ -63,7 +63,7 @@ LEFT_OUT = {"process": SYSTEM | OTHER, "bubblewrap": SYSTEM | HOST, "docker": SY
 
 @dataclass
 class Spy:
-    """A model that has its agent look for the key, and looks itself, from outside, while the agent works."""
+    """A model that makes its agent search for the key and searches from outside meanwhile."""
 
     engine: str
     messages: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""A user who says more than one thing, in a whole run: record, service, agents of both kinds, replay."""
+"""Users with several messages in whole runs: record, service, both kinds of agents, replay."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class Writer:
         if words[0] != "Write" or self.done > turn:
             return None
         self.done = turn + 1
-        return {"tool_name": "write_file", "args": {"path": words[-1].rstrip("."), "content": words[3]}}
+        arguments = {"path": words[-1].rstrip("."), "content": words[3]}
+        return {"tool_name": "write_file", "args": arguments}
 """
 
 

@@ -23,7 +23,7 @@ from tests.golden.replay import (
 
 
 def main() -> int:
-    """Run the command; return 1 when a recorded episode differs, 2 for a file that cannot be read."""
+    """Run the command; return 1 if a recorded episode differs, 2 if a file cannot be read."""
     options = _parser().parse_args()
     try:
         episodes = [

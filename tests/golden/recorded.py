@@ -1,4 +1,4 @@
-"""Recorded episodes of ToolMisuseBench's reference implementation, and inputs on which it failed."""
+"""Recorded episodes of ToolMisuseBench's reference implementation, and inputs that crash it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RecordedEpisode:
     task: Mapping[str, Any]
     """The task record as it was in a file."""
     moves: Sequence[Mapping[str, Any]]
-    """The calls to make, each with ``tool_name`` and ``args``; with ``agent``, those that it made."""
+    """The calls, each with ``tool_name`` and ``args``; with ``agent``, those that it made."""
     agent: str | None
     """Built-in agent that made the calls; None for a list of calls."""
     expect: Mapping[str, Any] | None

@@ -1,4 +1,4 @@
-"""Replays recorded episodes in memory (core), through a service (wire) or in boxes, and compares."""
+"""Replays recorded episodes in memory, through a service or in boxes, and compares them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recorded episodes of the reference implementation replay equal, in memory and through a service."""
+"""Recorded episodes of the reference replay identically in memory and through a service."""
 
 from __future__ import annotations
 

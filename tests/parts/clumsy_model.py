@@ -18,7 +18,7 @@ def clumsy(asked: AskedOfModel) -> ScriptedReply:
     messages = asked.request["messages"]
     turns = sum(message["role"] == "assistant" for message in messages)
     said = str(messages[0]["content"])
-    if "Do not call any yet" in said:
+    if "Do not call any tool yet" in said:
         return ScriptedReply(text="1. Look. 2. Say.", usage=(20, 6))
     if turns >= len(CALLS):
         text = "Answer: two tries" if "Action:" in said else "two tries"

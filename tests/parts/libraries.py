@@ -34,7 +34,8 @@ def article(topic: str, fact: str) -> str:
     """Return the HTML of a page that contains a fact."""
     return (
         f"<html><head><title>About {topic}</title></head><body><article><h1>{topic}</h1>"
-        f"<p>{fact} Much else is said of {topic}, most of it without having looked for long enough.</p>"
+        f"<p>{fact} Much else is said of {topic}, "
+        "most of it without having looked for long enough.</p>"
         "</article></body></html>"
     )
 

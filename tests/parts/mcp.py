@@ -1,4 +1,4 @@
-"""A plain MCP client: JSON-RPC over one HTTP connection, as the Streamable HTTP transport has it."""
+"""A plain MCP client: JSON-RPC over one connection with the Streamable HTTP transport."""
 
 from __future__ import annotations
 

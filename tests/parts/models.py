@@ -20,7 +20,7 @@ MESSAGES = "/v1/messages"
 
 
 def gateway_settings(models: ScriptedModels, **change: Any) -> GatewaySettings:
-    """Return a gateway to one scripted provider of every model that begins with ``m``; a run names ``m1``."""
+    """Return a gateway to one scripted provider of all models named ``m…``; a run uses ``m1``."""
     plain: dict[str, Any] = {
         "mode": ModelsMode.LIVE,
         "providers": (Provider(name="scripted", address=models.address, models=("m*",), key=KEY),),

@@ -47,7 +47,8 @@ class Env:
             if action.name not in self.terminate_tools:
                 self.step(action)
         right = before == json_of(self.data)
-        right = right and all(any(wanted in text for text in messages) for wanted in self.task.outputs)
+        said = [any(wanted in text for text in messages) for wanted in self.task.outputs]
+        right = right and all(said)
         return Response("", reward=float(right))
 
 
@@ -144,7 +145,8 @@ TASKS = [_task(CANCEL, outputs=["o1"]), _task(Action(name="transfer_to_human_age
 
 class MockRetailDomainEnv(Env):
     def __init__(self, task_split="test", task_index=None):
-        super().__init__(load_data, [Look, Cancel, Compute, Transfer], TASKS, "Cancel nothing twice.")
+        tools = [Look, Cancel, Compute, Transfer]
+        super().__init__(load_data, tools, TASKS, "Cancel nothing twice.")
 """
 
 

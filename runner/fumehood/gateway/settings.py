@@ -1,6 +1,7 @@
 """Settings of a gateway: providers with their keys, prices and limits.
 
-They are never written to disk. The orchestrator sends them to a service as one line of JSON on a pipe.
+The orchestrator sends them to a service as one line of JSON on a pipe. They are never written to
+disk.
 """
 
 from __future__ import annotations

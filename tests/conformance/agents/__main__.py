@@ -33,7 +33,8 @@ def main() -> int:
         len(load_protocol_cases()) - len(language.lacks) for language in LANGUAGES
     )
     print(
-        f"{tried - len(failed)} of {tried} passed, on {', '.join(engines)}; the table is in {PAGE.name}"
+        f"{tried - len(failed)} of {tried} passed, on {', '.join(engines)}; "
+        f"the table is in {PAGE.name}"
     )
     return 1 if failed else 0
 

@@ -1,4 +1,4 @@
-"""Faults behind the tools of public benchmarks: they fire, and the original criterion decides all the same.
+"""Faults behind the tools of public benchmarks fire, and the original criterion decides.
 
 Four tasks of every kind, through one real service: under a rate limit, a timeout and a drift of the
 interface the oracle copes, and under another timeout it does not.

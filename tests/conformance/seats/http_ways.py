@@ -53,7 +53,7 @@ class Posted:
 
 
 class Plain:
-    """A tool is a path; what a message of the contract holds is gathered from status, headers and body."""
+    """Plain HTTP: a tool is a path; the reply is assembled from status, headers and body."""
 
     lacks = frozenset({"recorded arguments"})
 

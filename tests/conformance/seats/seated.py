@@ -1,4 +1,4 @@
-"""A seat to sit down at: a endpoint with a real episode behind it, and a clock that is moved by hand."""
+"""A seat for tests: an endpoint with a real episode behind it and a clock moved by hand."""
 
 from __future__ import annotations
 

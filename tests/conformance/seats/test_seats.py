@@ -48,7 +48,10 @@ def test_it_takes_no_text_for_no_arguments(sit_down: SitDown) -> None:
 
 
 def test_it_keeps_numbers_as_they_are_written(sit_down: SitDown) -> None:
-    fields = '{"id":"n","whole":1,"float":1.0,"large":123456789012345678901234567890,"text":"\\u00e9\\u0000"}'
+    fields = (
+        '{"id":"n","whole":1,"float":1.0,"large":123456789012345678901234567890,'
+        '"text":"\\u00e9\\u0000"}'
+    )
     answer = sit_down().send("create_account", f'{{"fields":{fields}}}')
     account = json.loads(answer.value_json)["account"]
     assert json.dumps(account["whole"]) == "1"

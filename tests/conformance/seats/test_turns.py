@@ -1,4 +1,4 @@
-"""What happens at a seat whose user has more than one thing to say, however the agent reaches it."""
+"""Conversations of several turns at a seat, over every interface."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The ways to reach a seat: its port itself, unary calls, one stream, HTTP.
+"""Interfaces to a seat: in process, unary calls, one stream, HTTP.
 
-All speak the wire's words.
+All take and return the messages of the wire protocol.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An agent cannot disguise its failure as a failure of a provider, which ends the episode unscored."""
+"""An agent cannot pass its failure off as a provider's, which would leave it unscored."""
 
 from __future__ import annotations
 

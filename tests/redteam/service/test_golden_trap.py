@@ -38,7 +38,8 @@ PLAN_WORDS = re.compile(
     re.IGNORECASE,
 )
 OUR_CODE = re.compile(
-    r"Traceback|\.py\b|File \"|line \d+|\b(fumehood|fumehood_agent|grpc_tools)\.|\w(Error|Exception)\b"
+    r"Traceback|\.py\b|File \"|line \d+|\b(fumehood|fumehood_agent|grpc_tools)\."
+    r"|\w(Error|Exception)\b"
     r"|Exception (calling|iterating)|<class|object at 0x"
 )
 HIDDEN = {"note": "PAYLOAD-MARK", "recoverability": "PAYLOAD-MARK"}

@@ -137,7 +137,8 @@ def test_what_a_model_imagines_after_its_action_is_not_read() -> None:
 def test_names_stay_from_one_piece_of_code_to_the_next() -> None:
     model = Speaker(
         "```python\nx = call('double', n=2)['n']\nprint('x is', x)\n```",
-        "```python\ntry:\n    call('double', n=101 + x)\nexcept ToolFailed as no:\n    print(no)\n```",
+        "```python\ntry:\n    call('double', n=101 + x)\n"
+        "except ToolFailed as error:\n    print(error)\n```",
         "```python\n1 / 0\n```",
         "```python\nsubmit(x)\nprint('never')\n```",
     )

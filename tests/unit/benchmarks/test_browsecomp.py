@@ -51,7 +51,7 @@ def graded(case: Case, *moves: Move) -> Score:
 
 
 def played(suite: Suite, answer: str) -> tuple[Evidence, str]:
-    """Play the first task with its library around it; return the evidence, and all that is written down."""
+    """Play the first task with its library; return the evidence and the recorded texts."""
     config = resolve_config(run_config({"suite": "any", "agents": ("a",)}), suite)
     planned = next(plan_episodes(suite, ["a"], 1, 0, data_source_of(config, suite)))
     recorder, profile = MemoryRecorder(), HARNESS_MODES.load(planned.case.task.harness_mode)()

@@ -97,9 +97,11 @@ def test_a_long_result_is_cut_and_marked() -> None:
         "CREATE TRIGGER t AFTER INSERT ON Persons BEGIN SELECT 1; END",
         "SELECT zeroblob(40000000)",
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n",
-        "WITH RECURSIVE n(i, x) AS (SELECT 1, hex(zeroblob(16000)) UNION ALL SELECT i + 1, x FROM n) "
+        "WITH RECURSIVE n(i, x) AS "
+        "(SELECT 1, hex(zeroblob(16000)) UNION ALL SELECT i + 1, x FROM n) "
         "SELECT x FROM n ORDER BY i",
-        "INSERT INTO Persons WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000) "
+        "INSERT INTO Persons WITH RECURSIVE n(i) AS "
+        "(SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 100000) "
         "SELECT hex(zeroblob(8000)), i FROM n",
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 90000) "
         "SELECT COUNT(DISTINCT date('2024-01-01', i || ' days')) FROM n",

@@ -1,4 +1,4 @@
-"""Generated native suites: sound, balanced, deterministic, and unsolvable without reading the instruction."""
+"""Generated native suites: sound, balanced, deterministic, unsolvable without the instruction."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from fumehood_agent.loading import load_agent
 from tests.unit.benchmarks.judging import judge, play
 
 FROZEN = "cf8d25c6364fc57336f18f045808708039b6359d7ea710ff8d9ef26b28d6228c"
-"""SHA-256 of the default profile's manifest, seed 42. Raise GENERATOR whenever this value changes."""
+"""SHA-256 of the default profile's manifest, seed 42. If it changes, increment GENERATOR."""
 
 RECORDS = [make_task(slot_at("dev", index, 300_000), "dev", 42) for index in range(288)]
 """Twelve tasks for each world and kind of fault."""

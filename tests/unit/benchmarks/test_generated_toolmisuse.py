@@ -1,4 +1,4 @@
-"""Generated ToolMisuseBench suites: the published scheme, proven oracles, the same bytes everywhere."""
+"""Generated ToolMisuseBench suites: published schema, proven oracles, reproducible bytes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from fumehood.core.errors import InputError
 from tests.unit.benchmarks.judging import judge, play
 
 FROZEN = "df317e233c4ad803e754ca411ce11ccf30dca798a70776450a51df14a57444df"
-"""SHA-256 of the default profile's manifest, seed 42. Another text here means another generator
-number."""
+"""SHA-256 of the default profile's manifest, seed 42. If it changes, increment GENERATOR."""
 
 
 @pytest.fixture(scope="module")

@@ -115,15 +115,18 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
         ),
         (
             {"fault_plan": [{"family": "timeout", "trigger": {"on_tool": "read_fil"}}]},
-            "fault_plan[0].trigger.on_tool: the world has no tool 'read_fil'; did you mean 'read_file'?",
+            "fault_plan[0].trigger.on_tool: the world has no tool 'read_fil'; "
+            "did you mean 'read_file'?",
         ),
         (
             {"fault_plan": [{"family": "schema_drift", "payload": {"rename_args": {"pth": "p"}}}]},
-            "fault_plan[0].payload.rename_args.pth: no tool has this argument; did you mean 'path'?",
+            "fault_plan[0].payload.rename_args.pth: no tool has this argument; "
+            "did you mean 'path'?",
         ),
         (
             {"fault_plan": [{"family": "schema_drift", "payload": {}}]},
-            "fault_plan[0].payload: changes nothing; give rename_args, type_changes or add_required",
+            "fault_plan[0].payload: changes nothing; "
+            "give rename_args, type_changes or add_required",
         ),
         (
             {"oracle": [{"submit": ""}, {"submit": ""}]},

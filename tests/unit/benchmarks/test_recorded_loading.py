@@ -1,4 +1,4 @@
-"""Reading as the reference does, on the recorded records and folders; and what the strict reading refuses."""
+"""Lenient reading equals the reference on recorded folders; strict reading refuses more."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def test_a_strict_reading_refuses_everything_the_reference_refuses() -> None:
         (
             "stray_manifest_flat",
             "dev",
-            "stray_manifest_flat/manifest.json: is not a task record; move the file out of the folder",
+            "stray_manifest_flat/manifest.json: is not a task record; "
+            "move the file out of the folder",
         ),
         (
             "quirk_nan_literal",

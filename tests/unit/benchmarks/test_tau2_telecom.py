@@ -1,4 +1,4 @@
-"""Tests of τ²-bench's telecom without a user: its gold solves every task, as the package's checks confirm."""
+"""τ²-bench's telecom without a user: its gold solves every task, by the package's checks."""
 
 from __future__ import annotations
 

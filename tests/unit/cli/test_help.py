@@ -1,4 +1,4 @@
-"""Each command explains itself: a summary that fits, a help text for each option, and an example."""
+"""Each command has a summary that fits, a help text for each option, and an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The executor does every item once; if it is stopped, the results of started items are returned."""
+"""The executor does every item once; when stopped, it returns the results of started items."""
 
 from __future__ import annotations
 

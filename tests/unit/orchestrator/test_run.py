@@ -1,4 +1,4 @@
-"""A run writes a row for each episode, retries infrastructure failures, and stops after many in a row."""
+"""A run writes a row per episode, retries infrastructure failures, and stops after many."""
 
 from __future__ import annotations
 

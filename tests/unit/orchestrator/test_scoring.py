@@ -1,4 +1,4 @@
-"""An attempt is scored from its trace, its exit and the gold; failures of the infrastructure are not."""
+"""An attempt is scored from trace, exit and gold; infrastructure failures are not scored."""
 
 from __future__ import annotations
 

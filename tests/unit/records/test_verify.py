@@ -108,13 +108,19 @@ def cut_rows(run: Path) -> str:
 def remove_row(run: Path) -> str:
     lines = lines_of(run / "episodes.jsonl")
     (run / "episodes.jsonl").write_text(lines[0] + lines[2])
-    return "episodes.jsonl:2: the row of agent/t3/0 does not follow the one before it: cut or reordered"
+    return (
+        "episodes.jsonl:2: the row of agent/t3/0 does not follow the one before it: "
+        "cut or reordered"
+    )
 
 
 def reorder_rows(run: Path) -> str:
     first, second, third = lines_of(run / "episodes.jsonl")
     (run / "episodes.jsonl").write_text(second + first + third)
-    return "episodes.jsonl:1: the row of agent/t2/0 does not follow the one before it: cut or reordered"
+    return (
+        "episodes.jsonl:1: the row of agent/t2/0 does not follow the one before it: "
+        "cut or reordered"
+    )
 
 
 def tear_row(run: Path) -> str:
@@ -149,7 +155,10 @@ def take_a_row_of_another_run(run: Path) -> str:
 def repeat_row(run: Path) -> str:
     with (run / "episodes.jsonl").open("a") as rows:
         rows.write(lines_of(run / "episodes.jsonl")[0])
-    return "episodes.jsonl:4: the row of agent/t1/0 does not follow the one before it: cut or reordered"
+    return (
+        "episodes.jsonl:4: the row of agent/t1/0 does not follow the one before it: "
+        "cut or reordered"
+    )
 
 
 def edit_config(run: Path) -> str:

@@ -1,4 +1,4 @@
-"""ToolMisuseBench's criteria where Python's types and JSON's differ, or where a bound is inclusive."""
+"""ToolMisuseBench's criteria where Python and JSON types differ, or a bound is inclusive."""
 
 from __future__ import annotations
 

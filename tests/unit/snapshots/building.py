@@ -55,7 +55,7 @@ def build(
     options: BuildOptions | None = None,
     pace: Pace | None = None,
 ) -> Manifest:
-    """Build a snapshot of ``records`` at ``out``; the input always has the same name, as it is recorded."""
+    """Build a snapshot of ``records`` at ``out``, with a fixed input name, which is recorded."""
     out.parent.mkdir(parents=True, exist_ok=True)
     source = JsonLines(write_jsonl(out.parent / "input.jsonl", records))
     return build_snapshot([source], out, options or BuildOptions(), pace)

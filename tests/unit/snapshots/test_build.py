@@ -1,4 +1,4 @@
-"""A build gives the same bytes at every pace, resumes where it was stopped, and lists what is broken."""
+"""Builds are reproducible with any number of workers, resumable, and list broken inputs."""
 
 from __future__ import annotations
 

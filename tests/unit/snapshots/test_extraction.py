@@ -10,7 +10,8 @@ from fumehood_snapshots.extraction.pages import UnreadablePageError, extract_pag
 ARTICLE = """<html><head><title>Owls &amp; mice</title><style>p {}</style></head><body>
 <nav><a href="/">Home</a> <a href="/about">About us</a></nav>
 <article><h1>Owls</h1><p>An owl is a bird of the night, and it hunts mice in the dark.</p>
-<p>It sees well in the dark. <script>track()</script>It hears even better than it sees, they say.</p>
+<p>It sees well in the dark. <script>track()</script>It hears even better than it sees,
+they say.</p>
 </article>
 <footer>Copyright, cookies and other notices</footer></body></html>"""
 

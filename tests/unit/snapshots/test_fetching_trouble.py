@@ -1,4 +1,4 @@
-"""A live fetch ends in time for every behaviour of a server, with a page or a failure that says why."""
+"""A live fetch ends in time for every behaviour of a server, with a page or a reason."""
 
 from __future__ import annotations
 
@@ -71,8 +71,9 @@ GZIP_BOMB = gzip.compress(bytes(50_000_000))
         (page("secret", Content_Encoding="br"), FetchFailure.BROKEN_RESPONSE),
     ],
     ids=[
-        "stalls", "drips", "drops", "promises too much", "says two lengths", "no web server", "endless head",
-        "switches protocols", "too large", "endless", "bomb", "lies about packing", "unknown packing",
+        "stalls", "slow bytes", "drops", "length too large", "two lengths", "no web server",
+        "endless head", "switches protocols", "too large", "endless", "gzip bomb",
+        "wrong encoding", "unknown encoding",
     ],
 )  # fmt: skip
 def test_a_server_that_misbehaves_gives_a_failure_in_time(
@@ -144,7 +145,8 @@ def test_a_closed_port_is_a_failed_connection(site: Site) -> None:
 def test_a_certificate_of_an_unknown_authority_is_refused(tmp_path: Path) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate,
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key,
+         "-out", certificate,
          "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "1"],
         check=True,
         capture_output=True,

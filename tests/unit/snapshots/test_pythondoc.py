@@ -1,4 +1,4 @@
-"""The questions on Python's documentation hang together, and its pages are cut by their sections."""
+"""The questions on Python's documentation are consistent; its pages are split by section."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests.unit.snapshots.building import built
 
 PAGE = """<html><body><div class="sphinxsidebar"><section id="no"><h2>Contents</h2></section></div>
 <div class="body"><section id="module-owl"><h1><code>owl</code> — Night flightLINK</h1>
-<p>The module for everything that flies at night, and for nothing that flies by day, as it should be.</p>
+<p>The module for everything that flies at night,
+and for nothing that flies by day, as it should be.</p>
 <section id="feeding"><h2>FeedingLINK</h2><p>Owls eat mice. Owls do not eat hay,
 by nature, and they do not ask for it either.</p><pre>owl.feed(
     "mouse")</pre><section id="deep"><h3>Deeper</h3><p>Three mice a night.</p></section></section>

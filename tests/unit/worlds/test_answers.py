@@ -1,4 +1,4 @@
-"""What the four worlds answer, where it is easily got wrong (docs/reference/toolmisuse.md, Worlds)."""
+"""Edge cases of the four worlds' answers (docs/reference/toolmisuse.md, Worlds)."""
 
 from __future__ import annotations
 
