@@ -61,7 +61,7 @@ class ControlClient:
         self.in_doubt = False
         """Whether a call has failed since the service was last ready."""
         self.has_stuck_agent = False
-        """Whether an inline agent exceeded its deadline. It cannot be stopped without the service."""
+        """Whether an inline agent exceeded its deadline; only the service's end can stop it."""
         self._channel = grpc.insecure_channel(f"unix:{socket_path}", options=options)
         self._stub = control_pb2_grpc.ControlServiceStub(self._channel)
 

@@ -44,5 +44,5 @@ def keep_order(module: ModuleType) -> None:
 
 
 def reject(code: str, message: str) -> Failure:
-    """Return a tool's rejection of a call, without details, as the ToolMisuseBench reference does."""
+    """Return a tool's rejection of a call, without details, like ToolMisuseBench's reference."""
     return Failure(FailureKind.WORLD, code, message)
