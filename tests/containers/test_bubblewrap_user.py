@@ -139,7 +139,12 @@ def test_other_packages_of_the_host_are_hidden(
     engine: BubblewrapEngine, python: Image, socket_dir: Path
 ) -> None:
     names = ("fumehood", "pytest", "docker", "pip", "fumehood_snapshots", "fumehood_agent")
-    code = f"import importlib.util as u; print([name for name in {names} if u.find_spec(name)])"
+    # A namespace package has no origin; the folder of the sockets, /fumehood, counts as one.
+    code = (
+        "from importlib.util import find_spec; "
+        f"specs = [find_spec(name) for name in {names}]; "
+        "print([spec.name for spec in specs if spec and spec.origin])"
+    )
     box = engine.start(
         BoxSpec(image=replace(python, command=("python3", "-c", code)), socket_dir=socket_dir)
     )

@@ -50,7 +50,7 @@ def http(episode: Listened) -> Iterator[HttpSeat]:
         yield connection
 
 
-def test_without_being_asked_for_there_is_no_second_socket() -> None:
+def test_the_http_socket_exists_only_on_request() -> None:
     with ServicePool(1) as pool, pool.lease() as client, listening(client, episode_spec()) as plain:
         assert [path.name for path in Path(plain.directory).iterdir()] == ["grpc.sock"]
 
@@ -64,7 +64,7 @@ def test_the_helper_program_is_read_only(episode: Listened) -> None:
 
 
 @pytest.mark.parametrize("begin", [b"", b"2\r\n{}\r\n0\r\n"], ids=["body", "trailer"])
-def test_a_request_that_never_ends_is_hung_up_on(episode: Listened, begin: bytes) -> None:
+def test_an_endless_request_is_disconnected(episode: Listened, begin: bytes) -> None:
     piece = b"x: " + b"y" * 4000 + b"\r\n" if begin else b"4000\r\n" + b"y" * 0x4000 + b"\r\n"
     head = b"POST /call/get_account HTTP/1.1\r\nhost: box\r\ntransfer-encoding: chunked\r\n\r\n"
     with socket.socket(socket.AF_UNIX) as agent:
@@ -110,7 +110,7 @@ def test_requests_without_a_reader_do_not_accumulate(episode: Listened) -> None:
             agent.sendall(b"GET ")
 
 
-def test_a_few_requests_may_follow_one_another_unasked(episode: Listened) -> None:
+def test_a_few_pipelined_requests_are_accepted(episode: Listened) -> None:
     asked = b"GET /task HTTP/1.1\r\nhost: box\r\n\r\n" * LIMITS.pipelined_requests
     with socket.socket(socket.AF_UNIX) as agent:
         agent.settimeout(5)
@@ -152,7 +152,7 @@ def test_all_interfaces_lead_to_the_same_seat(episode: Listened, http: HttpSeat)
     assert without_number[0] == without_number[1] == without_number[2]
 
 
-def test_one_call_is_admitted_where_the_budget_has_one(client: ControlClient) -> None:
+def test_a_budget_of_one_call_admits_one_call(client: ControlClient) -> None:
     async def storm(path: str) -> list[dict[str, object]]:
         transport = httpx2.AsyncHTTPTransport(uds=path)
         async with httpx2.AsyncClient(transport=transport, base_url="http://box") as http:
@@ -164,7 +164,7 @@ def test_one_call_is_admitted_where_the_budget_has_one(client: ControlClient) ->
         assert sum("valueJson" in answer for answer in answers) == 1
 
 
-def test_the_library_that_others_use_finds_every_tool_in_its_first_answer(
+def test_the_mcp_library_finds_every_tool_in_the_first_response(
     episode: Listened,
 ) -> None:
     async def visit() -> tuple[str | None, list[str], str]:
@@ -191,7 +191,7 @@ def test_the_library_that_others_use_finds_every_tool_in_its_first_answer(
     assert json.loads(text)["code"] == "not_found"
 
 
-def test_a_message_that_is_too_long_is_turned_away_before_it_is_read(http: HttpSeat) -> None:
+def test_a_message_that_is_too_long_is_refused_before_it_is_read(http: HttpSeat) -> None:
     status, body = http.send("/fumehood.v1.ToolService/CallTool", b" " * (LIMITS.body_bytes + 1))
     assert (status, json.loads(body)["code"]) == (429, "resource_exhausted")
 
@@ -207,14 +207,14 @@ def test_a_message_that_is_too_long_is_turned_away_before_it_is_read(http: HttpS
         ("/etc/passwd", "", "not_found"),
     ],
 )
-def test_rubbish_is_answered_in_one_of_few_words(
+def test_malformed_requests_are_refused_with_a_documented_code(
     http: HttpSeat, path: str, body: str | bytes, code: str
 ) -> None:
     assert json.loads(http.send(path, body)[1])["code"] == code
     assert http.rpc("CallTool", GET)[0] == 200
 
 
-def test_headers_without_end_are_hung_up_on(episode: Listened) -> None:
+def test_endless_headers_are_disconnected(episode: Listened) -> None:
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(f"{episode.directory}/http.sock")
         line.settimeout(10)
@@ -224,7 +224,7 @@ def test_headers_without_end_are_hung_up_on(episode: Listened) -> None:
             line.sendall(endless)
 
 
-def test_more_connections_than_the_limit_are_hung_up_on(episode: Listened) -> None:
+def test_connections_beyond_the_limit_are_closed(episode: Listened) -> None:
     lines = [socket.socket(socket.AF_UNIX) for _ in range(LIMITS.connections + 20)]
     try:
         for line in lines:
@@ -254,7 +254,7 @@ def _is_open(line: socket.socket) -> bool:
         return False
 
 
-def test_closing_an_episode_hangs_up_and_leaves_nothing(client: ControlClient) -> None:
+def test_closing_an_episode_closes_connections_and_removes_sockets(client: ControlClient) -> None:
     with listening(client, episode_spec(episode_id="gone")) as closed:
         with closing(HttpSeat(closed.directory)) as http:
             assert http.rpc("CallTool", GET)[0] == 200

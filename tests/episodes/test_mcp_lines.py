@@ -83,12 +83,12 @@ def test_an_unknown_revision_is_rejected_with_the_request_id(pipe: Pipe, revisio
     assert (answer["id"], "error" in answer) == (3, True)
 
 
-def test_a_call_before_any_greeting_is_refused_under_its_number(pipe: Pipe) -> None:
+def test_a_call_before_initialization_is_refused_with_its_id(pipe: Pipe) -> None:
     answer = pipe.ask("x", "tools/list")  # type: ignore[arg-type]
     assert (answer["id"], "error" in answer) == ("x", True)
 
 
 @pytest.mark.parametrize("line", ["{", "[]", "[" * 100_000, "\xff"])
-def test_rubbish_is_answered_or_passed_over(pipe: Pipe, line: str) -> None:
+def test_malformed_lines_are_answered_or_ignored(pipe: Pipe, line: str) -> None:
     answer = pipe.say(line)
     assert answer is None or (answer["id"], "error" in answer) == (None, True)

@@ -103,7 +103,7 @@ def test_a_scaffold_works_with_its_model(runs: Runs, scaffold: str) -> None:
     assert ends == [{"outcome": "finished", "answer": answer}] * 2
 
 
-def test_a_recorded_run_is_played_again_byte_for_byte_without_a_provider(runs: Runs) -> None:
+def test_a_recorded_run_replays_byte_for_byte_without_a_provider(runs: Runs) -> None:
     bodies = list((runs.folder / "first" / "cassette" / "bodies").iterdir())
     asked = len(runs.events("first", "model_call"))
     assert 0 < len(bodies) < 2 * asked, "equal answers are kept once"
@@ -134,7 +134,7 @@ def test_a_budget_ends_the_work(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("agent", ["react", "policy_aware"])
-def test_a_run_with_bounds_on_models_goes_the_same_way_again(runs: Runs, agent: str) -> None:
+def test_a_run_with_model_budgets_replays_identically(runs: Runs, agent: str) -> None:
     name = f"bounded-{agent}"
     runs.run(name, "-a", agent, "--engine", "process", budget={"calls": 2, "tokens": 10**6})
     report = fumehood_json("replay", str(runs.folder / name), "--json")
@@ -142,7 +142,7 @@ def test_a_run_with_bounds_on_models_goes_the_same_way_again(runs: Runs, agent: 
     assert report["identical"] == (2 if agent == "policy_aware" else 0)
 
 
-def test_a_key_that_is_not_set_is_said_before_anything_runs(runs: Runs) -> None:
+def test_a_missing_key_is_reported_before_the_run(runs: Runs) -> None:
     said = runs.run("none", "-a", "react", "--engine", "process", key="")
     assert (
         said

@@ -51,12 +51,12 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [first, show, run(folder, COMMANDS[2])]
 
 
-def test_every_file_and_command_is_there() -> None:
+def test_the_page_has_every_file_and_command() -> None:
     assert [name for name, _ in FILES] == ["models.yaml", "prices.yaml", "replay.yaml"]
     assert len(COMMANDS) == 3
 
 
-def test_what_was_spent_is_said(printed: list[str]) -> None:
+def test_the_cost_is_reported(printed: list[str]) -> None:
     assert "models: react 6 calls, 364 tokens, $0.000052\n" in printed[0]
     assert printed[1].count("model request to some-model: 59 tokens") == 2
 

@@ -35,7 +35,7 @@ def started(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def test_of_two_commands_with_one_folder_the_second_fails_with_a_reason(
+def test_a_second_command_on_the_same_folder_fails_with_a_reason(
     tasks: Path, tmp_path: Path
 ) -> None:
     both = [started(*words(tasks, tmp_path / "run")) for _ in range(2)]

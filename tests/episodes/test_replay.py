@@ -49,7 +49,7 @@ def toolmisuse_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("run", "episodes"), [("native_run", 40), ("toolmisuse_run", 32)])
-def test_every_episode_of_a_run_goes_the_same_way_again(
+def test_every_episode_of_a_run_replays_identically(
     run: str, episodes: int, request: pytest.FixtureRequest
 ) -> None:
     folder = request.getfixturevalue(run)
@@ -90,7 +90,7 @@ def _alter_state(event: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("change", "word"), [(_alter_result, "output"), (_alter_state, "state")])
-def test_the_first_call_that_goes_otherwise_is_named(
+def test_the_first_differing_call_is_reported(
     change: Callable[[dict[str, Any]], None], word: str, native_run: Path, tmp_path: Path
 ) -> None:
     run = _copy(native_run, tmp_path / "run")
@@ -104,7 +104,7 @@ def test_the_first_call_that_goes_otherwise_is_named(
     assert report["identical"] == 0
 
 
-def test_another_world_shows_in_the_first_call_that_meets_it(
+def test_a_changed_world_is_reported_at_the_first_differing_call(
     native_run: Path, tmp_path: Path
 ) -> None:
     run = _copy(native_run, tmp_path / "run")
@@ -118,7 +118,7 @@ def test_another_world_shows_in_the_first_call_that_meets_it(
     assert done.splitlines()[-1] == "1 replayed, 0 byte by byte the same, 1 not"
 
 
-def test_every_turn_of_a_talk_is_taken_again(pool: ServicePool) -> None:
+def test_every_turn_of_a_conversation_is_replayed(pool: ServicePool) -> None:
     further = (Turn("Raise it.", ("update_account",)), Turn("Say what you did."))
     spec = episode_spec(
         seats=(SeatSpec(instruction="Look.", budget=Budget(calls=9), further_turns=further),)
@@ -134,7 +134,7 @@ def test_every_turn_of_a_talk_is_taken_again(pool: ServicePool) -> None:
     assert replay_episode(spec, episode.records, pool) == Replayed(None, True)
 
 
-def test_a_trace_that_was_cut_is_not_replayed_but_named(native_run: Path, tmp_path: Path) -> None:
+def test_a_truncated_trace_is_reported_and_not_replayed(native_run: Path, tmp_path: Path) -> None:
     run = _copy(native_run, tmp_path / "run")
     row = _episode_with_calls(run, 1)
     lines = (run / row["trace"]).read_text().splitlines(keepends=True)
@@ -143,7 +143,7 @@ def test_a_trace_that_was_cut_is_not_replayed_but_named(native_run: Path, tmp_pa
     assert "the recorded trace is broken: the seal is missing" in done
 
 
-def test_an_episode_that_is_not_there_is_bad_input(native_run: Path) -> None:
+def test_an_unknown_episode_is_an_input_error(native_run: Path) -> None:
     done = subprocess.run(
         [
             sys.executable,
@@ -163,9 +163,7 @@ def test_an_episode_that_is_not_there_is_bad_input(native_run: Path) -> None:
     assert "no episode with a trace is called 'no_such_episode'" in done.stderr
 
 
-def test_the_trace_of_another_is_not_taken_for_the_one_of_the_row(
-    toolmisuse_run: Path, tmp_path: Path
-) -> None:
+def test_the_trace_of_another_episode_is_refused(toolmisuse_run: Path, tmp_path: Path) -> None:
     run = _copy(toolmisuse_run, tmp_path / "run")
     rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
     first, other = _two_that_went_otherwise(rows)
@@ -181,7 +179,7 @@ def _two_that_went_otherwise(rows: list[dict[str, Any]]) -> tuple[dict[str, Any]
     return next(pair for pair in pairs if pair[0]["trace_digest"] != pair[1]["trace_digest"])
 
 
-def test_an_episode_without_a_row_is_named(native_run: Path, tmp_path: Path) -> None:
+def test_an_episode_without_a_row_is_reported(native_run: Path, tmp_path: Path) -> None:
     run = _copy(native_run, tmp_path / "run")
     first, second, *_ = (run / "episodes.jsonl").read_text().splitlines(keepends=True)
     (run / "episodes.jsonl").write_text(first)

@@ -35,7 +35,7 @@ def _status(pool: ServicePool) -> dict[str, str]:
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-def test_it_has_no_rights_and_no_way_to_any(pool: ServicePool) -> None:
+def test_the_service_is_unprivileged_and_cannot_gain_privileges(pool: ServicePool) -> None:
     status = _status(pool)
     assert status["NoNewPrivs"] == "1"
     assert int(status["CapEff"], 16) == int(status["CapPrm"], 16) == 0
@@ -44,18 +44,18 @@ def test_it_has_no_rights_and_no_way_to_any(pool: ServicePool) -> None:
 
 
 @only_root
-def test_started_by_root_it_is_in_no_group_of_roots(pool: ServicePool) -> None:
+def test_a_service_started_by_root_has_no_groups_of_root(pool: ServicePool) -> None:
     assert _status(pool)["Groups"] == ""
     assert set(_status(pool)["Gid"].split()) == {str(SERVICE_UID)}
 
 
-def test_it_gets_no_variable_that_python_does_not_need(pool: ServicePool) -> None:
+def test_the_service_gets_only_variables_that_python_needs(pool: ServicePool) -> None:
     environment = Path(f"/proc/{pool.workers()[0].pid}/environ").read_bytes()
     assert b"PATH=" in environment
     assert b"AN_API_KEY" not in environment
 
 
-def test_it_leaves_no_core_and_may_open_many_files(pool: ServicePool) -> None:
+def test_the_service_writes_no_core_files_and_may_open_many_files(pool: ServicePool) -> None:
     text = Path(f"/proc/{pool.workers()[0].pid}/limits").read_text(encoding="utf-8")
     limits = {line[:26].strip(): line[26:].split()[:2] for line in text.splitlines()}
     assert limits["Max core file size"] == ["0", "0"]
@@ -63,7 +63,7 @@ def test_it_leaves_no_core_and_may_open_many_files(pool: ServicePool) -> None:
     assert soft == hard
 
 
-def test_other_users_cannot_reach_its_sockets(pool: ServicePool) -> None:
+def test_other_users_cannot_reach_the_sockets_of_the_service(pool: ServicePool) -> None:
     client = pool.workers()[0].client
     messages = client.open_episode(
         episode_spec(episode_id="confined", world="files", state={"files": {}})
@@ -91,7 +91,7 @@ def test_a_service_imports_nothing_from_the_current_folder(
 
 
 @only_root
-def test_a_folder_that_its_user_could_not_reach_is_refused() -> None:
+def test_a_folder_that_the_service_user_cannot_enter_is_refused() -> None:
     with tempfile.TemporaryDirectory() as closed:
         started = subprocess.run(
             [sys.executable, "-m", "fumehood", "serve", f"{closed}/sockets"],

@@ -90,7 +90,7 @@ def played(folder: Path, mode: str) -> Any:
     return json.loads((out / "episodes.jsonl").read_text())
 
 
-def test_a_talk_of_two_models_is_recorded_and_replayed_to_the_same_trace(
+def test_a_conversation_of_two_models_replays_to_the_same_trace(
     folder: Path, provider: ScriptedModels
 ) -> None:
     live = played(folder, "record")
@@ -99,7 +99,7 @@ def test_a_talk_of_two_models_is_recorded_and_replayed_to_the_same_trace(
     assert len(provider.asked) == asked
 
 
-def test_what_a_users_model_refuses_to_answer_ends_the_talk_and_voids_nothing(
+def test_a_refusal_by_the_users_model_ends_the_conversation_and_is_scored(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def squeamish(asked: AskedOfModel) -> ScriptedReply:
@@ -130,7 +130,7 @@ def test_what_a_users_model_refuses_to_answer_ends_the_talk_and_voids_nothing(
         ({"mode": "replay", "cassette": "nowhere"}, ("--model", "m-agent"), "not nowhere"),
     ],
 )
-def test_what_could_not_be_answered_is_refused_before_anything_is_run(
+def test_a_run_without_the_required_models_is_refused_before_it_starts(
     folder: Path, models: dict[str, Any], words: tuple[str, ...], complaint: str
 ) -> None:
     provider = {"name": "s", "address": "http://127.0.0.1:9", "models": ["m-*"]}
@@ -154,7 +154,7 @@ def test_what_could_not_be_answered_is_refused_before_anything_is_run(
     assert not (folder / "o").exists()
 
 
-def test_a_user_who_asks_an_unnamed_model_is_refused_at_once(folder: Path) -> None:
+def test_a_user_with_an_unnamed_model_is_refused(folder: Path) -> None:
     words = ("run", str(folder / "talk.jsonl"), "-a", "noop", "--seat", "user=simulated_user")
     fumehood(
         *words, "--config", str(folder / "record.yaml"), "--out", str(folder / "none"), status=2

@@ -104,7 +104,7 @@ def ends_of(episode: Listened) -> dict[str, str]:
     return {event["seat"]: event["end"]["outcome"] for event in ended}
 
 
-def test_to_answer_is_to_wait_for_what_the_other_says(
+def test_a_submission_waits_for_the_reply_of_the_other_seat(
     episode: Listened, agent_says: Submit, threads: ThreadPoolExecutor
 ) -> None:
     with socket_dir(episode.directories["user"]) as user:
@@ -119,7 +119,7 @@ def test_to_answer_is_to_wait_for_what_the_other_says(
     assert wait_until(lambda: sorted(episode.ended_seats) == ["agent", "user"])
 
 
-def test_a_seat_is_called_when_it_first_has_the_floor(
+def test_a_seat_starts_when_it_first_has_the_turn(
     episode: Listened, threads: ThreadPoolExecutor
 ) -> None:
     def called() -> list[str]:
@@ -132,7 +132,7 @@ def test_a_seat_is_called_when_it_first_has_the_floor(
         episode.close()
 
 
-def test_a_call_out_of_turn_is_carried_out_when_it_is_its_turn(
+def test_a_call_out_of_turn_is_executed_when_the_seat_has_the_turn(
     episode: Listened, threads: ThreadPoolExecutor
 ) -> None:
     with socket_dir(episode.directory) as agent, socket_dir(episode.directories["user"]) as user:
@@ -150,7 +150,7 @@ def test_a_call_out_of_turn_is_carried_out_when_it_is_its_turn(
         episode.close()
 
 
-def test_a_tool_of_another_seat_is_none(episode: Listened) -> None:
+def test_a_tool_of_another_seat_is_unknown(episode: Listened) -> None:
     with socket_dir(episode.directories["user"]) as user:
         assert [tool.name for tool in user.task().tools] == ["get_account"]
         assert user.call("update_account", id="ax1", patch={}).failure.code == "unknown_tool"
@@ -175,7 +175,7 @@ def test_wall_time_is_paused_while_a_seat_waits(
     assert set(ends_of(episode).values()) == {"finished"}
 
 
-def test_who_gives_up_ends_a_dialogue(episode: Listened, threads: ThreadPoolExecutor) -> None:
+def test_giving_up_ends_a_dialogue(episode: Listened, threads: ThreadPoolExecutor) -> None:
     with socket_dir(episode.directory) as agent, socket_dir(episode.directories["user"]) as user:
         users = threads.submit(user.submit, "Raise ax1.")
         agent.call("update_account", id="ax1", patch={"tier": "gold"})
@@ -219,9 +219,7 @@ def test_the_seat_that_has_the_turn_is_answered_while_others_wait_over_http(
         assert [one.result()[1]["accepted"] for one in waiting] == [True] * THREADS
 
 
-def test_closing_lets_everybody_go_who_waits(
-    episode: Listened, threads: ThreadPoolExecutor
-) -> None:
+def test_closing_releases_all_waiting_seats(episode: Listened, threads: ThreadPoolExecutor) -> None:
     with socket_dir(episode.directories["user"]) as user:
         users = threads.submit(user.submit, "Is anybody there?")
         assert waits(users)
@@ -230,7 +228,7 @@ def test_closing_lets_everybody_go_who_waits(
         assert users.exception(timeout=5) is None or "UNAVAILABLE" in str(users.exception())
 
 
-def test_evidence_tells_who_said_what_in_order(
+def test_evidence_contains_the_messages_with_their_seats_in_order(
     episode: Listened, threads: ThreadPoolExecutor
 ) -> None:
     with socket_dir(episode.directory) as agent, socket_dir(episode.directories["user"]) as user:

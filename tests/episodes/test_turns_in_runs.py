@@ -69,12 +69,12 @@ def suite(tmp_path: Path) -> Path:
     return path
 
 
-def test_its_oracle_is_proven(suite: Path) -> None:
+def test_the_oracle_solves_the_task(suite: Path) -> None:
     report = fumehood_json("suite", "validate", str(suite), "--json")
     assert (report["tasks"], report["oracles_proven"]) == (1, 1)
 
 
-def test_an_oracle_plays_it_and_a_replay_says_the_same(suite: Path, tmp_path: Path) -> None:
+def test_the_oracle_plays_all_turns_and_a_replay_is_identical(suite: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "run")
     words = (
         "run",
@@ -96,7 +96,7 @@ def test_an_oracle_plays_it_and_a_replay_says_the_same(suite: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("code", [ONE_AT_A_TIME, LISTENER], ids=["run", "act"])
-def test_an_agent_of_either_kind_is_asked_once_a_message(
+def test_both_kinds_of_agents_are_called_once_per_message(
     suite: Path, tmp_path: Path, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "writer.py").write_text(code, encoding="utf-8")

@@ -32,13 +32,11 @@ def _example(readme: Path) -> str:
     return readme.read_text("utf-8").partition("```ts\n")[2].partition("```")[0]
 
 
-def test_its_own_tests_pass() -> None:
+def test_the_tests_of_the_sdk_pass() -> None:
     run("npm", "test", folder=typescript_sdk())
 
 
-def test_a_stranger_installs_it_and_runs_what_the_readme_shows(
-    tmp_path: Path, episode: Listened
-) -> None:
+def test_the_readme_works_after_an_installation(tmp_path: Path, episode: Listened) -> None:
     sdk = typescript_sdk()
     run("npm", "pack", "--pack-destination", tmp_path, folder=sdk)
     (packed,) = tmp_path.glob("*.tgz")

@@ -40,13 +40,13 @@ def _play(agent: Any, case: Case) -> tuple[Ending, list[JsonObject]]:
 
 
 @pytest.mark.parametrize("name", BUILTIN)
-def test_an_agent_ends_its_work_and_does_the_same_twice(name: str) -> None:
+def test_an_agent_ends_its_work_and_is_deterministic(name: str) -> None:
     for case in CASES:
         assert _play(_agent(name, case), case) == _play(_agent(name, case), case)
 
 
 @pytest.mark.parametrize("name", sorted({*BUILTIN} - {*REPLAYING}))
-def test_an_agent_that_is_reset_remembers_nothing(name: str) -> None:
+def test_a_reset_agent_has_no_state(name: str) -> None:
     used = _agent(name, CASES[0])
     for case in CASES:
         assert _play(used, case) == _play(_agent(name, case), case)

@@ -78,13 +78,13 @@ def test_a_language_works_on_every_engine(
     assert elsewhere.play(language, case) == []
 
 
-def test_the_table_has_every_language_and_every_vector() -> None:
+def test_the_table_has_every_language_and_every_protocol_case() -> None:
     assert shape_written(PAGE.read_text(encoding="utf-8")) == shape_of(
         LANGUAGES, load_protocol_cases()
     )
 
 
-def test_what_a_language_lacks_is_a_vector_and_has_a_reason() -> None:
+def test_an_excluded_protocol_case_exists_and_has_a_reason() -> None:
     names = {case.name for case in load_protocol_cases()}
     assert all(
         set(language.lacks) <= names and all(language.lacks.values()) for language in LANGUAGES

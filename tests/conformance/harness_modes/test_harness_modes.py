@@ -248,7 +248,7 @@ def test_an_unknown_world_is_rejected_with_the_nearest_name(name: str) -> None:
         opened(episode_spec(harness_mode=name, world="crude"))
 
 
-def test_what_it_records_for_a_transcript_is_an_object_or_nothing(name: str) -> None:
+def test_recorded_arguments_are_an_object_or_absent(name: str) -> None:
     one = opened(episode_spec(*FAULTS, harness_mode=name))
     for _ in range(5):
         reply = one.episode.seats[0].call("get_account", {"id": "ax1"})

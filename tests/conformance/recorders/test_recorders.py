@@ -101,13 +101,13 @@ def case(request: pytest.FixtureRequest) -> Case:
     return CASES[request.param]()
 
 
-def test_it_takes_down_every_kind_of_event_in_order(case: Case) -> None:
+def test_it_records_every_kind_of_event_in_order(case: Case) -> None:
     for event in EVENTS:
         case.recorder.record(event, 1000)
     assert case.read() == [json.loads(canonical_json(event.to_json())) for event in EVENTS]
 
 
-def test_it_takes_down_what_many_threads_say_at_once(case: Case) -> None:
+def test_it_records_events_of_concurrent_threads(case: Case) -> None:
     threads, each = 8, 100
     together = Barrier(threads)
 
@@ -126,7 +126,7 @@ def test_it_takes_down_what_many_threads_say_at_once(case: Case) -> None:
         )
 
 
-def test_it_takes_nothing_down_that_differs_from_run_to_run(case: Case) -> None:
+def test_records_are_equal_in_every_run(case: Case) -> None:
     case.recorder.record(EVENTS[1], 123)
     first = case.read()
     other = _memory()

@@ -11,7 +11,7 @@ from tests.conformance.seats.conftest import SitDown
 DENIED = {"family": "authz", "payload": {}}
 
 
-def test_it_says_what_to_do_with_what_and_how_much_is_left(sit_down: SitDown) -> None:
+def test_a_task_contains_instruction_tools_and_units_left(sit_down: SitDown) -> None:
     task = sit_down(steps=5, calls=4, retries=3).task()
     assert task.instruction == "Do it."
     names = ["get_account", "update_account", "create_account", "close_account"]
@@ -20,34 +20,34 @@ def test_it_says_what_to_do_with_what_and_how_much_is_left(sit_down: SitDown) ->
     assert task.remaining == {"steps": 5, "calls": 4, "retries": 3}
 
 
-def test_it_leaves_out_what_has_no_limit(sit_down: SitDown) -> None:
+def test_units_without_a_limit_are_left_out(sit_down: SitDown) -> None:
     assert sit_down(calls=1).task().remaining == {"calls": 1}
 
 
-def test_it_answers_a_call_with_what_the_tool_said(sit_down: SitDown) -> None:
+def test_a_call_returns_the_output_of_the_tool(sit_down: SitDown) -> None:
     answer = sit_down(steps=5, retries=3).call("get_account", id="ax1")
     assert json.loads(answer.value_json) == {"account": {"id": "ax1", "tier": "basic"}}
     assert answer.remaining == {"steps": 4, "retries": 3}
     assert not answer.ended
 
 
-def test_it_passes_on_the_tools_refusal_as_a_reply(sit_down: SitDown) -> None:
+def test_a_rejection_by_the_tool_is_a_reply(sit_down: SitDown) -> None:
     answer = sit_down(steps=5, retries=3).call("get_account", id="absent")
     assert (answer.failure.code, json.loads(answer.failure.details_json)) == ("not_found", {})
     assert answer.remaining == {"steps": 4, "retries": 2}
 
 
-def test_it_answers_for_tools_that_there_are_not(sit_down: SitDown) -> None:
+def test_a_call_of_an_unknown_tool_is_answered(sit_down: SitDown) -> None:
     assert sit_down().call("drop_tables").failure.code == "unknown_tool"
     assert sit_down().send("", "").failure.code == "unknown_tool"
 
 
-def test_it_takes_no_text_for_no_arguments(sit_down: SitDown) -> None:
+def test_empty_text_means_no_arguments(sit_down: SitDown) -> None:
     answer = sit_down(world="scheduling", state={}).send("list_jobs", "")
     assert json.loads(answer.value_json) == {"jobs": []}
 
 
-def test_it_keeps_numbers_as_they_are_written(sit_down: SitDown) -> None:
+def test_numbers_keep_their_notation(sit_down: SitDown) -> None:
     fields = (
         '{"id":"n","whole":1,"float":1.0,"large":123456789012345678901234567890,'
         '"text":"\\u00e9\\u0000"}'
@@ -60,7 +60,7 @@ def test_it_keeps_numbers_as_they_are_written(sit_down: SitDown) -> None:
     assert account["text"] == "é\0"
 
 
-def test_it_refuses_what_is_not_one_object(sit_down: SitDown) -> None:
+def test_arguments_other_than_one_object_are_refused(sit_down: SitDown) -> None:
     seat = sit_down(steps=5)
     for text in (
         "[]",
@@ -77,24 +77,24 @@ def test_it_refuses_what_is_not_one_object(sit_down: SitDown) -> None:
         assert refusal.kind == pb.REFUSAL_KIND_MALFORMED, text
 
 
-def test_it_refuses_half_a_surrogate_pair(sit_down: SitDown) -> None:
+def test_a_lone_surrogate_is_refused(sit_down: SitDown) -> None:
     answer = sit_down().send("get_account", '{"id":"\\ud800"}')
     assert answer.refusal.kind == pb.REFUSAL_KIND_MALFORMED
 
 
-def test_it_refuses_numbers_that_no_float_can_hold(sit_down: SitDown) -> None:
+def test_numbers_beyond_the_range_of_floats_are_refused(sit_down: SitDown) -> None:
     answer = sit_down().send("get_account", f'{{"id":{"9" * 400}.0}}')
     assert answer.refusal.kind == pb.REFUSAL_KIND_MALFORMED
 
 
-def test_it_takes_as_many_levels_as_it_says_and_no_more(sit_down: SitDown) -> None:
+def test_the_limit_of_nesting_is_exact(sit_down: SitDown) -> None:
     seat = sit_down(limits=SeatLimits(argument_depth=4))
     assert seat.send("create_account", '{"fields":{"a":[[]]}}').WhichOneof("result") == "value_json"
     refusal = seat.send("create_account", '{"fields":{"a":[[[]]]}}').refusal
     assert refusal == pb.Refusal(kind=pb.REFUSAL_KIND_TOO_DEEP, limit=4, actual=5)
 
 
-def test_it_refuses_any_depth(sit_down: SitDown) -> None:
+def test_excessive_nesting_is_refused(sit_down: SitDown) -> None:
     refusal = (
         sit_down()
         .send("create_account", '{"fields":' + "[" * 100_000 + "]" * 100_000 + "}")
@@ -103,14 +103,14 @@ def test_it_refuses_any_depth(sit_down: SitDown) -> None:
     assert (refusal.kind, refusal.limit) == (pb.REFUSAL_KIND_TOO_DEEP, 64)
 
 
-def test_it_counts_bytes_not_characters(sit_down: SitDown) -> None:
+def test_size_limits_count_bytes(sit_down: SitDown) -> None:
     seat = sit_down(limits=SeatLimits(argument_bytes=20))
     assert seat.send("get_account", '{"id":"ééééé"}').WhichOneof("result") == "failure"
     refusal = seat.send("get_account", '{"id":"éééééé"}').refusal
     assert refusal == pb.Refusal(kind=pb.REFUSAL_KIND_TOO_LARGE, limit=20, actual=21)
 
 
-def test_it_bounds_names(sit_down: SitDown) -> None:
+def test_names_have_a_maximum_length(sit_down: SitDown) -> None:
     seat = sit_down()
     refusal = seat.send("t" * 1025, "").refusal
     assert refusal == pb.Refusal(kind=pb.REFUSAL_KIND_TOO_LARGE, limit=1024, actual=1025)
@@ -118,7 +118,7 @@ def test_it_bounds_names(sit_down: SitDown) -> None:
     assert refusal == pb.Refusal(kind=pb.REFUSAL_KIND_TOO_LARGE, limit=64, actual=65)
 
 
-def test_it_charges_nothing_for_a_refusal_and_writes_it_down(sit_down: SitDown) -> None:
+def test_a_refusal_is_recorded_and_not_charged(sit_down: SitDown) -> None:
     seat = sit_down(steps=2, calls=2, retries=0)
     answer = seat.send("get_account", "[]")
     assert not answer.remaining
@@ -128,7 +128,7 @@ def test_it_charges_nothing_for_a_refusal_and_writes_it_down(sit_down: SitDown) 
     assert seat.calls_recorded() == 0
 
 
-def test_it_refuses_everything_after_too_many_refusals(sit_down: SitDown) -> None:
+def test_after_too_many_refusals_every_message_is_refused(sit_down: SitDown) -> None:
     seat = sit_down(limits=SeatLimits(refusals=3))
     kinds = [seat.send("get_account", "[]").refusal.kind for _ in range(5)]
     too_many = pb.REFUSAL_KIND_TOO_MANY_REFUSALS
@@ -137,7 +137,7 @@ def test_it_refuses_everything_after_too_many_refusals(sit_down: SitDown) -> Non
     assert seat.call("get_account", id="ax1").WhichOneof("result") == "value_json"
 
 
-def test_it_carries_out_a_repeated_call_once(sit_down: SitDown) -> None:
+def test_a_repeated_call_is_executed_once(sit_down: SitDown) -> None:
     seat = sit_down(steps=5)
     first = seat.call("create_account", "a", fields={})
     again = seat.call("create_account", "a", fields={})
@@ -146,14 +146,14 @@ def test_it_carries_out_a_repeated_call_once(sit_down: SitDown) -> None:
     assert seat.task().remaining["steps"] == 4
 
 
-def test_it_repeats_an_answer_even_after_the_end(sit_down: SitDown) -> None:
+def test_a_repeated_call_is_answered_after_the_end(sit_down: SitDown) -> None:
     seat = sit_down(steps=1)
     last = seat.call("get_account", "a", id="ax1")
     assert last.ended
     assert seat.call("get_account", "a", id="ax1") == last
 
 
-def test_it_refuses_one_name_for_two_calls(sit_down: SitDown) -> None:
+def test_one_call_id_for_two_calls_is_refused(sit_down: SitDown) -> None:
     seat = sit_down(steps=5)
     seat.call("get_account", "a", id="ax1")
     assert seat.call("get_account", "a", id="ax2").refusal.kind == pb.REFUSAL_KIND_CALL_ID_REUSED
@@ -161,13 +161,13 @@ def test_it_refuses_one_name_for_two_calls(sit_down: SitDown) -> None:
     assert seat.call("get_account", "b", id="ax2").WhichOneof("result") == "failure"
 
 
-def test_a_refused_message_does_not_take_its_name(sit_down: SitDown) -> None:
+def test_a_refused_message_does_not_use_up_its_call_id(sit_down: SitDown) -> None:
     seat = sit_down()
     seat.send("get_account", "[]", "a")
     assert seat.call("get_account", "a", id="ax1").WhichOneof("result") == "value_json"
 
 
-def test_it_ends_with_the_last_step_and_says_so(sit_down: SitDown) -> None:
+def test_the_reply_to_the_last_step_reports_the_end(sit_down: SitDown) -> None:
     seat = sit_down(steps=2)
     assert not seat.call("get_account", id="ax1").ended
     last = seat.call("get_account", id="ax1")
@@ -184,7 +184,7 @@ def test_it_ends_with_the_last_step_and_says_so(sit_down: SitDown) -> None:
     ]
 
 
-def test_it_ends_with_a_failure_too_many(sit_down: SitDown) -> None:
+def test_exceeding_the_retry_budget_ends_the_work(sit_down: SitDown) -> None:
     seat = sit_down(DENIED, steps=9, retries=1)
     assert seat.call("get_account", id="ax1").failure.code == "authz_denied"
     last = seat.call("get_account", id="ax1")
@@ -192,7 +192,7 @@ def test_it_ends_with_a_failure_too_many(sit_down: SitDown) -> None:
     assert last.remaining["retries"] == 0
 
 
-def test_it_says_ended_rather_than_anything_else_after_the_end(sit_down: SitDown) -> None:
+def test_every_message_after_the_end_is_answered_with_ended(sit_down: SitDown) -> None:
     seat = sit_down(steps=1)
     seat.call("get_account", "a", id="ax1")
     for answer in (
@@ -215,13 +215,13 @@ def test_the_first_ending_counts(sit_down: SitDown) -> None:
     assert seat.call("get_account", id="ax1").refusal.kind == pb.REFUSAL_KIND_ENDED
 
 
-def test_giving_up_is_an_ending(sit_down: SitDown) -> None:
+def test_giving_up_ends_the_work(sit_down: SitDown) -> None:
     seat = sit_down()
     assert seat.give_up("not allowed").accepted
     assert seat.recorded("seat_ended")[0]["end"] == {"outcome": "gave_up", "reason": "not allowed"}
 
 
-def test_it_refuses_an_answer_that_is_too_long_and_the_work_goes_on(sit_down: SitDown) -> None:
+def test_an_answer_that_is_too_long_is_refused_and_the_work_continues(sit_down: SitDown) -> None:
     seat = sit_down(limits=SeatLimits(answer_bytes=4))
     refused = seat.submit("12345")
     assert not refused.accepted
@@ -229,7 +229,7 @@ def test_it_refuses_an_answer_that_is_too_long_and_the_work_goes_on(sit_down: Si
     assert seat.submit("1234") == pb.SubmitResponse(accepted=True)
 
 
-def test_wall_time_runs_from_the_opening_and_ends_the_work(sit_down: SitDown) -> None:
+def test_wall_time_starts_at_the_opening_and_ends_the_work(sit_down: SitDown) -> None:
     seat = sit_down(wall_ms=1000)
     seat.clock.go_on(400)
     assert seat.task().remaining["wall_ms"] == 600
@@ -251,7 +251,7 @@ def test_a_closed_endpoint_refuses_and_records_nothing(sit_down: SitDown) -> Non
     assert seat.recorded("seat_ended") == []
 
 
-def test_a_world_that_breaks_down_ends_the_work_and_tells_the_agent_nothing(
+def test_a_world_that_fails_ends_the_work_without_details(
     sit_down: SitDown,
 ) -> None:
     unreadable = {"jobs": [{"name": "a"}, {"cron": "* * * * *"}]}

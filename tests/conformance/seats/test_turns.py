@@ -27,7 +27,7 @@ def talk(sit_down: SitDown) -> Seated:
     return sit_down(seats=(TALK,))
 
 
-def test_an_answer_brings_the_next_message(sit_down: SitDown) -> None:
+def test_an_answer_is_followed_by_the_next_message(sit_down: SitDown) -> None:
     seat = talk(sit_down)
     assert seat.task().instruction == "Look at ax1."
     response = seat.submit("It is basic.")
@@ -47,7 +47,7 @@ def test_an_answer_brings_the_next_message(sit_down: SitDown) -> None:
     assert not seat.submit("And more.").accepted
 
 
-def test_a_tool_comes_with_its_turn_and_is_like_none_before(sit_down: SitDown) -> None:
+def test_a_tool_added_in_a_later_turn_is_unknown_before(sit_down: SitDown) -> None:
     seat = talk(sit_down)
     assert "update_account" not in names(seat.task())
     early = seat.call("update_account", id="ax1", patch={"tier": "gold"})
@@ -68,13 +68,13 @@ def test_giving_up_ends_the_work_in_any_turn(sit_down: SitDown) -> None:
     assert seat.call("get_account", id="ax1").ended
 
 
-def test_the_budget_is_one_for_all_turns(sit_down: SitDown) -> None:
+def test_all_turns_share_one_budget(sit_down: SitDown) -> None:
     seat = talk(sit_down)
     seat.call("get_account", id="ax1")
     assert seat.submit().next.remaining["calls"] == 8
 
 
-def test_a_trace_tells_turns_apart(sit_down: SitDown) -> None:
+def test_the_trace_contains_the_turn_of_each_event(sit_down: SitDown) -> None:
     seat = talk(sit_down)
     for answer in ("one", "two", "three"):
         seat.call("get_account", id="ax1")
@@ -88,7 +88,7 @@ def test_a_trace_tells_turns_apart(sit_down: SitDown) -> None:
     assert opened["seats"] == [{"name": "agent", "budget": {"calls": 9}, "turns": 3}]
 
 
-def test_evidence_says_in_which_turn_a_call_was_made(sit_down: SitDown) -> None:
+def test_evidence_contains_the_turn_of_each_call(sit_down: SitDown) -> None:
     seat = talk(sit_down)
     seat.submit("one")
     seat.call("get_account", id="ax1")

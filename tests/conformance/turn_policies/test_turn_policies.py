@@ -59,12 +59,12 @@ TALK_WITH_LEAVING = st.lists(st.tuples(WORDS, st.booleans()), max_size=40)
 
 
 @given(words=TALK)
-def test_the_same_words_lead_to_the_same_talk(make: Make, words: list[tuple[str, bool]]) -> None:
+def test_equal_messages_give_equal_conversations(make: Make, words: list[tuple[str, bool]]) -> None:
     assert played(make(), words) == played(make(), words)
 
 
 @given(words=TALK)
-def test_every_talk_comes_to_an_end(make: Make, words: list[tuple[str, bool]]) -> None:
+def test_every_conversation_ends(make: Make, words: list[tuple[str, bool]]) -> None:
     assert len(played(make(), words)) <= TURNS_MAX
 
 
@@ -80,7 +80,7 @@ def test_only_seats_that_have_not_left_get_a_turn(
             gone.add(turn.seat)
 
 
-def test_the_first_words_are_the_opening(make: Make) -> None:
+def test_the_first_message_is_the_opening(make: Make) -> None:
     assert make().first_turn().text == "Go."
 
 

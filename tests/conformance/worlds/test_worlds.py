@@ -101,11 +101,11 @@ def test_its_tools_are_the_same_after_any_call(make_world: MakeWorld, example: E
     assert canonical_json([[tool.name, tool.parameters] for tool in world.list_tools()]) == before
 
 
-def test_it_takes_over_the_state_it_is_given(make_world: MakeWorld, example: Example) -> None:
+def test_it_starts_with_the_given_state(make_world: MakeWorld, example: Example) -> None:
     assert make_world().state == example.state
 
 
-def test_reading_answers_and_changes_nothing(make_world: MakeWorld, example: Example) -> None:
+def test_a_read_call_succeeds_without_changes(make_world: MakeWorld, example: Example) -> None:
     world = make_world()
     for call in example.reading:
         before = (digest_json(world.state), world.revision)
@@ -113,7 +113,9 @@ def test_reading_answers_and_changes_nothing(make_world: MakeWorld, example: Exa
         assert (digest_json(world.state), world.revision) == before, call
 
 
-def test_changing_answers_and_moves_the_revision(make_world: MakeWorld, example: Example) -> None:
+def test_a_write_call_succeeds_and_increments_the_revision(
+    make_world: MakeWorld, example: Example
+) -> None:
     world = make_world()
     for call in example.changing:
         digest, revision = digest_json(world.state), world.revision
@@ -122,7 +124,7 @@ def test_changing_answers_and_moves_the_revision(make_world: MakeWorld, example:
         assert world.revision > revision, call
 
 
-def test_saying_no_is_a_returned_failure_and_changes_nothing(
+def test_a_rejection_is_a_returned_failure_without_changes(
     make_world: MakeWorld, example: Example
 ) -> None:
     world = make_world()
@@ -136,7 +138,7 @@ def test_saying_no_is_a_returned_failure_and_changes_nothing(
         assert digest_json(world.state) == before, call
 
 
-def test_its_answers_and_its_state_are_json(make_world: MakeWorld, example: Example) -> None:
+def test_results_and_state_are_json(make_world: MakeWorld, example: Example) -> None:
     world = make_world()
     for call in all_calls(example):
         result = world.call(call)
@@ -157,7 +159,7 @@ def test_changing_a_result_does_not_change_the_world(
         assert digest_json(world.state) == before, call
 
 
-def test_it_leaves_the_arguments_as_they_were(make_world: MakeWorld, example: Example) -> None:
+def test_it_does_not_change_the_arguments(make_world: MakeWorld, example: Example) -> None:
     world = make_world()
     for call in all_calls(example):
         sent = deepcopy(dict(call.arguments))
@@ -184,7 +186,7 @@ def test_equal_calls_give_equal_results(make_world: MakeWorld, example: Example)
         assert one.state == other.state
 
 
-def test_it_can_begin_with_nothing(name: str, example: Example) -> None:
+def test_an_empty_state_is_valid(name: str, example: Example) -> None:
     for call in all_calls(example):
         world = WORLDS.load(name)({})
         revision = world.revision
@@ -193,7 +195,7 @@ def test_it_can_begin_with_nothing(name: str, example: Example) -> None:
 
 
 @pytest.mark.parametrize("position", [0, 1])
-def test_it_says_which_field_of_a_state_it_cannot_live_in(
+def test_an_invalid_state_is_rejected_with_its_field(
     name: str, example: Example, position: int
 ) -> None:
     with pytest.raises(SpecError, match=r"^initial_state\.\w+") as raised:

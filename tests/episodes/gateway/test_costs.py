@@ -36,7 +36,7 @@ def granted(seat: Asker) -> list[int]:
 
 @each_path
 @with_budget(model_tokens=100_000)
-def test_an_answer_is_passed_on_and_charged_as_reported(
+def test_a_response_is_forwarded_and_charged_as_reported(
     seat: Asker, script: Script, path: str
 ) -> None:
     script.says(ScriptedReply(text="It is so.", usage=(30, 7)))
@@ -49,7 +49,7 @@ def test_an_answer_is_passed_on_and_charged_as_reported(
 
 
 @with_budget(model_calls=1)
-def test_of_fifty_at_once_on_a_budget_of_one_one_is_admitted(
+def test_a_budget_of_one_call_admits_one_of_fifty_concurrent_calls(
     seat: Asker, script: Script, models: ScriptedModels
 ) -> None:
     script.says(ScriptedReply(text="once", pause_s=0.3))
@@ -71,7 +71,7 @@ def test_of_fifty_at_once_on_a_budget_of_one_one_is_admitted(
 
 @with_budget(model_tokens=2_000)
 @pytest.mark.parametrize("usage", [None, (0, 0), (1, 0)])
-def test_a_provider_that_reports_nothing_or_too_little_gives_nothing_back(
+def test_missing_or_impossible_usage_is_charged_as_reserved(
     seat: Asker, script: Script, usage: tuple[int, int] | None
 ) -> None:
     script.says(ScriptedReply(text="word " * 90, usage=usage))
@@ -83,14 +83,14 @@ def test_a_provider_that_reports_nothing_or_too_little_gives_nothing_back(
 
 
 @with_budget(model_tokens=100_000)
-def test_a_long_answer_for_one_token_is_not_believed(seat: Asker, script: Script) -> None:
+def test_impossible_usage_of_a_long_response_is_ignored(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="word " * 5_000, usage=(20, 1)))
     seat.ask(CHAT, chat(max_tokens=30_000))
     assert seat.left()["model_tokens"] == 100_000 - 20 - 30_000
 
 
 @with_budget(model_tokens=100_000)
-def test_a_long_request_of_one_token_is_not_believed(seat: Asker, script: Script) -> None:
+def test_impossible_usage_of_a_long_request_is_ignored(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="ok", usage=(1, 1)))
     request = chat(text="word " * 1_000)
     seat.ask(CHAT, request)
@@ -98,7 +98,7 @@ def test_a_long_request_of_one_token_is_not_believed(seat: Asker, script: Script
 
 
 @with_budget(model_tokens=100_000)
-def test_a_picture_has_few_tokens_for_its_size(seat: Asker, script: Script) -> None:
+def test_an_image_may_have_few_tokens_for_its_size(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="ok", usage=(300, 1)))
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{'A' * 60_000}"}}
     seat.ask(CHAT, chat(extra=[picture]))
@@ -107,7 +107,7 @@ def test_a_picture_has_few_tokens_for_its_size(seat: Asker, script: Script) -> N
 
 @with_budget(model_tokens=200_000)
 @pytest.mark.parametrize("stream", [False, True])
-def test_instructions_that_an_answer_repeats_are_not_what_was_said(
+def test_repeated_instructions_are_not_counted_as_output(
     seat: Asker, script: Script, *, stream: bool
 ) -> None:
     instructions = "Be good. " * 4_000
@@ -119,7 +119,7 @@ def test_instructions_that_an_answer_repeats_are_not_what_was_said(
 
 
 @with_budget(model_tokens=2_000, model_microusd=2_000)
-def test_a_report_beyond_the_budget_uses_it_up_and_exceeds_no_limit(
+def test_reported_usage_beyond_the_budget_is_charged_up_to_the_limit(
     seat: Asker, script: Script
 ) -> None:
     script.says(ScriptedReply(text="ok", usage=(10**12, 10**12)))
@@ -158,7 +158,7 @@ def test_money_is_counted_by_the_price_table(seat: Asker, script: Script) -> Non
 
 
 @with_budget(wall_ms=20_000, model_calls=10)
-def test_a_busy_provider_is_asked_again_at_our_cost(
+def test_the_delay_by_a_busy_provider_is_not_charged_to_the_agent(
     seat: Asker, script: Script, models: ScriptedModels
 ) -> None:
     busy = ScriptedReply(status=429, headers={"retry-after": "0.2"})
@@ -175,9 +175,7 @@ def test_a_busy_provider_is_asked_again_at_our_cost(
 
 
 @with_budget(wall_ms=60_000)
-def test_time_that_parallel_calls_lose_together_is_given_back_once(
-    seat: Asker, script: Script
-) -> None:
+def test_the_delay_of_parallel_calls_is_credited_once(seat: Asker, script: Script) -> None:
     busy = ScriptedReply(status=429, headers={"retry-after": "0.2"})
     script.says(*[busy] * 16, ScriptedReply(text="at last"))
     began = time.monotonic()
@@ -194,9 +192,7 @@ def test_time_that_parallel_calls_lose_together_is_given_back_once(
 
 
 @with_budget(model_tokens=100_000)
-def test_what_the_provider_calls_wrong_is_passed_on_and_costs_nothing(
-    seat: Asker, script: Script
-) -> None:
+def test_a_provider_error_is_forwarded_and_not_charged(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(status=400))
     assert seat.ask(CHAT, chat()) == (
         400,
@@ -206,7 +202,7 @@ def test_what_the_provider_calls_wrong_is_passed_on_and_costs_nothing(
 
 
 @with_budget(model_tokens=100_000)
-def test_a_stream_that_is_hung_up_on_costs_what_was_reserved(seat: Asker, script: Script) -> None:
+def test_a_disconnected_stream_is_charged_as_reserved(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="never ends", stalls_after=2))
     request = json.dumps(chat(stream=True))
     with closing(HttpSeat(seat.episode.directory)) as short:
@@ -219,9 +215,7 @@ def test_a_stream_that_is_hung_up_on_costs_what_was_reserved(seat: Asker, script
 @with_budget(model_tokens=100_000)
 @pytest.mark.parametrize("value", [0, -1, 100.0, 1e5, True, "9", [9], 10**30])
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens", "n"])
-def test_a_bound_that_is_no_number_of_tokens_is_not_passed_on(
-    seat: Asker, name: str, value: Any
-) -> None:
+def test_an_invalid_token_limit_is_refused(seat: Asker, name: str, value: Any) -> None:
     status, answer = seat.ask(CHAT, chat(**{name: value}))
     assert (status, answer["error"]["code"]) == (400, "malformed")
     assert answer["error"]["message"].startswith(name)
@@ -232,7 +226,7 @@ def test_a_bound_that_is_no_number_of_tokens_is_not_passed_on(
 @pytest.mark.parametrize(
     "bound", [{"max_tokens": 1_000}, {"max_tokens": None}], ids=["own", "default"]
 )
-def test_a_hundred_answers_are_reserved_a_hundred_times(
+def test_each_requested_choice_is_reserved(
     seat: Asker, script: Script, models: ScriptedModels, bound: dict[str, Any]
 ) -> None:
     script.says(ScriptedReply(text="ok"))
@@ -243,7 +237,7 @@ def test_a_hundred_answers_are_reserved_a_hundred_times(
 
 
 @with_budget(model_tokens=100_000)
-def test_who_hangs_up_while_a_provider_is_asked_again_leaves_nothing_reserved(
+def test_a_disconnection_during_a_retry_releases_the_reservation(
     seat: Asker, script: Script
 ) -> None:
     busy = ScriptedReply(status=429, headers={"retry-after": "0.2"})
@@ -258,7 +252,7 @@ def test_who_hangs_up_while_a_provider_is_asked_again_leaves_nothing_reserved(
 
 @with_budget(model_tokens=100_000)
 @pytest.mark.parametrize("value", [b"\xe9", b"tools-\xff", b"a\tb"])
-def test_a_header_that_cannot_be_passed_on_is_left_out(
+def test_an_invalid_header_is_left_out(
     seat: Asker, script: Script, models: ScriptedModels, value: bytes
 ) -> None:
     script.says(ScriptedReply(text="ok", usage=(30, 7)))

@@ -36,7 +36,7 @@ each_path = pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
 
 
 @each_path
-def test_a_request_reaches_the_provider_as_it_was_written(
+def test_a_request_is_forwarded_unchanged(
     seat: Asker, script: Script, models: ScriptedModels, path: str
 ) -> None:
     script.says(ScriptedReply(text="ok", tools=(ToolUse("get_account", {"id": "ax1"}),)))
@@ -52,7 +52,7 @@ def test_a_request_reaches_the_provider_as_it_was_written(
 
 @each_path
 @with_budget(model_tokens=100_000)
-def test_a_stream_is_passed_on_word_by_word(seat: Asker, script: Script, path: str) -> None:
+def test_a_stream_is_forwarded_chunk_by_chunk(seat: Asker, script: Script, path: str) -> None:
     script.says(ScriptedReply(text="one two three four", usage=(40, 9), pause_s=0.1))
     more: dict[str, Any] = {"stream_options": {"include_usage": True}} if path == CHAT else {}
     began = time.monotonic()
@@ -68,9 +68,7 @@ def test_a_stream_is_passed_on_word_by_word(seat: Asker, script: Script, path: s
 
 
 @with_budget(model_tokens=100_000)
-def test_malformed_parts_of_a_stream_are_not_the_gateways_business(
-    seat: Asker, script: Script
-) -> None:
+def test_malformed_parts_of_a_stream_are_forwarded(seat: Asker, script: Script) -> None:
     rubbish = b"data: {usage: [\n\n\xff\xfe\n"
     script.says(ScriptedReply(text="a b", usage=(11, 2), malformed=rubbish))
     request = chat(stream=True, stream_options={"include_usage": True})
@@ -90,14 +88,14 @@ def test_malformed_parts_of_a_stream_are_not_the_gateways_business(
         (CHAT, '{"model": "another"}', 404, "unknown_model"),
     ],
 )
-def test_what_cannot_be_passed_on_is_refused_in_one_of_few_words(
+def test_an_invalid_request_is_refused_with_a_documented_code(
     seat: Asker, path: str, request_body: str, status: int, code: str
 ) -> None:
     answered, answer = seat.ask(path, request_body)
     assert (answered, answer["error"]["code"]) == (status, code)
 
 
-def test_what_a_seat_has_under_way_is_bounded_in_memory(seat: Asker, script: Script) -> None:
+def test_memory_of_running_requests_of_a_seat_is_bounded(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="ok", pause_s=2.0))
     large = json.dumps(chat(text="x" * (20 * 1024 * 1024)))
 
@@ -116,13 +114,13 @@ def test_what_a_seat_has_under_way_is_bounded_in_memory(seat: Asker, script: Scr
     assert seat.ask(CHAT, chat())[0] == 200, "the memory is released"
 
 
-def test_after_the_end_no_model_answers(seat: Asker, script: Script) -> None:
+def test_model_requests_after_the_end_are_refused(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="ok"))
     seat.http.rpc("Submit", {"answer": "done"})
     assert seat.ask(CHAT, chat())[1]["error"]["code"] == "ended"
 
 
-def test_many_streams_at_once_lose_nothing(client: ControlClient, script: Script) -> None:
+def test_concurrent_streams_are_complete(client: ControlClient, script: Script) -> None:
     words = " ".join(f"w{number}" for number in range(20))
     script.says(ScriptedReply(text=words, pause_s=0.02))
 
@@ -147,7 +145,7 @@ def test_many_streams_at_once_lose_nothing(client: ControlClient, script: Script
             assert [call["status"] for call in calls] == [200] * 50, "and all are in the traces"
 
 
-def test_the_key_is_nowhere_but_in_the_service(
+def test_only_the_service_holds_the_key(
     seat: Asker,
     script: Script,
     models: ScriptedModels,

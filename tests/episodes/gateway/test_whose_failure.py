@@ -42,7 +42,7 @@ def goes_on(seat: Asker) -> bool:
 
 @with_budget(wall_ms=60_000)
 @pytest.mark.parametrize("status", [408, 409, 500, 502, 503])
-def test_a_failure_that_stays_is_an_answer_and_costs_the_agents_time(
+def test_a_lasting_failure_is_a_response_and_uses_the_agents_time(
     seat: Asker, script: Script, models: ScriptedModels, status: int
 ) -> None:
     script.says(ScriptedReply(status=status))
@@ -55,7 +55,7 @@ def test_a_failure_that_stays_is_an_answer_and_costs_the_agents_time(
 
 
 @pytest.mark.parametrize("status", [429, 529])
-def test_a_provider_that_stays_busy_ends_the_episode_and_not_the_agent(
+def test_a_provider_that_stays_busy_is_an_infrastructure_failure(
     seat: Asker, script: Script, status: int
 ) -> None:
     script.says(ScriptedReply(status=status))
@@ -68,7 +68,7 @@ def test_a_provider_that_stays_busy_ends_the_episode_and_not_the_agent(
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_key_that_never_worked_is_our_failure_for_a_model_of_the_run(
+def test_a_key_that_never_worked_is_an_infrastructure_failure_for_a_model_of_the_run(
     script: Script, models: ScriptedModels, status: int
 ) -> None:
     script.says(ScriptedReply(status=status))
@@ -80,7 +80,7 @@ def test_a_key_that_never_worked_is_our_failure_for_a_model_of_the_run(
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_key_that_cannot_even_list_models_is_our_failure_for_any_model(
+def test_a_key_that_cannot_list_models_is_an_infrastructure_failure_for_any_model(
     script: Script, models: ScriptedModels, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script.says(ScriptedReply(status=status))
@@ -91,7 +91,7 @@ def test_a_key_that_cannot_even_list_models_is_our_failure_for_any_model(
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_key_that_has_worked_is_not_what_is_refused(
+def test_a_refusal_after_the_key_has_worked_is_a_response(
     seat: Asker, script: Script, status: int
 ) -> None:
     script.says(ScriptedReply(text="ok"), ScriptedReply(status=status))
@@ -100,7 +100,7 @@ def test_a_key_that_has_worked_is_not_what_is_refused(
     assert goes_on(seat)
 
 
-def test_in_replay_only_a_model_of_the_run_makes_it_another_run(models: ScriptedModels) -> None:
+def test_in_replay_only_a_request_to_a_model_of_the_run_can_differ(models: ScriptedModels) -> None:
     with new_service(models, mode=ModelsMode.REPLAY) as seat:
         status, answer = seat.ask(CHAT, chat("m-of-its-own"))
         assert (status, answer["error"]["code"]) == (412, "not_recorded")
@@ -109,7 +109,7 @@ def test_in_replay_only_a_model_of_the_run_makes_it_another_run(models: Scripted
         assert wait_until(lambda: seat.episode.unhostable is not None)
 
 
-def test_a_question_that_was_not_recorded_is_in_the_trace(models: ScriptedModels) -> None:
+def test_an_unrecorded_request_is_in_the_trace(models: ScriptedModels) -> None:
     with new_service(models, mode=ModelsMode.REPLAY) as seat:
         seat.ask(CHAT, chat("m-of-its-own"))
         (call,) = seat.calls()

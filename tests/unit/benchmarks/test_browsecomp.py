@@ -70,7 +70,7 @@ def played(suite: Suite, answer: str) -> tuple[Evidence, str]:
     return read_evidence(events), canonical_json(events)
 
 
-def test_the_cipher_is_the_published_one() -> None:
+def test_the_cipher_equals_the_published_one() -> None:
     key = hashlib.sha256(CANARY.encode()).digest()
     crossed = bytes(byte ^ key[at % 32] for at, byte in enumerate(("é" * 40).encode()))
     assert encrypt("é" * 40, CANARY) == base64.b64encode(crossed).decode()
@@ -124,7 +124,7 @@ def test_an_answer_is_judged_and_compared_with_the_evidence(plus: Path) -> None:
     assert wrong.success is False
 
 
-def test_metrics_keep_supporting_documents_and_those_with_the_answer_apart(plus: Path) -> None:
+def test_metrics_separate_supporting_documents_from_those_with_the_answer(plus: Path) -> None:
     case = load_suite(f"browsecomp-plus:{plus}:judge=exact").cases[0]
     kept = [entry for entry in case.gold.criteria if entry["op"] != "gold_documents"]
     gold = replace(
@@ -136,7 +136,7 @@ def test_metrics_keep_supporting_documents_and_those_with_the_answer_apart(plus:
     assert score.metrics["catastrophic_failure"] is False
 
 
-def test_without_an_opinion_the_answer_is_ungraded(plus: Path) -> None:
+def test_an_unreadable_verdict_leaves_the_answer_ungraded(plus: Path) -> None:
     suite = load_suite(f"browsecomp-plus:{plus}")
     evidence, _ = played(suite, RESPONSE)
     score = BrowseComp().score_with(suite.cases[0].task, suite.cases[0].gold, evidence, {})
@@ -188,7 +188,7 @@ def test_the_published_file_is_read_row_by_row(tmp_path: Path) -> None:
         assert graded(case, {"submit": f"Exact Answer: {answer}."}).success is True
 
 
-def test_recording_such_a_suite_is_refused(plus: Path) -> None:
+def test_recording_an_encrypted_suite_is_refused(plus: Path) -> None:
     suite = load_suite(f"browsecomp-plus:{plus}")
     settings = {"data_mode": "record", "recording": "/r", "fetch": {"hosts": ["*"]}}
     with pytest.raises(InputError, match="in plain text"):

@@ -48,7 +48,7 @@ def test_another_seed_gives_other_tasks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("split", ["train", "dev", "test_public"])
-def test_what_was_generated_loads_and_every_claim_holds(small: Path, split: str) -> None:
+def test_a_generated_suite_loads_and_its_claims_hold(small: Path, split: str) -> None:
     suite = load_suite(f"toolmisuse:{small}:{split}")
     solvable = Counter(case.gold.solvable for case in suite.cases)
     assert set(solvable) == {True, False}
@@ -56,7 +56,7 @@ def test_what_was_generated_loads_and_every_claim_holds(small: Path, split: str)
         assert play(case, case.gold.oracle or ()).success is case.gold.solvable
 
 
-def test_quality_is_better_than_what_the_paper_reports(small: Path) -> None:
+def test_quality_is_better_than_the_paper_reports(small: Path) -> None:
     train = quality_report(small).splits["train"]
     assert (train.instruction_uniqueness, train.state_uniqueness) == (1, 1)
     assert train.instruction_uniqueness > 0.5622
@@ -66,16 +66,14 @@ def test_quality_is_better_than_what_the_paper_reports(small: Path) -> None:
     assert set(train.primary_faults.values()) == {40}
 
 
-def test_duplicate_ids_are_counted_where_the_loader_would_refuse_them(
-    small: Path, tmp_path: Path
-) -> None:
+def test_duplicate_ids_that_the_loader_refuses_are_counted(small: Path, tmp_path: Path) -> None:
     line = (small / "dev" / "tasks.jsonl").read_text().splitlines()[0]
     (tmp_path / "dev.jsonl").write_text(f"{line}\n{line}\n")
     assert quality_report(tmp_path).splits["dev"].duplicate_ids == 1
     assert quality_report(tmp_path).splits["dev"].instruction_uniqueness == 0.5
 
 
-def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
+def test_a_changed_byte_is_detected(tmp_path: Path) -> None:
     generate_suite("default", 42, tmp_path / "suite")
     tasks = tmp_path / "suite" / "dev" / "tasks.jsonl"
     tasks.write_text(tasks.read_text().replace('"max_retries":2', '"max_retries":3', 1))
@@ -86,7 +84,7 @@ def test_a_changed_byte_is_noticed(tmp_path: Path) -> None:
     assert load_suite(f"toolmisuse:{tmp_path / 'suite'}:train").cases
 
 
-def test_a_changed_manifest_is_noticed(tmp_path: Path) -> None:
+def test_a_changed_manifest_is_detected(tmp_path: Path) -> None:
     generate_suite("default", 42, tmp_path / "suite")
     manifest = tmp_path / "suite" / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"seed": 42', '"seed": 43'))
@@ -94,7 +92,7 @@ def test_a_changed_manifest_is_noticed(tmp_path: Path) -> None:
         load_suite(f"toolmisuse:{tmp_path / 'suite'}:dev")
 
 
-def test_split_sizes_can_be_given(tmp_path: Path) -> None:
+def test_split_sizes_are_configurable(tmp_path: Path) -> None:
     manifest = generate_suite(
         "large", 42, tmp_path / "suite", splits={"train": 0, "dev": 3, "test_public": 1}
     )
@@ -113,7 +111,7 @@ def test_split_sizes_can_be_given(tmp_path: Path) -> None:
         ("small", {"dev": -1}, "split dev cannot have -1 tasks"),
     ],
 )
-def test_a_mistake_gets_one_line(
+def test_an_invalid_option_gives_one_line_of_error(
     tmp_path: Path, profile: str, splits: dict[str, int], line: str
 ) -> None:
     with pytest.raises(InputError, match=re.escape(line)):
@@ -121,14 +119,14 @@ def test_a_mistake_gets_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_not_empty_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_empty_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match="exists already; name a new or empty folder"):
         generate_suite("default", 42, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_after_a_failure_nothing_is_left(tmp_path: Path) -> None:
+def test_a_failed_generation_leaves_no_files(tmp_path: Path) -> None:
     def interrupt(split: str, ready: int, total: int) -> None:
         raise KeyboardInterrupt
 
@@ -172,7 +170,7 @@ def test_the_second_release_has_the_published_ids_entities_and_seeds() -> None:
     assert slot_0_2("dev", 54, 42).domain == "retrieval"
 
 
-def test_the_second_release_takes_one_call_and_the_same_call_again() -> None:
+def test_the_second_release_needs_one_call_and_its_repetition() -> None:
     for index in range(216):
         record, oracle = make_task(slot_0_2("dev", index, 42), "0.2", 42)
         refuse_incoherent(record, oracle, judge)
@@ -181,7 +179,7 @@ def test_the_second_release_takes_one_call_and_the_same_call_again() -> None:
         assert oracle.solvable
 
 
-def test_the_first_release_has_no_task_without_a_fault_and_some_that_nothing_solves() -> None:
+def test_every_task_of_the_first_release_has_a_fault_and_some_are_unsolvable() -> None:
     made = [make_task(slot_0_1("dev", index, 42), "0.1", 42) for index in range(80)]
     for record, oracle in made:
         refuse_incoherent(record, oracle, judge)
@@ -241,9 +239,7 @@ def test_a_solvable_task_cannot_be_labelled_unsolvable() -> None:
         refuse_incoherent(record, claim, judge)
 
 
-def test_calls_that_fail_may_be_enough_for_some_criteria_and_then_the_task_is_not_unsolvable() -> (
-    None
-):
+def test_a_task_whose_criteria_failed_calls_satisfy_is_not_unsolvable() -> None:
     record, oracle = next(_unsolvable())
     lax = record.model_copy(
         update={

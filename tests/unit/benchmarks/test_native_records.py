@@ -143,7 +143,7 @@ def test_a_record_becomes_a_task_and_its_gold(tmp_path: Path) -> None:
         ({"initial_state": {"files": []}}, "initial_state.files: must be an object"),
     ],
 )
-def test_a_mistake_gets_one_line_with_file_line_and_field(
+def test_an_invalid_record_is_reported_with_file_line_and_field(
     tmp_path: Path, change: dict[str, Any], line: str
 ) -> None:
     file = _write(tmp_path, RECORD, {**RECORD, "task_id": "second", **change})
@@ -153,7 +153,7 @@ def test_a_mistake_gets_one_line_with_file_line_and_field(
     assert "\n" not in str(refusal.value)
 
 
-def test_two_tasks_of_one_id_are_refused(tmp_path: Path) -> None:
+def test_duplicate_task_ids_are_refused(tmp_path: Path) -> None:
     file = _write(tmp_path, RECORD, RECORD)
     with pytest.raises(InputError, match=r":2: task_id: 'mine' is already used at .*:1"):
         load_cases(file)
@@ -174,20 +174,20 @@ def test_null_means_absent_in_faults(tmp_path: Path) -> None:
     assert case.task.fault_plan[0].payload == {}
 
 
-def test_the_json_schema_takes_every_sample_task_and_no_unknown_key() -> None:
+def test_the_json_schema_accepts_every_sample_task_and_no_unknown_key() -> None:
     validator = jsonschema_rs.validator_for(record_schema())
     records = [json.loads(line) for line in TASKS.read_text("utf-8").splitlines()]
     assert all(validator.is_valid(record) for record in records)
     assert not any(validator.is_valid({**record, "extra": 1}) for record in records)
 
 
-def test_a_record_is_written_as_it_was_read() -> None:
+def test_a_record_is_written_unchanged() -> None:
     lines = TASKS.read_text("utf-8").splitlines()
     written = [record_to_json(record.value) for record in read_tasks(TASKS)]
     assert written == [json.loads(line) for line in lines]
 
 
-def test_formats_and_judges_know_the_same_words() -> None:
+def test_formats_and_judges_support_the_same_operations() -> None:
     assert set(operations()) == {_literal(arm, "op") for arm in _arms(Criterion)}
 
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/native_tasks.md").read_text("utf-8")
 
 
-def test_the_task_on_the_page_is_proven(tmp_path: Path) -> None:
+def test_the_oracle_solves_the_task_on_the_page(tmp_path: Path) -> None:
     task = _example(PAGE)
     (tmp_path / "task.jsonl").write_text(json.dumps(task))
     (case,) = load_cases(tmp_path / "task.jsonl")

@@ -36,7 +36,7 @@ def almanac():  # type: ignore[no-untyped-def]
         yield Path(place) / "almanac"
 
 
-def test_every_question_has_an_answer_and_documents_that_hold_it(almanac: Path) -> None:
+def test_every_question_has_an_answer_and_documents_that_contain_it(almanac: Path) -> None:
     snapshot = open_snapshot(almanac)
     for identity, gold in QUESTIONS.gold().items():
         assert gold.accepts(gold.answer)
@@ -51,7 +51,7 @@ def test_every_question_has_an_answer_and_documents_that_hold_it(almanac: Path) 
     )
 
 
-def test_a_snapshot_that_lies_elsewhere_is_named_by_argument_or_by_itself(almanac: Path) -> None:
+def test_the_path_of_the_snapshot_is_configurable(almanac: Path) -> None:
     named = load_suite("almanac", almanac)
     assert named.snapshot == almanac
     assert named == load_suite(f"almanac:{almanac}")
@@ -59,7 +59,7 @@ def test_a_snapshot_that_lies_elsewhere_is_named_by_argument_or_by_itself(almana
         load_suite("almanac:nowhere", almanac)
 
 
-def test_the_suite_is_proven_and_not_free(almanac: Path) -> None:
+def test_the_oracle_solves_the_suite_and_the_no_op_does_not(almanac: Path) -> None:
     suite = load_suite(f"almanac:{almanac}")
     assert len(suite.cases) == 10
     for case in suite.cases:
@@ -67,7 +67,7 @@ def test_the_suite_is_proven_and_not_free(almanac: Path) -> None:
         prove_not_free(case, score_evidence)
 
 
-def test_the_state_names_the_snapshot_and_holds_no_answer(almanac: Path) -> None:
+def test_the_state_names_the_snapshot_and_contains_no_answer(almanac: Path) -> None:
     for case in load_suite(f"almanac:{almanac}").cases:
         given = canonical_json([case.task.initial_state, case.task.seats[0].instruction])
         assert open_snapshot(almanac).digest in given
@@ -75,7 +75,7 @@ def test_the_state_names_the_snapshot_and_holds_no_answer(almanac: Path) -> None
         assert not QUESTIONS.gold()[case.task.task_id].accepts(given)
 
 
-def test_the_searcher_finds_most_answers_and_cites_what_it_read(almanac: Path) -> None:
+def test_the_searcher_finds_most_answers_and_cites_its_sources(almanac: Path) -> None:
     suite = load_suite(f"almanac:{almanac}")
     config = resolve_config(run_config({"suite": "almanac", "agents": ("searcher",)}), suite)
     scores = []
@@ -99,13 +99,13 @@ def test_a_passage_is_short_for_any_text() -> None:
     assert list(passages("")) == []
 
 
-def test_without_the_snapshot_the_suite_says_how_to_make_it(tmp_path: Path) -> None:
+def test_a_missing_snapshot_is_reported_with_the_build_command(tmp_path: Path) -> None:
     for name, command in (("almanac", "snapshot almanac"), ("python-docs", "python3.11-doc")):
         with pytest.raises(InputError, match=command):
             load_suite(f"{name}:{tmp_path / 'missing'}")
 
 
-def test_another_snapshot_than_the_tasks_name_is_refused_before_anything_is_run(
+def test_a_snapshot_with_another_digest_is_refused_before_the_run(
     almanac: Path, tmp_path: Path
 ) -> None:
     suite = load_suite(f"almanac:{almanac}")
@@ -129,7 +129,7 @@ def test_another_snapshot_than_the_tasks_name_is_refused_before_anything_is_run(
         ),
     ],
 )
-def test_an_environment_that_lacks_something_is_refused_before_anything_is_run(
+def test_an_incomplete_data_source_is_refused_before_the_run(
     almanac: Path, settings: dict[str, object], says: str | None
 ) -> None:
     suite = load_suite(f"almanac:{almanac}")
@@ -141,7 +141,7 @@ def test_an_environment_that_lacks_something_is_refused_before_anything_is_run(
         resolve_config(config, suite)
 
 
-def test_a_suite_without_a_data_source_takes_no_data_mode() -> None:
+def test_a_suite_without_a_data_source_accepts_no_data_mode() -> None:
     suite = load_suite("sample")
     assert data_source_of(run_config({"suite": "sample", "agents": ("a",)}), suite) is None
     with pytest.raises(InputError, match="sample uses no searches or pages"):

@@ -36,7 +36,7 @@ def test_all_recorded_folders_are_read_as_recorded() -> None:
     assert _differing_folders(path) == []
 
 
-def test_a_strict_reading_refuses_everything_the_reference_refuses() -> None:
+def test_strict_reading_refuses_everything_that_the_reference_refuses() -> None:
     path = golden_file("toolmisusebench/loader/cases.jsonl")
     for case, split, expected in _folders(path):
         # One file in place of a folder is our own extension.
@@ -74,7 +74,7 @@ def test_a_strict_reading_refuses_everything_the_reference_refuses() -> None:
         ("split_dirs", "tset", "split_dirs: contains no .jsonl or .json file"),
     ],
 )
-def test_a_strict_reading_says_where_and_why(folder: str, split: str, line: str) -> None:
+def test_strict_reading_reports_location_and_reason(folder: str, split: str, line: str) -> None:
     root = golden_sample("toolmisusebench/loader/cases") / folder
     with pytest.raises(Unreadable) as refusal:
         read_split(root, split)

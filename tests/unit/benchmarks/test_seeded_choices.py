@@ -8,24 +8,22 @@ from hypothesis import strategies as st
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 
 
-def test_a_name_always_has_the_same_sequence() -> None:
+def test_equal_names_give_equal_sequences() -> None:
     choices = SeededChoices("toolmisuse", "0.1", 42, "dev_crud_00000")
     assert [choices.below(1000) for _ in range(5)] == [446, 617, 139, 208, 772]
 
 
-def test_another_name_has_another_sequence() -> None:
+def test_different_names_give_different_sequences() -> None:
     assert [SeededChoices("a", 1).below(10**9)] != [SeededChoices("a", "1").below(10**9)]
 
 
 @given(st.text(max_size=5), st.lists(st.integers(), max_size=8))
-def test_shuffling_keeps_everything(name: str, values: list[int]) -> None:
+def test_shuffling_keeps_all_items(name: str, values: list[int]) -> None:
     assert sorted(SeededChoices(name).shuffled(values)) == sorted(values)
 
 
 @given(st.text(max_size=5), st.integers(1, 50), st.data())
-def test_some_are_different_and_among_the_choices(
-    name: str, size: int, data: st.DataObject
-) -> None:
+def test_several_picks_are_distinct_choices(name: str, size: int, data: st.DataObject) -> None:
     count = data.draw(st.integers(0, size))
     some = SeededChoices(name).some(range(size), count)
     assert len(set(some)) == count

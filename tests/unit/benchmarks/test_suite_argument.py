@@ -33,7 +33,7 @@ FOLDERS = golden_sample("toolmisusebench/loader/cases")
 
 
 @pytest.mark.parametrize("name", list(BENCHMARKS))
-def test_every_benchmark_in_the_table_can_be_made(name: str) -> None:
+def test_every_registered_benchmark_can_be_constructed(name: str) -> None:
     benchmark: Benchmark = BENCHMARKS.load(name)()
     assert not benchmark.recognises({})
 
@@ -51,7 +51,7 @@ def test_a_split_of_a_folder_is_a_suite() -> None:
     assert {case.gold.scorer for case in suite.cases} == {"toolmisuse"}
 
 
-def test_a_plain_path_belongs_to_whom_recognises_its_first_record(tmp_path: Path) -> None:
+def test_the_benchmark_that_recognises_the_first_record_loads_a_path(tmp_path: Path) -> None:
     shutil.copy(TASKS, tmp_path / "mine.jsonl")
     native = load_suite(str(tmp_path / "mine.jsonl"))
     assert (native.name, len(native.cases)) == ("mine", 40)
@@ -68,7 +68,7 @@ def test_one_file_of_published_records_needs_no_split(tmp_path: Path) -> None:
     assert len(load_suite(f"toolmisuse:{file}:train").cases) == 1
 
 
-def test_a_path_may_hold_colons(tmp_path: Path) -> None:
+def test_a_path_may_contain_colons(tmp_path: Path) -> None:
     file = _write(tmp_path / "a:dev", PUBLISHED)
     assert load_suite(str(file)).cases == load_suite(f"toolmisuse:{file}").cases
 
@@ -92,7 +92,7 @@ def test_a_path_may_hold_colons(tmp_path: Path) -> None:
         ("toolmisuse:nowhere:dev", "nowhere: there is no such folder"),
     ],
 )
-def test_a_mistake_gets_one_clear_line(argument: str, line: str) -> None:
+def test_an_invalid_argument_gives_one_line_of_error(argument: str, line: str) -> None:
     with pytest.raises(InputError) as refusal:
         load_suite(argument)
     assert line in str(refusal.value)
@@ -130,7 +130,7 @@ def test_a_mistake_gets_one_clear_line(argument: str, line: str) -> None:
         ),
     ],
 )
-def test_what_the_reference_would_crash_on_later_is_refused_at_once(
+def test_records_that_crash_the_reference_later_are_refused_on_loading(
     tmp_path: Path, change: dict[str, Any], line: str
 ) -> None:
     file = _write(tmp_path / "mine.jsonl", PUBLISHED, {**PUBLISHED, "task_id": "t2", **change})
@@ -150,7 +150,7 @@ def test_what_the_reference_would_crash_on_later_is_refused_at_once(
         ("[" * 100_000 + "]" * 100_000, "is nested too deeply"),
     ],
 )
-def test_json_without_one_safe_meaning_is_refused(tmp_path: Path, text: str, line: str) -> None:
+def test_ambiguous_json_is_refused(tmp_path: Path, text: str, line: str) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text(f"\n{text}\n")
     with pytest.raises(InputError) as refusal:
@@ -158,7 +158,7 @@ def test_json_without_one_safe_meaning_is_refused(tmp_path: Path, text: str, lin
     assert str(refusal.value) == f"{file}:2: {line}"
 
 
-def test_whole_surrogate_pairs_are_fine(tmp_path: Path) -> None:
+def test_surrogate_pairs_are_accepted(tmp_path: Path) -> None:
     file = _write(tmp_path / "mine.jsonl", {**PUBLISHED, "instruction": "\N{GRINNING FACE}"})
     assert "\\ud83d" in file.read_text()
     assert (
@@ -167,7 +167,7 @@ def test_whole_surrogate_pairs_are_fine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SHA256_BY_PUBLISHED_PATH)
-def test_a_file_under_a_published_name_has_to_be_the_published_one(
+def test_a_file_with_a_published_name_must_have_the_published_digest(
     tmp_path: Path, name: str
 ) -> None:
     file = tmp_path / name

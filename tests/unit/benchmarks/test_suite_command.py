@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from fumehood.cli.suite import suite
 
 
-def test_generate_then_look_then_validate(tmp_path: Path) -> None:
+def test_a_suite_can_be_generated_shown_and_validated(tmp_path: Path) -> None:
     out = str(tmp_path / "mine")
     made = json.loads(_run("generate", "toolmisuse", "--out", out, "--test", "20", "--json").stdout)
     assert [entry["records"] for entry in made["files"]] == [24, 24, 12, 12, 20, 20]
@@ -39,7 +39,7 @@ def test_without_json_the_output_is_a_table(tmp_path: Path) -> None:
     assert "retrieval 10" in _run("info", "sample").stdout
 
 
-def test_what_only_a_judge_can_decide_is_valid_and_said_so(tmp_path: Path) -> None:
+def test_tasks_that_need_a_judge_are_valid_and_marked(tmp_path: Path) -> None:
     task = {
         **{
             "format": "fumehood.task/1",
@@ -57,13 +57,13 @@ def test_what_only_a_judge_can_decide_is_valid_and_said_so(tmp_path: Path) -> No
     assert output == "greet: 1 task is valid, 0 solved by the oracle, 1 need a judge\n"
 
 
-def test_the_command_is_in_the_table() -> None:
+def test_the_command_is_registered() -> None:
     from fumehood.cli.main import fumehood
 
     assert "generate" in CliRunner().invoke(fumehood, ["suite", "--help"]).output
 
 
-def test_a_command_that_is_misspelt_is_answered_with_the_nearest() -> None:
+def test_a_misspelt_command_is_answered_with_the_nearest_name() -> None:
     from fumehood.cli.main import fumehood
 
     assert (
@@ -72,7 +72,7 @@ def test_a_command_that_is_misspelt_is_answered_with_the_nearest() -> None:
     )
 
 
-def test_a_flag_with_choices_that_is_left_out_is_one_line(
+def test_a_missing_option_gives_one_line_of_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from fumehood.cli.main import main

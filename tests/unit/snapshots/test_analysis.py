@@ -26,11 +26,11 @@ ENGLISH = Analyzer(analysis_spec())
         ("", []),
     ],
 )
-def test_words_become_terms(text: str, terms: list[str]) -> None:
+def test_words_are_converted_to_terms(text: str, terms: list[str]) -> None:
     assert ENGLISH.terms(text) == terms
 
 
-def test_an_accent_may_be_written_in_one_character_or_in_two() -> None:
+def test_composed_and_decomposed_accents_are_equal() -> None:
     assert ENGLISH.terms("cafe\u0301") == ENGLISH.terms("caf\u00e9")
 
 
@@ -51,7 +51,7 @@ def test_case_can_be_kept() -> None:
     assert Analyzer(AnalysisSpec(lowercase=False)).terms("Cat cat") == ["Cat", "cat"]
 
 
-def test_a_stemmer_is_checked_by_what_it_makes_of_words() -> None:
+def test_a_stemmer_is_checked_by_its_results() -> None:
     check_stemmer("porter", analysis_spec(stemmer="porter").stems)
     with pytest.raises(SnapshotVersionError, match="install the PyStemmer release"):
         check_stemmer("english", analysis_spec(stemmer="porter").stems)

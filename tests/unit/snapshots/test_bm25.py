@@ -38,7 +38,7 @@ def _tokens(snapshot: Snapshot) -> list[list[str]]:
     return [snapshot.analyzer.terms(str(record["text"])) for record in RECORDS]
 
 
-def test_okapi_scores_are_those_of_rank_bm25(tmp_path: Path) -> None:
+def test_okapi_scores_equal_those_of_rank_bm25(tmp_path: Path) -> None:
     snapshot = built(tmp_path / "snapshot", RECORDS, profile("uniace"), Pace(chunk_items=37))
     reference = BM25Okapi(_tokens(snapshot))
     for query in QUERIES:
@@ -50,7 +50,7 @@ def test_okapi_scores_are_those_of_rank_bm25(tmp_path: Path) -> None:
         assert clear <= {ranked.number for ranked in snapshot.rank(query, 10)}
 
 
-def test_a_word_in_most_documents_has_the_weight_rank_bm25_gives_it(tmp_path: Path) -> None:
+def test_a_word_in_most_documents_has_the_weight_of_rank_bm25(tmp_path: Path) -> None:
     records: list[Record] = [
         {"id": f"{n}", "text": "common " + f"rare{n} other{n} more{n}"} for n in range(9)
     ]
@@ -61,7 +61,7 @@ def test_a_word_in_most_documents_has_the_weight_rank_bm25_gives_it(tmp_path: Pa
     )
 
 
-def test_lucene_scores_are_those_of_bm25s(tmp_path: Path) -> None:
+def test_lucene_scores_equal_those_of_bm25s(tmp_path: Path) -> None:
     options = BuildOptions(ranking=RankingSpec(method="lucene", k1=0.9, b=0.4))
     snapshot = built(tmp_path / "snapshot", RECORDS, options, Pace(chunk_items=37))
     reference = bm25s.BM25(k1=0.9, b=0.4, method="lucene")
@@ -73,7 +73,7 @@ def test_lucene_scores_are_those_of_bm25s(tmp_path: Path) -> None:
         )
 
 
-def test_the_arrays_of_a_snapshot_are_an_index_that_bm25s_can_use(tmp_path: Path) -> None:
+def test_bm25s_can_load_the_arrays_of_a_snapshot(tmp_path: Path) -> None:
     snapshot = built(tmp_path / "snapshot", RECORDS)
     index = tmp_path / "snapshot" / "index"
     reader = bm25s.BM25(backend="numpy")

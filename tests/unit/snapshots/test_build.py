@@ -41,7 +41,7 @@ def _many(count: int) -> list[Record]:
     ],
     ids=["one chunk", "a chunk each", "tiny merges", "by bytes", "two workers"],
 )
-def test_a_snapshot_has_the_same_bytes_at_any_pace(tmp_path: Path, pace: Pace) -> None:
+def test_builds_are_reproducible_with_any_number_of_workers(tmp_path: Path, pace: Pace) -> None:
     build(tmp_path / "a" / "snapshot", _many(120))
     build(tmp_path / "b" / "snapshot", _many(120), pace=pace)
     assert contents(tmp_path / "a" / "snapshot") == contents(tmp_path / "b" / "snapshot")
@@ -117,7 +117,7 @@ def test_inputs_without_a_single_item_are_refused(tmp_path: Path) -> None:
         build(tmp_path / "snapshot", [])
 
 
-def test_nothing_is_left_beside_a_finished_snapshot(tmp_path: Path) -> None:
+def test_a_finished_build_leaves_no_other_files(tmp_path: Path) -> None:
     build(tmp_path / "snapshot")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["input.jsonl", "snapshot"]
 
@@ -129,7 +129,7 @@ def _build_slowly(source: Path, out: Path) -> None:
     build_snapshot([JsonLines(source)], out, BuildOptions(), Pace(chunk_items=10), dawdle)
 
 
-def test_a_build_that_was_killed_resumes_with_the_chunks_it_has(tmp_path: Path) -> None:
+def test_a_killed_build_resumes_with_its_finished_chunks(tmp_path: Path) -> None:
     source, out = write_jsonl(tmp_path / "input.jsonl", _many(400)), tmp_path / "snapshot"
     chunks = tmp_path / ".snapshot.building" / "chunks"
     process = multiprocessing.get_context("spawn").Process(target=_build_slowly, args=(source, out))
@@ -172,7 +172,7 @@ def test_chunks_of_other_options_are_not_resumed(tmp_path: Path) -> None:
     assert len(built(tmp_path / "snapshot").documents) == len(ANIMALS)
 
 
-def test_two_builds_of_one_snapshot_do_not_mix(tmp_path: Path) -> None:
+def test_concurrent_builds_of_one_snapshot_are_refused(tmp_path: Path) -> None:
     source = JsonLines(write_jsonl(tmp_path / "input.jsonl", ANIMALS))
 
     def build_again(stage: str, done: int, total: int | None) -> None:
@@ -182,14 +182,14 @@ def test_two_builds_of_one_snapshot_do_not_mix(tmp_path: Path) -> None:
     build_snapshot([source], tmp_path / "snapshot", BuildOptions(), progress=build_again)
 
 
-def test_a_manifest_names_no_time_and_no_place(tmp_path: Path) -> None:
+def test_a_manifest_contains_no_time_and_no_path(tmp_path: Path) -> None:
     build(tmp_path / "snapshot", options=BuildOptions(note="for a test", licences=("CC0",)))
     text = (tmp_path / "snapshot" / "manifest.json").read_text(encoding="utf-8")
     assert str(tmp_path) not in text
     assert json.loads(text)["provenance"]["inputs"][0]["name"] == "input.jsonl"
 
 
-def test_a_profile_says_how_the_paper_searched(tmp_path: Path) -> None:
+def test_a_profile_has_the_search_settings_of_the_paper(tmp_path: Path) -> None:
     options = profile("uniace", name="animals")
     manifest = built(tmp_path / "snapshot", options=options).manifest
     assert (manifest.ranking.method, manifest.ranking.k1, manifest.ranking.b) == (
@@ -203,7 +203,7 @@ def test_a_profile_says_how_the_paper_searched(tmp_path: Path) -> None:
         profile("unheard-of")
 
 
-def test_a_reopened_snapshot_is_the_one_that_was_sealed(tmp_path: Path) -> None:
+def test_a_reopened_snapshot_equals_the_written_one(tmp_path: Path) -> None:
     manifest = build(tmp_path / "snapshot")
     snapshot = open_snapshot(tmp_path / "snapshot")
     assert snapshot.manifest == manifest

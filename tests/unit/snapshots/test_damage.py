@@ -44,7 +44,7 @@ def test_one_flipped_byte_is_found_in_any_file(root: Path) -> None:
     open_snapshot(root, verify=True)
 
 
-def test_a_flipped_byte_of_the_manifest_makes_another_snapshot_or_none(root: Path) -> None:
+def test_a_flipped_byte_of_the_manifest_changes_the_digest_or_is_refused(root: Path) -> None:
     digest = open_snapshot(root).digest
     size = (root / "manifest.json").stat().st_size
     for position in range(0, size, 97):
@@ -57,13 +57,13 @@ def test_a_flipped_byte_of_the_manifest_makes_another_snapshot_or_none(root: Pat
 @pytest.mark.parametrize(
     "relative", ["index/weights.npy", "documents/records.jsonl", "index/terms.utf8"]
 )
-def test_a_missing_file_is_named_without_verifying(root: Path, relative: str) -> None:
+def test_a_missing_file_is_reported_without_verification(root: Path, relative: str) -> None:
     (root / relative).unlink()
     with pytest.raises(SnapshotDamagedError, match=relative):
         open_snapshot(root)
 
 
-def test_a_truncated_file_is_named_without_verifying(root: Path) -> None:
+def test_a_truncated_file_is_reported_without_verification(root: Path) -> None:
     path = root / "index" / "documents.npy"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(SnapshotDamagedError, match=r"index/documents\.npy has \d+ bytes"):
@@ -81,14 +81,14 @@ def test_a_file_that_is_not_listed_is_found(root: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["../outside", "/etc/passwd", "index/../../outside", "..\\outside", ".", "", "a\0b"]
 )
-def test_a_path_that_climbs_out_is_refused(root: Path, path: str) -> None:
+def test_a_path_that_leaves_the_folder_is_refused(root: Path, path: str) -> None:
     (root.parent / "outside").write_bytes(b"")
     change_manifest(root, files={**_files(root), path: {"bytes": 0, "sha256": EMPTY_SHA256}})
     with pytest.raises(SnapshotDamagedError, match="outside the snapshot"):
         open_snapshot(root)
 
 
-def test_a_link_that_climbs_out_is_refused(root: Path) -> None:
+def test_a_link_that_leaves_the_folder_is_refused(root: Path) -> None:
     weights = root / "index" / "weights.npy"
     weights.rename(root.parent / "outside.npy")
     weights.symlink_to(root.parent / "outside.npy")
@@ -96,7 +96,7 @@ def test_a_link_that_climbs_out_is_refused(root: Path) -> None:
         open_snapshot(root)
 
 
-def test_a_manifest_from_the_future_asks_for_an_upgrade(root: Path) -> None:
+def test_a_manifest_of_a_later_release_asks_for_an_upgrade(root: Path) -> None:
     change_manifest(root, schema_version=7, colour="unknown today")
     with pytest.raises(SnapshotVersionError, match=r"schema version 7.*upgrade"):
         open_snapshot(root)
@@ -111,7 +111,7 @@ def test_a_manifest_from_the_future_asks_for_an_upgrade(root: Path) -> None:
         ({"ranking": {"method": "guess"}}, "ranking"),
     ],
 )
-def test_a_manifest_that_does_not_fit_is_named_by_its_part(
+def test_an_invalid_manifest_is_reported_with_its_field(
     root: Path, changes: dict[str, Any], named: str
 ) -> None:
     change_manifest(root, **changes)
@@ -120,13 +120,13 @@ def test_a_manifest_that_does_not_fit_is_named_by_its_part(
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b"null"])
-def test_a_manifest_that_is_no_json_object_is_refused(root: Path, content: bytes) -> None:
+def test_a_manifest_must_be_a_json_object(root: Path, content: bytes) -> None:
     (root / "manifest.json").write_bytes(content)
     with pytest.raises(SnapshotDamagedError, match=r"manifest\.json"):
         open_snapshot(root)
 
 
-def test_a_folder_without_a_manifest_is_no_snapshot(tmp_path: Path) -> None:
+def test_a_folder_without_a_manifest_is_not_a_snapshot(tmp_path: Path) -> None:
     with pytest.raises(SnapshotInputError, match="not a snapshot"):
         open_snapshot(tmp_path)
 
@@ -142,7 +142,7 @@ class _Bomb:
         return (exec, ("raise SystemExit('unpickled')",))
 
 
-def test_an_array_that_would_have_to_be_unpickled_is_never_unpickled(root: Path) -> None:
+def test_a_pickled_array_is_refused_without_unpickling(root: Path) -> None:
     with (root / "documents" / "offsets.npy").open("wb") as stream:
         np.save(stream, np.array([_Bomb()], dtype=object), allow_pickle=True)
     _admit(root, "documents/offsets.npy")
@@ -153,7 +153,7 @@ def test_an_array_that_would_have_to_be_unpickled_is_never_unpickled(root: Path)
 @pytest.mark.parametrize(
     "content", [pickle.dumps(_Bomb()), b"", b"\x93NUMPY", b"PK\x03\x04", b"\x93NUMPY\x01\0v\0{"]
 )
-def test_a_file_that_is_no_array_is_refused(root: Path, content: bytes) -> None:
+def test_a_file_that_is_not_an_array_is_refused(root: Path, content: bytes) -> None:
     (root / "documents" / "offsets.npy").write_bytes(content)
     _admit(root, "documents/offsets.npy")
     with pytest.raises(SnapshotDamagedError, match=r"offsets\.npy is not a plain numeric array"):
@@ -168,7 +168,7 @@ def test_an_array_of_another_type_is_refused(root: Path) -> None:
         open_snapshot(root)
 
 
-def test_postings_of_documents_that_are_not_there_are_refused(root: Path) -> None:
+def test_postings_of_missing_documents_are_refused(root: Path) -> None:
     path = root / "index" / "documents.npy"
     documents = np.load(path)
     with path.open("wb") as stream:

@@ -46,7 +46,7 @@ def test_a_page_is_read_in_its_encoding(content_type: str, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("charset", ["zip", "unicode_escape", "punycode", "utf-7", "hex"])
-def test_a_server_cannot_choose_a_codec_that_is_no_encoding(charset: str) -> None:
+def test_a_server_cannot_select_a_codec_that_is_not_a_text_encoding(charset: str) -> None:
     assert (
         extract_page(rb"plain \x41", f"text/plain; charset={charset}", "resiliparse").text
         == r"plain \x41"
@@ -62,7 +62,7 @@ def test_a_server_cannot_choose_a_codec_that_is_no_encoding(charset: str) -> Non
         ("text/plain", "\ufeffwith a mark".encode(), "with a mark"),
     ],
 )
-def test_plain_texts_are_kept_as_they_are(content_type: str, body: bytes, title: str) -> None:
+def test_plain_text_is_kept_unchanged(content_type: str, body: bytes, title: str) -> None:
     found = extract_page(body, content_type, "trafilatura")
     assert found.title == title
     assert found.text == body.decode("utf-8-sig").replace("\f", "\n")
@@ -79,13 +79,15 @@ def test_plain_texts_are_kept_as_they_are(content_type: str, body: bytes, title:
         ("text/html", b"<div>" * 5000 + b"deep", "nested more than"),
     ],
 )
-def test_what_gives_no_document_says_why(content_type: str, body: bytes, reason: str) -> None:
+def test_a_page_without_a_document_has_a_reason(
+    content_type: str, body: bytes, reason: str
+) -> None:
     for extractor in EXTRACTORS:
         with pytest.raises(UnreadablePageError, match=reason):
             extract_page(body, content_type, extractor)
 
 
-def test_depth_counts_what_must_be_closed() -> None:
+def test_nesting_depth_counts_elements_with_end_tags() -> None:
     assert nesting_depth("<div><p>one<p>two<br><img src=x><span>x</span></div>") == 2
     assert nesting_depth("</div></div><div><svg><circle/><circle/></svg></div>") == 2
 
@@ -94,7 +96,7 @@ def test_an_extractor_is_recorded_with_its_release() -> None:
     assert extractor_release("trafilatura").startswith("trafilatura (trafilatura 2.")
 
 
-def test_a_whole_page_keeps_all_that_can_be_seen() -> None:
+def test_the_whole_page_extractor_keeps_all_visible_text() -> None:
     text = extract_page(ARTICLE.encode(), "text/html", "whole-page").text
     assert "About us" in text
     assert "track()" not in text

@@ -14,7 +14,7 @@ from tests.unit.snapshots.sites import Site, article, failure_of, page, redirect
 OWLS = article("owls")
 
 
-def test_a_page_comes_with_all_that_is_known_about_it(site: Site) -> None:
+def test_a_page_has_its_metadata(site: Site) -> None:
     capture = LiveFetcher(site.policy(), now=lambda: "2026-01-31T12:00:00Z").fetch(
         f"{site.url}/%6Fwls#top"
     )
@@ -53,7 +53,7 @@ def test_an_error_page_is_a_page(site: Site) -> None:
         ("http://\ud800.example/", FetchFailure.BAD_URL),
     ],
 )
-def test_a_url_that_is_not_allowed_is_never_looked_up(url: str, failure: FetchFailure) -> None:
+def test_a_disallowed_url_is_never_resolved(url: str, failure: FetchFailure) -> None:
     def never(name: str) -> list[str]:
         raise AssertionError(f"looked {name} up")
 
@@ -76,7 +76,7 @@ def test_a_url_that_is_not_allowed_is_never_looked_up(url: str, failure: FetchFa
         ("*", "anything.example:22", False),
     ],
 )
-def test_patterns_mean_what_they_say(pattern: str, host: str, allowed: bool) -> None:
+def test_host_patterns_match_as_documented(pattern: str, host: str, allowed: bool) -> None:
     fetcher = LiveFetcher(FetchPolicy(hosts=(pattern,)), resolve=lambda name: [])
     expected = FetchFailure.NAME_NOT_RESOLVED if allowed else FetchFailure.HOST_NOT_ALLOWED
     assert failure_of(fetcher, f"http://{host}/") is expected
@@ -117,7 +117,7 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("address", PRIVATE)
-def test_a_name_with_an_address_that_is_not_public_is_refused(address: str) -> None:
+def test_a_host_with_a_private_address_is_refused(address: str) -> None:
     for addresses in ([address], ["93.184.216.34", address]):
         fetcher = LiveFetcher(
             FetchPolicy(hosts=("*",)), resolve={"innocent.example": addresses}.__getitem__
@@ -135,14 +135,14 @@ def test_public_addresses_are_public() -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "127.1"]
 )
-def test_ways_to_write_this_machine_are_refused(site: Site, host: str) -> None:
+def test_all_spellings_of_loopback_are_refused(site: Site, host: str) -> None:
     fetcher = LiveFetcher(FetchPolicy(hosts=(f"{host}:{site.port}",), seconds_max=5))
     failure = failure_of(fetcher, f"http://{host}:{site.port}/owls")
     assert failure in {FetchFailure.ADDRESS_NOT_PUBLIC, FetchFailure.NAME_NOT_RESOLVED}
     assert site.requests == []
 
 
-def test_only_a_host_that_is_named_may_be_private(site: Site) -> None:
+def test_only_a_listed_host_may_be_private(site: Site) -> None:
     settings = {
         "hosts": (f"a.example:{site.port}", f"b.example:{site.port}"),
         "private_hosts": ("a.example", "*"),
@@ -154,7 +154,7 @@ def test_only_a_host_that_is_named_may_be_private(site: Site) -> None:
     )
 
 
-def test_an_address_is_looked_up_once_and_then_pinned(site: Site) -> None:
+def test_an_address_is_resolved_once_and_pinned(site: Site) -> None:
     answers = iter([["127.0.0.1"], ["169.254.169.254"]])
     settings = {"hosts": (f"a.example:{site.port}",), "private_hosts": ("a.example",)}
     fetcher = LiveFetcher(FetchPolicy.model_validate(settings), resolve=lambda name: next(answers))
@@ -193,7 +193,7 @@ def test_redirects_are_followed_to_the_page(site: Site) -> None:
         ("http://[", FetchFailure.BAD_URL),
     ],
 )
-def test_a_redirect_is_checked_like_a_first_request(
+def test_a_redirect_is_checked_like_a_request(
     site: Site, target: str, failure: FetchFailure
 ) -> None:
     site.routes["/round"] = redirect(target)
@@ -215,7 +215,7 @@ def test_a_redirect_is_checked_like_a_first_request(
     ],
     ids=["other path", "this path", "this robot", "no rules", "out of order", "loop", "broken"],
 )
-def test_robots_are_obeyed(site: Site, robots: bytes, allowed: bool) -> None:
+def test_robots_txt_is_obeyed(site: Site, robots: bytes, allowed: bool) -> None:
     site.routes["/robots.txt"] = robots
     fetcher = LiveFetcher(site.policy())
     if allowed:

@@ -86,7 +86,7 @@ def test_a_server_that_misbehaves_gives_a_failure_in_time(
     assert time.monotonic() - started < 4
 
 
-def test_a_name_that_is_looked_up_for_long_ends_in_time_and_blocks_no_other(site: Site) -> None:
+def test_a_slow_name_resolution_times_out_and_blocks_no_other(site: Site) -> None:
     answered = threading.Event()
 
     def resolve(name: str) -> list[str]:
@@ -118,7 +118,7 @@ def test_a_name_that_is_looked_up_for_long_ends_in_time_and_blocks_no_other(site
     assert fetcher.fetch(f"http://slow.example:{site.port}/owls").body == b"owls"
 
 
-def test_a_look_up_that_failed_is_tried_again(site: Site) -> None:
+def test_a_failed_name_resolution_is_repeated(site: Site) -> None:
     answers: list[list[str]] = [[], ["127.0.0.1"]]
     policy = site.policy(hosts=(f"a.example:{site.port}",), private_hosts=("a.example",))
     fetcher = LiveFetcher(policy, resolve=lambda name: answers.pop(0))
@@ -128,7 +128,7 @@ def test_a_look_up_that_failed_is_tried_again(site: Site) -> None:
     assert fetcher.fetch(f"http://a.example:{site.port}/owls").status == 200
 
 
-def test_more_than_was_promised_is_left_unread(site: Site) -> None:
+def test_bytes_beyond_the_content_length_are_not_read(site: Site) -> None:
     site.routes["/short"] = page("twelve bytes and more", Content_Length="12")
     assert LiveFetcher(site.policy()).fetch(f"{site.url}/short").body == b"twelve bytes"
 
@@ -178,7 +178,7 @@ def test_a_certificate_of_an_unknown_authority_is_refused(tmp_path: Path) -> Non
     assert received in ([], [b""])
 
 
-def test_every_error_of_the_library_below_has_itsfailure_of() -> None:
+def test_every_error_of_the_http_library_has_a_failure() -> None:
     raised = {
         kind
         for _, kind in inspect.getmembers(httpcore, inspect.isclass)

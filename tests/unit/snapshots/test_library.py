@@ -43,14 +43,14 @@ def _refused(reader: LibraryReader, tool: str, **arguments: Any) -> Refusal:
     return caught.value
 
 
-def test_a_search_gives_what_is_needed_to_open_and_to_cite(library: Library) -> None:
+def test_a_search_result_contains_id_url_and_snippet(library: Library) -> None:
     answer = LibraryReader(library).search("needle", k=3)
     assert len(answer["results"]) == 3
     assert answer["results"][0].keys() == {"id", "url", "title", "snippet", "score"}
     assert LibraryReader(library, k=2).search("needle")["results"] == answer["results"][:2]
 
 
-def test_a_page_is_read_piece_by_piece_until_its_end(library: Library) -> None:
+def test_a_page_is_read_in_parts_until_its_end(library: Library) -> None:
     reader = LibraryReader(library, answer_bytes_max=1000)
     text, offset = "", 0
     while offset is not None:
@@ -63,7 +63,7 @@ def test_a_page_is_read_piece_by_piece_until_its_end(library: Library) -> None:
 
 
 @pytest.mark.parametrize("limit", [150, 200, 500, 1000, 3000])
-def test_no_answer_is_larger_than_it_may_be(library: Library, limit: int) -> None:
+def test_no_answer_exceeds_its_size_limit(library: Library, limit: int) -> None:
     reader = LibraryReader(library, answer_bytes_max=limit)
     answers = [reader.search("needle straw", k=10), reader.open_page("long")]
     assert all(answer_bytes(answer) <= limit for answer in answers)
@@ -71,7 +71,7 @@ def test_no_answer_is_larger_than_it_may_be(library: Library, limit: int) -> Non
     assert answers[1]["text"]
 
 
-def test_an_answer_that_cannot_be_made_small_enough_is_refused(library: Library) -> None:
+def test_an_answer_that_cannot_be_reduced_enough_is_refused(library: Library) -> None:
     reader = LibraryReader(library, answer_bytes_max=20)
     assert _refused(reader, "search", query="needle").code is RefusalCode.BUDGET_TOO_SMALL
     assert _refused(reader, "open_page", page="long").code is RefusalCode.BUDGET_TOO_SMALL
@@ -97,20 +97,20 @@ def test_an_answer_that_cannot_be_made_small_enough_is_refused(library: Library)
         ("open_page", {"page": "x" * 5000}),
     ],
 )
-def test_an_unfit_argument_is_refused(
+def test_an_invalid_argument_is_refused(
     library: Library, tool: str, arguments: dict[str, Any]
 ) -> None:
     assert _refused(LibraryReader(library), tool, **arguments).code is RefusalCode.INVALID_ARGUMENT
 
 
-def test_what_a_snapshot_does_not_hold_is_refused_by_type(library: Library) -> None:
+def test_a_missing_document_is_refused_with_its_type(library: Library) -> None:
     assert (
         _refused(LibraryReader(library), "open_page", page="https://absent.example/").code
         is RefusalCode.NOT_FOUND
     )
 
 
-def test_the_tools_say_what_they_take() -> None:
+def test_the_tools_have_schemas() -> None:
     assert [tool["name"] for tool in TOOLS] == ["search", "open_page"]
     assert all(tool["parameters"]["additionalProperties"] is False for tool in TOOLS)
     for tool in TOOLS:
@@ -129,7 +129,7 @@ def test_the_tools_say_what_they_take() -> None:
         ({"data_mode": "dream"}, "data_mode"),
     ],
 )
-def test_an_environment_says_what_it_needs(settings: dict[str, Any], needed: str) -> None:
+def test_a_data_mode_reports_missing_settings(settings: dict[str, Any], needed: str) -> None:
     with pytest.raises(ValidationError, match=needed):
         EnvironmentConfig.model_validate(settings)
 
@@ -195,7 +195,7 @@ def test_a_live_episode_leaves_no_recording(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_live_page_is_read_on_from_the_copy_that_was_opened() -> None:
+def test_a_live_page_is_fetched_once_and_read_from_the_copy() -> None:
     with serving({"/owls": article("owls")}) as site:
         config = EnvironmentConfig(data_mode="live", fetch=site.policy(), extractor="resiliparse")
         reader = LibraryReader(open_library(config, "e"))
@@ -206,7 +206,7 @@ def test_a_live_page_is_read_on_from_the_copy_that_was_opened() -> None:
         assert "mice" in reader.open_page(f"{site.url}/owls")["text"]
 
 
-def test_the_search_endpoint_is_no_page_that_agents_may_open() -> None:
+def test_agents_cannot_open_the_search_endpoint() -> None:
     with serving({}) as engine, serving({"/owls": article("owls")}) as site:
         engine.routes["/search?q=x&format=json"] = page('{"results": []}')
         config = EnvironmentConfig(
@@ -222,7 +222,7 @@ def test_the_search_endpoint_is_no_page_that_agents_may_open() -> None:
 @pytest.mark.parametrize(
     "answer", [page("no"), page("[]"), page('{"results": [1]}'), page("", "500 Oops")]
 )
-def test_a_provider_that_answers_nonsense_is_a_failed_fetch(answer: bytes) -> None:
+def test_an_invalid_response_of_a_provider_is_a_failed_fetch(answer: bytes) -> None:
     with serving({"/search?q=x&format=json": answer}) as site:
         config = EnvironmentConfig(
             data_mode="live",
@@ -234,7 +234,7 @@ def test_a_provider_that_answers_nonsense_is_a_failed_fetch(answer: bytes) -> No
 
 
 @pytest.mark.parametrize("kind", ["json", "sitemap"])
-def test_a_site_is_searched_by_its_own_index(kind: str) -> None:
+def test_a_site_is_searched_with_its_index(kind: str) -> None:
     with serving({}) as site:
         urls = [f"{site.url}/birds/night-owls", f"{site.url}/mammals/mice?a=1&b=2"]
         site.routes["/index"] = page(

@@ -26,7 +26,7 @@ by nature, and they do not ask for it either.</p><pre>owl.feed(
 )
 
 
-def test_there_are_sixty_questions_each_with_an_answer_and_a_place() -> None:
+def test_there_are_sixty_questions_with_answers_and_judgements() -> None:
     questions, judgements, gold = QUESTIONS.questions(), QUESTIONS.judgements(), QUESTIONS.gold()
     assert len(questions) == 60
     assert questions.keys() == judgements.keys() == gold.keys()
@@ -46,7 +46,7 @@ def test_gold_accepts_its_own_answer_and_not_the_question() -> None:
     ] == []
 
 
-def test_a_page_is_cut_into_its_sections_of_the_second_level() -> None:
+def test_a_page_is_split_into_its_second_level_sections() -> None:
     feeding, whole = list(page_sections(PAGE.encode(), "library/owl.html"))
     assert (feeding.id, whole.id) == ("library/owl#feeding", "library/owl")
     assert feeding.url == "https://docs.python.org/3.11/library/owl.html#feeding"
@@ -60,12 +60,12 @@ def test_a_page_is_cut_into_its_sections_of_the_second_level() -> None:
     assert "hay" not in left
 
 
-def test_pages_without_sections_give_nothing() -> None:
+def test_pages_without_sections_give_no_documents() -> None:
     assert list(page_sections(b"<html><body><p>nothing here</p></body></html>", "x.html")) == []
     assert list(page_sections(b"", "x.html")) == []
 
 
-def test_without_the_package_the_build_says_what_to_install(tmp_path: Path) -> None:
+def test_a_missing_package_is_reported_with_the_install_command(tmp_path: Path) -> None:
     with pytest.raises(SnapshotInputError, match=r"apt-get install python3\.11-doc"):
         build_python_docs(tmp_path / "snapshot", tmp_path)
 
@@ -84,7 +84,7 @@ def judged_sections() -> dict[str, Document]:
     return found
 
 
-def test_every_judged_section_is_there_and_holds_what_it_is_said_to_hold(
+def test_every_judged_section_exists_and_contains_the_answer(
     judged_sections: dict[str, Document],
 ) -> None:
     gold = QUESTIONS.gold()

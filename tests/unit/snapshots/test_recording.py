@@ -36,7 +36,7 @@ def _replaying(folder: Path, session: str = "s") -> ReplayingFetcher:
     return ReplayingFetcher(Recording(folder), session)
 
 
-def test_a_page_that_changes_is_replayed_as_it_was_each_time(tmp_path: Path) -> None:
+def test_a_changing_page_is_replayed_in_recorded_order(tmp_path: Path) -> None:
     with serving({"/news": article("owls")}) as site:
         recording = _recording(tmp_path, site.policy())
         recording.fetch(f"{site.url}/news")
@@ -50,7 +50,7 @@ def test_a_page_that_changes_is_replayed_as_it_was_each_time(tmp_path: Path) -> 
     assert caught.value.code is RefusalCode.NOT_RECORDED
 
 
-def test_a_page_that_was_not_recorded_is_refused_even_if_it_could_be_had(tmp_path: Path) -> None:
+def test_an_unrecorded_page_is_refused_even_if_the_site_has_it(tmp_path: Path) -> None:
     with serving({"/owls": article("owls"), "/mice": article("mice")}) as site:
         _recording(tmp_path, site.policy()).fetch(f"{site.url}/owls")
         asked = len(site.requests)
@@ -75,7 +75,7 @@ def test_failures_are_recorded_and_replayed(tmp_path: Path) -> None:
     assert _replaying(tmp_path).fetch(f"{site.url}/gone").status == 410
 
 
-def test_a_url_that_is_no_text_is_recorded_and_replayed_as_a_failure(tmp_path: Path) -> None:
+def test_a_binary_url_is_recorded_and_replayed_as_a_failure(tmp_path: Path) -> None:
     recording = _recording(tmp_path, FetchPolicy(hosts=("*",)))
     for fetcher in (recording, None):
         with pytest.raises(FetchFailed) as caught:
@@ -94,7 +94,7 @@ def test_sessions_do_not_mix(tmp_path: Path) -> None:
         _replaying(tmp_path, "third").fetch(f"{site.url}/n")
 
 
-def test_every_response_is_kept_redirects_and_robots_included(tmp_path: Path) -> None:
+def test_every_response_is_recorded_with_redirects_and_robots(tmp_path: Path) -> None:
     with serving({"/a": redirect("/b"), "/b": article("owls"), "/robots.txt": page("")}) as site:
         _recording(tmp_path, site.policy()).fetch(f"{site.url}/a")
     recording = Recording(tmp_path)
@@ -105,7 +105,7 @@ def test_every_response_is_kept_redirects_and_robots_included(tmp_path: Path) ->
     assert kept == [f"{site.url}/{path}" for path in ("robots.txt", "a", "b")]
 
 
-def test_threads_record_together_without_losing_or_mixing_a_line(tmp_path: Path) -> None:
+def test_concurrent_threads_record_complete_lines(tmp_path: Path) -> None:
     with serving({f"/{number}": article(f"topic{number}") for number in range(12)}) as site:
         recording = _recording(tmp_path, site.policy())
         with ThreadPoolExecutor(6) as pool:
@@ -115,7 +115,7 @@ def test_threads_record_together_without_losing_or_mixing_a_line(tmp_path: Path)
         assert f"topic{number % 12}".encode() in replaying.fetch(f"{site.url}/{number % 12}").body
 
 
-def test_a_torn_last_line_costs_that_line_alone(tmp_path: Path) -> None:
+def test_a_torn_last_line_loses_only_that_line(tmp_path: Path) -> None:
     with serving({"/a": article("owls"), "/b": article("mice")}) as site:
         recording = _recording(tmp_path, site.policy())
         recording.fetch(f"{site.url}/a")
@@ -130,13 +130,13 @@ def test_a_torn_last_line_costs_that_line_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", [b"{\n", b'{"session": 1}\n', b"[]\n", b'{"failure": "unheard_of"}\n']
 )
-def test_a_spoilt_line_is_one_clear_error(tmp_path: Path, line: bytes) -> None:
+def test_a_damaged_line_is_an_error(tmp_path: Path, line: bytes) -> None:
     (tmp_path / "requests.jsonl").write_bytes(line + b"\n")
     with pytest.raises(SnapshotDamagedError, match=r"requests\.jsonl cannot be read"):
         Recording(tmp_path)
 
 
-def test_a_folder_without_requests_is_no_recording(tmp_path: Path) -> None:
+def test_a_folder_without_requests_is_not_a_recording(tmp_path: Path) -> None:
     with pytest.raises(SnapshotInputError, match="not a recording"):
         Recording(tmp_path)
 
@@ -193,5 +193,5 @@ def test_a_crawl_stops_at_its_limit_and_pauses_in_between(tmp_path: Path) -> Non
     assert pauses == [0, 0.25, 0.25]
 
 
-def test_links_are_those_of_pages_alone() -> None:
+def test_only_pages_have_links() -> None:
     assert links(None) == []

@@ -18,7 +18,7 @@ def animals(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return built(tmp_path_factory.mktemp("animals") / "snapshot")
 
 
-def test_the_best_document_comes_first_with_what_an_agent_needs(animals: Snapshot) -> None:
+def test_the_best_document_comes_first_with_its_metadata(animals: Snapshot) -> None:
     hit = animals.search("sleeping cats")[0]
     assert (hit.id, hit.url, hit.title) == ("cat", "https://zoo.example/cat", "Cats")
     assert hit.snippet == "Cats purr. A cat sleeps all day."
@@ -44,7 +44,7 @@ def test_titles_are_searched_too(tmp_path: Path) -> None:
     assert [hit.id for hit in snapshot.search("zanzibar")] == ["x"]
 
 
-def test_equal_scores_come_in_the_order_of_ids_also_at_the_cut(tmp_path: Path) -> None:
+def test_equal_scores_are_ordered_by_id(tmp_path: Path) -> None:
     records: list[Record] = [
         {"id": f"t{number:03d}", "text": "same words here"} for number in range(300)
     ]
@@ -55,7 +55,7 @@ def test_equal_scores_come_in_the_order_of_ids_also_at_the_cut(tmp_path: Path) -
         assert [ranked.id for ranked in snapshot.rank("same", k)] == expected[:k]
 
 
-def test_a_filter_leaves_only_documents_that_fit(animals: Snapshot) -> None:
+def test_a_filter_keeps_only_matching_documents(animals: Snapshot) -> None:
     assert [hit.id for hit in animals.search("cat dog mice", wanted={"host": "birds.example"})] == [
         "fox",
         "owl",
@@ -86,7 +86,7 @@ def test_documents_have_fields(tmp_path: Path) -> None:
     ] == ["b"]
 
 
-def test_a_page_is_found_by_its_id_and_however_its_url_is_written(animals: Snapshot) -> None:
+def test_a_page_is_found_by_id_and_by_any_spelling_of_its_url(animals: Snapshot) -> None:
     for reference in ("cat", "https://zoo.example/cat", "HTTPS://Zoo.Example:443/%63at#top"):
         document = animals.find(reference)
         assert document is not None
@@ -95,7 +95,7 @@ def test_a_page_is_found_by_its_id_and_however_its_url_is_written(animals: Snaps
     assert animals.find("\ud800") is None
 
 
-def test_a_snippet_is_as_long_as_asked_for(tmp_path: Path) -> None:
+def test_a_snippet_has_the_requested_length(tmp_path: Path) -> None:
     text = "filler " * 500 + "the needle lies here " + "filler " * 500
     snapshot = built(tmp_path / "snapshot", [{"id": "x", "text": text}])
     [hit] = snapshot.search("needle", snippet_chars=100)
@@ -104,7 +104,7 @@ def test_a_snippet_is_as_long_as_asked_for(tmp_path: Path) -> None:
     assert text[hit.snippet_start :].startswith(hit.snippet)
 
 
-def test_term_statistics_can_be_counted_by_shard_as_the_paper_did(tmp_path: Path) -> None:
+def test_term_statistics_can_be_counted_per_shard_as_in_the_paper(tmp_path: Path) -> None:
     # "b" is rare among the first two documents and common among the last two: by shard its weight
     # differs.
     records: list[Record] = [

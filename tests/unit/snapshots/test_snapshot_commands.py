@@ -25,14 +25,14 @@ def animals(tmp_path: Path) -> Path:
     return tmp_path / "animals"
 
 
-def test_every_command_explains_itself() -> None:
+def test_every_command_has_help() -> None:
     listed = _run("--help").output
     for name in COMMANDS:
         assert name in listed
         assert "Usage:" in _run(name, "--help").output
 
 
-def test_build_makes_a_snapshot_that_verifies_and_answers(tmp_path: Path) -> None:
+def test_build_makes_a_valid_snapshot(tmp_path: Path) -> None:
     corpus = write_jsonl(tmp_path / "c.jsonl", [{"docid": "x", "text": "An owl"}, {"docid": "y"}])
     out = tmp_path / "out"
     built = _run(
@@ -49,7 +49,7 @@ def test_build_makes_a_snapshot_that_verifies_and_answers(tmp_path: Path) -> Non
     assert hit["id"] == "x"
 
 
-def test_a_build_from_which_nothing_comes_leaves_nothing_and_names_the_first_line(
+def test_a_build_without_documents_leaves_no_folder_and_reports_the_first_line(
     tmp_path: Path,
 ) -> None:
     corpus = tmp_path / "c.jsonl"
@@ -59,14 +59,14 @@ def test_a_build_from_which_nothing_comes_leaves_nothing_and_names_the_first_lin
     assert [path.name for path in tmp_path.iterdir()] == ["c.jsonl"]
 
 
-def test_a_url_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_url_is_refused(tmp_path: Path) -> None:
     said = _run(
         "build", tmp_path / "out", "--folder", tmp_path, "--base-url", "notaurl", status=1
     ).output
     assert "'notaurl' is not a URL" in said
 
 
-def test_a_command_that_is_misspelt_is_answered_with_the_nearest() -> None:
+def test_a_misspelt_command_is_answered_with_the_nearest_name() -> None:
     assert "unknown command 'bild'; did you mean build?" in _run("bild", status=2).output
 
 
@@ -96,7 +96,7 @@ def test_search_prints_a_list_and_filters(animals: Path) -> None:
     assert (nothing.stdout, nothing.stderr) == ("", "no hits\n")
 
 
-def test_search_prints_nothing_that_steers_a_terminal(tmp_path: Path) -> None:
+def test_search_prints_no_terminal_escapes(tmp_path: Path) -> None:
     build(
         tmp_path / "s",
         [{"id": "x", "title": "a\x1b[31mred", "text": "owl \x1b]0;title\x07 \u202e owl"}],
@@ -106,7 +106,7 @@ def test_search_prints_nothing_that_steers_a_terminal(tmp_path: Path) -> None:
     assert "\u202e" not in output
 
 
-def test_diff_names_what_differs(tmp_path: Path, animals: Path) -> None:
+def test_diff_lists_the_differences(tmp_path: Path, animals: Path) -> None:
     assert _run("diff", animals, animals).output == "equal\n"
     changed = [{**ANIMALS[0], "title": "Kittens"}, *ANIMALS[2:], {"id": "yak", "text": "A yak"}]
     build(tmp_path / "other" / "snapshot", changed)
@@ -173,7 +173,7 @@ def test_measure_prints_means_and_questions(tmp_path: Path, animals: Path) -> No
         (("python-doc", "{tmp}/out", "--html", "{tmp}"), "apt-get install"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(
+def test_an_input_error_is_one_line(
     tmp_path: Path, animals: Path, arguments: tuple[str, ...], named: str
 ) -> None:
     output = _run(*(argument.format(tmp=tmp_path) for argument in arguments), status=1).output
@@ -181,6 +181,6 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert output.count("\n") == 1
 
 
-def test_a_damaged_snapshot_is_named(animals: Path) -> None:
+def test_a_damaged_snapshot_is_reported(animals: Path) -> None:
     flip_byte(animals / "index" / "weights.npy", -1)
     assert "index/weights.npy has changed" in _run("verify", animals, status=1).output

@@ -21,7 +21,7 @@ def _query(text: str) -> QueryWords:
     return QueryWords(ANALYZER.terms(text), ANALYZER)
 
 
-def test_occurrences_are_found_in_any_form_at_their_place_in_the_original() -> None:
+def test_occurrences_in_any_form_have_offsets_in_the_original() -> None:
     text = "İstanbul: Cats, a cat; concatenate CAT'S"
     assert [text[start:end] for start, end in occurrences(text, _query("cat"))] == [
         "Cats",
@@ -34,12 +34,12 @@ def test_a_short_document_is_its_own_snippet() -> None:
     assert best_snippet("short", _query("absent"), 100).text == "short"
 
 
-def test_without_an_occurrence_the_beginning_is_shown() -> None:
+def test_without_an_occurrence_the_snippet_is_the_beginning() -> None:
     snippet = best_snippet("abc " * 100, _query("absent"), 10)
     assert (snippet.text, snippet.start) == ("abc abc ab", 0)
 
 
-def test_the_densest_place_wins_over_the_first() -> None:
+def test_the_densest_span_is_preferred_to_the_first() -> None:
     text = "cat " + "x " * 100 + "cat cat cat " + "x " * 100
     snippet = best_snippet(text, _query("cats"), 40)
     assert snippet.text.count("cat") == 3

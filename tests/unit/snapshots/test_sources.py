@@ -59,7 +59,7 @@ def test_a_file_that_cannot_be_read_as_text_is_listed(tmp_path: Path) -> None:
     }
 
 
-def test_a_link_that_leads_out_of_a_folder_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_that_leaves_a_folder_is_not_followed(tmp_path: Path) -> None:
     site = tmp_path / "site"
     site.mkdir()
     (tmp_path / "secret.txt").write_text("secret", encoding="utf-8")
@@ -68,13 +68,13 @@ def test_a_link_that_leads_out_of_a_folder_is_not_followed(tmp_path: Path) -> No
     assert [item.where for item in Folder(site).items()] == ["own.txt"]
 
 
-def test_json_lines_may_name_their_parts_otherwise(tmp_path: Path) -> None:
+def test_json_lines_may_use_other_keys(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "corpus.jsonl", [{"docid": 7, "contents": "Seven owls"}])
     snapshot = _built(tmp_path, JsonLines(path, {"id": "docid", "text": "contents"}))
     assert (snapshot.documents[0].id, snapshot.documents[0].text) == ("7", "Seven owls")
 
 
-def test_json_lines_may_hold_html_which_is_then_kept_raw(tmp_path: Path) -> None:
+def test_html_in_json_lines_is_kept_raw(tmp_path: Path) -> None:
     record = {
         "id": "owl",
         "url": "https://e.example/owl",
@@ -95,7 +95,7 @@ def test_a_url_with_line_ends_cannot_forge_headers_of_a_capture(tmp_path: Path) 
     assert b"WARC-Target-URI: https://e.example/%0D%0AWARC-Type:%20request%0D%0A\r\n" in warc
 
 
-def test_a_line_that_is_far_too_long_is_refused_without_holding_it(
+def test_a_line_that_is_too_long_is_refused_in_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fumehood_snapshots.sources.jsonl.PAGE_BYTES_MAX", 100)
@@ -117,7 +117,7 @@ def test_a_line_that_is_far_too_long_is_refused_without_holding_it(
         lambda path: JsonLines(path, {"identifier": "x"}),
     ],
 )
-def test_an_input_that_is_not_there_is_refused(tmp_path: Path, make: object) -> None:
+def test_a_missing_input_is_refused(tmp_path: Path, make: object) -> None:
     assert callable(make)
     with pytest.raises(SnapshotInputError):
         make(tmp_path)

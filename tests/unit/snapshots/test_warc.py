@@ -66,7 +66,7 @@ def _read(content: bytes, limit: int = MIB) -> list[Capture | UnreadableRecordEr
 
 
 @pytest.mark.parametrize("packed", [True, False])
-def test_records_of_other_makers_are_read(packed: bool) -> None:
+def test_records_of_other_writers_are_read(packed: bool) -> None:
     warc = _foreign(b"one", packed=packed) + _foreign(
         b"two", uri="https://site.example/2", packed=packed
     )
@@ -120,7 +120,7 @@ def test_chunked_bodies_are_joined() -> None:
     ],
     ids=["broken", "cut", "unknown", "many", "bomb", "large"],
 )
-def test_one_bad_record_does_not_stop_the_reading(body: bytes, encoding: str, reason: str) -> None:
+def test_reading_continues_after_a_bad_record(body: bytes, encoding: str, reason: str) -> None:
     bad, good = _read(_foreign(body, headers=(("Content-Encoding", encoding),)) + _foreign(b"good"))
     assert isinstance(bad, UnreadableRecordError)
     assert reason in str(bad)
@@ -141,9 +141,7 @@ def test_one_bad_record_does_not_stop_the_reading(body: bytes, encoding: str, re
     ],
     ids=["zeros", "endless headers", "zeros in a record", "nested", "cut", "broken", "text", "zip"],
 )
-def test_a_file_that_is_no_honest_warc_is_refused_in_little_memory(
-    content: bytes, reason: str
-) -> None:
+def test_an_invalid_warc_is_refused_in_bounded_memory(content: bytes, reason: str) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(WarcError, match=reason):
@@ -153,7 +151,7 @@ def test_a_file_that_is_no_honest_warc_is_refused_in_little_memory(
         tracemalloc.stop()
 
 
-def test_a_gunzip_reads_many_members_and_padding() -> None:
+def test_gunzip_reads_several_members_and_padding() -> None:
     packed = gzip.compress(b"one ") + gzip.compress(b"") + gzip.compress(b"two") + bytes(512)
     stream = BoundedGunzip(io.BytesIO(packed))
     assert b"".join(iter(lambda: stream.read(2), b"")) == b"one two"
@@ -178,7 +176,7 @@ CAPTURE = Capture(
 )
 
 
-def test_a_capture_is_written_the_same_each_time_and_any_reader_can_read_it() -> None:
+def test_captures_are_written_reproducibly_and_other_readers_read_them() -> None:
     record = encode_capture(CAPTURE)
     assert record == encode_capture(CAPTURE)
     [read] = ArchiveIterator(io.BytesIO(record))
@@ -187,7 +185,7 @@ def test_a_capture_is_written_the_same_each_time_and_any_reader_can_read_it() ->
     assert read.http_headers.headers == [("Content-Type", "text/html"), ("X-Kept", "yes")]
 
 
-def test_captures_that_differ_in_anything_have_different_ids() -> None:
+def test_different_captures_have_different_ids() -> None:
     other = Capture(
         uri=CAPTURE.uri, fetched_at=DATE, body=b"other", content_type="text/html", status=200
     )
@@ -237,7 +235,7 @@ def test_a_snapshot_of_a_warc_keeps_good_pages_and_lists_the_others(tmp_path: Pa
     assert "is already used by" in broken
 
 
-def test_a_bomb_stops_a_build_with_one_clear_error(tmp_path: Path) -> None:
+def test_a_gzip_bomb_stops_a_build_with_one_line_of_error(tmp_path: Path) -> None:
     warc = tmp_path / "bomb.warc.gz"
     warc.write_bytes(_foreign(bytes(64 * MIB)))
     with pytest.raises(SnapshotInputError, match=r"bomb\.warc\.gz: a packing bomb") as caught:
