@@ -121,8 +121,8 @@ def test_an_agent_that_uses_up_its_wall_time_is_timed_out(inline_pool: ServicePo
     ("inline", "change", "reason"),
     [
         (plan("oracle", SUBMIT), {"world": "nowhere"}, "nowhere"),
-        (plan("react"), {}, "'react' is no built-in agent"),
-        (plan("os:system"), {}, "'os:system' is no built-in agent"),
+        (plan("react"), {}, "'react' is not a built-in agent"),
+        (plan("os:system"), {}, "'os:system' is not a built-in agent"),
         (InlinePlan(()), {}, "the seat 'agent' has no agent"),
     ],
 )

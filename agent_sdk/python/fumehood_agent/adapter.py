@@ -70,16 +70,16 @@ def work(agent: Agent, seat: Seat) -> Ending:
     Raises:
         NotAnAction: the agent returned something that is not an action.
         Refused: the service refused a call of the agent.
-        Exception: an exception of the agent.
+        Exception: the agent raised it.
     """
     task = seat.task
     transcript = Transcript(task)
     agent.reset()
     while True:
-        move = agent.act(transcript.observation())
-        match move:
+        action = agent.act(transcript.observation())
+        match action:
             case None | Answer():
-                text = move.text if move else ""
+                text = action.text if action else ""
                 seat.submit(text)
                 if seat.task is task:
                     return Ending.SUBMITTED
@@ -89,7 +89,7 @@ def work(agent: Agent, seat: Seat) -> Ending:
             case GiveUp(reason):
                 seat.give_up(reason)
                 return Ending.GAVE_UP
-        name, arguments = _call_of(move)
+        name, arguments = _call_of(action)
         try:
             reply = seat.call(name, arguments)
         except Ended:
@@ -99,11 +99,11 @@ def work(agent: Agent, seat: Seat) -> Ending:
         transcript.record(name, arguments, reply)
 
 
-def _call_of(move: object) -> tuple[str, Mapping[str, Any]]:
-    if isinstance(move, Mapping):
-        name, arguments = move.get("tool_name"), move.get("args", {})
+def _call_of(action: object) -> tuple[str, Mapping[str, Any]]:
+    if isinstance(action, Mapping):
+        name, arguments = action.get("tool_name"), action.get("args", {})
     else:
-        name, arguments = getattr(move, "tool_name", None), getattr(move, "args", {})
+        name, arguments = getattr(action, "tool_name", None), getattr(action, "args", {})
     if not isinstance(name, str) or not isinstance(arguments, Mapping):
-        raise NotAnAction(move)
+        raise NotAnAction(action)
     return name, arguments

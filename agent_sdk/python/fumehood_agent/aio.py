@@ -166,15 +166,15 @@ class AsyncSession:
         return await self._send_again(request)
 
     async def _send_again(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
-        """Repeat a call whose response was lost, until one arrives or the patience is used up."""
-        patient_until = monotonic() + self._patience_ms / 1000
+        """Repeat a call whose response was lost, until one arrives or the time is up."""
+        deadline = monotonic() + self._patience_ms / 1000
         while True:
-            left_s = max(0.001, patient_until - monotonic())
+            left_s = max(0.001, deadline - monotonic())
             try:
                 return await self._stub.CallTool(request, timeout=left_s, wait_for_ready=True)
             except grpc.RpcError as error:
                 problem = self._error(error, sent_bytes=request.ByteSize())
-                if not isinstance(problem, ConnectionLost) or monotonic() >= patient_until:
+                if not isinstance(problem, ConnectionLost) or monotonic() >= deadline:
                     raise problem from error
                 await asyncio.sleep(POLL_S)
 

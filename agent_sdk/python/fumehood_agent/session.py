@@ -1,6 +1,6 @@
 """A session with a seat over its socket.
 
-By default all calls use one open stream and take turns on it. Without the stream each call is a
+By default all calls use one open stream, one call at a time. Without the stream each call is a
 separate RPC. That is slower, but several threads can call in parallel, and a call whose response
 was lost is sent again with the same ``call_id``, so that it is executed once.
 """
@@ -56,7 +56,7 @@ class Session:
         """Connect and fetch the task.
 
         Args:
-            path: of the socket; by default the environment variable ``FUMEHOOD_SOCKET``, else
+            path: path of the socket; by default the environment variable ``FUMEHOOD_SOCKET``, else
                 ``/fumehood/grpc.sock``.
             stream: send calls over one open stream rather than as separate RPCs.
             patience_ms: how long to wait for the service at the start, and for the response to a
@@ -69,11 +69,11 @@ class Session:
         self.ended = False
         """True if the work has ended, so that no further call is executed."""
         self._patience_ms = patience_ms
-        self._answered = 0
-        self._name = os.urandom(8).hex()
+        self._replies_received = 0
+        self._session_id = os.urandom(8).hex()
         self._call_numbers = count(1)
         self._lock = Lock()
-        self._streams = stream
+        self._uses_stream = stream
         self._stream: Stream | None = None
         self._channel = grpc.insecure_channel(channel_target(self.path), CHANNEL_OPTIONS)
         self._stub = ToolServiceStub(self._channel)
@@ -110,11 +110,11 @@ class Session:
         """Call the tool ``name``.
 
         Args:
-            name: of a tool of the task; any other name gets a failure.
+            name: name of a tool of the task; any other name gets a failure.
             arguments: JSON values by name; None means none.
             call_id: idempotency key, at most 64 bytes: a call that is sent again with the same key
                 is executed once, and gets the same reply.
-            deadline_ms: how long to wait for the reply; None means without limit.
+            deadline_ms: how long to wait for the reply; None means no limit.
 
         Returns:
             The reply, with a value or a failure of the tool.
@@ -139,11 +139,11 @@ class Session:
         request = wire.call_to_pb(name, arguments_json, call_id)
         if deadline_ms is not None:
             response = self._send_within(request, deadline_ms)
-        elif self._streams:
+        elif self._uses_stream:
             response = self._exchange(pb.InteractRequest(call=request)).call
         else:
-            # The session name is random, because an agent may open several sessions.
-            request.call_id = request.call_id or f"{self._name}.{next(self._call_numbers)}"
+            # The session ID is random, because an agent may open several sessions.
+            request.call_id = request.call_id or f"{self._session_id}.{next(self._call_numbers)}"
             response = self._send_call(request)
         return self._reply(response)
 
@@ -195,7 +195,7 @@ class Session:
         return wire.task_from_pb(message)
 
     def _send_within(self, request: pb.CallToolRequest, deadline_ms: int) -> pb.CallToolResponse:
-        # A separate RPC: on the open stream a late response would be taken for the next one.
+        # A separate RPC: on the open stream, the next call would receive a late response.
         try:
             return self._stub.CallTool(request, timeout=deadline_ms / 1000)
         except grpc.RpcError as error:
@@ -213,7 +213,7 @@ class Session:
         return self._send_again(request)
 
     def _send_again(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
-        """Repeat a call whose response was lost, until one arrives or the patience is used up."""
+        """Repeat a call whose response was lost, until one arrives or the time is up."""
         deadline = time.monotonic() + self._patience_ms / 1000
         while True:
             left_s = max(0.001, deadline - time.monotonic())
@@ -255,7 +255,7 @@ class Session:
                 raise
             if response is None:
                 self._drop_stream()
-                raise ConnectionLost(self.path, self._answered)
+                raise ConnectionLost(self.path, self._replies_received)
         if response.WhichOneof("response") != request.WhichOneof("request"):
             raise ServiceFailed(f"{self.path}: the response does not match the request")
         return response
@@ -266,7 +266,7 @@ class Session:
         except Ended:
             self.ended = True
             raise
-        self._answered += 1
+        self._replies_received += 1
         self.ended = self.ended or reply.ended
         return reply
 
@@ -277,5 +277,5 @@ class Session:
 
     def _error(self, error: grpc.RpcError, *, sent_bytes: int) -> FumehoodError:
         return wire.error_from_rpc(
-            error, path=self.path, answered=self._answered, sent_bytes=sent_bytes
+            error, path=self.path, answered=self._replies_received, sent_bytes=sent_bytes
         )

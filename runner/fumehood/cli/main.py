@@ -16,11 +16,11 @@ from fumehood.version import __version__
 COMMANDS = {
     "agent": "fumehood.cli.agent:agent",
     "attribute": "fumehood.cli.attribute:attribute",
-    "leaderboard": "fumehood.cli.leaderboard:leaderboard",
     "clean": "fumehood.cli.clean:clean",
     "compare": "fumehood.cli.compare:compare",
     "doctor": "fumehood.cli.doctor:doctor",
     "images": "fumehood.cli.images:images",
+    "leaderboard": "fumehood.cli.leaderboard:leaderboard",
     "list": "fumehood.cli.listing:list_all",
     "replay": "fumehood.cli.replay:replay",
     "report": "fumehood.cli.report:report",

@@ -40,7 +40,7 @@ class TurnEnded:
 
 
 class TurnQueue:
-    """The messages of one seat, and the current one among them."""
+    """The messages of one seat, and its current turn."""
 
     def __init__(
         self,

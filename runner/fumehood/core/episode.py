@@ -31,7 +31,7 @@ from fumehood.core.trace import (
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a seat gets back for a call."""
+    """The reply to a call."""
 
     result: ToolResult
     remaining: dict[BudgetKind, int]
@@ -120,10 +120,10 @@ class Seat:
 
     def reserve(self, amounts: Amounts) -> Reservation | Exhausted:
         """Reserve the units that a model request may cost; a rejected reservation ends the work."""
-        granted = self.ledger.reserve(amounts)
-        if isinstance(granted, Exhausted):
-            self.finish(OutOfBudget(granted.kind))
-        return granted
+        reservation = self.ledger.reserve(amounts)
+        if isinstance(reservation, Exhausted):
+            self.finish(OutOfBudget(reservation.kind))
+        return reservation
 
     def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
         """Charge what a model request cost, and record it.
@@ -131,8 +131,8 @@ class Seat:
         Args:
             reservation: from :meth:`reserve`, not settled before.
             event: the request, without its charge.
-            actual: units as the provider reported them. The charge never exceeds the budget, so a
-                false report cannot.
+            actual: units as the provider reported them. The charge never exceeds the budget, even
+                if the report is false.
         """
         charged = self.ledger.affordable(reservation, actual)
         self.ledger.settle(reservation, charged)

@@ -152,14 +152,14 @@ class Ledger:
         self._limits = dict(budget.limits)
         self._spent = dict.fromkeys(BudgetKind, 0)
         self._meters: dict[BudgetKind, Callable[[], int]] = {}
-        self._refused: BudgetKind | None = None
+        self._rejected: BudgetKind | None = None
         self._lock = Lock()
 
     def attach_meter(self, kind: BudgetKind, read: Callable[[], int]) -> None:
         """Measure ``kind`` instead of counting it.
 
         Args:
-            kind: whose spent units ``read`` returns from now on.
+            kind: the kind to measure from now on.
             read: returns the units spent so far; never decreases.
         """
         self._meters[kind] = read
@@ -184,7 +184,7 @@ class Ledger:
         with self._lock:
             for kind, amount in amounts.items():
                 if kind in limits and spent[kind] + amount > limits[kind]:
-                    self._refused = self._refused or kind
+                    self._rejected = self._rejected or kind
                     return Exhausted(kind, limits[kind], spent[kind])
             for kind, amount in amounts.items():
                 spent[kind] += amount
@@ -197,7 +197,7 @@ class Ledger:
         with self._lock:
             left = self._limits[kind] - self._spent[kind]
             if left <= 0:
-                self._refused = self._refused or kind
+                self._rejected = self._rejected or kind
                 return Exhausted(kind, self._limits[kind], self._spent[kind])
             self._spent[kind] += left
         return Reservation({kind: left})
@@ -245,8 +245,8 @@ class Ledger:
     @property
     def exhausted(self) -> BudgetKind | None:
         """The kind that ended the work: it rejected a reservation, or no steps are left."""
-        if self._refused is not None:
-            return self._refused
+        if self._rejected is not None:
+            return self._rejected
         limit = self._limits.get(BudgetKind.STEPS)
         no_step_left = limit is not None and self._spent[BudgetKind.STEPS] >= limit
         return BudgetKind.STEPS if no_step_left else None

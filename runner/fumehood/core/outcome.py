@@ -32,7 +32,7 @@ class OutOfBudget:
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """The wall time ended before the work of the agent."""
+    """The wall time was used up before the agent finished."""
 
     wall_ms: int
 
@@ -56,7 +56,7 @@ class InfraKind(Enum):
     """A model request failed: an error of the provider, a rejected key, or a missing entry of a
     cassette."""
     COUNTERPART = "counterpart"
-    """A counterpart of the agent, such as a simulated user, ended before its work did."""
+    """The process of a counterpart, such as a simulated user, ended before its work had ended."""
     TASK = "task"
     """The world cannot work with the state that the task gave it."""
     ORCHESTRATOR = "orchestrator"

@@ -140,9 +140,10 @@ def arguments_after_faults(call: ToolCall, fired_faults: FiredFaults) -> Mapping
 
     Args:
         call: the call as the agent sent it.
-        fired_faults: of its result. A fault of an inner layer comes after those of outer layers.
+        fired_faults: the faults of its result. A fault of an inner layer comes after those of
+            outer layers.
     """
-    altered = [event.arguments_after for event in fired_faults if event.arguments_after is not None]
+    altered = [fault.arguments_after for fault in fired_faults if fault.arguments_after is not None]
     return altered[-1] if altered else call.arguments
 
 

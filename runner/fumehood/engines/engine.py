@@ -237,7 +237,7 @@ class EngineOptions:
     starts_at_once: int = 4
     """Boxes that may be starting at the same time, at least 1."""
     builtin_only: bool = False
-    """True when every agent of the run comes with the SDK and asks no model."""
+    """True if every agent of the run comes with the SDK and calls no model."""
     trust: bool = False
     """True allows any agent code on an engine without isolation."""
     progress: Callable[[str], None] | None = None

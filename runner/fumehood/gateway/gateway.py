@@ -55,7 +55,7 @@ class BudgetPort(Protocol):
     name: str
     """Name of the seat."""
 
-    def bounds(self, kind: BudgetKind) -> bool:
+    def has_limit(self, kind: BudgetKind) -> bool:
         """Return whether the budget limits this kind."""
         ...
 
@@ -182,7 +182,7 @@ class ModelEndpoint:
             )
         except InvalidLimit as error:
             return refuse(ModelRefusal.MALFORMED, str(error))
-        if price is None and self._budget.bounds(BudgetKind.MODEL_MICROUSD):
+        if price is None and self._budget.has_limit(BudgetKind.MODEL_MICROUSD):
             return refuse(
                 ModelRefusal.NO_PRICE, f"the budget limits the price, and {model} has no price"
             )

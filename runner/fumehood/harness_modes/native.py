@@ -27,7 +27,7 @@ class Native:
 
     def open_episode(self, spec: EpisodeSpec, recorder: Recorder, clock: Clock) -> Episode:
         """Build the world and one seat per participant."""
-        counted = FireCounts(recorder, len(spec.fault_plan))
+        counting_recorder = FireCounts(recorder, len(spec.fault_plan))
         world = open_world(spec)
         faults = fault_layers(spec.fault_plan, KeyedRandom(spec.seed), FAMILIES)
         numbers = count(1)
@@ -40,7 +40,7 @@ class Native:
                 seat_spec.instruction, seat_spec.further_turns, _withheld(toolset, seat_spec)
             )
             layers: list[Layer] = [
-                TraceCalls(seat_spec.name, world, ledger, counted, clock, numbers),
+                TraceCalls(seat_spec.name, world, ledger, counting_recorder, clock, numbers),
                 ChargeBudget(ledger),
                 HideFaults(),
                 *faults,
@@ -51,12 +51,12 @@ class Native:
                 turns,
                 LayeredToolset(toolset, layers),
                 ledger,
-                counted,
+                counting_recorder,
                 conversation,
             )
 
         seats = tuple(seat(seat_spec) for seat_spec in spec.seats)
-        return Episode(spec, world, seats, counted, conversation)
+        return Episode(spec, world, seats, counting_recorder, conversation)
 
 
 def _withheld(toolset: Toolset, seat: SeatSpec) -> frozenset[str]:

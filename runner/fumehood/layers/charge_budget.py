@@ -27,7 +27,7 @@ class ChargeBudget:
     Source: docs/reference/toolmisuse.md, Order of a call and Budgets.
 
     If results have a size limit, the whole remainder is reserved and passed to the tool, and the
-    actual size is settled afterwards. A failure without a retry left is replaced by
+    actual size is settled afterwards. If no retry is left, a failure is replaced by
     ``retry_exceeded``.
     """
 

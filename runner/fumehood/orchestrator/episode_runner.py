@@ -1,4 +1,4 @@
-"""Runs one episode, from its opening to its sealed trace.
+"""Runs one episode, from its opening to its complete trace.
 
 The plan states how the agents are reached: in boxes, inline inside the service, or by workers of
 this process that use the seats' sockets, such as a replay.
@@ -37,7 +37,7 @@ from fumehood.wire.control_client import ControlClient, OpenSeats
 from fumehood.wire.ports import InlineAgent
 
 JOIN_TIMEOUT_S = 30.0
-"""From closing an episode until its sealed trace must have arrived."""
+"""Time from closing an episode until its complete trace must have arrived."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class EpisodeRunner:
     """Attempts the episodes of a run. Safe to use from several threads."""
 
     def __init__(self, pool: ServicePool, models: ModelRun | None = None) -> None:
-        """Attempt nothing yet.
+        """Create the runner.
 
         Args:
             pool: lends services.

@@ -43,9 +43,9 @@ from fumehood.version import __version__
 MACHINE_SETTINGS = frozenset(
     {"concurrency", "engine", "i_trust_this_agent", "runtime", "service_workers"}
 )
-"""Settings that say how a plan is executed and are no part of it."""
+"""Settings of the execution. They are not part of the plan."""
 SUITE_SETTINGS = frozenset({"suite", "faults"})
-"""Settings whose effect is the suite, which is compared instead."""
+"""Settings that determine the suite. The digests of the suites are compared instead."""
 
 SPOILED = Infra(
     InfraKind.ORCHESTRATOR, "its trace or output was torn or missing, so it was run again"
@@ -155,7 +155,7 @@ def prepare_resume(folder: RunFolder, signing: Signing) -> int:
         The number of finished episodes whose trace or output a crash has torn.
 
     Raises:
-        InputError: another key signed the run, or its content differs from what was sealed.
+        InputError: another key signed the run, or its content differs from the sealed content.
     """
     folder.sign_with(signing)
     spoiled = _spoiled(folder, signing.key.public) if "signing_key" in folder.manifest() else set()

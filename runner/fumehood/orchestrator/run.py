@@ -61,14 +61,14 @@ class Run:
         limits: RunLimits,
         judge: RunJudge,
     ) -> None:
-        """Run nothing yet.
+        """Create the run; :meth:`execute` starts it.
 
         Args:
             folder: receives rows, traces and outputs.
             attempt: attempts one episode; called from several threads.
             planner: plans how the agents of an episode are reached; called from several threads.
-            limits: of the run.
-            judge: answers the questions that no criterion decides.
+            limits: concurrency, attempts and time.
+            judge: answers the questions of criteria that no rule decides.
         """
         self._folder = folder
         self._attempt = attempt

@@ -24,14 +24,14 @@ class ScoredAttempt:
     outcome: Outcome
     score: Score
     trace_digest: str
-    """Of the sealed trace; empty if there is none."""
+    """Digest of the complete trace; empty if there is none."""
     evidence: Evidence | None
 
 
 def score_attempt(
     case: Case,
     records: Sequence[Record],
-    ended: Exit | None,
+    agent_exit: Exit | None,
     infra: Infra | None,
     ask: Ask = no_judge,
 ) -> ScoredAttempt:
@@ -40,7 +40,7 @@ def score_attempt(
     Args:
         case: the task and its gold.
         records: the whole trace.
-        ended: exit of the agent's process; None if it had to be stopped.
+        agent_exit: exit of the agent's process; None if it had to be stopped.
         infra: failure of the infrastructure, which is never scored; None if there was none.
         ask: asks the run's judge about criteria that no rule decides.
     """
@@ -53,7 +53,7 @@ def score_attempt(
         return _ungraded(Infra(InfraKind.SERVICE, str(error)))
     except ValueError as error:
         return _ungraded(Infra(InfraKind.SERVICE, f"the trace cannot be read: {error}"))
-    outcome = decide_outcome(case, evidence, ended)
+    outcome = decide_outcome(case, evidence, agent_exit)
     try:
         score = score_evidence(case.task, case.gold, evidence, ask)
     except SpecError as error:
@@ -61,26 +61,26 @@ def score_attempt(
     return ScoredAttempt(outcome, score, digest, evidence)
 
 
-def decide_outcome(case: Case, evidence: Evidence, ended: Exit | None) -> Outcome:
+def decide_outcome(case: Case, evidence: Evidence, agent_exit: Exit | None) -> Outcome:
     """Return the outcome of the first seat, from the trace or else from its process's exit."""
     seat = case.task.seats[0].name
     if seat in evidence.ends:
         return evidence.ends[seat]
-    if ended is None:
+    if agent_exit is None:
         return Infra(InfraKind.SERVICE, "the box was stopped, but its seat had not ended")
-    return AgentCrashed(_crash_detail(ended))
+    return AgentCrashed(_crash_detail(agent_exit))
 
 
-def _crash_detail(ended: Exit) -> str:
-    match ended.reason:
+def _crash_detail(agent_exit: Exit) -> str:
+    match agent_exit.reason:
         case ExitReason.OUT_OF_MEMORY:
             return "out of memory"
         case ExitReason.KILLED:
             return "killed"
-        case ExitReason.EXITED if ended.code == 0:
+        case ExitReason.EXITED if agent_exit.code == 0:
             return "exited without submitting"
         case ExitReason.EXITED:
-            return f"exit status {ended.code}"
+            return f"exit status {agent_exit.code}"
 
 
 def _ungraded(infra: Infra) -> ScoredAttempt:

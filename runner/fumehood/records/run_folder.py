@@ -2,11 +2,11 @@
 
 ::
 
-    run.json         frozen configuration, versions, digests; written once, last of the plan
-    seal.json        signed plan and, at the end, signed rows; written first and last
+    run.json         configuration, versions, digests; written once, after suite.jsonl
+    seal.json        signed plan and, at the end, signed rows; written before run.json and last
     suite.jsonl      the tasks with their gold
     episodes.jsonl   one sealed row per episode; written before its episode counts as finished
-    traces/          one sealed trace per episode; written before its row
+    traces/          one complete trace per episode; written before its row
     output/          capped output of the boxes
 """
 
@@ -91,16 +91,18 @@ class RunFolder:
         frozen = freeze_suite(suite)
         if signing is not None:
             manifest = {**manifest, "signing_key": signing.key.public}
-        about = json.dumps({"format": FORMAT, **manifest}, indent=2) + "\n"
+        manifest_text = json.dumps({"format": FORMAT, **manifest}, indent=2) + "\n"
         try:
             (path / "traces").mkdir(parents=True, exist_ok=True)
             (path / "output").mkdir(exist_ok=True)
             write_whole(path / "suite.jsonl", frozen)
             if signing is not None:
                 folder._sealing = Sealing(path, signing, str(manifest.get("run", "")))
-                folder._sealing.seal_plan([digest_bytes(text.encode()) for text in (about, frozen)])
+                folder._sealing.seal_plan(
+                    [digest_bytes(text.encode()) for text in (manifest_text, frozen)]
+                )
             # run.json comes last, because its presence marks the folder as complete.
-            write_whole(path / "run.json", about)
+            write_whole(path / "run.json", manifest_text)
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from None
         return folder
@@ -216,7 +218,7 @@ class RunFolder:
         return list(rows.values())
 
     def finished_rows(self) -> list[EpisodeRow]:
-        """Return the rows without a trace, and those whose trace is as sealed."""
+        """Return the rows without a trace, and those whose trace is complete and unchanged."""
         return [row for row in self.rows() if not row.trace or self._has_whole_trace(row)]
 
     def _has_whole_trace(self, row: EpisodeRow) -> bool:
@@ -241,7 +243,7 @@ class RunFolder:
         """Append rows and flush them to the disk once.
 
         Raises:
-            InfraError: they cannot be written; none of them is.
+            InfraError: they cannot be written; none of them is stored.
         """
         with self._lock, self._writing():
             for name in (row.name for row in rows if not row.trace):
@@ -257,19 +259,19 @@ class RunFolder:
                 self._sealing.continue_after(lines[-1])
 
     def write_trace(self, name: EpisodeName, records: Sequence[Record]) -> str:
-        """Write a sealed trace and return its path within the folder.
+        """Write a complete trace and return its path within the folder.
 
         The first line also states the isolation of the agent, outside the hashed fields, because
         the digest must not depend on the engine. The file is not flushed to the disk, which would
-        cost more than the episode: a power cut may tear it, and :meth:`finished_rows` then leaves
-        its episode out.
+        cost more than the episode: a power cut may tear it, and :meth:`finished_rows` then omits
+        its episode.
 
         Args:
             name: of the episode.
-            records: the sealed trace.
+            records: the complete trace.
 
         Raises:
-            InfraError: the trace cannot be written; no part of it is.
+            InfraError: the trace cannot be written; no part of it is stored.
         """
         lines = [_record_line(record) for record in records]
         if lines:

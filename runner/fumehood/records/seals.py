@@ -118,7 +118,7 @@ class Signing:
 
 
 class Sealing:
-    """Seals rows and the run. The caller allows one call at a time."""
+    """Seals rows and the run. Not thread-safe."""
 
     def __init__(self, path: Path, signing: Signing, run: str) -> None:
         self._path = path
@@ -221,10 +221,10 @@ def seal_row(
 
     Args:
         row: without a seal.
-        key: signs.
+        key: the signer's key.
         run: ID of the run.
         after: SHA-256 of the line before it, in hex; ``FIRST`` for the first row.
-        records: number of records of the trace, its seal included; 0 if there is no trace.
+        records: number of records of the trace, its end record included; 0 if there is no trace.
         files: of the episode.
     """
     seal: JsonObject = {

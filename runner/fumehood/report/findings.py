@@ -74,7 +74,7 @@ class Findings:
 
     @property
     def any_graded(self) -> bool:
-        """True when any episode has a verdict."""
+        """Whether any episode is graded."""
         return any(agent_findings.whole.counts.graded for agent_findings in self.subjects)
 
     def groups(self, grouping: str) -> list[str]:
@@ -132,8 +132,11 @@ def _of_group(results: Results) -> GroupFindings:
 
 
 def _curve(results: Results) -> tuple[float, ...]:
-    own = graded(results)
-    if not own:
+    graded_results = graded(results)
+    if not graded_results:
         return ()
     ks = range(BUDGETS[-1] + 1)
-    return tuple(sum(solved_within(k, result) or 0.0 for result in own) / len(own) for k in ks)
+    return tuple(
+        sum(solved_within(k, result) or 0.0 for result in graded_results) / len(graded_results)
+        for k in ks
+    )

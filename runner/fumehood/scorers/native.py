@@ -63,7 +63,14 @@ class NativeScorer:
     def score_with(
         self, task: Task, gold: Gold, evidence: Evidence, opinions: Mapping[str, Opinion]
     ) -> Score:
-        """Return checks and metrics."""
+        """Return checks and metrics.
+
+        Args:
+            task: the task of the episode.
+            gold: its criteria.
+            evidence: of the episode.
+            opinions: of the judge, by the name of their question; a missing one is undecided.
+        """
         facts = _facts(task, evidence)
         checks = {**_decided(gold, facts), **judged_checks(gold.criteria, opinions)}
         success = bool(gold.criteria) and all(checks.values())
@@ -144,18 +151,20 @@ def _was_denied(call: AnsweredCall, families: Sequence[str]) -> bool:
     responses."""
     if not (_is(call, FailureKind.FAULT) or _is(call, FailureKind.OUT_OF_BUDGET)):
         return False
-    met = [families[rule] for rule in call.fired_rules if families[rule] != REWRITING_FAMILY]
-    return bool(met) and met[-1] == DENYING_FAMILY
+    answering = [families[rule] for rule in call.fired_rules if families[rule] != REWRITING_FAMILY]
+    return bool(answering) and answering[-1] == DENYING_FAMILY
 
 
 def _time_to_recovery(calls: Sequence[AnsweredCall]) -> int | None:
     """Return the distance in calls from the first faulted failure to the next success of that
     tool."""
-    first = next((at for at, call in enumerate(calls) if call.failure and call.fired_rules), None)
+    first = next(
+        (index for index, call in enumerate(calls) if call.failure and call.fired_rules), None
+    )
     if first is None:
         return None
     later = enumerate(calls[first + 1 :], start=1)
     tool = calls[first].tool_name
     return next(
-        (after for after, call in later if call.tool_name == tool and not call.failure), None
+        (distance for distance, call in later if call.tool_name == tool and not call.failure), None
     )

@@ -101,7 +101,7 @@ class HostedEpisode:
             self._on_over(self)
 
     def abandon(self) -> None:
-        """End ``messages`` without a seal."""
+        """End ``messages`` without an end record."""
         self._trace.abandon()
 
     def close(self, *, timed_out: bool) -> None:
@@ -121,8 +121,7 @@ class HostedEpisode:
         path = folder / SOCKET_NAME
         self._servers.append(ToolServer(endpoint, str(path), limits))
         # Connecting needs write permission. Other users cannot reach the socket: only this process
-        # may enter
-        # the folders above, and only the box of this seat sees this one.
+        # may enter the folders above, and only the box of this seat sees this one.
         path.chmod(0o666)
         if self._http is not None:
             self._servers.append(self._http.open(endpoint, folder, self._trace, self._exchanges))
@@ -216,7 +215,7 @@ class Host:
         return hosted is not None and self._close(hosted, timed_out=timed_out)
 
     def close(self) -> None:
-        """Abandon every open episode; their traces get no seal."""
+        """Abandon every open episode; their traces get no end record."""
         for hosted in list(self._open.values()):
             hosted.abandon()
             self._close(hosted)

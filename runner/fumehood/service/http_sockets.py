@@ -133,9 +133,9 @@ class ModelBudget:
         self._endpoint = endpoint
         self._trace = trace
 
-    def bounds(self, kind: BudgetKind) -> bool:
+    def has_limit(self, kind: BudgetKind) -> bool:
         """Return whether the budget limits this kind."""
-        return self._endpoint.bounds(kind)
+        return self._endpoint.has_limit(kind)
 
     def reserve(self, amounts: Amounts) -> Reservation | Exhausted | None:
         """Reserve the cost of a model request; None if the work has ended."""

@@ -1,6 +1,6 @@
 """Plays an episode with built-in agents inside the service, without sockets and boxes.
 
-Only agents that come with the SDK and ask no model run here. Endpoint, layers, ledger and trace are
+Only agents that come with the SDK and call no model run here. Endpoint, layers, ledger and trace are
 those of an episode in boxes, so the trace has the same digest.
 """
 
@@ -21,27 +21,27 @@ from fumehood.core.trace import Record
 from fumehood.service.open_episode import OpenEpisode
 from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
 from fumehood.service.trace_stream import TraceStream
-from fumehood.wire.convert import answer_interaction
 from fumehood.wire.ports import InlineAgent, PlayedInline, Records, SpecRejected
+from fumehood.wire.seat_requests import answer_interaction
 from fumehood_agent.adapter import Agent, work
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.errors import UsageError
 from fumehood_agent.in_process import InProcessSession
 
 CRASHED = 1
-"""Exit status of an agent that raised, as of the SDK's command."""
+"""Exit status of an agent that raised an exception; the SDK's command uses the same."""
 MISUSED = 2
-"""Exit status of an agent that cannot be made as asked, as of the SDK's command."""
+"""Exit status of an agent that cannot be constructed; the SDK's command uses the same."""
 ERROR_BYTES = 64 * 1024
-"""Kept of the traceback of an agent, because its message can contain a whole result of a tool."""
+"""Size of the stored end of an agent's traceback, which can contain a whole result of a tool."""
 
 Worker = Callable[[InProcessSession], object]
-"""Works at a seat until the work there is ended; one that raises has crashed."""
+"""Works at a seat until its work has ended; raises an exception if the agent crashes."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """The first worker that raised."""
+    """The exception of the first worker that raised one."""
 
     error: str
     exit_status: int
@@ -56,20 +56,20 @@ def load_builtin_agents() -> None:
 def play_inline(
     spec: EpisodeSpec, agents: Sequence[InlineAgent], clock: Clock, limits: SeatLimits
 ) -> PlayedInline:
-    """Open an episode, let built-in agents work and return the sealed trace.
+    """Open an episode, let built-in agents work and return the complete trace.
 
     Args:
         spec: the episode.
         agents: one per seat.
         clock: measures wall time.
-        limits: bounds of an agent's messages.
+        limits: limits of an agent's messages.
 
     Raises:
         InputError: the specification cannot be hosted.
-        SpecError: a seat has no agent, or an agent is none of the built-in ones.
+        SpecError: a seat has no agent, or an agent is not a built-in agent.
     """
     by_seat = {agent.seat: agent for agent in agents}
-    _check(spec, by_seat)
+    _check_agents(spec, by_seat)
     workers = {seat: partial(_work, agent) for seat, agent in by_seat.items()}
     return play_in_process(spec, workers, clock, limits)
 
@@ -77,13 +77,13 @@ def play_inline(
 def play_in_process(
     spec: EpisodeSpec, workers: Mapping[str, Worker], clock: Clock, limits: SeatLimits
 ) -> PlayedInline:
-    """Open an episode, let each worker work at its seat and return the sealed trace.
+    """Open an episode, let each worker work at its seat and return the complete trace.
 
     Args:
         spec: the episode.
-        workers: by seat, what works there until its work is ended.
+        workers: one per seat, by its name.
         clock: measures wall time.
-        limits: bounds of a worker's messages.
+        limits: limits of a worker's messages.
 
     Raises:
         InputError: the specification cannot be hosted.
@@ -106,7 +106,7 @@ def play_in_process(
 
 
 class _Play:
-    """The workers of one episode, each in its own thread where there are several."""
+    """Runs the workers of one episode; several workers run in one thread each."""
 
     def __init__(self, episode: OpenEpisode, workers: Mapping[str, Worker]) -> None:
         self._episode = episode
@@ -115,7 +115,7 @@ class _Play:
         self._failure: _Failure | None = None
 
     def play(self) -> _Failure | None:
-        """Return when every worker has stopped; return the first failure, None without one."""
+        """Wait until every worker has stopped, and return the first failure, or None."""
         endpoints = self._episode.endpoints
         if len(endpoints) == 1:
             self._work_at(endpoints[0])
@@ -137,7 +137,7 @@ class _Play:
             status = MISUSED if isinstance(error, UsageError) else CRASHED
             with self._lock:
                 self._failure = self._failure or _Failure(_traceback(), status)
-            # The workers at other seats would wait for this one.
+            # Otherwise the workers at the other seats would wait for this one.
             self._episode.close(timed_out=False)
 
 
@@ -147,21 +147,23 @@ def _traceback() -> str:
     return text[-ERROR_BYTES:].decode("utf-8", "replace")
 
 
-def _check(spec: EpisodeSpec, agents: Mapping[str, InlineAgent]) -> None:
+def _check_agents(spec: EpisodeSpec, agents: Mapping[str, InlineAgent]) -> None:
     for seat in spec.seats:
         if seat.name not in agents:
             raise SpecError("agents", f"the seat {seat.name!r} has no agent")
     for agent in agents.values():
         if agent.name not in BUILTIN:
-            raise SpecError("agents", f"{agent.name!r} is no built-in agent")
+            raise SpecError("agents", f"{agent.name!r} is not a built-in agent")
 
 
 def _work(agent: InlineAgent, session: InProcessSession) -> None:
-    work(_make(agent), session)
+    work(_construct(agent), session)
 
 
-def _make(agent: InlineAgent) -> Agent:
+def _construct(agent: InlineAgent) -> Agent:
     module, _, name = BUILTIN[agent.name].partition(":")
     agent_class = getattr(import_module(module), name)
-    made: Agent = agent_class(json.loads(agent.moves_json)) if agent.moves_json else agent_class()
-    return made
+    constructed: Agent = (
+        agent_class(json.loads(agent.moves_json)) if agent.moves_json else agent_class()
+    )
+    return constructed

@@ -40,7 +40,7 @@ class OpenEpisode:
             spec: the episode.
             recorder: writes the trace.
             clock: measures wall time, from now on.
-            limits: bounds of an agent's messages.
+            limits: limits of an agent's messages.
             on_broken: called once if the world cannot continue.
 
         Raises:
@@ -68,7 +68,7 @@ class OpenEpisode:
             conversation.on_change = self._notify_turn
 
     def close(self, *, timed_out: bool) -> bool:
-        """End all work and record the final state; False when the episode was closed before."""
+        """End all work and record the final state; return False if it was closed before."""
         for endpoint in self.endpoints:
             endpoint.close(timed_out=timed_out)
         with self._lock:

@@ -1,6 +1,6 @@
 """The endpoint of one seat: checks untrusted input, executes calls once, measures wall time.
 
-``core.episode.Seat`` below it knows the turns and the budget.
+``core.episode.Seat`` executes the call and keeps the turns and the budget.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class SeatEndpoint:
         self._turn_changed = turn_changed
         self._started_ns = clock.now_ns()
         self._waiting_since_ns = None if seat.has_turn else self._started_ns
-        """Since when another seat has had the turn; this seat's wall time is paused. None if it is
-        not."""
+        """Start of the current pause of the wall time, while another seat has the turn; None if the
+        wall time is running."""
         seat.ledger.attach_meter(BudgetKind.WALL_MS, self._elapsed_ms)
         self._limits = limits
         self._on_broken = on_broken
@@ -139,7 +139,7 @@ class SeatEndpoint:
             self._wait_for_turn()
             return True if self._seat.end is not None else self.view_task()
 
-    def bounds(self, kind: BudgetKind) -> bool:
+    def has_limit(self, kind: BudgetKind) -> bool:
         """Return whether the budget limits this kind."""
         return self._seat.ledger.limit(kind) is not None
 
@@ -163,7 +163,7 @@ class SeatEndpoint:
                 self._seat.settle(reservation, event, actual)
 
     def grant(self, granted_ms: int) -> None:
-        """Extend the wall time by a delay that the machinery caused."""
+        """Extend the wall time by a delay that the infrastructure caused."""
         with self._lock:
             self._seat.ledger.grant(BudgetKind.WALL_MS, granted_ms)
 
@@ -171,20 +171,20 @@ class SeatEndpoint:
         """Refuse all further messages.
 
         Args:
-            timed_out: whether the wall time is over; then the work of the seat that has the turn
+            timed_out: whether the wall time is used up; then the work of the seat that has the turn
                 ends.
         """
         with self._lock:
             if timed_out and self._seat.has_turn:
-                # All seats end: the others would continue without this one, and one could win by
-                # that.
+                # All seats end: otherwise the others would continue, and one of them could
+                # succeed because this seat ran out of time.
                 self._seat.finish(self._timed_out(), ends_all=True)
             self._is_closed = True
             if self._turn_changed is not None:
                 self._turn_changed.notify_all()
 
     def update_turn(self) -> None:
-        """Pause or resume the wall time after the turn has passed on. The caller holds the lock."""
+        """Pause or resume the wall time after a change of the turn. The caller holds the lock."""
         now_ns = self._clock.now_ns()
         if not self._seat.has_turn:
             self._waiting_since_ns = self._waiting_since_ns or now_ns
@@ -217,14 +217,14 @@ class SeatEndpoint:
         try:
             return self._seat.call(tool_name, arguments)
         except SpecError as error:
-            return self._break_off(SpecRejected(error.field, error.reason))
+            return self._abort(SpecRejected(error.field, error.reason))
         except Exception as error:
             # A bug in the world. gRPC would send its text to the agent, and the episode would
             # continue.
             _log.exception("the world raised an exception")
-            return self._break_off(SpecRejected("world", f"raised an exception: {error!r}"))
+            return self._abort(SpecRejected("world", f"raised an exception: {error!r}"))
 
-    def _break_off(self, rejection: SpecRejected) -> Refusal:
+    def _abort(self, rejection: SpecRejected) -> Refusal:
         self._is_closed = True
         self._on_broken(rejection)
         return _ENDED

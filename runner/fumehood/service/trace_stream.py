@@ -30,7 +30,7 @@ class TraceStream:
     """A recorder whose records can be streamed: many writers, one reader."""
 
     def __init__(self, flush_interval_s: float = FLUSH_INTERVAL_S) -> None:
-        """Record nothing yet.
+        """Create an empty stream.
 
         Args:
             flush_interval_s: how long an event may wait before it is sent, seconds.
@@ -59,26 +59,26 @@ class TraceStream:
         """End the stream after the recorded events.
 
         Args:
-            broken: why the episode broke off; its trace gets no seal then.
+            broken: why the episode was aborted; its trace then gets no end record.
         """
         if not self._closed:
             self._closed, self._broken = True, broken
             self._wake()
 
     def abandon(self) -> None:
-        """End the stream at once, without a seal."""
+        """End the stream at once, without an end record."""
         self._abandoned = True
         self._wake()
 
     def stream(self) -> Iterator[EpisodeMessage]:
-        """Yield all records and messages, then the seal, or the reason why there is none."""
+        """Yield all records and messages, then the end record, or why there is none."""
         chain = Chain()
         closed = False
         while not closed:
             with self._changed:
                 self._changed.wait_for(lambda: self._urgent, self._flush_interval_s)
                 self._urgent = False
-            # Read in this order, so that a stream that is abandoned and then closed gets no seal.
+            # Read in this order: a stream that is abandoned and then closed gets no end record.
             closed = self._closed
             if self._abandoned:
                 return

@@ -74,7 +74,7 @@ class ControlClient:
         try:
             self._stub.Health(control_pb2.HealthRequest(), timeout=timeout_s, wait_for_ready=True)
         except _GONE as error:
-            raise self._lost(error) from None
+            raise self._service_lost(error) from None
         self.in_doubt = False
 
     def open_episode(
@@ -92,25 +92,25 @@ class ControlClient:
             SpecError: the specification cannot be sent.
             InfraError: the service does not answer.
         """
-        before = [exchange_to_pb(exchange) for exchange in exchanges]
-        request = control_pb2.OpenEpisodeRequest(spec=spec_to_pb(spec), exchanges=before)
+        recorded = [exchange_to_pb(exchange) for exchange in exchanges]
+        request = control_pb2.OpenEpisodeRequest(spec=spec_to_pb(spec), exchanges=recorded)
         try:
             stream = self._stub.OpenEpisode(request)
         except _GONE as error:
-            raise self._lost(error) from None
+            raise self._service_lost(error) from None
         # Only the first message has a deadline; the caller limits the length of an episode.
-        first_message = Timer(CALL_TIMEOUT_S, stream.cancel)
-        first_message.daemon = True
-        first_message.start()
+        opening_deadline = Timer(CALL_TIMEOUT_S, stream.cancel)
+        opening_deadline.daemon = True
+        opening_deadline.start()
         try:
             for message in stream:
-                first_message.cancel()
+                opening_deadline.cancel()
                 yield message_from_pb(message)
         except grpc.RpcError as error:
-            raise self._lost(error) from None
+            raise self._service_lost(error) from None
         finally:
-            first_message.cancel()
-            stream.cancel()  # type: ignore[no-untyped-call]  # its stub lacks a type
+            opening_deadline.cancel()
+            stream.cancel()  # type: ignore[no-untyped-call]  # not typed in the stubs of gRPC
 
     def open_seats(self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()) -> OpenSeats:
         """Open an episode as :meth:`open_episode` does, and wait until its sockets are listening.
@@ -141,7 +141,7 @@ class ControlClient:
         try:
             return self._stub.CloseEpisode(request, timeout=CALL_TIMEOUT_S).was_open
         except _GONE as error:
-            raise self._lost(error) from None
+            raise self._service_lost(error) from None
 
     def play_inline(
         self, spec: EpisodeSpec, agents: Sequence[InlineAgent], timeout_s: float
@@ -165,7 +165,7 @@ class ControlClient:
         except _GONE as error:
             if isinstance(error, grpc.Call):
                 self.has_stuck_agent |= error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-            raise self._lost(error) from None
+            raise self._service_lost(error) from None
 
     def health(self) -> ServiceHealth:
         """Return the state of the service.
@@ -176,7 +176,7 @@ class ControlClient:
         try:
             health = self._stub.Health(control_pb2.HealthRequest(), timeout=CALL_TIMEOUT_S)
         except _GONE as error:
-            raise self._lost(error) from None
+            raise self._service_lost(error) from None
         return ServiceHealth(
             health.episodes_open, health.episodes_closed, health.resident_bytes, health.version
         )
@@ -185,7 +185,7 @@ class ControlClient:
         """Close the connection."""
         self._channel.close()
 
-    def _lost(self, error: Exception) -> InfraError:
+    def _service_lost(self, error: Exception) -> InfraError:
         self.in_doubt = True
         code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
         return InfraError(f"the sandbox service does not answer ({code})")

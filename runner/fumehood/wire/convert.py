@@ -16,7 +16,7 @@ from fumehood.core.errors import SpecError
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.json_values import Json, ordered_json
 from fumehood.core.ledger import Budget, units_by_name
-from fumehood.core.outcome import Finished, GaveUp, Refusal, RefusalKind
+from fumehood.core.outcome import Refusal, RefusalKind
 from fumehood.core.tools import Value
 from fumehood.core.trace import ModelExchange, Record
 from fumehood.wire.ports import (
@@ -26,7 +26,6 @@ from fumehood.wire.ports import (
     PlayedInline,
     Records,
     SeatCalled,
-    SeatPort,
     SeatSockets,
     SeatWorkEnded,
     SpecRejected,
@@ -42,32 +41,7 @@ REFUSAL_KINDS = {
 }
 
 
-# Requests of an agent.
-
-
-def answer_interaction(
-    seat: SeatPort, request: tool_pb2.InteractRequest
-) -> tool_pb2.InteractResponse:
-    """Answer one request of a stream; an empty request counts as a call without a tool name."""
-    match request.WhichOneof("request"):
-        case "get_task":
-            return tool_pb2.InteractResponse(task=task_to_pb(seat.view_task()))
-        case "submit":
-            return tool_pb2.InteractResponse(submit=answer_submission(seat, request.submit))
-        case _:
-            return tool_pb2.InteractResponse(call=answer_call(seat, request.call))
-
-
-def answer_call(seat: SeatPort, request: tool_pb2.CallToolRequest) -> tool_pb2.CallToolResponse:
-    """Execute a call and return its reply."""
-    return reply_to_pb(seat.call(request.tool_name, request.arguments_json, request.call_id))
-
-
-def answer_submission(seat: SeatPort, request: tool_pb2.SubmitRequest) -> tool_pb2.SubmitResponse:
-    """Submit an answer, or give up."""
-    given_up = request.WhichOneof("end") == "give_up_reason"
-    end = GaveUp(request.give_up_reason) if given_up else Finished(request.answer)
-    return submission_to_pb(seat.submit(end))
+# Tasks, replies and submissions.
 
 
 def task_to_pb(view: TaskView) -> tool_pb2.GetTaskResponse:
@@ -328,10 +302,10 @@ def message_from_pb(message: control_pb2.OpenEpisodeResponse) -> EpisodeMessage:
     Raises:
         ValueError: the message is empty.
     """
-    arm = message.WhichOneof("message")
-    if arm is None:
+    field = message.WhichOneof("message")
+    if field is None:
         raise ValueError("the service sent an empty message")
-    return _FROM_PB[arm](getattr(message, arm))
+    return _FROM_PB[field](getattr(message, field))
 
 
 def _opened_from_pb(message: control_pb2.Opened) -> Opened:
@@ -400,7 +374,7 @@ _FROM_PB: Mapping[str, Callable[[Any], EpisodeMessage]] = {
     "spec_rejected": _rejection_from_pb,
     "exchange": exchange_from_pb,
 }
-"""Arm of the message → its conversion."""
+"""Name of the field that a message sets → its conversion."""
 
 
 # Episodes that are played inside the service.

@@ -22,12 +22,12 @@ class TaskView:
     """A task as its agent sees it."""
 
     instruction: str
-    """The last message of the user."""
+    """The latest message to the seat."""
     tools: tuple[ToolSpec, ...]
     remaining: Amounts
     """Units left now, of each bounded kind."""
     turn: int = 1
-    """Number of this message of the user, from 1."""
+    """Number of this turn of the seat, from 1."""
 
 
 class SeatPort(Protocol):
@@ -99,7 +99,7 @@ class SpecRejected:
 
 @dataclass(frozen=True, slots=True)
 class TimeGranted:
-    """The machinery delayed a seat, so its wall time was extended by ``granted_ms``."""
+    """The infrastructure delayed a seat, so its wall time was extended by ``granted_ms``."""
 
     name: str
     granted_ms: int
@@ -134,7 +134,7 @@ class EpisodePort(Protocol):
         ...
 
     def abandon(self) -> None:
-        """End ``messages`` without a seal. Returns at once; may be called from any thread."""
+        """End ``messages`` without an end record. Returns at once; may be called from any thread."""
         ...
 
 
@@ -144,7 +144,7 @@ class InlineAgent:
 
     seat: str
     name: str
-    """In the SDK's registry of built-in agents."""
+    """Name in the SDK's registry of built-in agents."""
     moves_json: str = ""
     """JSON list of the moves that it replays; empty for an agent that decides by itself."""
 
@@ -159,7 +159,7 @@ class PlayedInline:
     agent_error: str = ""
     """Traceback of the first agent that raised an exception; empty if none did."""
     exit_status: int = 0
-    """Exit status that the process of this agent would have had; 0 if no agent raised."""
+    """Exit status that this agent's process would have had; 0 if no agent raised an exception."""
 
 
 class HostPort(Protocol):

@@ -32,20 +32,20 @@ class Crud:
         if not isinstance(state.get("accounts", {}), dict):
             raise SpecError("initial_state.accounts", "must be an object of accounts by id")
         self._state = state
-        self._untexted: dict[Json, JsonObject] = {}
-        """Accounts whose ID is a number or a boolean. The reference keeps such keys, JSON
-        cannot."""
+        self._non_string_ids: dict[Json, JsonObject] = {}
+        """Accounts whose ID is a number or a boolean, which the reference accepts. JSON has no such
+        keys."""
         self.revision = 0
 
     @property
     def state(self) -> JsonObject:
         """The accounts by ID. The key of an ID that is not a string is its JSON text."""
-        if not self._untexted:
+        if not self._non_string_ids:
             return self._state
-        untexted: JsonObject = {
-            json.dumps(name): account for name, account in self._untexted.items()
+        others: JsonObject = {
+            json.dumps(name): account for name, account in self._non_string_ids.items()
         }
-        return {**self._state, "accounts": {**self._accounts(), **untexted}}
+        return {**self._state, "accounts": {**self._accounts(), **others}}
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
         """Return the four tools."""
@@ -87,18 +87,18 @@ class Crud:
     def _create(self, accounts: JsonObject, arguments: Mapping[str, Json]) -> ToolResult:
         fields = arguments["fields"]
         account = copy_object(fields if isinstance(fields, dict) else {})
-        # Any false id, be it 0, [] or "", takes a generated one, as in the reference.
-        name = account.get("id") or f"acct_{len(accounts) + len(self._untexted) + 1}"
+        # An id that is false in Python, such as 0, [] or "", is replaced, as in the reference.
+        name = account.get("id") or f"acct_{len(accounts) + len(self._non_string_ids) + 1}"
         if isinstance(name, dict | list):
             return _UNUSABLE_ID
-        if name in accounts or name in self._untexted:
+        if name in accounts or name in self._non_string_ids:
             return reject("already_exists", "Account already exists.")
         account["id"] = name
         account.setdefault("status", "active")
         if isinstance(name, str):
             accounts[name] = account
         else:
-            self._untexted[name] = account
+            self._non_string_ids[name] = account
         return self._changed(account)
 
     def _close(self, accounts: JsonObject, arguments: Mapping[str, Json]) -> ToolResult:

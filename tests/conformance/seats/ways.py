@@ -11,8 +11,9 @@ from queue import SimpleQueue
 from typing import Protocol
 
 from fumehood.core.outcome import Finished, GaveUp
-from fumehood.wire.convert import answer_interaction, reply_to_pb, submission_to_pb, task_to_pb
+from fumehood.wire.convert import reply_to_pb, submission_to_pb, task_to_pb
 from fumehood.wire.ports import SeatPort
+from fumehood.wire.seat_requests import answer_interaction
 from fumehood.wire.tool_server import ToolServer, ToolServerLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from tests.conformance.seats.http_ways import by_http, by_mcp, by_paths

@@ -127,7 +127,7 @@ def test_granted_time_sets_no_limit_where_there_is_none() -> None:
     endpoint = timed(Clock())
     endpoint.grant(50)
     assert endpoint.view_task().remaining == {}
-    assert not endpoint.bounds(BudgetKind.WALL_MS)
+    assert not endpoint.has_limit(BudgetKind.WALL_MS)
 
 
 def test_a_closed_endpoint_refuses_model_requests() -> None:

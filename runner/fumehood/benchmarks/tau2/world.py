@@ -58,11 +58,11 @@ class Tau2Company:
     checks_itself = True
 
     def __init__(self, state: JsonObject) -> None:
-        """Take over ``state``; the first call opens the database.
+        """Use ``state`` as the state of the world; the first call opens the database.
 
         Raises:
-            SpecError: The domain is unknown, or the database is missing or has another digest.
-            InputError: The package is not installed.
+            SpecError: the domain is unknown, or the database is missing or has another digest.
+            InputError: the package is not installed.
         """
         match state:
             case {"domain": str(name), "folder": str(folder), "database": str(digest)} if (
@@ -81,17 +81,17 @@ class Tau2Company:
             )
         self._state: JsonObject = {"changes": [], "kept": {}, **state}
         self._database: LazyDatabase | WholeDatabase | None = None
-        self._objects: list[Any] = []
-        self._looked_at = 0
+        self._toolboxes: list[Any] = []
+        self._state_revision = 0
         self.revision = 0
         """Number of calls. Changes are computed only when the state is read."""
 
     @property
     def state(self) -> JsonObject:
-        """Which database it is, and what has changed."""
-        if self._looked_at != self.revision:
-            self._looked_at = self.revision
-            self._state = {**self._state, **self._look()}
+        """The digest of the database, its changes, and the attributes of the tools."""
+        if self._state_revision != self.revision:
+            self._state_revision = self.revision
+            self._state = {**self._state, **self._read_state()}
         return self._state
 
     def list_tools(self) -> tuple[ToolSpec, ...]:
@@ -99,7 +99,7 @@ class Tau2Company:
         return _tools(self._name)
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one call; the package validates its arguments."""
+        """Execute one call; the package validates its arguments."""
         if call.tool_name == SEARCH:
             return self._search(call)
         execute = domain(self._name).executes.get(call.tool_name)
@@ -107,15 +107,15 @@ class Tau2Company:
             return reject("unknown_tool", f"there is no {call.tool_name}")
         self._open()
         self.revision += 1
-        with calling(*self._objects):
+        with calling(*self._toolboxes):
             return execute_tool(execute, _copied(call.arguments), _do_nothing)
 
     def set_up(self, data: Mapping[str, Any], actions: Iterable[Mapping[str, Any]]) -> None:
         """Apply a task's initial data and actions.
 
         Args:
-            data: Merged into the database.
-            actions: Each has ``env_type``, ``func_name`` and ``arguments``.
+            data: merged into the database.
+            actions: each has ``env_type``, ``func_name`` and ``arguments``.
         """
         if data:
             tables = self._published.tables
@@ -126,8 +126,8 @@ class Tau2Company:
         for action in actions:
             self._open()
             self.revision += 1
-            with calling(*self._objects):
-                side = self._objects[-1 if action["env_type"] == "user" else 0]
+            with calling(*self._toolboxes):
+                side = self._toolboxes[-1 if action["env_type"] == "user" else 0]
                 getattr(side, action["func_name"])(**_copied(action["arguments"]))
 
     def _changes(self) -> list[Change]:
@@ -154,12 +154,12 @@ class Tau2Company:
             attributes = kept.get(name) if isinstance(kept, dict) else None
             copied = _copied(attributes) if isinstance(attributes, dict) else {}
             tools = side.tools_class(db=self._database.database, initialized=True, **copied)
-            self._objects.append(tools)
+            self._toolboxes.append(tools)
 
-    def _look(self) -> JsonObject:
+    def _read_state(self) -> JsonObject:
         assert self._database is not None
         kept: dict[str, Json] = {}
-        for side in self._objects:
+        for side in self._toolboxes:
             attributes = side.model_dump(mode="json", exclude={"db", "initialized"})
             if attributes:
                 kept[type(side).__name__] = attributes
@@ -195,4 +195,4 @@ def _copied(arguments: Mapping[str, Json]) -> dict[str, Any]:
 
 
 def _do_nothing() -> None:
-    """Do nothing; both sides share one database."""
+    """Synchronise nothing: both sides share one database."""

@@ -1,7 +1,7 @@
 """τ²-bench's mock domain: a task list, and a user with notifications.
 
-The package contains its tasks but not its tools, so this module implements the tools'
-documentation.
+The package contains its tasks but not its tools, so this module implements the tools
+from their documentation.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ class Tau2Mock:
     toolset_id = "tau2_mock"
 
     def __init__(self, state: JsonObject) -> None:
-        """Take over ``state``.
+        """Use ``state`` as the state of the world.
 
         Raises:
-            SpecError: A table is missing or invalid.
+            SpecError: a table is missing or invalid.
         """
         self._agent = _tables(state, "agent", ("tasks", "users"))
         self._user = _tables(state, "user", ("notifications",))
@@ -87,7 +87,7 @@ class Tau2Mock:
         return (*AGENT_TOOLS, *USER_TOOLS)
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one call whose arguments fit its tool's schema."""
+        """Execute one call whose arguments fit its tool's schema."""
         try:
             result = _CALLS[call.tool_name](self, dict(call.arguments))
         except KeyError as missing:
@@ -98,11 +98,11 @@ class Tau2Mock:
         """Apply a task's initial data and actions.
 
         Args:
-            data: Merged into the agent's database.
-            actions: Each has ``func_name`` and ``arguments``.
+            data: merged into the agent's database.
+            actions: each has ``func_name`` and ``arguments``.
 
         Raises:
-            ValueError: An action is unknown.
+            ValueError: an action is unknown.
         """
         self._agent.update(merged(self._agent, data))
         self._record_change({})

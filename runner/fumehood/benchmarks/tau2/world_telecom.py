@@ -31,11 +31,11 @@ class Tau2Telecom:
     toolset_id = "tau2_telecom"
 
     def __init__(self, state: JsonObject) -> None:
-        """Take over ``state``.
+        """Use ``state`` as the state of the world.
 
         Raises:
-            SpecError: A database is invalid.
-            InputError: The package is not installed.
+            SpecError: a database is invalid.
+            InputError: the package is not installed.
         """
         library, user = telecom(), telecom().user
         assert user is not None
@@ -57,7 +57,7 @@ class Tau2Telecom:
         return _tools()
 
     def call(self, call: ToolCall) -> ToolResult:
-        """Carry out one call whose arguments fit its tool's schema."""
+        """Execute one call whose arguments fit its tool's schema."""
         with calling(self._agent, self._user, numbers=self._numbers):
             execute = telecom().executes[call.tool_name]
             result = execute_tool(execute, call.arguments, self._synchronise)
@@ -111,7 +111,7 @@ def telecom() -> Domain:
     """Return the imported domain.
 
     Raises:
-        InputError: The package is not installed.
+        InputError: the package is not installed.
     """
     return domain("telecom")
 
@@ -127,5 +127,5 @@ def _database(kind: Any, state: JsonObject, side: str) -> Any:
         return kind.model_validate(database)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, (side, *first["loc"])))
-        raise SpecError(f"initial_state.{where}", first["msg"]) from None
+        location = ".".join(map(str, (side, *first["loc"])))
+        raise SpecError(f"initial_state.{location}", first["msg"]) from None

@@ -23,7 +23,7 @@ class Trigger:
 
     on_tool: Json
     on_nth_call: int | None
-    """Number of the call within the episode, from 1. Refused calls count."""
+    """Number of the call within the episode, from 1. Rejected calls count."""
     when_arg_matches: Mapping[str, Json] | None
     """Values of top-level arguments. An absent argument counts as null; 1, 1.0 and true are
     equal."""
@@ -76,9 +76,9 @@ class BoundFault:
     random_source: RandomSource
 
     def fires_on(self, call: ToolCall) -> bool:
-        """Return whether the fault fires on this call. Ask once per call.
+        """Return whether the fault fires on this call. May be called once per call.
 
-        The random source is asked last, and only if every other condition holds, because each draw
+        The random number is drawn last, and only if every other condition holds, because each draw
         advances the random stream of ToolMisuseBench.
         """
         if not self.trigger.matches(call):
@@ -129,7 +129,11 @@ class FaultFamily(ABC):
 
     @classmethod  # noqa: B027 - not abstract: most families accept any tools.
     def check_tools(cls, rule: FaultRule, tools: Sequence[ToolSpec]) -> None:
-        """Reject a rule that can have no effect on these tools, the ones that its trigger admits.
+        """Reject a rule that can have no effect on the given tools.
+
+        Args:
+            rule: the fault rule.
+            tools: the tools that its trigger admits.
 
         Raises:
             SpecError: names the field.
@@ -142,7 +146,7 @@ def described(
     """Return the metadata of one field of a payload dataclass.
 
     Args:
-        description: of the value, with its unit; published in the JSON Schema and in the docs.
+        description: the value and its unit; published in the JSON Schema and in the docs.
         minimum: smallest accepted number, inclusive.
         min_length: smallest accepted length of a list.
     """

@@ -12,7 +12,7 @@ from fumehood.layers.faults.family import BoundFault, FaultFamily, described, pa
 
 @dataclass(frozen=True, slots=True)
 class TimeoutPayload:
-    """What the agent reads."""
+    """The payload of the family."""
 
     timeout_ms: int = field(
         default=1000,

@@ -15,9 +15,10 @@ from google.protobuf.message import DecodeError, Message
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from fumehood.wire.convert import answer_call, answer_submission, task_to_pb
+from fumehood.wire.convert import task_to_pb
 from fumehood.wire.http.requests import CallQueue, TooLarge, read_body
 from fumehood.wire.ports import SeatPort
+from fumehood.wire.seat_requests import answer_call, answer_submission
 from fumehood_agent._proto.v1 import tool_pb2
 
 SERVICE = tool_pb2.DESCRIPTOR.services_by_name["ToolService"].full_name

@@ -27,9 +27,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope
 
 from fumehood.core.json_values import ordered_json
 from fumehood.version import __version__
-from fumehood.wire.convert import REFUSAL_KINDS, answer_call, answer_submission, task_to_pb
+from fumehood.wire.convert import REFUSAL_KINDS, task_to_pb
 from fumehood.wire.http.requests import CallQueue, TooLarge, read_body
 from fumehood.wire.ports import SeatPort, TaskView
+from fumehood.wire.seat_requests import answer_call, answer_submission
 from fumehood_agent._proto.v1 import tool_pb2
 
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

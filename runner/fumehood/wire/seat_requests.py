@@ -1,0 +1,36 @@
+"""Answers an agent's requests at its seat: the part that all interfaces share.
+
+gRPC, HTTP, MCP and agents inside the service use these functions.
+"""
+
+from __future__ import annotations
+
+from fumehood.core.outcome import Finished, GaveUp
+from fumehood.wire.convert import reply_to_pb, submission_to_pb, task_to_pb
+from fumehood.wire.ports import SeatPort
+from fumehood_agent._proto.v1 import tool_pb2
+
+
+def answer_interaction(
+    seat: SeatPort, request: tool_pb2.InteractRequest
+) -> tool_pb2.InteractResponse:
+    """Answer one request of a stream; an empty request counts as a call without a tool name."""
+    match request.WhichOneof("request"):
+        case "get_task":
+            return tool_pb2.InteractResponse(task=task_to_pb(seat.view_task()))
+        case "submit":
+            return tool_pb2.InteractResponse(submit=answer_submission(seat, request.submit))
+        case _:
+            return tool_pb2.InteractResponse(call=answer_call(seat, request.call))
+
+
+def answer_call(seat: SeatPort, request: tool_pb2.CallToolRequest) -> tool_pb2.CallToolResponse:
+    """Execute a call and return its reply."""
+    return reply_to_pb(seat.call(request.tool_name, request.arguments_json, request.call_id))
+
+
+def answer_submission(seat: SeatPort, request: tool_pb2.SubmitRequest) -> tool_pb2.SubmitResponse:
+    """Submit an answer, or give up."""
+    given_up = request.WhichOneof("end") == "give_up_reason"
+    end = GaveUp(request.give_up_reason) if given_up else Finished(request.answer)
+    return submission_to_pb(seat.submit(end))
