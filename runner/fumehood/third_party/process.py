@@ -89,8 +89,7 @@ class CheckerProcess:
 
     def _kill(self) -> None:
         # A service started by root has changed its user and may not kill the process. Closing its
-        # standard
-        # input ends it as well.
+        # standard input ends it as well.
         with suppress(PermissionError):
             self._process.kill()
 
