@@ -72,7 +72,7 @@ def _counts(attributions: Attributions) -> tuple[Counter[Label], Counter[Label]]
 
 def _lines(attributions: Attributions) -> list[str]:
     return [
-        f"{safe(name)}  {why.primary.value}  {safe('; '.join(sign.what for sign in why.signs))}"
+        f"{safe(name)}  {why.primary.value}  {safe('; '.join(sign.description for sign in why.signs))}"
         for name, why in attributions.items()
     ]
 
@@ -93,7 +93,9 @@ def _to_json(attributions: Attributions) -> JsonObject:
             name: {
                 "primary": why.primary.value,
                 "secondary": [label.value for label in why.secondary],
-                "signs": [{"label": sign.label.value, "what": sign.what} for sign in why.signs],
+                "signs": [
+                    {"label": sign.label.value, "what": sign.description} for sign in why.signs
+                ],
             }
             for name, why in attributions.items()
         },

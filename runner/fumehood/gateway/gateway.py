@@ -31,7 +31,7 @@ from fumehood.gateway.requests import (
     MemoryQuota,
     ModelRefusal,
     ModelRequest,
-    QuotaShare,
+    RequestMemory,
     SeatCassette,
     read_request,
     refuse,
@@ -42,7 +42,7 @@ from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provid
 
 T = TypeVar("T")
 
-BROKEN_OFF_STATUS = 499
+DISCONNECTED_STATUS = 499
 """Recorded status if the agent or the service disconnected before a response began."""
 
 
@@ -68,14 +68,14 @@ class BudgetPort(Protocol):
         ...
 
     def grant(self, granted_ms: int) -> None:
-        """Extend the wall time by a delay that the machinery caused."""
+        """Extend the wall time by a delay that the infrastructure caused."""
         ...
 
     def keep(self, exchange: ModelExchange) -> None:
         """Store an exchange in the cassette."""
         ...
 
-    def break_off(self, reason: str) -> None:
+    def end_episode(self, reason: str) -> None:
         """End the episode: no provider can be reached, which is not a failure of the agent."""
         ...
 
@@ -84,7 +84,7 @@ class Gateway:
     """The gateway of one service; all seats use one event loop."""
 
     def __init__(self, settings: GatewaySettings) -> None:
-        """Load the trusted certificates; opens no connection yet."""
+        """Load the trusted certificates, without opening a connection."""
         self._settings = settings
         self._provider_client = ProviderClient(settings)
 
@@ -141,14 +141,16 @@ class ModelEndpoint:
         """Answer one request."""
         request = Request(scope, receive)
         async with AsyncExitStack() as stack:
-            held = stack.enter_context(self._memory.hold())
-            response = await self._answer(request, held, stack)
+            memory = stack.enter_context(self._memory.hold())
+            response = await self._answer(request, memory, stack)
             await response(scope, receive, send)
 
-    async def _answer(self, request: Request, held: QuotaShare, stack: AsyncExitStack) -> Response:
+    async def _answer(
+        self, request: Request, memory: RequestMemory, stack: AsyncExitStack
+    ) -> Response:
         if request.scope["path"] == "/v1/models" and request.method == "GET":
             return self._list_models()
-        model_request = await read_request(request, self._settings.body_bytes_max, held)
+        model_request = await read_request(request, self._settings.body_bytes_max, memory)
         if isinstance(model_request, Response):
             return model_request
         replays = self._settings.mode is ModelsMode.REPLAY
@@ -166,7 +168,12 @@ class ModelEndpoint:
         return await self._forward(call, provider, request, stack)
 
     def _list_models(self) -> Response:
-        names = [name for one in self._settings.providers for name in one.models if "*" not in name]
+        names = [
+            name
+            for provider in self._settings.providers
+            for name in provider.models
+            if "*" not in name
+        ]
         listed = [
             {"id": name, "object": "model", "created": 0, "owned_by": "provider"} for name in names
         ]
@@ -186,18 +193,18 @@ class ModelEndpoint:
             return refuse(
                 ModelRefusal.NO_PRICE, f"the budget limits the price, and {model} has no price"
             )
-        granted = await self._off_loop(lambda: self._budget.reserve(amounts(*tokens, price)))
-        if granted is None:
+        reservation = await self._off_loop(lambda: self._budget.reserve(amounts(*tokens, price)))
+        if reservation is None:
             return refuse(ModelRefusal.ENDED, "your work has ended")
-        if isinstance(granted, Exhausted):
-            left = granted.limit - granted.spent
+        if isinstance(reservation, Exhausted):
+            left = reservation.limit - reservation.spent
             return refuse(
                 ModelRefusal.OUT_OF_BUDGET,
-                f"the request may need more {granted.kind.unit} "
-                f"than the {left} left of {granted.limit}",
+                f"the request may need more {reservation.kind.unit} "
+                f"than the {left} left of {reservation.limit}",
             )
         key = request_key(model_request.path, model_request.parsed)
-        return _Admitted(model_request, key, self._cassette.count(key), price, tokens, granted)
+        return _Admitted(model_request, key, self._cassette.count(key), price, tokens, reservation)
 
     async def _forward(
         self, call: _Admitted, provider: Provider, request: Request, stack: AsyncExitStack
@@ -217,13 +224,13 @@ class ModelEndpoint:
             await self._settle_without_response(
                 call, ModelRefusal.NOT_AVAILABLE.value, spent=(0, 0)
             )
-            self._budget.break_off(str(error))
+            self._budget.end_episode(str(error))
             return refuse(ModelRefusal.NOT_AVAILABLE, "the model provider cannot be reached")
         except BaseException:
             # The agent disconnected, or this code has a bug. The cost is unknown, so charge the
             # reservation.
             await asyncio.shield(
-                self._settle_without_response(call, BROKEN_OFF_STATUS, spent=call.tokens)
+                self._settle_without_response(call, DISCONNECTED_STATUS, spent=call.tokens)
             )
             raise
         status, content_type = (
@@ -246,19 +253,19 @@ class ModelEndpoint:
             self._budget.grant(granted_ms)
 
     async def _replay(self, call: _Admitted) -> Response:
-        known = self._cassette.find(call.key, call.occurrence)
-        if known is None:
+        exchange = self._cassette.find(call.key, call.occurrence)
+        if exchange is None:
             return await self._not_recorded(call)
-        reader = self._reader(call, known.content_type)
-        reader.take(known.response)
-        await self._finish(call, known.status, reader, whole=True)
-        return Response(known.response, known.status, {"content-type": known.content_type})
+        reader = self._reader(call, exchange.content_type)
+        reader.take(exchange.response)
+        await self._finish(call, exchange.status, reader, whole=True)
+        return Response(exchange.response, exchange.status, {"content-type": exchange.content_type})
 
     async def _not_recorded(self, call: _Admitted) -> Response:
         await self._settle_without_response(call, ModelRefusal.NOT_RECORDED.value, spent=(0, 0))
         if self._settings.names(call.model_request.model):
             request = f"request {call.key[:16]}, occurrence {call.occurrence}"
-            self._budget.break_off(f"the cassette has no response to {request}")
+            self._budget.end_episode(f"the cassette has no response to {request}")
         return refuse(ModelRefusal.NOT_RECORDED, "the cassette has no response to this request")
 
     def _reader(self, call: _Admitted, content_type: str) -> ResponseReader:

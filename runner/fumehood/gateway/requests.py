@@ -56,13 +56,13 @@ class MemoryQuota:
         self._left_bytes = size_bytes
 
     @contextmanager
-    def hold(self) -> Iterator[QuotaShare]:
-        """Return the share of one request, and release it when the request is finished."""
-        held = QuotaShare(self)
+    def hold(self) -> Iterator[RequestMemory]:
+        """Return the memory of one request, and release it when the request is finished."""
+        memory = RequestMemory(self)
         try:
-            yield held
+            yield memory
         finally:
-            self._left_bytes += held.size_bytes
+            self._left_bytes += memory.size_bytes
 
     def take(self, size_bytes: int) -> bool:
         """Take bytes; return False if too few are left."""
@@ -72,16 +72,16 @@ class MemoryQuota:
         return fits
 
 
-class QuotaShare:
+class RequestMemory:
     """The memory of one request."""
 
     def __init__(self, quota: MemoryQuota) -> None:
         self.size_bytes = 0
-        self._memory = quota
+        self._quota = quota
 
     def take(self, size_bytes: int) -> bool:
         """Take more bytes; return False if too few are left."""
-        taken = self._memory.take(size_bytes)
+        taken = self._quota.take(size_bytes)
         self.size_bytes += size_bytes if taken else 0
         return taken
 
@@ -99,26 +99,26 @@ class ModelRequest:
 
 
 async def read_request(
-    request: Request, limit_bytes: int, held: QuotaShare
+    request: Request, limit_bytes: int, memory: RequestMemory
 ) -> ModelRequest | Response:
     """Read and parse a request, or refuse it.
 
     Args:
-        request: of the agent.
+        request: the agent's request.
         limit_bytes: limit of its body.
-        held: the memory of the request.
+        memory: memory for its body.
     """
     # The URL contains the Host header, which the agent can omit or forge.
     path: str = request.scope["path"]
     dialect = DIALECTS.get(path)
     if dialect is None or request.method != "POST":
         return refuse(ModelRefusal.MALFORMED, f"unknown path; POST to one of {', '.join(DIALECTS)}")
-    body = await _read(request, limit_bytes, held)
+    body = await _read(request, limit_bytes, memory)
     if body is None:
-        bound = (
+        message = (
             f"a request is limited to {limit_bytes} bytes, and all open requests to twice as many"
         )
-        return refuse(ModelRefusal.TOO_LARGE, bound)
+        return refuse(ModelRefusal.TOO_LARGE, message)
     parsed = parse_request(body)
     model = parsed.get("model") if parsed else None
     if parsed is None or not isinstance(model, str):
@@ -128,10 +128,10 @@ async def read_request(
     return ModelRequest(path, dialect, body, parsed, model)
 
 
-async def _read(request: Request, limit_bytes: int, held: QuotaShare) -> bytes | None:
+async def _read(request: Request, limit_bytes: int, memory: RequestMemory) -> bytes | None:
     parts = list[bytes]()
     async for part in request.stream():
-        if held.size_bytes + len(part) > limit_bytes or not held.take(len(part)):
+        if memory.size_bytes + len(part) > limit_bytes or not memory.take(len(part)):
             return None
         parts.append(part)
     return b"".join(parts)

@@ -71,7 +71,7 @@ class GatewaySettings:
     body_bytes_max: int = 32 * 1024 * 1024
     """Size of one request."""
     calls_at_once: int = 256
-    """Parallel requests of all seats; others wait, without a charge for the time."""
+    """Parallel requests of all seats; others wait, which costs no wall time."""
     attempts: int = 6
     """Attempts per request until the provider counts as failed."""
     wait_max_s: float = 60.0
@@ -85,10 +85,12 @@ class GatewaySettings:
 
     def provider_of(self, model: str) -> Provider | None:
         """Return the provider of a model; None if no provider has it."""
-        fitting = (
-            one for one in self.providers if any(fnmatchcase(model, name) for name in one.models)
+        matching = (
+            provider
+            for provider in self.providers
+            if any(fnmatchcase(model, name) for name in provider.models)
         )
-        return next(fitting, None)
+        return next(matching, None)
 
     def price_of(self, model: str) -> Price | None:
         """Return the price of a model; None if it has none."""
@@ -108,7 +110,8 @@ def settings_from_line(line: str | bytes) -> GatewaySettings:
     """Return the settings that :func:`settings_to_line` wrote."""
     value = json.loads(line)
     providers = (
-        Provider(**{**one, "models": tuple(one["models"])}) for one in value.pop("providers")
+        Provider(**{**provider, "models": tuple(provider["models"])})
+        for provider in value.pop("providers")
     )
     prices = {name: Price(**price) for name, price in value.pop("prices").items()}
     mode = ModelsMode(value.pop("mode"))

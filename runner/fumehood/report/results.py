@@ -38,7 +38,7 @@ class Result:
 
     @property
     def success(self) -> bool | None:
-        """True for success, None without a verdict."""
+        """Whether the episode succeeded; None if it is ungraded."""
         return self.row.score.success
 
     def metric(self, name: str) -> Json:
@@ -61,7 +61,7 @@ class Counts:
     episodes: int
     graded: int
     ungraded: int
-    """Without a verdict and without an infrastructure failure."""
+    """Ungraded without an infrastructure failure."""
     infra: int
     """Infrastructure failures."""
 

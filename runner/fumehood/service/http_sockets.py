@@ -50,7 +50,7 @@ class HttpSockets:
         models: GatewaySettings | None = None,
         limits: HttpLimits | None = None,
     ) -> None:
-        """Import the libraries; nothing runs yet.
+        """Import the libraries, without starting a thread.
 
         Args:
             helper: the program that boxes see as ``bin/fumehood``; None for no program.
@@ -89,9 +89,9 @@ class HttpSockets:
         """Listen in the folder of a seat, and link the helper program into it.
 
         Args:
-            endpoint: of the seat.
-            folder: of the seat.
-            trace: of its episode.
+            endpoint: the seat's endpoint.
+            folder: the seat's folder.
+            trace: the trace of its episode.
             exchanges: recorded model requests with their responses, if models are replayed.
 
         Raises:
@@ -154,6 +154,6 @@ class ModelBudget:
         """Send an exchange to the orchestrator, which writes the cassette."""
         self._trace.post(exchange)
 
-    def break_off(self, reason: str) -> None:
+    def end_episode(self, reason: str) -> None:
         """End the episode because no model provider can be reached."""
         self._trace.close(SpecRejected(MODELS_FIELD, reason))

@@ -72,7 +72,7 @@ def test_finishing_with_failed_checks_is_reasoning(tmp_path: Path) -> None:
     why = _why(tmp_path, player, _case())
     assert why.primary is Label.REASONING
     assert why.secondary == ()
-    assert "check_0:equals" in why.signs[0].what
+    assert "check_0:equals" in why.signs[0].description
 
 
 def test_without_proof_of_solvability_the_failure_is_unattributed(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_the_outcome_comes_before_earlier_errors(tmp_path: Path) -> None:
     why = _why(tmp_path, player, _case(retries=4))
     assert why.primary is Label.BUDGET
     assert why.secondary == (Label.TOOL_INVOCATION, Label.REASONING)
-    assert "unknown_tool" in why.signs[0].what
+    assert "unknown_tool" in why.signs[0].description
 
 
 def test_a_crash_is_labelled_as_crash(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_crash_is_labelled_as_crash(tmp_path: Path) -> None:
 
     why = _why(tmp_path, player, _case())
     assert why.primary is Label.CRASH
-    assert why.signs[0].what == "exit status 1"
+    assert why.signs[0].description == "exit status 1"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_fault_without_recovery(tmp_path: Path, solvable: bool | None, label: 
 
     why = _why(tmp_path, player, _case(solvable=solvable, faults=("timeout",)))
     assert why.primary is label
-    assert any("a fault fired on" in sign.what for sign in why.signs)
+    assert any("a fault fired on" in sign.description for sign in why.signs)
 
 
 def test_timeouts_and_infra_failures_need_no_trace(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def episode_body(
         body["why"] = {
             "primary": TITLES[why.primary],
             "secondary": [TITLES[label] for label in why.secondary],
-            "signs": [[TITLES[sign.label], shown(sign.what)] for sign in why.signs],
+            "signs": [[TITLES[sign.label], shown(sign.description)] for sign in why.signs],
         }
     if evidence is not None:
         body["calls"] = list(_calls(task, evidence.calls, trace))

@@ -94,8 +94,7 @@ class Sign:
     """One observation in the evidence that supports a label."""
 
     label: Label
-    what: str
-    """A short description."""
+    description: str
     decisive: bool
     """False if the agent recovered from it, so that it is not the cause by itself."""
 
@@ -130,12 +129,12 @@ UNREADABLE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class FailedEpisode:
     """The input of a rule."""
 
     result: Result
     evidence: Evidence | None
-    """None without a trace."""
+    """None if there is no trace."""
 
     @property
     def calls(self) -> Sequence[AnsweredCall]:
@@ -143,19 +142,19 @@ class Case:
         return self.evidence.calls if self.evidence else ()
 
 
-Rule = Callable[[Case], Iterator[Sign]]
+Rule = Callable[[FailedEpisode], Iterator[Sign]]
 
 
 def attribute(result: Result, evidence: Evidence | None) -> Attribution | None:
-    """Return why an episode failed; None if it did not fail or has no verdict."""
+    """Return why an episode failed; None if it succeeded or is ungraded."""
     if result.success is not False and not result.row.is_infra:
         return None
-    case = Case(result, evidence)
-    return attribution_of(tuple(sign for rule in RULES for sign in rule(case)))
+    episode = FailedEpisode(result, evidence)
+    return attribution_of(tuple(sign for rule in RULES for sign in rule(episode)))
 
 
-def _stopped(case: Case) -> Iterator[Sign]:
-    match case.result.row.outcome:
+def _stopped(episode: FailedEpisode) -> Iterator[Sign]:
+    match episode.result.row.outcome:
         case Infra(detail=detail) as outcome:
             yield Sign(Label.INFRASTRUCTURE, f"{outcome_name(outcome)}: {detail}", True)
         case TimedOut(wall_ms):
@@ -163,7 +162,7 @@ def _stopped(case: Case) -> Iterator[Sign]:
         case OutOfBudget(BudgetKind.WALL_MS):
             yield Sign(Label.TIMEOUT, "the wall time was used up", True)
         case OutOfBudget(kind):
-            yield Sign(Label.BUDGET, f"no {kind.value} left{_last_failure(case.calls)}", True)
+            yield Sign(Label.BUDGET, f"no {kind.value} left{_last_failure(episode.calls)}", True)
         case AgentCrashed(detail):
             yield Sign(Label.CRASH, detail, True)
 
@@ -174,52 +173,54 @@ def _last_failure(calls: Sequence[AnsweredCall]) -> str:
     return f"; the last call failed with {code}" if code else ""
 
 
-def _unreadable(case: Case) -> Iterator[Sign]:
-    refusals = case.evidence.refusals if case.evidence else ()
+def _unreadable(episode: FailedEpisode) -> Iterator[Sign]:
+    refusals = episode.evidence.refusals if episode.evidence else ()
     kinds = [kind for kind in refusals if kind in UNREADABLE]
     if kinds:
         names = ", ".join(sorted(set(kinds)))
-        yield Sign(Label.PARSING, f"{len(kinds)} messages refused: {names}", not case.calls)
+        yield Sign(Label.PARSING, f"{len(kinds)} messages refused: {names}", not episode.calls)
 
 
-def _invalid(case: Case) -> Iterator[Sign]:
-    for at, call in enumerate(case.calls):
+def _invalid(episode: FailedEpisode) -> Iterator[Sign]:
+    for index, call in enumerate(episode.calls):
         # If a fault altered the call, the agent did not cause its invalidity.
         if call.failure and call.failure.kind is FailureKind.INVALID_CALL and not call.fired_rules:
-            text = f"call {at + 1}: {call.tool_name} failed with {call.failure.code}"
-            yield Sign(Label.TOOL_INVOCATION, text, not _answered_later(case.calls, at))
+            text = f"call {index + 1}: {call.tool_name} failed with {call.failure.code}"
+            yield Sign(Label.TOOL_INVOCATION, text, not _answered_later(episode.calls, index))
 
 
-def _loop(case: Case) -> Iterator[Sign]:
-    at = 0
-    for _, group in groupby(case.calls, key=_call_text):
+def _loop(episode: FailedEpisode) -> Iterator[Sign]:
+    start = 0
+    for _, group in groupby(episode.calls, key=_call_text):
         calls = list(group)
         if len(calls) >= LOOP_CALLS and not any(call.fired_rules for call in calls):
-            text = f"calls {at + 1} to {at + len(calls)} are equal and had equal results"
+            text = f"calls {start + 1} to {start + len(calls)} are equal and had equal results"
             yield Sign(Label.REASONING, text, True)
-        at += len(calls)
+        start += len(calls)
 
 
-def _wrong_end(case: Case) -> Iterator[Sign]:
-    solvable = case.result.task.solvable
-    match case.result.row.outcome:
+def _wrong_end(episode: FailedEpisode) -> Iterator[Sign]:
+    solvable = episode.result.task.solvable
+    match episode.result.row.outcome:
         case GaveUp() if solvable:
             yield Sign(Label.REASONING, "gave up a solvable task", True)
         case Finished() if solvable is False:
             yield Sign(Label.REASONING, "did not give up an unsolvable task", True)
-        case Finished() if solvable and not case.calls:
+        case Finished() if solvable and not episode.calls:
             yield Sign(Label.REASONING, "finished without a call", True)
         case Finished() if solvable:
-            failed = [name for name, held in case.result.row.score.checks.items() if not held]
+            failed = [name for name, holds in episode.result.row.score.checks.items() if not holds]
             yield Sign(Label.REASONING, f"finished with failed checks: {', '.join(failed)}", True)
 
 
-def _not_recovered(case: Case) -> Iterator[Sign]:
-    for at, call in enumerate(case.calls):
-        if call.failure and call.fired_rules and not _answered_later(case.calls, at):
-            text = f"call {at + 1}: a fault fired on {call.tool_name}, which never succeeded later"
+def _not_recovered(episode: FailedEpisode) -> Iterator[Sign]:
+    for index, call in enumerate(episode.calls):
+        if call.failure and call.fired_rules and not _answered_later(episode.calls, index):
+            text = (
+                f"call {index + 1}: a fault fired on {call.tool_name}, which never succeeded later"
+            )
             # Only in a solvable task was it the agent's decision not to recover.
-            label = Label.REASONING if case.result.task.solvable else Label.UNATTRIBUTED
+            label = Label.REASONING if episode.result.task.solvable else Label.UNATTRIBUTED
             yield Sign(label, text, True)
             return
 
@@ -227,9 +228,9 @@ def _not_recovered(case: Case) -> Iterator[Sign]:
 RULES: tuple[Rule, ...] = (_stopped, _unreadable, _invalid, _loop, _wrong_end, _not_recovered)
 
 
-def _answered_later(calls: Sequence[AnsweredCall], at: int) -> bool:
-    tool = calls[at].tool_name
-    return any(later.tool_name == tool and not later.failure for later in calls[at + 1 :])
+def _answered_later(calls: Sequence[AnsweredCall], index: int) -> bool:
+    tool = calls[index].tool_name
+    return any(later.tool_name == tool and not later.failure for later in calls[index + 1 :])
 
 
 def _call_text(call: AnsweredCall) -> str:

@@ -60,9 +60,9 @@ def estimates(results: Results, metrics: Iterable[Metric] = METRICS) -> dict[str
     intervals = mean_intervals(sums, counts)
     by_metric = {}
     for column, metric in enumerate(metrics):
-        own = mean(metric, results)
+        metric_mean = mean(metric, results)
         tasks = int((counts[:, column] > 0).sum())
-        by_metric[metric.name] = _estimate(own, tasks, intervals[column], metric.unit)
+        by_metric[metric.name] = _estimate(metric_mean, tasks, intervals[column], metric.unit)
     return by_metric
 
 
@@ -72,7 +72,7 @@ def mean_intervals(sums: Floats, counts: Floats, *, seed: int = SEED) -> list[In
     Args:
         sums: sum of the values of each task (row) and column; shape (tasks, columns).
         counts: number of values in each sum; same shape.
-        seed: of the draws; equal inputs give equal intervals.
+        seed: seed of the draws; equal inputs give equal intervals.
 
     Returns:
         One interval per column; None if fewer than two tasks have a value.
@@ -146,7 +146,7 @@ def _sums_and_counts(results: Results, metrics: Sequence[Metric]) -> tuple[list[
     return [sum(column) for column in values], [len(column) for column in values]
 
 
-def _estimate(own: Mean, tasks: int, interval: Interval | None, unit: Unit) -> Estimate:
-    if unit is Unit.SHARE and own.value in (0.0, 1.0) and tasks:
-        interval = share_interval(tasks if own.value else 0, tasks)
-    return Estimate(own.value, own.over, tasks, interval)
+def _estimate(metric_mean: Mean, tasks: int, interval: Interval | None, unit: Unit) -> Estimate:
+    if unit is Unit.SHARE and metric_mean.value in (0.0, 1.0) and tasks:
+        interval = share_interval(tasks if metric_mean.value else 0, tasks)
+    return Estimate(metric_mean.value, metric_mean.over, tasks, interval)

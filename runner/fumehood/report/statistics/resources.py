@@ -67,7 +67,7 @@ RESOURCES = (
 )
 
 
-NOTHING = dict.fromkeys(("service_us", "model_calls", "model_tokens", "model_microusd"), 0.0)
+NO_COSTS = dict.fromkeys(("service_us", "model_calls", "model_tokens", "model_microusd"), 0.0)
 
 
 def spent(result: Result, trace: ReadTrace) -> list[Spent]:
@@ -78,7 +78,7 @@ def spent(result: Result, trace: ReadTrace) -> list[Spent]:
         "printed_bytes": float(row.stdout_bytes + row.stderr_bytes),
         "attempts": float(row.attempts),
     }
-    return [Spent(WHOLE_EPISODE, whole), *(Spent(*own) for own in _by_seat(trace))]
+    return [Spent(WHOLE_EPISODE, whole), *(Spent(*entry) for entry in _by_seat(trace))]
 
 
 def spreads(entries: Iterable[Spent]) -> dict[tuple[str, str], Spread]:
@@ -101,36 +101,38 @@ def _by_seat(trace: ReadTrace) -> list[tuple[str, dict[str, float]]]:
     if trace.evidence is None:
         return []
     calls = trace.evidence.calls
-    opened = next((each.event for each in trace.events if each.event["kind"] == "opened"), {})
+    opened = next(
+        (stamped.event for stamped in trace.events if stamped.event["kind"] == "opened"), {}
+    )
     seats = [str(seat["name"]) for seat in _list(opened.get("seats")) if isinstance(seat, dict)]
-    beside = _beside_calls(trace)
+    costs_by_seat = _times_and_costs(trace)
     return [
         (
             seat,
             {
                 **_amounts([call for call in calls if call.seat == seat]),
-                **beside.get(seat, NOTHING),
+                **costs_by_seat.get(seat, NO_COSTS),
             },
         )
         for seat in seats
     ]
 
 
-def _beside_calls(trace: ReadTrace) -> dict[str, dict[str, float]]:
+def _times_and_costs(trace: ReadTrace) -> dict[str, dict[str, float]]:
     """Return the call times and model costs by seat."""
     by_seat: dict[str, dict[str, float]] = {}
-    for each in trace.events:
-        event = each.event
+    for stamped in trace.events:
+        event = stamped.event
         if event["kind"] not in ("call", "model_call"):
             continue
-        own = by_seat.setdefault(str(event["seat"]), dict(NOTHING))
+        seat_costs = by_seat.setdefault(str(event["seat"]), dict(NO_COSTS))
         costs = (
             event.get("spent")
             if event["kind"] == "model_call"
-            else {"service_us": each.duration_us}
+            else {"service_us": stamped.duration_us}
         )
         for name, amount in costs.items() if isinstance(costs, dict) else ():
-            own[name] = own.get(name, 0.0) + float(str(amount))
+            seat_costs[name] = seat_costs.get(name, 0.0) + float(str(amount))
     return by_seat
 
 

@@ -52,12 +52,16 @@ def trial_rates(results: Results) -> TrialRates:
         for group in by_task(graded(results)).values()
     ]
     most = max((trials for trials, _ in outcomes), default=0)
-    at, every = [], []
+    any_succeeds, all_succeed = [], []
     for k in _steps(most):
         enough = [(trials, successes) for trials, successes in outcomes if trials >= k]
-        at.append(_rate(k, [pass_at(trials, successes, k) for trials, successes in enough]))
-        every.append(_rate(k, [pass_all(trials, successes, k) for trials, successes in enough]))
-    return TrialRates(tuple(at), tuple(every))
+        any_succeeds.append(
+            _rate(k, [pass_at(trials, successes, k) for trials, successes in enough])
+        )
+        all_succeed.append(
+            _rate(k, [pass_all(trials, successes, k) for trials, successes in enough])
+        )
+    return TrialRates(tuple(any_succeeds), tuple(all_succeed))
 
 
 def _steps(most: int) -> Iterator[int]:
