@@ -108,7 +108,7 @@ def test_an_image_without_cmd_and_entrypoint_is_rejected(
     docker_engine: DockerEngine, tmp_path: Path
 ) -> None:
     (tmp_path / "Dockerfile").write_text("FROM scratch\nCOPY Dockerfile /\n")
-    with pytest.raises(InputError, match="names nothing to run; give it a CMD or an ENTRYPOINT"):
+    with pytest.raises(InputError, match="has no command; give it a CMD or an ENTRYPOINT"):
         docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(tmp_path)))
 
 
@@ -205,7 +205,7 @@ def test_an_image_without_a_command_is_an_input_error(
     docker_engine: DockerEngine, tmp_path: Path, remove_images: list[str]
 ) -> None:
     with pytest.raises(
-        InputError, match="names nothing to run; give it a CMD or an ENTRYPOINT"
+        InputError, match="has no command; give it a CMD or an ENTRYPOINT"
     ) as raised:
         docker_engine.prepare(write_agent(tmp_path, "ENTRYPOINT []", "CMD []"))
     remove_images.append(str(raised.value).split("'")[1])

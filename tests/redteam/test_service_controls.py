@@ -76,7 +76,7 @@ def test_a_dead_service_is_reported(probe: Probe) -> None:
 
 
 def test_a_silent_service_is_reported(probe: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_episodes, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(control_episodes, "ANSWER_TIMEOUT_S", 1.0)
     wakes_it = f"time.sleep(2)\nos.kill({probe.service_pid}, signal.SIGCONT)\n"
     verdict = probe.attack(_signal_the_service(probe, signal.SIGSTOP, wakes_it))
     assert verdict.result is Result.NOT_STOPPED

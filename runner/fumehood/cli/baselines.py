@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from fumehood.benchmarks.shared.baselines import Baseline, play_noop, play_oracle
-from fumehood.benchmarks.shared.proof import Judge
+from fumehood.benchmarks.shared.proof import ScoreEpisode
 from fumehood.core.task import Suite
 from fumehood.records.caches import keep_baseline, kept_baseline
 from fumehood.report import wording
@@ -35,7 +35,7 @@ def describe(baseline: Baseline) -> str:
     return f"{rate} ({baseline.solved} of {baseline.graded}{ungraded})"
 
 
-def _baseline(name: str, suite: Suite, play: Callable[[Suite, Judge], Baseline]) -> Baseline:
+def _baseline(name: str, suite: Suite, play: Callable[[Suite, ScoreEpisode], Baseline]) -> Baseline:
     match kept_baseline(name, suite):
         case {"solved": int(solved), "graded": int(graded), "ungraded": int(ungraded)}:
             return Baseline(solved, graded, ungraded)

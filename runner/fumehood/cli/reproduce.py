@@ -126,7 +126,9 @@ def generated_tasks(root: Path, profile: str) -> Path:
     """
     if not (root.is_dir() and read_manifest(root)):
         only_test = {"train": 0, "dev": 0}
-        GENERATORS.load("toolmisuse")(profile, SEED, root, splits=only_test, judge=score_evidence)
+        GENERATORS.load("toolmisuse")(
+            profile, SEED, root, splits=only_test, score_episode=score_evidence
+        )
     return root
 
 

@@ -76,7 +76,7 @@ def generate(
             )
 
     manifest = GENERATORS.load(family)(
-        profile, seed, out, splits=splits, judge=score_evidence, progress=print_split
+        profile, seed, out, splits=splits, score_episode=score_evidence, progress=print_split
     )
     if as_json:
         click.echo(json.dumps(manifest.model_dump(), indent=2))

@@ -39,17 +39,17 @@ def most_tokens(
     """Return the largest possible numbers of tokens of a request and of its response.
 
     Args:
-        request: parsed.
-        size_bytes: of the request.
-        dialect: its own.
+        request: the parsed request.
+        size_bytes: size of the request.
+        dialect: the request's dialect.
         default: tokens of a response whose request sets no limit.
 
     Raises:
         InvalidLimit: its token limit or number of responses is not an integer in range.
     """
-    bounds = [bound for name in dialect.bounds if (bound := _positive(request, name))]
+    limits = [limit for name in dialect.bounds if (limit := _positive(request, name))]
     answers = [count for name in dialect.answers if (count := _positive(request, name))]
-    return size_bytes, max(bounds, default=default) * max(answers, default=1)
+    return size_bytes, max(limits, default=default) * max(answers, default=1)
 
 
 def _positive(request: Mapping[str, Any], name: str) -> int | None:
@@ -80,15 +80,17 @@ def fewest_tokens(
     """Return the smallest possible numbers of tokens of a request and of its response.
 
     Args:
-        request: parsed.
-        size_bytes: of the request.
+        request: the parsed request.
+        size_bytes: size of the request.
         answer_bytes: size of the response.
-        dialect: the request's own.
+        dialect: the request's dialect.
         streamed: whether the response is a stream of events.
     """
-    most = STREAMED_BYTES_PER_TOKEN_MAX if streamed else BYTES_PER_TOKEN_MAX
+    bytes_per_token = STREAMED_BYTES_PER_TOKEN_MAX if streamed else BYTES_PER_TOKEN_MAX
     text_bytes = answer_bytes - FRAME_BYTES - dialect.echoes * size_bytes
-    return max(1, _text_length(request) // BYTES_PER_TOKEN_MAX), max(1, text_bytes // most)
+    return max(1, _text_length(request) // BYTES_PER_TOKEN_MAX), max(
+        1, text_bytes // bytes_per_token
+    )
 
 
 def tokens_to_charge(

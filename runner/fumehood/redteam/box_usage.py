@@ -44,7 +44,7 @@ def measure(pid: int) -> Usage | None:
     }
     if "pids" in groups or "" in groups:
         return _measure_group(groups)
-    return _measure_family(pid)
+    return _measure_process_tree(pid)
 
 
 def alive(members: Iterable[tuple[int, int]]) -> list[int]:
@@ -99,24 +99,24 @@ def _number(groups: dict[str, Path], controller: str, file: str, file_2: str) ->
     return int(_read(groups[""] / file_2) or 0) if "" in groups else 0
 
 
-def _measure_family(pid: int) -> Usage | None:
-    family = {member: stat for member in _family(pid) if (stat := _stat(member))}
-    if not family:
+def _measure_process_tree(pid: int) -> Usage | None:
+    processes = {member: stat for member in _process_tree(pid) if (stat := _stat(member))}
+    if not processes:
         return None
     ticks = sum(
         int(value)
-        for stat in family.values()
+        for stat in processes.values()
         for value in stat[_USER_TICKS : _CHILD_SYSTEM_TICKS + 1]
     )
     return Usage(
-        sum(int(stat[_THREADS]) for stat in family.values()),
-        sum(_own_memory(member) for member in family) + _tmp_bytes(family),
+        sum(int(stat[_THREADS]) for stat in processes.values()),
+        sum(_own_memory(member) for member in processes) + _tmp_bytes(processes),
         ticks * 1000 // _TICKS_PER_S,
-        frozenset((member, int(stat[_START])) for member, stat in family.items()),
+        frozenset((member, int(stat[_START])) for member, stat in processes.items()),
     )
 
 
-def _family(pid: int) -> Iterator[int]:
+def _process_tree(pid: int) -> Iterator[int]:
     children: dict[int, list[int]] = {}
     for name in os.listdir(_PROC):
         if name.isdecimal() and (stat := _stat(int(name))):
@@ -138,9 +138,9 @@ def _own_memory(pid: int) -> int:
     return sum(int(fields.get(name, "0").split()[0]) << 10 for name in ("RssAnon", "RssShmem"))
 
 
-def _tmp_bytes(family: Iterable[int]) -> int:
+def _tmp_bytes(processes: Iterable[int]) -> int:
     """Return the size of the files in the box's /tmp, which is a tmpfs."""
-    for pid in sorted(family, reverse=True):
+    for pid in sorted(processes, reverse=True):
         with suppress(*_GONE):
             inside = os.statvfs(_PROC / str(pid) / "root/tmp")
             if inside.f_fsid != os.statvfs("/tmp").f_fsid:

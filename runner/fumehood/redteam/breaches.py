@@ -63,15 +63,14 @@ def revealing_words(attempt: Attempt) -> Iterator[str]:
 
 
 def infrastructure_damage(attack: Attack, attempt: Attempt, output_bytes: int) -> Iterator[str]:
-    """Yield what the attack broke outside the box; at most ``output_bytes`` of a stream may be
-    kept."""
+    """Yield the damage outside the box. At most ``output_bytes`` of a stream may be stored."""
     if attempt.infra is not None:
         yield f"the infrastructure failed: {attempt.infra.detail}"
         return
     if attempt.output is not None:
-        kept = max(len(attempt.output.stdout), len(attempt.output.stderr))
-        if kept > output_bytes:
-            yield f"{kept // 1024} KiB of one stream were kept, of {output_bytes // 1024}"
+        stored = max(len(attempt.output.stdout), len(attempt.output.stderr))
+        if stored > output_bytes:
+            yield f"{stored // 1024} KiB of one stream were kept, of {output_bytes // 1024}"
     if attempt.wall_ms > attack.wall_ms + OVERTIME_MS:
         yield f"it stayed {(attempt.wall_ms - attack.wall_ms) // 1000} s beyond its time"
     try:
@@ -79,7 +78,7 @@ def infrastructure_damage(attack: Attack, attempt: Attempt, output_bytes: int) -
     except BrokenTrace as error:
         yield f"its trace is broken: {error}"
     events = [json.loads(record.event_json) for record in attempt.records]
-    admitted = [event for event in events if event["kind"] == "call" and not _was_refused(event)]
+    admitted = [event for event in events if event["kind"] == "call" and not _was_rejected(event)]
     if len(admitted) > attack.calls:
         yield f"{len(admitted)} calls were admitted by a budget of {attack.calls}"
     refused = sum(event["kind"] == "refused" for event in events)
@@ -87,7 +86,7 @@ def infrastructure_damage(attack: Attack, attempt: Attempt, output_bytes: int) -
         yield f"{refused} refusals were written to the trace"
 
 
-def _was_refused(event: dict[str, Json]) -> bool:
+def _was_rejected(event: dict[str, Json]) -> bool:
     failure = event.get("failure")
     return isinstance(failure, dict) and failure["kind"] == "out_of_budget"
 

@@ -28,16 +28,16 @@ class Canaries:
     """Creates the canaries and reports access to them. A context manager."""
 
     def __init__(self, folder: Path) -> None:
-        """Create nothing yet.
+        """Choose the secrets; entering the context creates the canaries.
 
         Args:
             folder: an existing folder of the host for files.
         """
         self.secrets = {name: f"canary-{name}-{secrets.token_hex(16)}" for name in SECRETS}
-        """Kind → the word that must not leak."""
+        """Kind of secret → secret."""
         self._folder = folder
         self._sockets = CanarySockets()
-        self._victim: subprocess.Popen[bytes] | None = None
+        self._decoy_process: subprocess.Popen[bytes] | None = None
         self._variable_before = os.environ.get(VARIABLE)
 
     def __enter__(self) -> Self:
@@ -48,7 +48,7 @@ class Canaries:
         (self._folder / "open").chmod(0o666)
         self._sockets.open(self._folder / "daemon.sock")
         os.environ[VARIABLE] = self.secrets["environment"]
-        self._victim = self._start_victim()
+        self._decoy_process = self._start_decoy_process()
         return self
 
     def __exit__(
@@ -61,18 +61,18 @@ class Canaries:
         del os.environ[VARIABLE]
         if self._variable_before is not None:
             os.environ[VARIABLE] = self._variable_before
-        if self._victim is not None:
-            self._victim.kill()
-            self._victim.communicate()
+        if self._decoy_process is not None:
+            self._decoy_process.kill()
+            self._decoy_process.communicate()
 
-    def _start_victim(self) -> subprocess.Popen[bytes]:
+    def _start_decoy_process(self) -> subprocess.Popen[bytes]:
         secret = self.secrets["process"]
         command = [sys.executable, "-c", "input()", secret]
         return subprocess.Popen(command, stdin=subprocess.PIPE, env={VARIABLE: secret})
 
     def arguments(self) -> tuple[str, ...]:
         """Return the locations of the canaries as arguments of an agent."""
-        assert self._victim is not None
+        assert self._decoy_process is not None
         return (
             f"file={self._folder}/secret",
             f"gold={self._folder}/answers.jsonl",
@@ -81,7 +81,7 @@ class Canaries:
             f"addresses={','.join(self._sockets.addresses)}",
             f"port={self._sockets.port}",
             f"abstract={self._sockets.abstract}",
-            f"pid={self._victim.pid}",
+            f"pid={self._decoy_process.pid}",
         )
 
     def touched(self) -> Iterator[str]:
@@ -99,11 +99,11 @@ class Canaries:
         }:
             (self._folder / name).unlink()
             yield f"a file was created on the host: {name}"
-        assert self._victim is not None
-        if self._victim.poll() is not None or _state(self._victim.pid) in "Tt":
-            self._victim.kill()
-            self._victim.communicate()
-            self._victim = self._start_victim()
+        assert self._decoy_process is not None
+        if self._decoy_process.poll() is not None or _state(self._decoy_process.pid) in "Tt":
+            self._decoy_process.kill()
+            self._decoy_process.communicate()
+            self._decoy_process = self._start_decoy_process()
             yield "a process of the host was stopped"
 
     def leaks(self, text: bytes) -> Iterator[str]:

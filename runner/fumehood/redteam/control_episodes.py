@@ -24,10 +24,10 @@ from fumehood.wire.ports import EpisodeMessage, Records
 from fumehood_agent.errors import FumehoodError
 from fumehood_agent.session import Session
 
-PATIENCE_S = 10.0
+ANSWER_TIMEOUT_S = 10.0
 """A call that takes longer counts as not served."""
 INTERVAL_S = 0.05
-"""Between two calls of the working episode."""
+"""Time between two calls of the working episode."""
 
 _log = structlog.get_logger("fumehood.redteam")
 
@@ -57,7 +57,7 @@ class ControlEpisodes:
         trace: TracebackType | None,
     ) -> None:
         self._stop.set()
-        self._thread.join(PATIENCE_S)
+        self._thread.join(ANSWER_TIMEOUT_S)
         for episode in (self._silent, self._working):
             episode.close()
 
@@ -73,7 +73,7 @@ class ControlEpisodes:
     def harmed(self) -> Iterator[str]:
         """Yield the disturbances since the last call."""
         slowest_s, self._slowest_s = self._slowest_s, 0.0
-        if slowest_s > PATIENCE_S:
+        if slowest_s > ANSWER_TIMEOUT_S:
             yield f"another episode waited {slowest_s:.0f} s for an answer"
         errors, self._errors = self._errors, []
         if errors:
@@ -103,7 +103,7 @@ class ControlEpisodes:
 
 def _answers_over_http(path: str) -> bool:
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(2 * PATIENCE_S)
+        connection.settimeout(2 * ANSWER_TIMEOUT_S)
         try:
             connection.connect(path)
             connection.sendall(b"GET /task HTTP/1.1\r\nhost: box\r\nconnection: close\r\n\r\n")
@@ -130,7 +130,7 @@ class _OpenEpisode:
         self._thread.start()
 
     def take_events(self) -> int:
-        """Return the number of events since the last call, without the opening."""
+        """Return the number of events since the last call, without the event that opens the episode."""
         events, self._events = self._events, 0
         return events
 

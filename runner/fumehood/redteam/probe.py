@@ -72,7 +72,7 @@ GROWTH_BYTES_MAX = 384 * MIB
 DESCRIPTORS_MAX = 64
 """File descriptors that the service may keep open after one attack."""
 SETTLE_S = 0.4
-"""Until all effects of an attack are visible."""
+"""Time until all effects of an attack are visible."""
 _LOCK_MODE = 0o666
 """Another user may run the next probe."""
 
@@ -81,13 +81,13 @@ class Probe:
     """One engine under attack. A context manager."""
 
     def __init__(self, engine: Engine) -> None:
-        """Prepare nothing yet.
+        """Create the probe; entering it prepares the service and the image.
 
         Args:
-            engine: ready; the caller closes it.
+            engine: an engine that is ready; the caller closes it.
         """
         self._engine = WatchedEngine(engine)
-        self._cleaning = ExitStack()
+        self._resources_to_close = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -101,7 +101,7 @@ class Probe:
             self._pool = stack.enter_context(ServicePool(1, HttpOffer()))
             self._worker = self._pool.workers()[0]
             self._controls = stack.enter_context(ControlEpisodes(self._worker.client))
-            self._cleaning = stack.pop_all()
+            self._resources_to_close = stack.pop_all()
         return self
 
     def __exit__(
@@ -110,7 +110,7 @@ class Probe:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._cleaning.close()
+        self._resources_to_close.close()
 
     @property
     def service_pid(self) -> int:
@@ -202,14 +202,14 @@ class Probe:
             yield f"the service grew by {(resident_bytes - before[0]) // MIB} MiB"
         if descriptors - before[1] > DESCRIPTORS_MAX:
             yield f"the service was left with {descriptors - before[1]} open connections"
-        if RUN in self._left_behind():
+        if RUN in self._remaining_labels():
             yield "its box was left behind"
 
     def _tasks_spare(self) -> int:
         has_kernel = self._engine.isolation is Isolation.SANDBOXED_KERNEL
         return TASKS_OF_A_KERNEL if has_kernel else TASKS_OF_AN_ENGINE
 
-    def _left_behind(self) -> set[str]:
+    def _remaining_labels(self) -> set[str]:
         """Return the labels of this run that remain on the host; remove nothing."""
         remaining: set[str] = set()
 

@@ -20,7 +20,7 @@ from fumehood.engines.engine import (
 from fumehood.redteam.box_usage import Usage, measure
 
 INTERVAL_S = 0.05
-"""Between two measurements."""
+"""Time between two measurements."""
 
 
 class Watch:
@@ -74,7 +74,7 @@ class WatchedEngine:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.watch: Watch | None = None
-        """Of the box that was started last."""
+        """The measurement of the box that was started last."""
 
     @property
     def name(self) -> str:

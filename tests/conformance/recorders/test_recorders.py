@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.shared.in_memory import Notebook
+from fumehood.benchmarks.shared.in_memory import EventRecorder
 from fumehood.core.episode import FireCounts
 from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import CallRefused, Finished
@@ -53,10 +53,11 @@ def _memory() -> Case:
     return Case(recorder, lambda: list(recorder.written()))
 
 
-def _notebook() -> Case:
-    notebook = Notebook()
+def _event_recorder() -> Case:
+    event_recorder = EventRecorder()
     return Case(
-        notebook, lambda: [json.loads(canonical_json(event.to_json())) for event in notebook.events]
+        event_recorder,
+        lambda: [json.loads(canonical_json(event.to_json())) for event in event_recorder.events],
     )
 
 
@@ -89,7 +90,7 @@ def streamed(stream: TraceStream) -> list[Record]:
 
 CASES = {
     "memory": _memory,
-    "notebook": _notebook,
+    "event_recorder": _event_recorder,
     "delivery count": _delivery_count,
     "stream": _trace_stream,
 }

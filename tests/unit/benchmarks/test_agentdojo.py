@@ -13,7 +13,7 @@ from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Case
 from tests.parts.installed import installed
-from tests.unit.benchmarks.judging import play
+from tests.unit.benchmarks.scoring import play
 
 installed(*NEEDS)
 

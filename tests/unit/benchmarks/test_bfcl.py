@@ -17,7 +17,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case
 from fumehood.third_party.process import checker
 from tests.parts.installed import installed
-from tests.unit.benchmarks.judging import play
+from tests.unit.benchmarks.scoring import play
 
 installed("bfcl_eval", "mpmath")
 

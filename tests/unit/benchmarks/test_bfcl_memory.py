@@ -15,7 +15,7 @@ from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
 from fumehood.core.errors import InputError
 from fumehood.core.task import Case
 from tests.parts.installed import installed
-from tests.unit.benchmarks.judging import play
+from tests.unit.benchmarks.scoring import play
 
 installed("bfcl_eval", "mpmath", "overrides", "rank_bm25")
 

@@ -10,7 +10,7 @@ from fumehood.benchmarks.bfcl.tasks import UNSOLVABLE, Bfcl
 from fumehood.benchmarks.shared.in_memory import Move
 from tests.parts.bfcl_gold import FAULTY, with_all_arguments
 from tests.parts.installed import installed
-from tests.unit.benchmarks.judging import play
+from tests.unit.benchmarks.scoring import play
 
 installed("bfcl_eval", "mpmath")
 

@@ -29,7 +29,7 @@ from fumehood.benchmarks.native.generate.templates import crud, files, retrieval
 from fumehood.benchmarks.native.records import TaskRecord
 from fumehood.benchmarks.native.tasks import case_of
 from fumehood.benchmarks.registry import load_suite
-from fumehood.benchmarks.shared.in_memory import Move, Notebook, open_task, play_in_memory
+from fumehood.benchmarks.shared.in_memory import EventRecorder, Move, open_task, play_in_memory
 from fumehood.benchmarks.shared.proof import Unproven
 from fumehood.benchmarks.shared.quality import quality_report
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
@@ -40,7 +40,7 @@ from fumehood.testing.memory_seat import MemorySeat
 from fumehood_agent.adapter import work
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.loading import load_agent
-from tests.unit.benchmarks.judging import judge, play
+from tests.unit.benchmarks.scoring import play, score_episode
 
 FROZEN = "cf8d25c6364fc57336f18f045808708039b6359d7ea710ff8d9ef26b28d6228c"
 """SHA-256 of the default profile's manifest, seed 42. If it changes, increment GENERATOR."""
@@ -60,12 +60,12 @@ TEMPLATES = {
 
 def test_every_task_is_fit() -> None:
     for record in RECORDS:
-        refuse_unfit(record, judge)
+        refuse_unfit(record, score_episode)
 
 
 def test_the_same_seed_gives_the_same_bytes_on_any_machine(tmp_path: Path) -> None:
     generate_suite("default", 42, tmp_path / "one")
-    generate_suite("default", 42, tmp_path / "two", judge=judge)
+    generate_suite("default", 42, tmp_path / "two", score_episode=score_episode)
     one, two = (tmp_path / name / "manifest.json" for name in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()
     assert sha256(one.read_bytes()).hexdigest() == FROZEN
@@ -195,7 +195,7 @@ def test_an_unfit_task_is_refused(change: dict[str, Any], reason: str) -> None:
     assert (record.tags["template"], record.fault_plan) == ("same_tier", [])
     broken = TaskRecord.model_validate({**_plain(record), **change})
     with pytest.raises(Unproven, match=reason):
-        refuse_unfit(broken, judge)
+        refuse_unfit(broken, score_episode)
 
 
 def test_a_task_that_a_blind_retry_solves_is_refused() -> None:
@@ -207,7 +207,7 @@ def test_a_task_that_a_blind_retry_solves_is_refused() -> None:
         "oracle": [first, *_plain(record)["oracle"]],
     }
     with pytest.raises(Unproven, match="repeating a failed call unchanged succeeds"):
-        refuse_unfit(TaskRecord.model_validate({**_plain(record), **transient}), judge)
+        refuse_unfit(TaskRecord.model_validate({**_plain(record), **transient}), score_episode)
 
 
 def test_a_task_that_giving_up_at_once_solves_is_refused() -> None:
@@ -215,7 +215,7 @@ def test_a_task_that_giving_up_at_once_solves_is_refused() -> None:
     plain = _plain(record)
     lax = {"criteria": [{"op": "unchanged"}]}
     with pytest.raises(Unproven, match="giving up without any call solves it"):
-        refuse_unfit(TaskRecord.model_validate({**plain, **lax}), judge)
+        refuse_unfit(TaskRecord.model_validate({**plain, **lax}), score_episode)
 
 
 @pytest.mark.parametrize(
@@ -246,13 +246,13 @@ def test_every_obstacle_fits_every_template_or_returns_none(
 
 
 def _run(case: Case, agent: str) -> bool:
-    notebook = Notebook()
+    notebook = EventRecorder()
     episode = open_task(case.task, notebook)
     seat = MemorySeat(episode.seats[0])
     work(load_agent(f"builtin:{agent}"), seat)
     episode.close()
     evidence = read_evidence(event.to_json() for event in notebook.events)
-    return judge(case.task, case.gold, evidence).success is True
+    return score_episode(case.task, case.gold, evidence).success is True
 
 
 def _ids(output: Mapping[str, Any] | None) -> list[str]:

@@ -20,7 +20,7 @@ from fumehood.benchmarks.toolmisuse.generate.checks import refuse_incoherent
 from fumehood.benchmarks.toolmisuse.generate.suite import generate_suite, make_task
 from fumehood.benchmarks.toolmisuse.records import OracleRecord, TaskRecord
 from fumehood.core.errors import InputError
-from tests.unit.benchmarks.judging import judge, play
+from tests.unit.benchmarks.scoring import play, score_episode
 
 FROZEN = "df317e233c4ad803e754ca411ce11ccf30dca798a70776450a51df14a57444df"
 """SHA-256 of the default profile's manifest, seed 42. If it changes, increment GENERATOR."""
@@ -29,13 +29,13 @@ FROZEN = "df317e233c4ad803e754ca411ce11ccf30dca798a70776450a51df14a57444df"
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("suites") / "small"
-    generate_suite("small", 42, out, judge=judge)
+    generate_suite("small", 42, out, score_episode=score_episode)
     return out
 
 
 def test_the_same_seed_gives_the_same_bytes_on_any_machine(tmp_path: Path) -> None:
     generate_suite("default", 42, tmp_path / "one")
-    generate_suite("default", 42, tmp_path / "two", judge=judge)
+    generate_suite("default", 42, tmp_path / "two", score_episode=score_episode)
     assert _bytes(tmp_path / "one") == _bytes(tmp_path / "two")
     assert sha256((tmp_path / "one" / "manifest.json").read_bytes()).hexdigest() == FROZEN
 
@@ -173,7 +173,7 @@ def test_the_second_release_has_the_published_ids_entities_and_seeds() -> None:
 def test_the_second_release_needs_one_call_and_its_repetition() -> None:
     for index in range(216):
         record, oracle = make_task(slot_0_2("dev", index, 42), "0.2", 42)
-        refuse_incoherent(record, oracle, judge)
+        refuse_incoherent(record, oracle, score_episode)
         *calls, _ = oracle.oracle
         assert len({json.dumps(call) for call in calls}) == 1
         assert oracle.solvable
@@ -182,7 +182,7 @@ def test_the_second_release_needs_one_call_and_its_repetition() -> None:
 def test_every_task_of_the_first_release_has_a_fault_and_some_are_unsolvable() -> None:
     made = [make_task(slot_0_1("dev", index, 42), "0.1", 42) for index in range(80)]
     for record, oracle in made:
-        refuse_incoherent(record, oracle, judge)
+        refuse_incoherent(record, oracle, score_episode)
         assert record.fault_plan
     assert Counter(oracle.solvable for _, oracle in made) == {True: 32, False: 48}
 
@@ -229,14 +229,14 @@ def test_an_incoherent_task_is_refused(change: dict[str, Any], reason: str) -> N
     assert record.domain == "crud"
     broken = TaskRecord.model_validate({**record.model_dump(), **change})
     with pytest.raises(Unproven, match=re.escape(reason)):
-        refuse_incoherent(broken, oracle, judge)
+        refuse_incoherent(broken, oracle, score_episode)
 
 
 def test_a_solvable_task_cannot_be_labelled_unsolvable() -> None:
     record, oracle = make_task(slot_0_1("dev", 0, 42), "0.1", 42)
     claim = OracleRecord(task_id=oracle.task_id, solvable=False, oracle=oracle.oracle)
     with pytest.raises(Unproven, match="labelled unsolvable, but no fault makes every call fail"):
-        refuse_incoherent(record, claim, judge)
+        refuse_incoherent(record, claim, score_episode)
 
 
 def test_a_task_whose_criteria_failed_calls_satisfy_is_not_unsolvable() -> None:
@@ -247,7 +247,7 @@ def test_a_task_whose_criteria_failed_calls_satisfy_is_not_unsolvable() -> None:
         }
     )
     with pytest.raises(Unproven, match=r"success_criteria\[0\] is malformed"):
-        refuse_incoherent(lax, oracle, judge)
+        refuse_incoherent(lax, oracle, score_episode)
 
 
 def _unsolvable() -> Iterator[tuple[TaskRecord, OracleRecord]]:

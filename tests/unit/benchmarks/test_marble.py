@@ -20,7 +20,7 @@ from fumehood.core.tools import Failure, ToolCall
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.registry import score_evidence
 from tests.parts.benchmark_data import benchmark_data
-from tests.unit.benchmarks.judging import play
+from tests.unit.benchmarks.scoring import play
 
 BARGAINED: dict[str, Any] = {
     "scenario": "bargaining",

@@ -18,7 +18,7 @@ from fumehood.benchmarks.shared.proof import prove_not_free, prove_solvable
 from fumehood.benchmarks.toolmisuse.generate.allocation import PROFILES
 from fumehood.cli.schema import schema
 from fumehood.scorers.native_criteria import operations
-from tests.unit.benchmarks.judging import judge, play
+from tests.unit.benchmarks.scoring import play, score_episode
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/native_tasks.md").read_text("utf-8")
@@ -28,8 +28,8 @@ def test_the_oracle_solves_the_task_on_the_page(tmp_path: Path) -> None:
     task = _example(PAGE)
     (tmp_path / "task.jsonl").write_text(json.dumps(task))
     (case,) = load_cases(tmp_path / "task.jsonl")
-    prove_solvable(case, judge)
-    prove_not_free(case, judge)
+    prove_solvable(case, score_episode)
+    prove_not_free(case, score_episode)
 
 
 def test_the_criteria_on_the_page_are_valid() -> None:

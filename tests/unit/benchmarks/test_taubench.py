@@ -15,7 +15,7 @@ from fumehood.core.score import Score
 from fumehood.core.task import Case
 from tests.parts.folders import short_folder
 from tests.parts.taubench import write_checkout
-from tests.unit.benchmarks.judging import judge, play
+from tests.unit.benchmarks.scoring import play, score_episode
 
 CANCEL: Move = {"tool_name": "cancel", "args": {"order_id": "o1"}}
 TRANSFER: Move = {"tool_name": "transfer_to_human_agents", "args": {}}
@@ -73,7 +73,7 @@ def test_a_transfer_ends_the_conversation(cases: Sequence[Case]) -> None:
     assert [message.text for message in evidence.submissions if message.seat == "user"] == [
         "Please."
     ]
-    score: Score = judge(cases[0].task, cases[0].gold, evidence)
+    score: Score = score_episode(cases[0].task, cases[0].gold, evidence)
     assert score.checks["reward"] is False, "messages after the end do not count"
     named = [user("Please."), agent("o1 it is."), user("Go on."), CANCEL, TRANSFER]
     assert play(cases[0], named).success is True

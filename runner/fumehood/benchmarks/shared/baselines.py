@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
-from fumehood.benchmarks.shared.proof import Judge, nothing
+from fumehood.benchmarks.shared.proof import ScoreEpisode, noop_moves
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case, Suite
@@ -21,9 +21,9 @@ class Baseline:
 
     solved: int
     graded: int
-    """Tasks with a verdict."""
+    """Tasks with a graded result."""
     ungraded: int
-    """Tasks without a verdict: only a judge decides them, or they cannot be played in memory."""
+    """Ungraded tasks: only a judge decides them, or they cannot be played in memory."""
 
     @property
     def success_rate(self) -> float | None:
@@ -40,30 +40,32 @@ class Baseline:
         }
 
 
-def play_noop(suite: Suite, judge: Judge) -> Baseline:
+def play_noop(suite: Suite, score_episode: ScoreEpisode) -> Baseline:
     """Submit an empty answer to every task; scripted counterparts make their moves."""
-    return _play(suite, judge, lambda case: nothing(case.task))
+    return _play(suite, score_episode, lambda case: noop_moves(case.task))
 
 
-def play_oracle(suite: Suite, judge: Judge) -> Baseline:
-    """Make the moves of every task's oracle; a task without one has no verdict."""
-    return _play(suite, judge, lambda case: case.gold.oracle)
+def play_oracle(suite: Suite, score_episode: ScoreEpisode) -> Baseline:
+    """Make the moves of every task's oracle; a task without one is ungraded."""
+    return _play(suite, score_episode, lambda case: case.gold.oracle)
 
 
 def _play(
-    suite: Suite, judge: Judge, moves_of: Callable[[Case], tuple[Move, ...] | None]
+    suite: Suite, score_episode: ScoreEpisode, moves_of: Callable[[Case], tuple[Move, ...] | None]
 ) -> Baseline:
-    verdicts = [_verdict(case, moves_of(case), judge) for case in suite.cases]
+    successes = [_success_of(case, moves_of(case), score_episode) for case in suite.cases]
     return Baseline(
-        verdicts.count(True), len(verdicts) - verdicts.count(None), verdicts.count(None)
+        successes.count(True), len(successes) - successes.count(None), successes.count(None)
     )
 
 
-def _verdict(case: Case, moves: tuple[Move, ...] | None, judge: Judge) -> bool | None:
+def _success_of(
+    case: Case, moves: tuple[Move, ...] | None, score_episode: ScoreEpisode
+) -> bool | None:
     if moves is None:
         return None
     try:
-        return judge(case.task, case.gold, play_in_memory(case.task, moves)).success
+        return score_episode(case.task, case.gold, play_in_memory(case.task, moves)).success
     except InputError:
         # There is no data source for worlds that need one.
         return None

@@ -13,12 +13,12 @@ def checkout_folder(folder: str, *, contains: str, usage: str) -> Path:
     """Return the folder of a checkout as a path.
 
     Args:
-        folder: Path from the suite argument; may be empty.
-        contains: Name of a file or folder that every such checkout has.
-        usage: Form of the suite argument, for the error message.
+        folder: path from the suite argument; may be empty.
+        contains: name of a file or folder that every such checkout has.
+        usage: form of the suite argument, for the error message.
 
     Raises:
-        InputError: The folder is not such a checkout.
+        InputError: the folder is not such a checkout.
     """
     path = Path(folder)
     if not folder or not (path / contains).exists():
@@ -31,7 +31,7 @@ def first_file(folder: Path, names: Iterable[str | Path]) -> Path:
     """Return the first of these files that exists in a folder.
 
     Raises:
-        Unreadable: None of them exists.
+        Unreadable: none of them exists.
     """
     candidates = [folder / name for name in names]
     for path in candidates:

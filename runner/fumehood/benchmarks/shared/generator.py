@@ -1,4 +1,4 @@
-"""The protocol of generators, the registry of all generators, and what generators share."""
+"""The protocol and the registry of generators, and the code that they share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from fumehood.benchmarks.shared.manifest import Manifest, SuiteWriter
-from fumehood.benchmarks.shared.proof import Judge
+from fumehood.benchmarks.shared.proof import ScoreEpisode
 from fumehood.core.errors import InputError, nearest
 from fumehood.core.registry import Registry
 
@@ -35,7 +35,7 @@ class Generator(Protocol):
         out: Path,
         *,
         splits: Mapping[str, int] | None = None,
-        judge: Judge | None = None,
+        score_episode: ScoreEpisode | None = None,
         progress: Progress = no_progress,
     ) -> Manifest:
         """Write a suite with its manifest and freeze file. The same arguments give the same bytes.
@@ -45,7 +45,7 @@ class Generator(Protocol):
             seed: any integer.
             out: a folder that does not exist or is empty.
             splits: numbers of tasks that replace those of the profile.
-            judge: scores evidence, so that every oracle is proven; None skips this proof.
+            score_episode: scores evidence, so that every oracle is proven; None skips this proof.
             progress: called after every 100 tasks and at the end of each split.
 
         Raises:
@@ -66,7 +66,7 @@ GENERATORS: Registry[Generator] = Registry(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuitePlan(Generic[S]):
-    """What a generator writes."""
+    """The content and the layout of a generated suite."""
 
     family: str
     """Name of the benchmark that loads the suite."""
@@ -89,7 +89,7 @@ def write_suite(out: Path, plan: SuitePlan[S], progress: Progress) -> Manifest:
 
     Args:
         out: a folder that does not exist or is empty.
-        plan: what is written.
+        plan: content and layout.
         progress: see :class:`Generator`.
     """
     with SuiteWriter(out) as writer:
@@ -99,9 +99,11 @@ def write_suite(out: Path, plan: SuitePlan[S], progress: Progress) -> Manifest:
                 tasks.append(plan.make(split, index))
                 if len(tasks) % PROGRESS_EVERY == 0 or len(tasks) == size:
                     progress(split, len(tasks), size)
-            for at, file in enumerate(plan.files):
-                writer.write_records(file.format(split=split), (records[at] for records in tasks))
-        return writer.seal(
+            for position, file in enumerate(plan.files):
+                writer.write_records(
+                    file.format(split=split), (records[position] for records in tasks)
+                )
+        return writer.finish(
             family=plan.family,
             profile=plan.profile,
             release=plan.release,

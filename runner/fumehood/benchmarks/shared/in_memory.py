@@ -1,7 +1,7 @@
 """Plays a list of moves on a task in this process, without boxes, services and sockets.
 
-Baselines, validation and generators use it. World, layers, ledger and events are those of any
-episode.
+Baselines, validation and generators use it. It uses the same world, layers, ledger
+and events as any episode.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Move = Mapping[str, Json]
 """One of ``{"tool_name": …, "args": {…}}``, ``{"submit": answer}`` and ``{"give_up": reason}``."""
 
 
-class Notebook:
-    """A recorder that keeps every event in memory."""
+class EventRecorder:
+    """A recorder that stores every event in memory."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
 
     def record(self, event: Event, duration_ns: int = 0) -> None:
-        """Keep the event."""
+        """Store the event."""
         self.events.append(event)
 
 
-def open_task(task: Task, notebook: Notebook) -> Episode:
+def open_task(task: Task, recorder: EventRecorder) -> Episode:
     """Build the task's world and its layers.
 
     Raises:
@@ -51,7 +51,7 @@ def open_task(task: Task, notebook: Notebook) -> Episode:
         seats=task.seats,
         conversation=task.conversation,
     )
-    return HARNESS_MODES.load(task.harness_mode)().open_episode(spec, notebook, StoppedClock())
+    return HARNESS_MODES.load(task.harness_mode)().open_episode(spec, recorder, StoppedClock())
 
 
 def play_in_memory(task: Task, moves: Iterable[Move]) -> Evidence:
@@ -65,30 +65,30 @@ def play_in_memory(task: Task, moves: Iterable[Move]) -> Evidence:
     Raises:
         SpecError: the task cannot be opened or played, or a move is invalid.
     """
-    notebook = Notebook()
-    episode = open_task(task, notebook)
+    recorder = EventRecorder()
+    episode = open_task(task, recorder)
     seats = {seat.name: seat for seat in episode.seats}
     first = episode.seats[0].name
     moves_left: dict[str, deque[tuple[int, Move]]] = {name: deque() for name in seats}
     for number, move in enumerate(moves):
         moves_left[_seat_of(move, number, first, moves_left)].append((number, move))
-    for seat in _working(episode):
+    for seat in _next_seats(episode):
         number, move = (
             moves_left[seat.name].popleft() if moves_left[seat.name] else (-1, {"submit": ""})
         )
         _make(move, number, seat)
     episode.close()
-    return read_evidence(event.to_json() for event in notebook.events)
+    return read_evidence(event.to_json() for event in recorder.events)
 
 
 def _seat_of(move: Move, number: int, first: str, seats: Container[str]) -> str:
     seat = move.get("seat", first)
     if isinstance(seat, str) and seat in seats:
         return seat
-    raise SpecError(f"oracle[{number}].seat", f"is no seat of this task: {seat!r}")
+    raise SpecError(f"oracle[{number}].seat", f"is not a seat of this task: {seat!r}")
 
 
-def _working(episode: Episode) -> Iterator[Seat]:
+def _next_seats(episode: Episode) -> Iterator[Seat]:
     """Yield the seat of the next move until all work has ended."""
     while not episode.ended:
         yield next(seat for seat in episode.seats if seat.end is None and seat.has_turn)
@@ -103,4 +103,4 @@ def _make(move: Move, number: int, seat: Seat) -> None:
         case {"give_up": str(reason)}:
             seat.finish(GaveUp(reason))
         case _:
-            raise SpecError(f"oracle[{number}]", f"is no move: {dict(move)!r}")
+            raise SpecError(f"oracle[{number}]", f"is not a move: {dict(move)!r}")

@@ -102,7 +102,7 @@ class SuiteWriter:
             )
         )
 
-    def seal(
+    def finish(
         self, *, family: str, profile: str, release: str, generator: int, seed: int
     ) -> Manifest:
         """Write the manifest and the freeze file. Must be called once, after all files."""
@@ -147,7 +147,7 @@ def verify_files(folder: Path, manifest: Manifest, paths: Iterable[Path] | None 
 
     Args:
         folder: the suite.
-        manifest: of the suite.
+        manifest: the suite's manifest.
         paths: files to check; None means all.
 
     Raises:

@@ -14,7 +14,7 @@ from fumehood.core.gold import Gold
 from fumehood.core.score import Score
 from fumehood.core.task import SCRIPT, Case, Task
 
-Judge = Callable[[Task, Gold, Evidence], Score]
+ScoreEpisode = Callable[[Task, Gold, Evidence], Score]
 """Scores one episode with the scorer that its gold names."""
 
 
@@ -29,7 +29,7 @@ class Undecided(Unproven):
     """A task whose success only a judge can decide."""
 
 
-def nothing(task: Task) -> tuple[Move, ...]:
+def noop_moves(task: Task) -> tuple[Move, ...]:
     """Return the moves of a no-op agent: an empty answer, and the scripts of counterparts."""
     scripted = [seat for seat in task.scripts if task.counterparts.get(seat) == SCRIPT]
     return (
@@ -38,7 +38,7 @@ def nothing(task: Task) -> tuple[Move, ...]:
     )
 
 
-def prove_solvable(case: Case, judge: Judge) -> Evidence:
+def prove_solvable(case: Case, score_episode: ScoreEpisode) -> Evidence:
     """Play the oracle and score it.
 
     Returns:
@@ -49,11 +49,11 @@ def prove_solvable(case: Case, judge: Judge) -> Evidence:
         Unproven: the oracle fails, or a planned fault never fires.
     """
     evidence = _play_oracle(case)
-    score = judge(case.task, case.gold, evidence)
+    score = score_episode(case.task, case.gold, evidence)
     if score.success is None:
         raise Undecided(case.task.task_id, "only a judge can decide its success")
     if score.success is False:
-        failed = ", ".join(name for name, held in score.checks.items() if not held)
+        failed = ", ".join(name for name, holds in score.checks.items() if not holds)
         raise Unproven(
             case.task.task_id, f"its oracle does not solve it: {failed or 'it has no criteria'}"
         )
@@ -63,13 +63,14 @@ def prove_solvable(case: Case, judge: Judge) -> Evidence:
     return evidence
 
 
-def prove_not_free(case: Case, judge: Judge) -> None:
+def prove_not_free(case: Case, score_episode: ScoreEpisode) -> None:
     """Play a no-op agent and score it.
 
     Raises:
         Unproven: the no-op agent succeeds.
     """
-    if judge(case.task, case.gold, play_in_memory(case.task, nothing(case.task))).success is True:
+    evidence = play_in_memory(case.task, noop_moves(case.task))
+    if score_episode(case.task, case.gold, evidence).success is True:
         raise Unproven(case.task.task_id, "a no-op agent solves it")
 
 

@@ -135,8 +135,8 @@ class _Strict:
         value = dict(pairs)
         if len(value) < len(pairs):
             names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"the key {twice!r} occurs twice")
+            duplicate = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"the key {duplicate!r} occurs twice")
         return value
 
     @staticmethod
@@ -163,9 +163,9 @@ def _parse(text: str, place: Place, lenient: bool) -> Any:
         )
         _refuse_lone_surrogates(text, value)
     except json.JSONDecodeError as error:
-        where = place if place.line is not None else Place(place.path, error.lineno)
+        error_place = place if place.line is not None else Place(place.path, error.lineno)
         reason = f"is not JSON: {error.msg} (column {error.colno})"
-        raise Unreadable(where, Problem.INVALID_JSON, reason) from None
+        raise Unreadable(error_place, Problem.INVALID_JSON, reason) from None
     except RecursionError:
         raise Unreadable(place, Problem.INVALID_JSON, "is nested too deeply") from None
     except ValueError as error:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fumehood.benchmarks.shared.in_memory import Notebook, open_task
+from fumehood.benchmarks.shared.in_memory import EventRecorder, open_task
 from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable
 from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError
@@ -39,8 +39,7 @@ def validated(record: Placed[Any], model: type[M]) -> Placed[M]:
 
     Raises:
         Unreadable: the record is invalid. The message states the first error and the number of
-        others; the
-            exception carries all.
+            others; the exception carries all.
     """
     try:
         return Placed(model.model_validate(record.value), record.place)
@@ -80,7 +79,7 @@ def opened(case: Case) -> Case:
     Raises:
         SpecError: world, state or fault plan cannot be used.
     """
-    open_task(case.task, Notebook())
+    open_task(case.task, EventRecorder())
     return case
 
 

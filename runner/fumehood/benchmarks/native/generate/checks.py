@@ -5,7 +5,7 @@ from __future__ import annotations
 from fumehood.benchmarks.native.records import TaskRecord
 from fumehood.benchmarks.native.tasks import case_of, refuse_incoherent
 from fumehood.benchmarks.shared.in_memory import Move, play_in_memory
-from fumehood.benchmarks.shared.proof import Judge, Unproven, prove_not_free, prove_solvable
+from fumehood.benchmarks.shared.proof import ScoreEpisode, Unproven, prove_not_free, prove_solvable
 from fumehood.benchmarks.shared.records import opened
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence
@@ -15,12 +15,12 @@ _ATTEMPTS = 4
 """Number of retries after which a failing call counts as permanently failing."""
 
 
-def refuse_unfit(record: TaskRecord, judge: Judge | None) -> None:
+def refuse_unfit(record: TaskRecord, score_episode: ScoreEpisode | None) -> None:
     """Raise for a task that must not be published.
 
     Args:
         record: the task.
-        judge: scores evidence; None skips the checks that play the task.
+        score_episode: scores evidence; None skips the checks that play the task.
 
     Raises:
         Unproven: names the task and what is wrong with it.
@@ -30,18 +30,18 @@ def refuse_unfit(record: TaskRecord, judge: Judge | None) -> None:
         case = opened(case_of(record))
     except InputError as error:
         raise Unproven(record.task_id, str(error)) from None
-    if judge is None:
+    if score_episode is None:
         return
-    evidence = prove_solvable(case, judge)
-    prove_not_free(case, judge)
-    _prove_a_call_is_needed(case, judge)
+    evidence = prove_solvable(case, score_episode)
+    prove_not_free(case, score_episode)
+    _prove_a_call_is_needed(case, score_episode)
     _prove_no_retry_helps(case, evidence)
 
 
-def _prove_a_call_is_needed(case: Case, judge: Judge) -> None:
+def _prove_a_call_is_needed(case: Case, score_episode: ScoreEpisode) -> None:
     """Raise if giving up without any call solves the task."""
     evidence = play_in_memory(case.task, [{"give_up": "unseen"}])
-    if judge(case.task, case.gold, evidence).success is not False:
+    if score_episode(case.task, case.gold, evidence).success is not False:
         raise Unproven(case.task.task_id, "giving up without any call solves it")
 
 

@@ -21,7 +21,7 @@ from fumehood.benchmarks.shared.generator import (
 )
 from fumehood.benchmarks.shared.in_memory import play_in_memory
 from fumehood.benchmarks.shared.manifest import Manifest
-from fumehood.benchmarks.shared.proof import Judge
+from fumehood.benchmarks.shared.proof import ScoreEpisode
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.json_values import JsonObject
@@ -102,7 +102,7 @@ def generate_suite(
     out: Path,
     *,
     splits: Mapping[str, int] | None = None,
-    judge: Judge | None = None,
+    score_episode: ScoreEpisode | None = None,
     progress: Progress = no_progress,
 ) -> Manifest:
     """Write a suite, one file per split, with manifest and freeze file.
@@ -112,7 +112,7 @@ def generate_suite(
 
     def make(split: str, index: int) -> tuple[dict[str, Any]]:
         record = make_task(slot_at(split, index, FIRST_NUMBERS[split]), split, seed)
-        refuse_unfit(record, judge)
+        refuse_unfit(record, score_episode)
         return (record_to_json(record),)
 
     plan = SuitePlan(

@@ -8,9 +8,9 @@ from typing import Any
 
 from fumehood.benchmarks.shared.in_memory import play_in_memory
 from fumehood.benchmarks.shared.proof import (
-    Judge,
+    ScoreEpisode,
     Unproven,
-    nothing,
+    noop_moves,
     prove_not_free,
     prove_solvable,
 )
@@ -32,13 +32,15 @@ _KEYS_BY_OP: Mapping[str, frozenset[str]] = {
 """Operation → keys, for the operations that generated tasks use."""
 
 
-def refuse_incoherent(record: TaskRecord, oracle: OracleRecord, judge: Judge | None) -> None:
+def refuse_incoherent(
+    record: TaskRecord, oracle: OracleRecord, score_episode: ScoreEpisode | None
+) -> None:
     """Raise for a task that must not be published.
 
     Args:
         record: the task.
         oracle: its moves, and the claim that the task is solvable or not.
-        judge: scores evidence; None skips the checks that play the task.
+        score_episode: scores evidence; None skips the checks that play the task.
 
     Raises:
         Unproven: names the task and what is wrong with it.
@@ -50,16 +52,16 @@ def refuse_incoherent(record: TaskRecord, oracle: OracleRecord, judge: Judge | N
         raise Unproven(record.task_id, str(error)) from None
     for problem in _problems(record, oracle):
         raise Unproven(record.task_id, problem)
-    if judge is None:
+    if score_episode is None:
         return
-    prove_not_free(case, judge)
+    prove_not_free(case, score_episode)
     if oracle.solvable:
-        prove_solvable(case, judge)
+        prove_solvable(case, score_episode)
     else:
-        _prove_unsolvable(case, record, judge)
+        _prove_unsolvable(case, record, score_episode)
 
 
-def _prove_unsolvable(case: Case, record: TaskRecord, judge: Judge) -> None:
+def _prove_unsolvable(case: Case, record: TaskRecord, score_episode: ScoreEpisode) -> None:
     """Raise unless no sequence of calls can succeed.
 
     If a fault makes every call fail, the state never changes. A check that fails without any call
@@ -69,8 +71,9 @@ def _prove_unsolvable(case: Case, record: TaskRecord, judge: Judge) -> None:
         raise Unproven(
             record.task_id, "it is labelled unsolvable, but no fault makes every call fail"
         )
-    checks = judge(case.task, case.gold, play_in_memory(case.task, nothing(case.task))).checks
-    if all(held or name.endswith(":tool_call") for name, held in checks.items()):
+    evidence = play_in_memory(case.task, noop_moves(case.task))
+    checks = score_episode(case.task, case.gold, evidence).checks
+    if all(holds or name.endswith(":tool_call") for name, holds in checks.items()):
         raise Unproven(
             record.task_id, "it is labelled unsolvable, but failed calls may be sufficient"
         )

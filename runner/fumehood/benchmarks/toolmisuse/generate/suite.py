@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fumehood.benchmarks.shared.generator import Progress, SuitePlan, no_progress, write_suite
 from fumehood.benchmarks.shared.manifest import Manifest
-from fumehood.benchmarks.shared.proof import Judge
+from fumehood.benchmarks.shared.proof import ScoreEpisode
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.benchmarks.toolmisuse.generate.allocation import (
     Slot,
@@ -95,7 +95,7 @@ def generate_suite(
     out: Path,
     *,
     splits: Mapping[str, int] | None = None,
-    judge: Judge | None = None,
+    score_episode: ScoreEpisode | None = None,
     progress: Progress = no_progress,
 ) -> Manifest:
     """Write a suite in the published folder layout, with oracles, manifest and freeze file.
@@ -107,7 +107,7 @@ def generate_suite(
     def make(split: Split, index: int) -> tuple[JsonObject, JsonObject]:
         slot = _SLOTS[chosen.release](split, index, seed)
         record, oracle = make_task(slot, chosen.release, seed)
-        refuse_incoherent(record, oracle, judge)
+        refuse_incoherent(record, oracle, score_episode)
         return record.model_dump(), oracle.model_dump()
 
     plan = SuitePlan(

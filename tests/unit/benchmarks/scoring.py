@@ -12,9 +12,9 @@ from fumehood.core.task import Case, Task
 from fumehood.scorers.registry import SCORERS
 
 
-def judge(task: Task, gold: Gold, evidence: Evidence) -> Score:
+def score_episode(task: Task, gold: Gold, evidence: Evidence) -> Score:
     return SCORERS.load(gold.scorer)().score(task, gold, evidence)
 
 
 def play(case: Case, moves: Iterable[Move]) -> Score:
-    return judge(case.task, case.gold, play_in_memory(case.task, moves))
+    return score_episode(case.task, case.gold, play_in_memory(case.task, moves))
