@@ -71,10 +71,11 @@ def _counts(attributions: Attributions) -> tuple[Counter[Label], Counter[Label]]
 
 
 def _lines(attributions: Attributions) -> list[str]:
-    return [
-        f"{safe(name)}  {why.primary.value}  {safe('; '.join(sign.description for sign in why.signs))}"
-        for name, why in attributions.items()
-    ]
+    lines = []
+    for name, why in attributions.items():
+        signs = "; ".join(sign.description for sign in why.signs)
+        lines.append(f"{safe(name)}  {why.primary.value}  {safe(signs)}")
+    return lines
 
 
 def _to_json(attributions: Attributions) -> JsonObject:

@@ -130,7 +130,7 @@ class _OpenEpisode:
         self._thread.start()
 
     def take_events(self) -> int:
-        """Return the number of events since the last call, without the event that opens the episode."""
+        """Return the number of events since the last call, without the opening event."""
         events, self._events = self._events, 0
         return events
 

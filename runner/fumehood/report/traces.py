@@ -25,7 +25,7 @@ class StampedEvent:
 
 @dataclass(frozen=True, slots=True)
 class ReadTrace:
-    """The trace of one episode; if its row has no trace, ``events`` is empty and ``evidence`` None."""
+    """The trace of one episode. Without a trace, ``events`` is empty and ``evidence`` is None."""
 
     events: tuple[StampedEvent, ...]
     evidence: Evidence | None

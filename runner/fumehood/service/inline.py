@@ -1,7 +1,7 @@
 """Plays an episode with built-in agents inside the service, without sockets and boxes.
 
-Only agents that come with the SDK and call no model run here. Endpoint, layers, ledger and trace are
-those of an episode in boxes, so the trace has the same digest.
+Only agents that come with the SDK and call no model run here. The episode has the same endpoint,
+layers, ledger and trace as an episode in boxes, so its trace has the same digest.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class EpisodePort(Protocol):
         ...
 
     def abandon(self) -> None:
-        """End ``messages`` without an end record. Returns at once; may be called from any thread."""
+        """End ``messages`` without an end record. Returns at once. Safe to use from any thread."""
         ...
 
 
