@@ -208,9 +208,16 @@ class FolderRecords:
 
     def lost(self, is_owned: OwnerCheck) -> list[tuple[Path, dict[str, str]]]:
         """Return the folders without an owner, and their labels; remove records of folders that are
-        gone."""
+        gone.
+
+        Raises:
+            InfraError: another user can write the records, and could name any folder of this user.
+        """
+        if not os.path.lexists(self._notes):
+            return []
+        claim_folder(self._notes)
         lost = []
-        for note in sorted(self._notes.glob("*.json")) if self._notes.exists() else ():
+        for note in sorted(self._notes.glob("*.json")):
             folder, labels = _read_folder_record(note)
             if is_owned(labels):
                 continue

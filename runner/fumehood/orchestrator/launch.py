@@ -149,16 +149,22 @@ def prepare_resume(folder: RunFolder, signing: Signing) -> int:
 
     Args:
         folder: of an interrupted or finished run; the caller holds its lock.
-        signing: key and plan, used if the run is signed.
+        signing: key of this user, and the plan.
 
     Returns:
         The number of finished episodes whose trace or output a crash has torn.
 
     Raises:
-        InputError: another key signed the run, or its content differs from the sealed content.
+        InputError: no key or another key signed the run, or its content differs from the sealed
+            content.
     """
+    if "signing_key" not in folder.manifest():
+        # The configuration in the folder chooses the agents, the engine and the hosts that get keys.
+        raise InputError(
+            f"{folder.path} is not signed, so anybody could have written it: start another run"
+        )
     folder.sign_with(signing)
-    spoiled = _spoiled(folder, signing.key.public) if "signing_key" in folder.manifest() else set()
+    spoiled = _spoiled(folder, signing.key.public)
     folder.drop_torn_row()
     whole = {row.name for row in folder.finished_rows()} - spoiled
     again = [

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+from fumehood.core.errors import InfraError
 from fumehood.engines.ownership import OWNER_BOOT, OWNER_START, owner_is_alive, owner_labels
 from fumehood.engines.records import FolderRecords, owned_folder
 
@@ -55,6 +57,20 @@ def test_a_link_in_place_of_a_folder_is_not_followed(
     assert records.reap(owner_is_alive) == 0
     assert precious.is_dir()
     assert list((tmp_path / "notes").iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o755])
+def test_records_that_another_user_could_have_written_remove_nothing(
+    mode: int, tmp_path: Path
+) -> None:
+    precious, notes = tmp_path / "precious", tmp_path / "notes"
+    precious.mkdir()
+    notes.mkdir()
+    notes.chmod(mode)
+    (notes / "x.json").write_text(json.dumps({"folder": str(precious), "labels": {}}))
+    with pytest.raises(InfraError, match="other users have access"):
+        FolderRecords(notes, tmp_path).reap(owner_is_alive)
+    assert precious.is_dir()
 
 
 def test_an_incomplete_record_is_ignored(records: FolderRecords, tmp_path: Path) -> None:

@@ -84,6 +84,13 @@ def test_a_changed_run_is_neither_resumed_nor_signed(
     assert {path: path.read_bytes() for path in before} == before
 
 
+def test_a_run_without_a_signature_is_not_resumed(tmp_path: Path) -> None:
+    folder = unfinished_run(tmp_path / "run")
+    rewrite(folder.path / "run.json", "signing_key", "another_name")
+    with pytest.raises(InputError, match="not signed, so anybody could have written it"):
+        prepare_resume(RunFolder.open(folder.path), SIGNING)
+
+
 def remove_trace(run: Path) -> None:
     (run / TRACE).unlink()
 
