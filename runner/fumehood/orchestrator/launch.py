@@ -159,7 +159,7 @@ def prepare_resume(folder: RunFolder, signing: Signing) -> int:
             content.
     """
     if "signing_key" not in folder.manifest():
-        # The configuration in the folder chooses the agents, the engine and the hosts that get keys.
+        # Its configuration chooses the agents, the engine and the hosts that get keys.
         raise InputError(
             f"{folder.path} is not signed, so anybody could have written it: start another run"
         )
