@@ -15,7 +15,8 @@ class RateLimitPayload:
     """Which calls pass, and what the agent reads."""
 
     after_n_calls: int = field(
-        default=0, metadata=described("Number of calls of the episode that pass first.", minimum=0)
+        default=0,
+        metadata=described("Number of calls in the episode before the fault can fire.", minimum=0),
     )
     retry_after_ms: int = field(
         default=250,
@@ -35,7 +36,7 @@ class RateLimit(FaultFamily):
     order = 300
     payload = RateLimitPayload
     example: ClassVar[JsonObject] = {"retry_after_ms": 5}
-    remedy = "The tool saw nothing: repeat the call, or use another tool."
+    remedy = "Repeat the call, or use another tool; the tool did not receive the call."
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

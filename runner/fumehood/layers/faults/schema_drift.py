@@ -20,14 +20,14 @@ class SchemaDriftPayload:
     """How the interface differs from the published one; at least one difference."""
 
     rename_args: dict[str, str] = field(
-        default_factory=dict, metadata=described("Published argument name → name now.")
+        default_factory=dict, metadata=described("Published argument name → actual name.")
     )
     type_changes: dict[str, Literal["string", "integer"]] = field(
-        default_factory=dict, metadata=described("Argument name now → type now.")
+        default_factory=dict, metadata=described("Actual argument name → actual type.")
     )
     add_required: dict[str, Any] = field(
         default_factory=dict,
-        metadata=described("Argument that is required now → an example value of its type."),
+        metadata=described("Additional required argument → an example value of its type."),
     )
 
 
@@ -41,7 +41,7 @@ class SchemaDrift(FaultFamily):
     order = 500
     payload = SchemaDriftPayload
     example: ClassVar[JsonObject] = {"rename_args": {"path": "file_path"}}
-    remedy = "Read in the error what the tool takes now, and adapt the call."
+    remedy = "Read the actual arguments in the error, and adapt the call."
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)

@@ -26,7 +26,7 @@ class Timeout(FaultFamily):
     order = 400
     payload = TimeoutPayload
     example: ClassVar[JsonObject] = {"timeout_ms": 5}
-    remedy = "The tool saw nothing: repeat the call, or use another tool."
+    remedy = "Repeat the call, or use another tool; the tool did not receive the call."
 
     def __init__(self, fault: BoundFault) -> None:
         super().__init__(fault)
