@@ -11,7 +11,7 @@ from fumehood.core.task import Case, Suite, Task
 
 
 class Single:
-    """Argument: ``PATH``, a a text file; the agent must copy its content to ``/copy.txt``."""
+    """Argument: ``PATH``, a text file; the agent must copy its content to ``/copy.txt``."""
 
     def load(self, argument: str) -> Suite:
         """Make the suite.

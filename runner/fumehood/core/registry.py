@@ -38,17 +38,20 @@ class Registry(Generic[T]):
         return f"fumehood.{kind[:-1]}ies" if kind.endswith("y") else f"fumehood.{kind}s"
 
     def __iter__(self) -> Iterator[str]:
+        """Iterate over the built-in names in their order, then over the installed names, sorted."""
         yield from self.table
+        yield from sorted(set(self._from_entry_points()) - set(self.table))
 
     def names(self) -> list[str]:
         """Return the names of all entries, built in and installed, sorted."""
-        return sorted({*self.table, *self._from_entry_points()})
+        return sorted(self)
 
     def load(self, name: str) -> T:
         """Import and return an entry.
 
         Raises:
-            InputError: there is no such entry; the message names the nearest one.
+            InputError: there is no such entry, and the message names the nearest one; or an
+                installed entry cannot be imported.
         """
         if name not in self._loaded:
             self._loaded[name] = self._import(name)
@@ -59,13 +62,24 @@ class Registry(Generic[T]):
         for name in self.table:
             self.load(name)
         for name in self._from_entry_points():
-            with suppress(ImportError, AttributeError):
+            with suppress(InputError):
                 self.load(name)
 
     def _import(self, name: str) -> T:
-        path = self.table.get(name) or self._from_entry_points().get(name)
+        if name in self.table:
+            return self._attribute(self.table[name])
+        path = self._from_entry_points().get(name)
         if path is None:
             raise InputError(f"no {self.kind} is called {name!r}; {nearest(name, self.names())}")
+        try:
+            return self._attribute(path)
+        except (ImportError, AttributeError) as error:
+            raise InputError(
+                f"an installed package registers the {self.kind} {name!r} as {path}, which cannot "
+                f"be imported: {error}"
+            ) from error
+
+    def _attribute(self, path: str) -> T:
         module, _, attribute = path.partition(":")
         return cast(T, getattr(import_module(module), attribute))
 

@@ -27,7 +27,7 @@ SESSION = "record"
     "--allow-private",
     "private_hosts",
     multiple=True,
-    help="A host that may have a private address.",
+    help="A host, without a port, that may have a private address.",
 )
 @click.option(
     "--depth", type=click.IntRange(0, 20), default=0, show_default=True, help="Links to follow."
@@ -71,10 +71,10 @@ def record(
     for visit in crawl(fetcher, seeds, CrawlLimits(depth, pages_max, pause)):
         if visit.capture is not None:
             kept += 1
-            click.echo(f"{visit.capture.status} {visit.url}", err=True)
+            click.echo(f"{visit.url}: {visit.capture.status}", err=True)
         else:
             lost += 1
-            click.echo(f"{visit.failure} {visit.url}", err=True)
+            click.echo(f"{visit.url}: {visit.failure}", err=True)
     click.echo(f"{out}: {kept} pages recorded, {lost} failed")
 
 

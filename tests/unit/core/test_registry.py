@@ -20,7 +20,7 @@ def installed(tmp_path: Path) -> Iterator[None]:
     info = tmp_path / "other-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    entries = "[fumehood.trinkets]\ntheirs = json:loads\nplain = json:loads\n"
+    entries = "[fumehood.trinkets]\ntheirs = json:loads\nplain = json:loads\nlost = json:no_such\n"
     (info / "entry_points.txt").write_text(entries)
     sys.path.insert(0, str(tmp_path))
     yield
@@ -53,6 +53,19 @@ def test_other_packages_add_entries_but_cannot_replace_built_in_ones() -> None:
     assert registry.load("plain") is json.dumps
     with pytest.raises(InputError, match="did you mean 'theirs'"):
         registry.load("their")
+
+
+@pytest.mark.usefixtures("installed")
+def test_installed_names_follow_the_built_in_ones() -> None:
+    registry: Registry[object] = Registry("trinket", TABLE)
+    assert list(registry) == ["plain", "broken", "lost", "theirs"]
+    assert "theirs" in registry
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_installed_entry_that_cannot_be_imported_is_an_input_error() -> None:
+    with pytest.raises(InputError, match="registers the trinket 'lost' as json:no_such"):
+        Registry[object]("trinket", TABLE).load("lost")
 
 
 @pytest.mark.usefixtures("installed")

@@ -37,8 +37,7 @@ SECTIONS: Registry[SectionBuilder] = Registry(
 
 def build_sections(findings: Findings) -> dict[str, Section]:
     """Return all sections by anchor, in reading order, without their empty tables."""
-    installed = [name for name in SECTIONS.names() if name not in SECTIONS.table]
-    return {name: _without_empty(SECTIONS.load(name)(findings)) for name in (*SECTIONS, *installed)}
+    return {name: _without_empty(SECTIONS.load(name)(findings)) for name in SECTIONS}
 
 
 def data_tables(sections: Mapping[str, Section]) -> Iterator[DataTable]:
