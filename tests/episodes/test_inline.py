@@ -11,7 +11,10 @@ import pytest
 
 from fumehood.benchmarks.registry import load_suite
 from fumehood.core.clock import StoppedClock
+from fumehood.core.conversation import ConversationSpec
+from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.gold import Gold
+from fumehood.core.ledger import Budget
 from fumehood.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome, TimedOut
 from fumehood.core.task import Case
 from fumehood.engines.engine import AgentKind, AgentSource, Limits
@@ -100,6 +103,26 @@ def test_an_agent_that_raises_ends_its_own_episode_alone(inline_pool: ServicePoo
     assert attempt.output is not None
     assert b"call 0 is none of tool_name with args" in attempt.output.stderr
     assert played(inline_pool, plan("oracle", SUBMIT)) == Finished("done")
+
+
+@pytest.mark.parametrize(
+    ("agent", "user", "outcome"),
+    [
+        ("[0]", SUBMIT, AgentCrashed("exit status 2")),
+        (SUBMIT, "[0]", Infra(InfraKind.COUNTERPART, "seat user: exited, exit status 2")),
+    ],
+)
+def test_a_counterpart_that_raises_does_not_count_against_the_tested_agent(
+    agent: str, user: str, outcome: Outcome, inline_pool: ServicePool
+) -> None:
+    seats = tuple(
+        SeatSpec(name=name, instruction="Talk.", budget=Budget(wall_ms=20_000))
+        for name in ("agent", "user")
+    )
+    dialogue = ConversationSpec("dialogue", {"first": "agent"})
+    agents = (InlineAgent("agent", "oracle", agent), InlineAgent("user", "script", user))
+    inline = InlinePlan(agents, frozenset({"user"}))
+    assert played(inline_pool, inline, seats=seats, conversation=dialogue) == outcome
 
 
 def test_only_the_end_of_an_error_is_kept_and_surrogates_are_escaped() -> None:

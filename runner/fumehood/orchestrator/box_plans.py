@@ -63,7 +63,8 @@ class BoxPlans:
         if self._engine.isolation is Isolation.INLINE:
             agents = {seat.name: counterparts.get(seat.name, tested) for seat in task.seats}
             return InlinePlan(
-                tuple(_inline(agent, planned, seat) for seat, agent in agents.items())
+                tuple(_inline(agent, planned, seat) for seat, agent in agents.items()),
+                frozenset(counterparts),
             )
         plan = self._box(tested, planned, task.seats[0].name)
         others = {seat: self._box(agent, planned, seat) for seat, agent in counterparts.items()}

@@ -29,7 +29,7 @@ from fumehood.engines.engine import (
     Mount,
 )
 from fumehood.orchestrator.models import ModelRun
-from fumehood.orchestrator.seat_boxes import SeatBoxes
+from fumehood.orchestrator.seat_boxes import SeatBoxes, counterpart_failure
 from fumehood.orchestrator.seat_sessions import SeatSessions, SeatWorker
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.trace_receiver import TraceReceiver
@@ -77,6 +77,8 @@ class InlinePlan:
 
     agents: tuple[InlineAgent, ...]
     """One per seat."""
+    counterparts: frozenset[str] = frozenset()
+    """Seats that are not the tested agent's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +182,15 @@ def _attempt_inline(
     if played.rejected is not None:
         raise SpecError(played.rejected.field, played.rejected.reason)
     error = played.agent_error.encode()
+    ended = Exit(played.exit_status, ExitReason.EXITED)
+    infra = None
+    if played.failed_seat in plan.counterparts:
+        infra = counterpart_failure(played.failed_seat, ended)
     return Attempt(
         played.records,
-        Exit(played.exit_status, ExitReason.EXITED),
+        ended,
         BoxOutput(b"", error, 0, len(error)),
-        None,
+        infra,
         _ms_since(started),
     )
 

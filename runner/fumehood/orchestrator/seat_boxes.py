@@ -82,8 +82,7 @@ class SeatBoxes:
         ended = self.exit
         if ended is None:
             return None
-        detail = f"seat {self.broke_off}: {ended.reason.value}, exit status {ended.code}"
-        return Infra(InfraKind.COUNTERPART, detail)
+        return counterpart_failure(self.broke_off, ended)
 
     @property
     def exit(self) -> Exit | None:
@@ -143,6 +142,12 @@ class SeatBoxes:
     def _raise_input_error(self) -> None:
         if self._input_error is not None:
             raise self._input_error
+
+
+def counterpart_failure(seat: str, ended: Exit) -> Infra:
+    """Return the failure of an episode in which a counterpart broke off."""
+    detail = f"seat {seat}: {ended.reason.value}, exit status {ended.code}"
+    return Infra(InfraKind.COUNTERPART, detail)
 
 
 def _titled(seat: str, text: bytes) -> bytes:

@@ -45,6 +45,7 @@ class _Failure:
 
     error: str
     exit_status: int
+    seat: str
 
 
 def load_builtin_agents() -> None:
@@ -102,7 +103,7 @@ def play_in_process(
                 return PlayedInline((), message)
     if failure is None:
         return PlayedInline(tuple(records), None)
-    return PlayedInline(tuple(records), None, failure.error, failure.exit_status)
+    return PlayedInline(tuple(records), None, failure.error, failure.exit_status, failure.seat)
 
 
 class _Play:
@@ -136,7 +137,7 @@ class _Play:
         except Exception as error:
             status = MISUSED if isinstance(error, UsageError) else CRASHED
             with self._lock:
-                self._failure = self._failure or _Failure(_traceback(), status)
+                self._failure = self._failure or _Failure(_traceback(), status, endpoint.name)
             # Otherwise the workers at the other seats would wait for this one.
             self._episode.close(timed_out=False)
 

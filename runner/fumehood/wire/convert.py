@@ -383,7 +383,9 @@ _FROM_PB: Mapping[str, Callable[[Any], EpisodeMessage]] = {
 def played_to_pb(played: PlayedInline) -> control_pb2.PlayInlineResponse:
     """Convert the result of an inline episode."""
     message = control_pb2.PlayInlineResponse(
-        agent_error=played.agent_error, exit_status=played.exit_status
+        agent_error=played.agent_error,
+        exit_status=played.exit_status,
+        failed_seat=played.failed_seat,
     )
     if played.rejected is not None:
         message.spec_rejected.CopyFrom(_rejection_to_pb(played.rejected))
@@ -397,7 +399,9 @@ def played_from_pb(message: control_pb2.PlayInlineResponse) -> PlayedInline:
     is_rejected = message.HasField("spec_rejected")
     rejected = _rejection_from_pb(message.spec_rejected) if is_rejected else None
     records = tuple(map(record_from_pb, message.records.records))
-    return PlayedInline(records, rejected, message.agent_error, message.exit_status)
+    return PlayedInline(
+        records, rejected, message.agent_error, message.exit_status, message.failed_seat
+    )
 
 
 def inline_agent_to_pb(agent: InlineAgent) -> control_pb2.InlineAgent:

@@ -160,6 +160,8 @@ class PlayedInline:
     """Traceback of the first agent that raised an exception; empty if none did."""
     exit_status: int = 0
     """Exit status that this agent's process would have had; 0 if no agent raised an exception."""
+    failed_seat: str = ""
+    """The seat of this agent; empty if no agent raised an exception."""
 
 
 class HostPort(Protocol):

@@ -449,10 +449,13 @@ class PlayInlineResponse(_message.Message):
     SPEC_REJECTED_FIELD_NUMBER: _builtins.int
     AGENT_ERROR_FIELD_NUMBER: _builtins.int
     EXIT_STATUS_FIELD_NUMBER: _builtins.int
+    FAILED_SEAT_FIELD_NUMBER: _builtins.int
     agent_error: _builtins.str
     """Traceback of the first agent that raised an exception. Empty if none did."""
     exit_status: _builtins.int
     """Exit status that the process of this agent would have had. 0 if no agent raised an exception."""
+    failed_seat: _builtins.str
+    """The seat of this agent. Empty if no agent raised an exception."""
     @_builtins.property
     def records(self) -> Global___Records:
         """The whole trace; the last record is the seal."""
@@ -468,10 +471,11 @@ class PlayInlineResponse(_message.Message):
         spec_rejected: Global___SpecRejected | None = ...,
         agent_error: _builtins.str = ...,
         exit_status: _builtins.int = ...,
+        failed_seat: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["records", b"records", "result", b"result", "spec_rejected", b"spec_rejected"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_error", b"agent_error", "exit_status", b"exit_status", "records", b"records", "result", b"result", "spec_rejected", b"spec_rejected"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_error", b"agent_error", "exit_status", b"exit_status", "failed_seat", b"failed_seat", "records", b"records", "result", b"result", "spec_rejected", b"spec_rejected"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_result: _TypeAlias = _typing.Literal["records", "spec_rejected"]  # noqa: Y015
     _WhichOneofArgType_result: _TypeAlias = _typing.Literal["result", b"result"]  # noqa: Y015
