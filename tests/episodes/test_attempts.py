@@ -187,7 +187,7 @@ def test_a_box_that_cannot_be_started_leaves_no_episode_open(
         ({"world": "moon"}, "no world is called 'moon'"),
         ({"initial_state": {"accounts": 1}}, "initial_state.accounts"),
         ({"seats": episode_spec(steps=2**63, wall_ms=1).seats}, "budget.steps: must be from 0 to"),
-        ({"seats": episode_spec(wall_ms=1).seats * 2}, "seats: must be at least one"),
+        ({"seats": episode_spec(wall_ms=1).seats * 2}, "seats: at least one seat is required"),
     ],
 )
 def test_a_task_that_cannot_be_hosted_is_a_failure_of_the_task(

@@ -46,7 +46,7 @@ class AsyncSession:
         """Create the session; entering it connects.
 
         Args:
-            path: of the socket; by default the environment variable ``FUMEHOOD_SOCKET``, else
+            path: path of the socket; by default the environment variable ``FUMEHOOD_SOCKET``, else
                 ``/fumehood/grpc.sock``.
             patience_ms: how long to wait for the service at the start, and for the response to a
                 call after the connection was lost.
@@ -55,8 +55,8 @@ class AsyncSession:
         self.ended = False
         """True if the work has ended, so that no further call is executed."""
         self._patience_ms = patience_ms
-        self._answered = 0
-        self._name = os.urandom(8).hex()
+        self._replies_received = 0
+        self._session_id = os.urandom(8).hex()
         self._call_numbers = count(1)
 
     async def __aenter__(self) -> Self:
@@ -104,7 +104,7 @@ class AsyncSession:
     ) -> Reply:
         """Call the tool ``name`` with arguments as JSON text, sent unchanged."""
         request = wire.call_to_pb(
-            name, arguments_json, call_id or f"{self._name}.{next(self._call_numbers)}"
+            name, arguments_json, call_id or f"{self._session_id}.{next(self._call_numbers)}"
         )
         if deadline_ms is None:
             response = await self._send_call(request)
@@ -115,7 +115,7 @@ class AsyncSession:
         except Ended:
             self.ended = True
             raise
-        self._answered += 1
+        self._replies_received += 1
         self.ended = self.ended or reply.ended
         return reply
 
@@ -192,5 +192,5 @@ class AsyncSession:
 
     def _error(self, error: grpc.RpcError, *, sent_bytes: int) -> FumehoodError:
         return wire.error_from_rpc(
-            error, path=self.path, answered=self._answered, sent_bytes=sent_bytes
+            error, path=self.path, answered=self._replies_received, sent_bytes=sent_bytes
         )

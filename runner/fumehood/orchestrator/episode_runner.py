@@ -99,16 +99,16 @@ class Attempt:
     records: tuple[Record, ...]
     """The trace, as far as it arrived."""
     exit: Exit | None
-    """How the agent's process ended; with several seats, that of the seat that broke off. None when
-    it had to be stopped."""
+    """How the agent's process ended; with several seats, the process that ended early, if any. None
+    if it had to be stopped."""
     output: BoxOutput | None
-    """What the agents printed; None when nothing ran."""
+    """The output of the agents; None if no agent ran."""
     infra: Infra | None
-    """What failed in the infrastructure; None when nothing did."""
+    """The failure of the infrastructure; None if there was none."""
     wall_ms: int
-    """From opening to closing, including the start of boxes."""
+    """Time from opening to closing, including the start of boxes."""
     exchanges: tuple[ModelExchange, ...] = ()
-    """Model requests and responses, where they are recorded."""
+    """Model requests and responses, if they are recorded."""
 
 
 class EpisodeRunner:
@@ -202,15 +202,17 @@ def _attempt_over_sockets(
     seats: OpenSeats,
     started: float,
 ) -> Attempt:
-    dirs = seats.directories
-    receiver = TraceReceiver(seats.messages, tuple(dirs), in_turn=spec.conversation is not None)
+    socket_dirs = seats.directories
+    receiver = TraceReceiver(
+        seats.messages, tuple(socket_dirs), in_turn=spec.conversation is not None
+    )
     receiver.start()
     agents: SeatBoxes | SeatSessions
     if isinstance(plan, BoxPlan):
-        boxes = {seat: plan.box(seat, folder) for seat, folder in dirs.items()}
+        boxes = {seat: plan.box(seat, folder) for seat, folder in socket_dirs.items()}
         agents = SeatBoxes(plan.engine.start, boxes, receiver, frozenset(plan.counterparts))
     else:
-        agents = SeatSessions(plan.workers, dirs)
+        agents = SeatSessions(plan.workers, socket_dirs)
     try:
         agents.play(wall_ms_of(spec))
     finally:
@@ -218,7 +220,7 @@ def _attempt_over_sockets(
         with suppress(InfraError):
             client.close_episode(spec.episode_id, timed_out=agents.timed_out)
     receiver.join(JOIN_TIMEOUT_S)
-    agents.leave()
+    agents.wait_for_end()
     return Attempt(
         tuple(receiver.records),
         agents.exit,

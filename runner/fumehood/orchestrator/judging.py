@@ -1,7 +1,7 @@
 """The judge of a run: a rule, a model, or the recorded replies of a model.
 
-Replies are kept in the run folder, so that a run can be scored again without calling a model.
-If the task's texts must not be stored in plain text, the kept exchanges are encrypted too.
+Replies are stored in the run folder, so that a run can be scored again without calling a model.
+If the task's texts must not be stored in plain text, the stored exchanges are encrypted too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _log = structlog.get_logger("fumehood.judge")
 
 RULES = "rules"
 JUDGE_FOLDER = "judge"
-"""Folder of the kept exchanges, within the run folder."""
+"""Folder of the stored exchanges, within the run folder."""
 ATTEMPTS = 4
 """Attempts per request; after that, the vote counts as failed."""
 WAIT_MAX_S = 20.0
@@ -44,7 +44,7 @@ AskModel = Callable[[Sequence[bytes]], list[ModelExchange]]
 
 @dataclass(frozen=True, slots=True)
 class JudgeSource:
-    """Where answers of the judge come from. Without a rule and a model, kept replies are read."""
+    """The source of the judge's answers: a rule, a model, or else the stored replies."""
 
     name: str | None
     """Name of the judge; None if the run has none."""
@@ -58,7 +58,7 @@ def judge_source(config: RunConfig, *, live: bool) -> JudgeSource:
 
     Args:
         config: of the run.
-        live: whether a model may be called; if not, only kept replies are used.
+        live: whether a model may be called; if not, only stored replies are used.
 
     Raises:
         InputError: the judge is unknown, or its key is not set.
@@ -73,12 +73,12 @@ class RunJudge:
     """Answers the questions of scorers. Safe to use from several threads for different episodes."""
 
     def __init__(self, source: JudgeSource, run_folder: Path, *, keeps: bool = True) -> None:
-        """Judge a run.
+        """Create the judge of a run.
 
         Args:
-            source: gives the answers.
-            run_folder: holds the kept exchanges.
-            keeps: whether new exchanges are kept.
+            source: source of the answers.
+            run_folder: contains the stored exchanges.
+            keeps: whether new exchanges are stored.
         """
         self._source = source
         self._cassette = Cassette(run_folder / JUDGE_FOLDER)
@@ -88,8 +88,8 @@ class RunJudge:
         """Return the function that answers questions about one episode.
 
         Args:
-            episode_id: of the episode.
-            harness_mode: of its task; decides whether exchanges are encrypted.
+            episode_id: ID of the episode.
+            harness_mode: harness mode of its task; decides whether exchanges are encrypted.
         """
         source = self._source
         if source.rule is not None:

@@ -47,7 +47,7 @@ MACHINE_SETTINGS = frozenset(
 SUITE_SETTINGS = frozenset({"suite", "faults"})
 """Settings that determine the suite. The digests of the suites are compared instead."""
 
-SPOILED = Infra(
+DAMAGED = Infra(
     InfraKind.ORCHESTRATOR, "its trace or output was torn or missing, so it was run again"
 )
 
@@ -145,7 +145,7 @@ def run_or_resume(config: RunConfig, path: Path, progress: Progress) -> RunFolde
 
 
 def prepare_resume(folder: RunFolder, signing: Signing) -> int:
-    """Check a run folder against its seals and mark spoiled episodes to be run again.
+    """Check a run folder against its seals and mark damaged episodes to be run again.
 
     Args:
         folder: of an interrupted or finished run; the caller holds its lock.
@@ -161,14 +161,14 @@ def prepare_resume(folder: RunFolder, signing: Signing) -> int:
     if "signing_key" not in folder.manifest():
         # Its configuration chooses the agents, the engine and the hosts that get keys.
         raise InputError(
-            f"{folder.path} is not signed, so anybody could have written it: start another run"
+            f"{folder.path} is not signed, so its origin is unknown: start another run"
         )
     folder.sign_with(signing)
-    spoiled = _spoiled(folder, signing.key.public)
+    damaged = _damaged_episodes(folder, signing.key.public)
     folder.drop_torn_row()
-    whole = {row.name for row in folder.finished_rows()} - spoiled
+    whole = {row.name for row in folder.finished_rows()} - damaged
     again = [
-        _as_spoiled(row) for row in folder.rows() if not row.is_infra and row.name not in whole
+        _as_damaged(row) for row in folder.rows() if not row.is_infra and row.name not in whole
     ]
     if any(row.is_infra for row in folder.rows()):
         folder.reopen()
@@ -188,7 +188,7 @@ def _plan_differences(setup: RunSetup, folder: RunFolder) -> list[str]:
     return sorted(different)
 
 
-def _spoiled(folder: RunFolder, key: str) -> set[EpisodeName]:
+def _damaged_episodes(folder: RunFolder, key: str) -> set[EpisodeName]:
     damage = verify(folder.path, key).damage
     for item in damage:
         if not item.is_of_crash:
@@ -198,8 +198,8 @@ def _spoiled(folder: RunFolder, key: str) -> set[EpisodeName]:
     return {item.episode for item in damage if item.episode is not None}
 
 
-def _as_spoiled(row: EpisodeRow) -> EpisodeRow:
-    ungraded = replace(row, outcome=SPOILED, score=UNGRADED)
+def _as_damaged(row: EpisodeRow) -> EpisodeRow:
+    ungraded = replace(row, outcome=DAMAGED, score=UNGRADED)
     return replace(ungraded, trace="", trace_digest="", stdout_bytes=0, stderr_bytes=0)
 
 

@@ -1,4 +1,4 @@
-"""Runs many episodes and writes a row of each as soon as it is done."""
+"""Runs the episodes of a run, and writes the row of each episode when it is done."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ class Run:
             InfraError: the infrastructure failed ``CONSECUTIVE_FAILURES_MAX`` episodes in a row.
         """
         executor = EpisodeExecutor(self._limits.concurrency, self._run_episode, planned)
-        lost_in_a_row = 0
+        consecutive_failures = 0
         try:
             for rows in executor.batches():
                 self._write(rows, on_row)
                 for row in rows:
-                    lost_in_a_row = lost_in_a_row + 1 if _is_lost(row) else 0
-                    if lost_in_a_row >= CONSECUTIVE_FAILURES_MAX:
-                        raise InfraError(_reason_to_stop(row, lost_in_a_row, self._folder))
+                    consecutive_failures = consecutive_failures + 1 if _is_infra_failure(row) else 0
+                    if consecutive_failures >= CONSECUTIVE_FAILURES_MAX:
+                        raise InfraError(_reason_to_stop(row, consecutive_failures, self._folder))
         finally:
             # Episodes that are begun are finished and written, also after an interrupt.
             for rows in executor.rest():
@@ -147,16 +147,16 @@ class Run:
         )
 
 
-def _is_lost(row: EpisodeRow) -> bool:
+def _is_infra_failure(row: EpisodeRow) -> bool:
     """Return whether a row shows an infrastructure failure that the next episode may share."""
     return isinstance(row.outcome, Infra) and row.outcome.kind is not InfraKind.TASK
 
 
-def _reason_to_stop(row: EpisodeRow, lost_in_a_row: int, folder: RunFolder) -> str:
+def _reason_to_stop(row: EpisodeRow, consecutive_failures: int, folder: RunFolder) -> str:
     detail = row.outcome.detail if isinstance(row.outcome, Infra) else ""
     return (
-        f"the infrastructure failed {lost_in_a_row} episodes in a row, the last with "
-        f"{outcome_name(row.outcome)}: {detail}; finished episodes are kept, continue with: "
+        f"the infrastructure failed {consecutive_failures} episodes in a row, the last with "
+        f"{outcome_name(row.outcome)}: {detail}; finished episodes are stored, continue with: "
         f"fumehood resume {folder.path}"
     )
 
@@ -166,6 +166,6 @@ def _is_retried(scored: ScoredAttempt) -> bool:
 
 
 def missing(planned: Iterable[PlannedEpisode], rows: Iterable[EpisodeRow]) -> list[PlannedEpisode]:
-    """Return the episodes without a row, or with a row of a failure, in the order of the plan."""
+    """Return the episodes without a row or with an infrastructure failure, in planned order."""
     done = {row.name for row in rows if not row.is_infra}
     return [episode for episode in planned if episode.name not in done]

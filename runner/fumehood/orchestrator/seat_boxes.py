@@ -12,7 +12,7 @@ from fumehood.orchestrator.trace_receiver import TraceReceiver
 
 
 class SeatBoxes:
-    """Starts boxes and waits for their end. Knows nothing about messages. For one thread."""
+    """Starts boxes and waits for their end. Not thread-safe."""
 
     def __init__(
         self,
@@ -21,19 +21,19 @@ class SeatBoxes:
         receiver: TraceReceiver,
         counterparts: frozenset[str] = frozenset(),
     ) -> None:
-        """Start nothing yet.
+        """Create the boxes' runner; :meth:`play` starts boxes.
 
         Args:
             start: starts one box, as an engine does.
             boxes: by seat, in the order of the seats.
             receiver: reports when a box is to start, and ends boxes.
-            counterparts: seats that are not the tested agent's; the project answers for their
-                boxes.
+            counterparts: seats that are not the tested agent's; a failure of their boxes is an
+                infrastructure failure.
         """
         self.timed_out = False
         """Whether a box was stopped because its wall time was over."""
-        self.broke_off: str | None = None
-        """The seat whose box ended before its work had ended; None when there was none."""
+        self.ended_early: str | None = None
+        """The seat whose box ended before its work had ended; None if there is none."""
         self._infra: Infra | None = None
         self._start = start
         self._boxes = boxes
@@ -57,7 +57,7 @@ class SeatBoxes:
             self._run_seat(next(iter(self._boxes)), wall_ms)
             self._raise_input_error()
             return
-        for seat in self._receiver.callable_seats():
+        for seat in self._receiver.seats_to_start():
             thread = Thread(target=self._run_one_of_several, args=(seat, wall_ms), daemon=True)
             self._threads.append(thread)
             thread.start()
@@ -65,7 +65,7 @@ class SeatBoxes:
             # An agent may still be reading its last answer; the receiver ends boxes that stay.
             self._join()
 
-    def leave(self) -> None:
+    def wait_for_end(self) -> None:
         """Wait until every box is gone; the episode must have been closed.
 
         Raises:
@@ -76,23 +76,23 @@ class SeatBoxes:
 
     @property
     def infra(self) -> Infra | None:
-        """The infrastructure failure, or that of a counterpart that broke off; None without one."""
-        if self._infra is not None or self.broke_off not in self._counterparts:
+        """The infrastructure failure, such as a counterpart that ended early; None if none."""
+        if self._infra is not None or self.ended_early not in self._counterparts:
             return self._infra
         ended = self.exit
         if ended is None:
             return None
-        return counterpart_failure(self.broke_off, ended)
+        return counterpart_failure(self.ended_early, ended)
 
     @property
     def exit(self) -> Exit | None:
-        """Exit of the box that broke off, else of the first seat's; None if it was stopped."""
-        return self._exits.get(self.broke_off or next(iter(self._boxes)))
+        """Exit of the box that ended early, or of the first seat's; None if it was stopped."""
+        return self._exits.get(self.ended_early or next(iter(self._boxes)))
 
     @property
     def output(self) -> BoxOutput | None:
-        """What the boxes printed, by seat, with the one that broke off last; None without a box."""
-        names = sorted(self._boxes, key=lambda name: name == self.broke_off)
+        """The output of the boxes by seat, the box that ended early last; None if no box ran."""
+        names = sorted(self._boxes, key=lambda name: name == self.ended_early)
         outputs = [(name, self._outputs[name]) for name in names if name in self._outputs]
         if len(self._boxes) == 1 or not outputs:
             return outputs[0][1] if outputs else None
@@ -105,8 +105,8 @@ class SeatBoxes:
 
     def _run_one_of_several(self, seat: str, wall_ms: int) -> None:
         self._run_seat(seat, wall_ms)
-        if self._receiver.broke_off(seat) and self.broke_off is None:
-            self.broke_off = seat
+        if self._receiver.ended_early(seat) and self.ended_early is None:
+            self.ended_early = seat
 
     def _run_seat(self, seat: str, wall_ms: int) -> None:
         try:
@@ -121,17 +121,17 @@ class SeatBoxes:
         """Start a box, wait for its end, at most its wall time, and remove the box."""
         box = self._start(self._boxes[seat])
         try:
-            self._receiver.watch_over(seat, box)
+            self._receiver.add_box(seat, box)
             return self._wait(box, wall_ms)
         finally:
             self._outputs[seat] = box.close()
 
     def _wait(self, box: Box, wall_ms: int) -> Exit | None:
         """Wait for the end of a box, for its wall time and the time granted to its seat."""
-        ended, given_ms = box.wait(wall_ms), 0
-        while ended is None and self._receiver.granted_ms > given_ms:
-            more_ms = self._receiver.granted_ms - given_ms
-            given_ms += more_ms
+        ended, added_ms = box.wait(wall_ms), 0
+        while ended is None and self._receiver.granted_ms > added_ms:
+            more_ms = self._receiver.granted_ms - added_ms
+            added_ms += more_ms
             ended = box.wait(more_ms)
         return ended
 

@@ -12,23 +12,23 @@ from fumehood_agent.errors import ServiceUnavailable
 from fumehood_agent.session import Session
 
 SeatWorker = Callable[[Session], bool]
-"""Works at a seat; returns whether the seat's wall time is over."""
+"""Works at a seat; returns whether the seat's wall time is used up."""
 
 
 class SeatSessions:
-    """Used like boxes, for a replay or an agent under test. For one thread."""
+    """Runs workers instead of boxes, for a replay or an agent under test. Not thread-safe."""
 
     def __init__(self, workers: Mapping[str, SeatWorker], socket_dirs: Mapping[str, Path]) -> None:
-        """Start nothing yet.
+        """Create the sessions' runner; :meth:`play` starts the workers.
 
         Args:
-            workers: by seat.
+            workers: one per seat, by its name.
             socket_dirs: folder of each seat's sockets.
         """
         self.infra: Infra | None = None
-        """What failed in the infrastructure; None when nothing did."""
+        """The failure of the infrastructure; None if there was none."""
         self.timed_out = False
-        """Whether a seat's wall time was over."""
+        """Whether a seat's wall time was used up."""
         self.exit: Exit | None = Exit(0, ExitReason.EXITED)
         self.output: BoxOutput | None = None
         self._workers = workers
@@ -52,7 +52,7 @@ class SeatSessions:
             if timed_out or not ended:
                 return
 
-    def leave(self) -> None:
+    def wait_for_end(self) -> None:
         """Wait for every worker; the episode must have been closed.
 
         Raises:

@@ -25,7 +25,7 @@ from fumehood.records.signing_key import user_key
 
 @dataclass(frozen=True)
 class RunSetup:
-    """What a run consists of. Made once; planning, launching and resuming read it."""
+    """The parts of a run. Created once; launching and resuming read it."""
 
     config: RunConfig
     """With absolute paths and with the snapshot of the suite."""

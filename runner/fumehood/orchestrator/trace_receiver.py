@@ -39,11 +39,11 @@ class TraceReceiver:
         grace_s: float = GRACE_S,
         flush_s: float = FLUSH_S,
     ) -> None:
-        """Read nothing yet.
+        """Create the receiver; :meth:`start` begins to read.
 
         Args:
-            messages: of the episode, after ``Opened``.
-            seats: their names.
+            messages: messages of the episode after ``Opened``.
+            seats: names of the seats.
             in_turn: whether seats act one after another. Otherwise all boxes start at once.
             grace_s: how long a box may run after its seat's work has ended, seconds.
             flush_s: how long the end of a seat's work may take to arrive, seconds.
@@ -51,9 +51,9 @@ class TraceReceiver:
         self.records: list[Record] = []
         self.exchanges: list[ModelExchange] = []
         self.granted_ms = 0
-        """Wall time given back so far, because the project's own side kept a seat waiting."""
+        """Wall time granted so far because the infrastructure delayed a seat."""
         self.infra: Infra | None = None
-        """What failed in the infrastructure; None when nothing did."""
+        """The failure of the infrastructure; None if there was none."""
         self._messages = messages
         self._grace_s = grace_s
         self._flush_s = flush_s
@@ -72,8 +72,8 @@ class TraceReceiver:
         """Begin to read."""
         self._thread.start()
 
-    def callable_seats(self) -> Iterator[str]:
-        """Yield each seat when its box must start, until the episode ends or a box broke off."""
+    def seats_to_start(self) -> Iterator[str]:
+        """Yield each seat when its box must start, until the episode ends or a box ended early."""
         while (name := self._callable.get()) is not None:
             yield name
 
@@ -82,7 +82,7 @@ class TraceReceiver:
         """Whether the work of every seat has ended."""
         return all(ended.is_set() for ended in self._ended.values())
 
-    def watch_over(self, seat: str, box: Box) -> None:
+    def add_box(self, seat: str, box: Box) -> None:
         """Stop this box when its seat's work has ended or the infrastructure has failed."""
         with self._lock:
             self._boxes[seat] = box
@@ -91,12 +91,12 @@ class TraceReceiver:
         if stopped:
             box.kill()
 
-    def broke_off(self, seat: str) -> bool:
-        """Return whether a box ended before its seat's work; then the episode is over."""
-        broke_off = not self._ended[seat].wait(self._flush_s) and seat not in self._stopped
-        if broke_off:
+    def ended_early(self, seat: str) -> bool:
+        """Return whether a box ended before its seat's work had ended, which ends the episode."""
+        ended_early = not self._ended[seat].wait(self._flush_s) and seat not in self._stopped
+        if ended_early:
             self._callable.put(None)
-        return broke_off
+        return ended_early
 
     def join(self, timeout_s: float) -> None:
         """Wait for the end of the stream."""
@@ -104,7 +104,7 @@ class TraceReceiver:
         for timer in self._timers:
             timer.cancel()
         if self._thread.is_alive():
-            reason = f"the trace was not sealed within {timeout_s:.0f} s"
+            reason = f"the trace was not complete within {timeout_s:.0f} s"
             self.infra = Infra(InfraKind.SERVICE, reason)
             self._stop_boxes()
 
@@ -114,7 +114,7 @@ class TraceReceiver:
                 self._receive(message)
         except InfraError as error:
             self.infra = Infra(InfraKind.SERVICE, str(error))
-        # No agent can reach its seat any more.
+        # The sockets are closed, so no agent can continue.
         self._stop_boxes()
 
     def _receive(self, message: EpisodeMessage) -> None:

@@ -11,7 +11,7 @@ import pytest
 from fumehood.core.errors import InputError
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.core.score import UNGRADED
-from fumehood.orchestrator.launch import SPOILED, prepare_resume
+from fumehood.orchestrator.launch import DAMAGED, prepare_resume
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.seals import Signing
@@ -127,7 +127,7 @@ def test_an_episode_with_a_torn_file_is_run_again_and_gets_an_infra_row(
     lose(unfinished_run(tmp_path / "run").path)
     resumed = RunFolder.open(tmp_path / "run")
     assert prepare_resume(resumed, SIGNING) == 1
-    assert [row.outcome for row in resumed.rows() if row.is_infra] == [SPOILED]
+    assert [row.outcome for row in resumed.rows() if row.is_infra] == [DAMAGED]
     # A crash after the new trace and before its row does not prevent resuming.
     resumed.write_trace(NAMES[1], [])
     assert prepare_resume(RunFolder.open(resumed.path), SIGNING) == 0

@@ -48,7 +48,7 @@ class Episode:
 def play(episode: Episode, wall_ms: int = WALL_MS) -> SeatBoxes:
     episode.boxes.play(wall_ms)
     episode.close()
-    episode.boxes.leave()
+    episode.boxes.wait_for_end()
     return episode.boxes
 
 
@@ -57,7 +57,7 @@ def test_the_exit_and_the_output_of_one_box() -> None:
     assert boxes.exit == FAILED
     assert boxes.output is not None
     assert (boxes.output.stdout, boxes.output.stdout_bytes) == (b"text\n", 5)
-    assert (boxes.timed_out, boxes.broke_off, boxes.infra) == (False, None, None)
+    assert (boxes.timed_out, boxes.ended_early, boxes.infra) == (False, None, None)
 
 
 def test_a_box_that_is_still_running_after_its_wall_time_has_timed_out() -> None:
@@ -111,7 +111,7 @@ def test_a_counterpart_that_breaks_off_is_an_infrastructure_failure(
 ) -> None:
     agent, user = MemoryBox(None, b"agent\n"), MemoryBox(FAILED, b"user\n")
     boxes = play(Episode({"user": user, "agent": agent}, counterparts))
-    assert boxes.broke_off == "user"
+    assert boxes.ended_early == "user"
     assert boxes.infra == infra
     assert boxes.exit == FAILED
     assert boxes.output is not None
@@ -121,17 +121,17 @@ def test_a_counterpart_that_breaks_off_is_an_infrastructure_failure(
 
 def test_a_tested_agent_that_breaks_off_is_no_infrastructure_failure() -> None:
     boxes = play(Episode({"agent": MemoryBox(FAILED), "user": MemoryBox()}, frozenset({"user"})))
-    assert (boxes.broke_off, boxes.infra, boxes.exit) == ("agent", None, FAILED)
+    assert (boxes.ended_early, boxes.infra, boxes.exit) == ("agent", None, FAILED)
 
 
-def test_a_counterpart_that_is_stopped_did_not_break_off() -> None:
+def test_a_counterpart_that_is_stopped_did_not_end_early() -> None:
     episode = Episode(
         {"agent": MemoryBox(NORMAL), "user": MemoryBox()}, frozenset({"user"}), flush_s=30
     )
     episode.send(SeatWorkEnded("agent"))
     episode.send(SeatWorkEnded("user"))
     boxes = play(episode)
-    assert (boxes.broke_off, boxes.infra, boxes.exit) == (None, None, NORMAL)
+    assert (boxes.ended_early, boxes.infra, boxes.exit) == (None, None, NORMAL)
 
 
 def test_an_engine_that_fails_is_an_infrastructure_failure() -> None:
@@ -150,4 +150,4 @@ def test_one_of_several_agents_that_cannot_be_started_is_an_input_error_at_the_e
     episode.boxes.play(WALL_MS)
     episode.close()
     with pytest.raises(InputError, match="no such command"):
-        episode.boxes.leave()
+        episode.boxes.wait_for_end()

@@ -52,11 +52,11 @@ def test_records_are_kept_in_order() -> None:
 
 
 def test_all_seats_can_act_at_once_where_there_are_no_turns() -> None:
-    assert list(received().callable_seats()) == ["a", "b"]
+    assert list(received().seats_to_start()) == ["a", "b"]
 
 
 def test_a_seat_of_a_conversation_can_act_when_it_is_called() -> None:
-    assert list(received(SeatCalled("b"), in_turn=True).callable_seats()) == ["b"]
+    assert list(received(SeatCalled("b"), in_turn=True).seats_to_start()) == ["b"]
 
 
 def test_granted_time_adds_up() -> None:
@@ -76,12 +76,12 @@ def test_a_service_that_is_gone_stops_the_boxes() -> None:
         raise InfraError("the service is gone")
 
     result, box = TraceReceiver(messages(), ("a",), in_turn=False), MemoryBox()
-    result.watch_over("a", box)
+    result.add_box("a", box)
     result.start()
     result.join(PATIENCE_S)
     assert result.infra == Infra(InfraKind.SERVICE, "the service is gone")
     assert box.killed.is_set()
-    assert not result.broke_off("a")
+    assert not result.ended_early("a")
 
 
 class OpenStream:
@@ -111,8 +111,8 @@ def stream() -> Iterator[OpenStream]:
 def test_a_box_is_stopped_after_its_seats_work_has_ended(stream: OpenStream) -> None:
     result = TraceReceiver(iter(stream), ("a", "b"), in_turn=False, grace_s=0.0)
     first, second = MemoryBox(), MemoryBox()
-    result.watch_over("a", first)
-    result.watch_over("b", second)
+    result.add_box("a", first)
+    result.add_box("b", second)
     result.start()
     stream.send(SeatWorkEnded("a"))
     assert first.killed.wait(PATIENCE_S)
@@ -122,7 +122,7 @@ def test_a_box_is_stopped_after_its_seats_work_has_ended(stream: OpenStream) -> 
 
 def test_a_box_that_starts_after_its_seat_was_stopped_is_stopped_at_once() -> None:
     result, box = received(), MemoryBox()
-    result.watch_over("a", box)
+    result.add_box("a", box)
     assert box.killed.is_set()
 
 
@@ -131,28 +131,28 @@ def test_the_episode_is_over_when_all_work_has_ended(stream: OpenStream) -> None
     result.start()
     stream.send(SeatWorkEnded("a"))
     stream.send(SeatWorkEnded("b"))
-    assert list(result.callable_seats()) == []
+    assert list(result.seats_to_start()) == []
     assert result.all_work_ended
 
 
 def test_a_box_that_ends_before_its_seats_work_breaks_off(stream: OpenStream) -> None:
     result = TraceReceiver(iter(stream), ("a", "b"), in_turn=True, flush_s=0.0)
     result.start()
-    assert result.broke_off("a")
-    assert list(result.callable_seats()) == []
+    assert result.ended_early("a")
+    assert list(result.seats_to_start()) == []
 
 
-def test_a_box_that_ends_after_its_seats_work_does_not_break_off(stream: OpenStream) -> None:
+def test_a_box_that_ends_after_its_seats_work_does_not_end_early(stream: OpenStream) -> None:
     result = TraceReceiver(iter(stream), ("a",), in_turn=True, flush_s=PATIENCE_S)
     result.start()
     stream.send(SeatWorkEnded("a"))
-    assert not result.broke_off("a")
+    assert not result.ended_early("a")
 
 
 def test_a_stream_that_does_not_end_is_a_failure_of_the_service(stream: OpenStream) -> None:
     result, box = TraceReceiver(iter(stream), ("a",), in_turn=False), MemoryBox()
-    result.watch_over("a", box)
+    result.add_box("a", box)
     result.start()
     result.join(0.01)
-    assert result.infra == Infra(InfraKind.SERVICE, "the trace was not sealed within 0 s")
+    assert result.infra == Infra(InfraKind.SERVICE, "the trace was not complete within 0 s")
     assert box.killed.is_set()

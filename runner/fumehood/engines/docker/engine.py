@@ -50,7 +50,7 @@ from fumehood.engines.ownership import OWNER_PID, RUN
 _KILLED = 137
 """Exit status of a process that SIGKILL ended: 128 + 9."""
 _DRAIN_TIMEOUT_S = 10.0
-"""For reading the remaining output of a removed container."""
+"""Time for reading the remaining output of a removed container."""
 _WAIT_MIN_S = 0.05
 """The daemon cannot answer within a shorter timeout."""
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
