@@ -87,7 +87,7 @@ def test_a_changed_run_is_neither_resumed_nor_signed(
 def test_a_run_without_a_signature_is_not_resumed(tmp_path: Path) -> None:
     folder = unfinished_run(tmp_path / "run")
     rewrite(folder.path / "run.json", "signing_key", "another_name")
-    with pytest.raises(InputError, match="not signed, so anybody could have written it"):
+    with pytest.raises(InputError, match="not signed, so its origin is unknown"):
         prepare_resume(RunFolder.open(folder.path), SIGNING)
 
 
