@@ -2,14 +2,16 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := menu
-PACKAGES := runner/fumehood snapshots/fumehood_snapshots agent_sdk/python/fumehood_agent tests docs/adding/examples
+PACKAGES := runner/fumehood snapshots/fumehood_snapshots agent_sdk/python/fumehood_agent tests \
+	docs/adding/examples
 TESTS := .venv/bin/python -m pytest --numprocesses 4 --dist worksteal
 
 .PHONY: menu
 menu: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-SETUP_INPUTS := pyproject.toml agent_sdk/python/pyproject.toml constraints.txt scripts/setup scripts/setup-benchmarks
+SETUP_INPUTS := pyproject.toml agent_sdk/python/pyproject.toml constraints.txt scripts/setup \
+	scripts/setup-benchmarks
 
 .PHONY: setup
 setup: .venv/.made ## create .venv with the command .venv/bin/fumehood
@@ -28,14 +30,15 @@ setup-dev: .venv/.made-dev ## also install what tests, checks, reports and snaps
 
 .PHONY: demo
 demo: setup bubblewrap ## run three agents on the sample suite and print the results
-	@.venv/bin/fumehood run sample --agent schema_repair --agent instruction_parser --agent policy_aware
+	@.venv/bin/fumehood run sample \
+		--agent schema_repair --agent instruction_parser --agent policy_aware
 
 .PHONY: test
-test: setup-dev bubblewrap ## run the tests that finish within five minutes; tests of absent engines are skipped with the reason
+test: setup-dev bubblewrap ## run the tests that finish within five minutes; skip absent engines
 	@$(TESTS)
 
 .PHONY: test-all
-test-all: test ## run the tests, then the slow ones: every language on every engine, off-the-shelf agents, long chaos
+test-all: test ## run the tests, then the slow ones: all languages and engines, chaos
 	@$(TESTS) --all -m slow
 
 .PHONY: test-fast
@@ -86,14 +89,15 @@ bench: setup ## measure the costs of isolation as ratios
 
 .PHONY: containment
 containment: images ## attack every engine and rewrite docs/containment.md
-	@.venv/bin/fumehood doctor --probe docker --probe docker/runsc --probe bubblewrap --page docs/containment.md
+	@.venv/bin/fumehood doctor \
+		--probe docker --probe docker/runsc --probe bubblewrap --page docs/containment.md
 
 .PHONY: redteam
 redteam: setup-dev images ## run the whole red-team corpus on every engine, as tests
 	@.venv/bin/python -m pytest --numprocesses 3 --dist loadgroup tests/redteam --every-attack
 
 .PHONY: conformance
-conformance: setup-dev images bubblewrap ## run every protocol case in every language on every engine, and write the table
+conformance: setup-dev images bubblewrap ## run all protocol cases, and write the table
 	@.venv/bin/python -m tests.conformance.agents
 
 .PHONY: agents
@@ -136,7 +140,8 @@ ci: images lint types proto-check test ## run all checks that a change must pass
 
 .PHONY: clean
 clean: ## remove everything that can be rebuilt; runs/ stays
-	@rm -rf .venv proto/node_modules agent_sdk/typescript/{build,dist,node_modules} .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf .venv proto/node_modules agent_sdk/typescript/{build,dist,node_modules} \
+		.mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Installs bubblewrap where no container engine is available.

@@ -107,7 +107,7 @@ def test_an_image_may_have_few_tokens_for_its_size(seat: Asker, script: Script) 
 
 @with_budget(model_tokens=200_000)
 @pytest.mark.parametrize("stream", [False, True])
-def test_repeated_instructions_are_not_counted_as_output(
+def test_instructions_echoed_in_a_response_are_not_output(
     seat: Asker, script: Script, *, stream: bool
 ) -> None:
     instructions = "Be good. " * 4_000

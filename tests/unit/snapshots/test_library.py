@@ -195,7 +195,7 @@ def test_a_live_episode_leaves_no_recording(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_live_page_is_fetched_once_and_read_from_the_copy() -> None:
+def test_a_later_part_of_a_live_page_comes_from_the_fetched_copy() -> None:
     with serving({"/owls": article("owls")}) as site:
         config = EnvironmentConfig(data_mode="live", fetch=site.policy(), extractor="resiliparse")
         reader = LibraryReader(open_library(config, "e"))

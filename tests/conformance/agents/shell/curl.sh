@@ -16,7 +16,8 @@ tell_task() {
         remaining: (.remaining // {} | del(.wall_ms) | map_values(tonumber))}'
 }
 
-# Prints the message of a call. From the step, because jq 1.6 spoils long raw text (-R) beyond ASCII.
+# Prints the message of a call. From the step, because jq 1.6 spoils long raw text (-R) beyond
+# ASCII.
 message() { jq -c '{toolName: .tool, argumentsJson: (.text // (.arguments | tojson)), callId: (.id // "")}' "$step"; }
 
 send_call() {

@@ -1,6 +1,7 @@
 # What both shell agents share: goes through scripts, step by step, and gathers what was observed.
-# The including script defines: instruction, tell_task, send_call, end, answer_user, goes_on, cancel. A step is a file, $step, and
-# its parts are variables; observations are printed. What there is to do is in docs/agent_conformance.md.
+# The including script defines: instruction, tell_task, send_call, end, answer_user, goes_on,
+# cancel. A step is a file, $step, and its parts are variables; observations are printed. What there
+# is to do is in docs/agent_conformance.md.
 set -eu
 
 scratch=$(mktemp -d)
