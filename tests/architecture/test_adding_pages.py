@@ -76,7 +76,7 @@ def _example(point: str) -> Any:
 def _line(point: str) -> tuple[str, str, str]:
     """Return name, module and class of the registry line of a page."""
     (found,) = re.findall(
-        r"\*\*Line\*\* in `[^`]+`: `\"(\w+)\": \"([\w.]+):(\w+)\",`", _page(point)
+        r"\*\*Line\*\* in `[^`]+`:\s+`\"(\w+)\": \"([\w.]+):(\w+)\",`", _page(point)
     )
     name, module, attribute = found
     return name, module, attribute
