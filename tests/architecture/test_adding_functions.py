@@ -17,7 +17,7 @@ from tests.unit.report.runs import findings_of, played
 def _example(page: str) -> Any:
     """Return the object of the page's example that its registry line names."""
     text = (ROOT / "docs" / "adding" / f"{page}.md").read_text(encoding="utf-8")
-    (path,) = re.findall(r"\*\*Line\*\* in `[^`]+`: `\"\w+\": \"([\w.:]+)\",`", text)
+    (path,) = re.findall(r"\*\*Line\*\* in `[^`]+`:\s+`\"\w+\": \"([\w.:]+)\",`", text)
     return getattr(import_module(f"docs.adding.examples.{page}"), path.partition(":")[2])
 
 
