@@ -181,7 +181,7 @@ def test_the_profile_and_the_scorer_and_the_benchmark_make_an_episode(tmp_path: 
     assert frugal.score(case.task, Gold("frugal", ()), evidence) == UNGRADED
 
 
-def test_the_agent_gives_up_where_every_tool_wants_to_know_something(tmp_path: Path) -> None:
+def test_the_agent_gives_up_if_every_tool_has_required_arguments(tmp_path: Path) -> None:
     harness_mode = HARNESS_MODES.load("native")()
     episode, _ = _open(_copy_task(tmp_path), harness_mode)
     agent = _example("agent")()
@@ -189,7 +189,7 @@ def test_the_agent_gives_up_where_every_tool_wants_to_know_something(tmp_path: P
     assert isinstance(agent.act({"transcript": [], "tool_schemas": []}), GiveUp)
 
 
-def test_the_engine_says_what_it_cannot() -> None:
+def test_the_example_engine_reports_in_one_line_that_it_is_not_ready() -> None:
     engine = _example("engine")()
     assert engine.isolation is Isolation.SANDBOXED_KERNEL
     readiness = engine.check()

@@ -41,7 +41,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @each_page
-def test_files_that_are_named_exist(page: Path) -> None:
+def test_files_named_in_pages_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     named = re.findall(r"`((?:runner|proto|tests|agent_sdk|docs|scripts)/[\w./-]+\.\w+)`", text)
     to_be_made = re.findall(r"^\* \*\*File\*\*: `([^`]+)`", text, re.MULTILINE)

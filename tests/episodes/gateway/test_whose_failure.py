@@ -100,7 +100,7 @@ def test_a_refusal_after_the_key_has_worked_is_a_response(
     assert goes_on(seat)
 
 
-def test_in_replay_only_an_unrecorded_model_of_the_run_voids_the_episode(models: ScriptedModels) -> None:
+def test_in_replay_an_unrecorded_model_of_the_run_voids_the_episode(models: ScriptedModels) -> None:
     with new_service(models, mode=ModelsMode.REPLAY) as seat:
         status, answer = seat.ask(CHAT, chat("m-of-its-own"))
         assert (status, answer["error"]["code"]) == (412, "not_recorded")

@@ -177,7 +177,7 @@ def test_an_observation_that_was_kept_does_not_change() -> None:
     assert [len(seen["transcript"]) for seen in agent.seen] == [0, 1, 2]
 
 
-def test_the_transcript_holds_what_was_recorded_rather_than_what_was_sent() -> None:
+def test_the_transcript_contains_the_recorded_arguments() -> None:
     recorded = Reply(Value({}), Remaining(), recorded_arguments={"account_id": "a1"})
     agent = Scripted(CALL, None)
     work(agent, MemorySeat(answering(recorded)))
@@ -185,7 +185,7 @@ def test_the_transcript_holds_what_was_recorded_rather_than_what_was_sent() -> N
     assert agent.seen[1]["remaining_budget"] == {}
 
 
-def test_what_an_agent_does_to_its_arguments_later_does_not_change_the_transcript() -> None:
+def test_later_changes_of_arguments_do_not_change_the_transcript() -> None:
     arguments = {"id": "a1"}
 
     class Careless(Scripted):
@@ -199,7 +199,7 @@ def test_what_an_agent_does_to_its_arguments_later_does_not_change_the_transcrip
     assert agent.seen[1]["transcript"][0]["args"] == {"id": "a1"}
 
 
-def test_a_tool_says_what_it_does_and_takes_anything_unless_it_says_otherwise() -> None:
+def test_a_tool_has_a_description_and_a_permissive_default_schema() -> None:
     agent = Scripted(None)
     work(
         agent, MemorySeat(answering(), tools=[Tool("free", {"type": "object"}, "Takes anything.")])

@@ -43,7 +43,7 @@ def _public(cls: type) -> set[str]:
     return {name for name in vars(cls) if not name.startswith("_")}
 
 
-def test_it_has_the_words_of_the_other_session() -> None:
+def test_it_has_the_methods_of_the_other_session() -> None:
     assert _public(AsyncSession) == _public(Session)
 
 
@@ -85,7 +85,7 @@ def test_calls_of_several_tasks_do_not_wait_for_each_other(service: ScriptedServ
     assert together.is_set()
 
 
-def test_a_refusal_is_raised_and_the_work_goes_on(service: ScriptedService) -> None:
+def test_a_refusal_is_raised_and_the_work_continues(service: ScriptedService) -> None:
     answers = [refusal(pb.REFUSAL_KIND_TOO_DEEP, 64, 65), value({}), refusal(pb.REFUSAL_KIND_ENDED)]
     service.answer = lambda _: answers.pop(0)
 

@@ -117,7 +117,7 @@ def test_takes_no_for_an_answer(code: str) -> None:
     assert seat.end == ("gave_up", f"close_account: {code}")
 
 
-def test_what_exists_after_an_attempt_without_an_answer_was_done_by_it() -> None:
+def test_an_object_that_exists_after_a_lost_attempt_counts_as_created() -> None:
     seat, _ = at_work(
         TIMEOUT, Failure("already_exists", ""), instruction="Create an account with id nz4001."
     )
@@ -156,7 +156,7 @@ def test_reads_details_rather_than_words() -> None:
     assert seat.calls == [CLOSED, CLOSED]
 
 
-def test_sends_what_it_meant_when_something_else_was_looked_at() -> None:
+def test_sends_its_arguments_again_after_a_changed_call() -> None:
     recorded = {"reason": "fraud", "account_id": "a12345"}
     seat, _ = at_work(altered("missing_required_arg", {"missing": ["id"]}, recorded), OK)
     assert seat.calls == [CLOSED, CLOSED]
@@ -182,14 +182,14 @@ def test_sends_what_it_meant_when_something_else_was_looked_at() -> None:
         ),
     ],
 )
-def test_adapts_to_a_tool_that_says_what_it_wants(
+def test_adapts_to_the_schema_in_an_error(
     code: str, details: JsonObject, arguments: JsonObject
 ) -> None:
     seat, _ = at_work(Failure(code, "", details), OK)
     assert seat.calls[1] == ("close_account", arguments)
 
 
-def test_goes_back_to_what_it_meant_when_the_change_is_not_wanted_any_more() -> None:
+def test_restores_its_arguments_when_the_change_is_rejected() -> None:
     seat, _ = at_work(
         Failure("unknown_argument", "", {"unknown": ["id"], "expected": ["account_id"]}),
         Failure("missing_required_arg", "", {"missing": ["id"]}),

@@ -82,7 +82,7 @@ def test_the_model_receives_results_and_failures() -> None:
     assert "too_many" in last_heard(model)
 
 
-def test_what_was_said_before_is_known_when_the_user_says_more() -> None:
+def test_earlier_messages_are_kept_in_later_turns() -> None:
     model, shop = Speaker([("double", '{"n": 4}')], "It is 8."), Shop()
     agent = load_class("builtin:react")(model)
     agent.run(shop)
@@ -115,7 +115,7 @@ def test_when_the_work_ends_the_model_is_not_asked_again(scaffold: str) -> None:
 
 
 @pytest.mark.parametrize("scaffold", SCAFFOLDS)
-def test_a_budget_of_models_that_is_used_up_is_no_crash(scaffold: str) -> None:
+def test_an_exhausted_model_budget_does_not_crash_the_agent(scaffold: str) -> None:
     class Broke:
         def ask(self, messages: Sequence[Message], tools: Sequence[Message] = ()) -> ModelReply:
             raise WorkOver("out_of_budget")
@@ -128,7 +128,7 @@ def test_a_model_that_never_ends_gives_up() -> None:
     assert end == ("give_up", "no end after 64 turns")
 
 
-def test_what_a_model_imagines_after_its_action_is_not_read() -> None:
+def test_text_after_an_action_is_ignored() -> None:
     said = 'I try.\nAction: double\nInput: {"n": 3}\nObservation: {"n": 999}\nAnswer: 999'
     shop = run("react_text", Speaker(said, "Answer: 6"), Shop())
     assert (shop.made, shop.end) == ([{"n": 3}], ("submit", "6"))

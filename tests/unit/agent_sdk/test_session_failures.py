@@ -54,7 +54,7 @@ def test_a_refusal_names_its_kind_and_numbers(service: ScriptedService, stream: 
     assert str(caught.value) == "refused, too_deep: 40 is more than the limit 32"
 
 
-def test_work_goes_on_after_a_refusal(service: ScriptedService, stream: bool) -> None:
+def test_work_continues_after_a_refusal(service: ScriptedService, stream: bool) -> None:
     answers = [refusal(pb.REFUSAL_KIND_MALFORMED), value({"ok": True})]
     service.answer = lambda _: answers.pop(0)
     with Session(service.path, stream=stream) as session:
@@ -63,7 +63,7 @@ def test_work_goes_on_after_a_refusal(service: ScriptedService, stream: bool) ->
         assert session.call("echo").result == Value({"ok": True})
 
 
-def test_a_call_after_the_end_says_so(service: ScriptedService, stream: bool) -> None:
+def test_a_call_after_the_end_reports_the_end(service: ScriptedService, stream: bool) -> None:
     service.answer = lambda _: refusal(pb.REFUSAL_KIND_ENDED)
     with Session(service.path, stream=stream) as session:
         with pytest.raises(Ended):

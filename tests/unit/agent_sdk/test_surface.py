@@ -18,7 +18,7 @@ from fumehood_agent.builtin import BUILTIN
 _FOLDER = Path(fumehood_agent.__file__).parent
 
 
-def test_what_is_public_is_a_decision() -> None:
+def test_the_public_names_are_listed() -> None:
     public = {
         name
         for name, thing in vars(fumehood_agent).items()
@@ -75,7 +75,7 @@ def test_the_package_does_not_reveal_that_it_is_a_test() -> None:
         assert [word for word in words if word in text] == [], path
 
 
-def test_importing_does_nothing_else(tmp_path: Path) -> None:
+def test_importing_has_no_side_effects(tmp_path: Path) -> None:
     code = "import threading, fumehood_agent; print(threading.active_count())"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True

@@ -33,7 +33,7 @@ def test_a_name_loads_its_entry() -> None:
     assert Registry("trinket", TABLE).load("plain") is json.dumps
 
 
-def test_nothing_is_imported_before_it_is_asked_for() -> None:
+def test_modules_are_imported_on_demand() -> None:
     assert list(Registry("trinket", TABLE)) == ["plain", "broken"]
 
 
@@ -69,7 +69,7 @@ def test_an_installed_entry_that_cannot_be_imported_is_an_input_error() -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_all_can_be_imported_before_there_is_no_way_to_any_more() -> None:
+def test_all_modules_can_be_imported_before_imports_are_disabled() -> None:
     import json
 
     registry = Registry[object]("trinket", {"plain": "json:dumps"})

@@ -52,7 +52,7 @@ def test_entries_that_share_an_id_go_by_position() -> None:
 
 
 @given(JSON)
-def test_nothing_differs_from_itself(value: Any) -> None:
+def test_equal_values_have_no_differences(value: Any) -> None:
     assert changed_paths(value, value) == ()
 
 
@@ -82,7 +82,7 @@ def test_a_path_is_below_itself_and_below_all_above_it() -> None:
     assert not is_below(("ab",), ["a"])
 
 
-def test_a_change_says_what_was_and_what_is() -> None:
+def test_a_change_contains_the_old_and_the_new_value() -> None:
     before: JsonObject = {"accounts": {"a": {"tier": "basic", "old": 1}}}
     after: JsonObject = {"accounts": {"a": {"tier": "gold", "new": [True]}}}
     assert changes(before, after) == (

@@ -11,12 +11,12 @@ def gate(**payload: Any) -> dict[str, Any]:
     return {"family": "authz", "payload": payload}
 
 
-def test_a_gate_without_a_token_denies_and_says_which_role_is_needed() -> None:
+def test_a_gate_without_a_token_denies_and_names_the_required_role() -> None:
     seat = NativeSeat(gate(required_role="keeper"))
     assert seat.refused("read_file", path="/a.txt") == ("authz_denied", {"required_role": "keeper"})
 
 
-def test_a_gate_with_a_token_says_which_argument_it_looks_for_and_opens_to_it() -> None:
+def test_a_gate_with_a_token_names_its_argument_and_accepts_it() -> None:
     seat = NativeSeat(gate(required_role="keeper", required_token="T-1", token_field="badge"))
     denial = ("authz_denied", {"required_role": "keeper", "expected": ["badge"]})
     assert seat.refused("read_file", path="/a.txt") == denial
@@ -40,7 +40,7 @@ def test_the_arguments_after_two_faults_are_those_of_the_inner_one() -> None:
     assert seat.close().calls[0].arguments_after == {"path": "/a.txt"}
 
 
-def test_calls_that_the_trigger_does_not_mean_pass_without_a_token() -> None:
+def test_calls_outside_the_trigger_pass_without_a_token() -> None:
     seat = NativeSeat({**gate(required_token="T-1"), "trigger": {"on_tool": "write_file"}})
     assert seat.answered("read_file", path="/a.txt")
     assert seat.refused("write_file", path="/a.txt", content="")[0] == "authz_denied"

@@ -22,7 +22,7 @@ def test_the_old_name_is_refused_and_the_new_one_named() -> None:
     assert seat.answered("read_file", location="/a.txt")["content"] == "x"
 
 
-def test_the_trace_tells_what_was_sent_and_what_was_delivered() -> None:
+def test_the_trace_contains_the_arguments_before_and_after_a_fault() -> None:
     seat = NativeSeat(drift(rename_args={"path": "location"}))
     seat.answered("read_file", location="/a.txt")
     evidence = seat.close()

@@ -81,7 +81,7 @@ def test_text_of_64_bytes_is_at_least_one_token() -> None:
     assert fewest_tokens(request, 200, FRAME_BYTES + 2048, CHAT, streamed=True) == (2, 2)
 
 
-def test_a_long_string_without_whitespace_is_no_text() -> None:
+def test_a_long_string_without_whitespace_is_not_text() -> None:
     assert fewest_tokens({"image": "x" * 4096}, 5000, 0, CHAT, streamed=False) == (1, 1)
     assert fewest_tokens({"text": "x" * 4095}, 5000, 0, CHAT, streamed=False) == (63, 1)
 

@@ -191,7 +191,7 @@ def test_rewriting_faults_apply_in_plan_order() -> None:
     assert details(only)["faults"] == [shown(liar) for liar in (*liars, *liars)]
 
 
-def test_a_renamed_argument_goes_to_the_end_even_onto_one_that_is_there() -> None:
+def test_a_renamed_argument_moves_to_the_end_and_replaces_an_existing_one() -> None:
     drift = {"family": "schema_drift", "payload": {"rename_args": {"b": "a"}}}
     (only,) = played([("get_account", {"id": "ax1", "a": 1, "b": 2, "c": 3})], drift)
     assert details(only)["unknown"] == ["c", "a"]

@@ -119,7 +119,7 @@ def test_a_counterpart_that_breaks_off_is_an_infrastructure_failure(
     assert boxes.output.stdout == b"--- seat agent ---\nagent\n--- seat user ---\nuser\n"
 
 
-def test_a_tested_agent_that_breaks_off_is_no_infrastructure_failure() -> None:
+def test_a_tested_agent_that_breaks_off_is_not_an_infrastructure_failure() -> None:
     boxes = play(Episode({"agent": MemoryBox(FAILED), "user": MemoryBox()}, frozenset({"user"})))
     assert (boxes.ended_early, boxes.infra, boxes.exit) == ("agent", None, FAILED)
 

@@ -37,7 +37,7 @@ TALK = ConversationSpec("round_robin", {"turns_max": 3})
         ),
     ],
 )
-def test_a_stored_task_is_read_as_it_was(task: object) -> None:
+def test_a_stored_task_is_read_unchanged(task: object) -> None:
     assert isinstance(task, type(TASK))
     gold = Gold("native", ({"op": "equals"},), False, ({"tool_name": "get"},))
     suite = Suite("s", (Case(task, gold), Case(task, Gold("native", ()))))

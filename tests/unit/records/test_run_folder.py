@@ -76,7 +76,7 @@ def again(folder: RunFolder) -> RunFolder:
     return RunFolder.open(folder.path)
 
 
-def test_a_folder_is_read_as_it_was_written(folder: RunFolder) -> None:
+def test_a_folder_is_read_unchanged(folder: RunFolder) -> None:
     records = trace({"kind": "call", "é": [1, 1.0, 10**30]})
     where = folder.write_trace(NAME, records)
     written = row(trace=where, trace_digest=verify_chain(records))

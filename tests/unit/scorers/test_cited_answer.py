@@ -69,7 +69,7 @@ def test_metrics_compare_seen_and_cited_with_relevant_documents() -> None:
     assert metrics["answer_bytes"] == len(answers.encode())
 
 
-def test_a_share_of_nothing_is_none_and_not_zero() -> None:
+def test_a_share_of_zero_items_is_none() -> None:
     metrics = score(Finished("nine weeks"), criteria=(MENTIONS,)).metrics
     assert metrics["evidence_recall"] is metrics["citation_precision"] is None
 

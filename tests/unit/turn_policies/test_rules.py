@@ -11,7 +11,7 @@ from fumehood.core.errors import SpecError
 from fumehood.turn_policies.policies import Dialogue, Round, Supervisor
 
 
-def test_a_dialogue_passes_words_on_until_one_that_ends_it() -> None:
+def test_a_dialogue_forwards_messages_until_its_end() -> None:
     talk = Dialogue(
         {"first": "user", "opening": "Hi!", "stop": {"user": ["#STOP"]}}, ("agent", "user")
     )
@@ -25,7 +25,7 @@ def test_a_dialogue_is_over_when_one_leaves() -> None:
     assert Dialogue({"first": "user"}, ("agent", "user")).turn_after_end("user") is None
 
 
-def test_in_a_round_everybody_hears_what_the_others_said_since() -> None:
+def test_in_a_round_each_seat_receives_the_messages_since_its_last_turn() -> None:
     talk = Round({"rounds": 2, "opening": "Decide."}, ("a", "b", "c"))
     assert talk.first_turn() == Handover("a", "Decide.")
     assert talk.turn_after_answer("a", "1") == Handover("b", "Decide.\n\na: 1")
@@ -50,7 +50,7 @@ def test_a_round_of_one_is_a_chain() -> None:
     assert talk.turn_after_answer("b", "y") is None
 
 
-def test_a_round_goes_on_without_who_left() -> None:
+def test_a_round_skips_seats_that_left() -> None:
     talk = Round({"rounds": 3}, ("a", "b", "c"))
     talk.first_turn()
     assert talk.turn_after_end("a") == Handover("b", "")
@@ -58,7 +58,7 @@ def test_a_round_goes_on_without_who_left() -> None:
     assert talk.turn_after_answer("c", "y") == Handover("b", "c: y")
 
 
-def test_a_supervisor_sends_to_work_hears_back_and_ends_it() -> None:
+def test_a_supervisor_assigns_work_receives_results_and_ends_the_conversation() -> None:
     talk = Supervisor({"head": "lead"}, ("lead", "one", "two"))
     assert talk.first_turn() == Handover("lead", "")
     assert talk.turn_after_answer("lead", "@one: look it up") == Handover("one", "look it up")
@@ -69,7 +69,7 @@ def test_a_supervisor_sends_to_work_hears_back_and_ends_it() -> None:
     assert talk.turn_after_answer("lead", "It is 42.") is None
 
 
-def test_a_supervisor_hears_who_has_left() -> None:
+def test_a_supervisor_is_informed_of_seats_that_left() -> None:
     talk = Supervisor({"head": "lead"}, ("lead", "one"))
     talk.turn_after_answer("lead", "@one go")
     assert talk.turn_after_end("one") == Handover("lead", "one has left.")
@@ -108,7 +108,7 @@ def test_a_supervisor_hears_who_has_left() -> None:
         (Supervisor, {"head": "a"}, ("a",), "conversation.rule"),
     ],
 )
-def test_settings_that_make_no_sense_are_named(
+def test_invalid_settings_are_named(
     make: Any, settings: dict[str, Any], seats: tuple[str, ...], field: str
 ) -> None:
     with pytest.raises(SpecError) as caught:

@@ -131,7 +131,7 @@ def test_another_snapshot_than_the_task_names_is_refused_when_the_episode_is_ope
         ({"snapshot": "/", "colour": "red"}, "colour"),
     ],
 )
-def test_surroundings_that_cannot_be_used_are_said_in_one_line(
+def test_an_invalid_data_source_is_reported_in_one_line(
     settings: dict[str, Any], says: str
 ) -> None:
     spec = episode_spec(world="search", state={})
