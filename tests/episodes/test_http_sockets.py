@@ -1,4 +1,4 @@
-"""The second socket of a seat: the same seat as the first, and no way around its limits."""
+"""The HTTP socket of a seat has the same seat and the same limits as its gRPC socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service is to the host: next to nothing."""
+"""The service has no privileges on the host."""
 
 from __future__ import annotations
 

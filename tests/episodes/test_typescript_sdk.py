@@ -1,4 +1,4 @@
-"""The TypeScript SDK: its own tests, and what a stranger gets who installs it."""
+"""The TypeScript SDK: its tests, and its README after an installation."""
 
 from __future__ import annotations
 

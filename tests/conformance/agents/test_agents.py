@@ -1,4 +1,4 @@
-"""What every built-in agent promises, over the whole sample suite, at a seat in memory."""
+"""Requirements of every built-in agent, over the sample suite, at a seat in memory."""
 
 from __future__ import annotations
 

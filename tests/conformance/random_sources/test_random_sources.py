@@ -1,4 +1,4 @@
-"""What a fault can rely on, wherever its chance comes from."""
+"""Requirements of every random source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every agent can rely on at its seat, however it reaches it."""
+"""Requirements of a seat, over every interface."""
 
 from __future__ import annotations
 

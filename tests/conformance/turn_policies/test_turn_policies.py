@@ -1,4 +1,4 @@
-"""What a conversation can rely on in every rule by which seats talk."""
+"""Requirements of every turn policy."""
 
 from __future__ import annotations
 

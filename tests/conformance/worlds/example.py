@@ -1,4 +1,4 @@
-"""What a world is asked to show that it is one."""
+"""Example state and calls of a world, for the conformance suite."""
 
 from __future__ import annotations
 

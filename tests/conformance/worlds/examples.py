@@ -1,4 +1,4 @@
-"""What each simulator can be asked. A world without an example fails the suite."""
+"""Examples of each simulator. A world without an example fails the suite."""
 
 from __future__ import annotations
 

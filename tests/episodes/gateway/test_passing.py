@@ -1,4 +1,4 @@
-"""What is asked of a model passes untouched, and what must not pass does not."""
+"""The gateway forwards valid requests unchanged and refuses invalid ones."""
 
 from __future__ import annotations
 

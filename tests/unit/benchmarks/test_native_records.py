@@ -1,4 +1,4 @@
-"""The project's own record format: strict, and helpful about what is wrong."""
+"""The native record format: strict reading, and errors with location and remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite argument of the command line, and the one line that every mistake in it gets."""
+"""The suite argument of the command line, and its one-line errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``fumehood suite`` from the outside."""
+"""The command ``fumehood suite``."""
 
 from __future__ import annotations
 

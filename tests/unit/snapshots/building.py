@@ -1,4 +1,4 @@
-"""Small snapshots built for real, and hands to spoil them with."""
+"""Builds small snapshots and damages them."""
 
 from __future__ import annotations
 

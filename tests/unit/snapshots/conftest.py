@@ -1,4 +1,4 @@
-"""What the tests of snapshots share."""
+"""Fixtures for the tests of snapshots."""
 
 from __future__ import annotations
 

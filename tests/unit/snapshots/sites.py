@@ -1,4 +1,4 @@
-"""Real HTTP servers on loopback, honest and otherwise."""
+"""HTTP servers on loopback, well-behaved and misbehaving."""
 
 from __future__ import annotations
 

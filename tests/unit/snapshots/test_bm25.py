@@ -1,4 +1,4 @@
-"""Scores are those of the libraries that others use, to the rounding of 32 bits."""
+"""Scores equal those of rank_bm25 and bm25s, up to 32-bit rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A spoilt snapshot says in one line what is wrong with it."""
+"""A damaged snapshot is reported in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages give their title and text; what gives none says why."""
+"""Pages give title and text, or a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A live fetch goes where the policy lets it, and nowhere else, however the other side behaves."""
+"""A live fetch contacts only hosts that the policy allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures of retrieval are those of the field, and every question counts."""
+"""Retrieval metrics equal their standard definitions, and every question counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was fetched once can be replayed and sealed; what was not is a refusal."""
+"""Recorded pages can be replayed and sealed; unrecorded pages are refused."""
 
 from __future__ import annotations
 

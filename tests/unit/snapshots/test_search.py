@@ -1,4 +1,4 @@
-"""Search finds what holds the words, in one order, filtered and with a fitting snippet."""
+"""Search results, their order, filters and snippets."""
 
 from __future__ import annotations
 

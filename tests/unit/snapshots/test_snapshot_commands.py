@@ -1,4 +1,4 @@
-"""The commands do what they say, print what they did, and fail in one line."""
+"""The snapshot commands, their output and their one-line errors."""
 
 from __future__ import annotations
 

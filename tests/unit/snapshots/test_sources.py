@@ -1,4 +1,4 @@
-"""Folders and JSON lines give documents with the ids and URLs that their makers meant."""
+"""Folders and JSON Lines give documents with the intended IDs and URLs."""
 
 from __future__ import annotations
 
