@@ -70,7 +70,7 @@ class Check:
         wall_ms: int,
         arguments: tuple[str, ...] = (),
     ) -> None:
-        """Start nothing yet.
+        """Create the checker; it starts nothing.
 
         Args:
             engine: starts the boxes.

@@ -145,7 +145,7 @@ class SeatBoxes:
 
 
 def counterpart_failure(seat: str, ended: Exit) -> Infra:
-    """Return the failure of an episode in which a counterpart broke off."""
+    """Return the failure of an episode in which a counterpart ended early."""
     detail = f"seat {seat}: {ended.reason.value}, exit status {ended.code}"
     return Infra(InfraKind.COUNTERPART, detail)
 
