@@ -99,6 +99,17 @@ def test_an_invalid_argument_gives_one_line_of_error(argument: str, line: str) -
     assert "\n" not in str(refusal.value)
 
 
+def test_an_error_in_a_json_list_names_the_item(tmp_path: Path) -> None:
+    good = json.loads(TASKS.read_text().splitlines()[0])
+    bad = {**good, "task_id": "t2", "safety": [{"op": "unchanged", "path": "accounts.a2"}]}
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps([good, bad]))
+    with pytest.raises(InputError) as refusal:
+        load_suite(str(file))
+    reason = 'safety[0].path: must be a list, such as ["accounts", "a2"]'
+    assert str(refusal.value) == f"{file}[1]: {reason}"
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [

@@ -43,9 +43,13 @@ class Place:
     path: Path
     line: int | None = None
     """Line number from 1; None for the file as a whole."""
+    index: int | None = None
+    """Index from 0 in the JSON list of the file; None if the file is no list."""
 
     def __str__(self) -> str:
-        """Return ``file:line``."""
+        """Return ``file:line``, or ``file[index]`` for an item of a JSON list."""
+        if self.index is not None:
+            return f"{self.path}[{self.index}]"
         return str(self.path) if self.line is None else f"{self.path}:{self.line}"
 
 
@@ -85,9 +89,12 @@ def read_records(path: Path, *, lenient: bool = False) -> Iterator[Placed[Any]]:
         Unreadable: the file cannot be read, or is not JSON.
     """
     if path.suffix == ".json":
-        place = Place(path)
-        value = _parse(read_text(path), place, lenient)
-        yield from (Placed(item, place) for item in (value if isinstance(value, list) else [value]))
+        value = _parse(read_text(path), Place(path), lenient)
+        if isinstance(value, list):
+            for index, item in enumerate(value):
+                yield Placed(item, Place(path, index=index))
+        else:
+            yield Placed(value, Place(path))
         return
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         text = line.strip()

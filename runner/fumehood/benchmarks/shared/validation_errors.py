@@ -5,6 +5,7 @@ A line names the field, the reason, and the nearest known key.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +72,7 @@ def _field_error(item: Mapping[str, Any], schema: Mapping[str, Any]) -> FieldErr
             location = (*location, context["discriminator"].strip("'"))
             reason = "is missing"
         case "list_type" | "tuple_type":
-            reason = f"must be a list, such as [{item['input']}]"
+            reason = f"must be a list, such as {_as_list(location[-1], item['input'])}"
         case "model_type" | "dict_type" | "model_attributes_type":
             reason = f"must be an object, not {given}"
         case "value_error":
@@ -80,6 +81,13 @@ def _field_error(item: Mapping[str, Any], schema: Mapping[str, Any]) -> FieldErr
             message = item["msg"].removeprefix("Input ")
             reason = f"{message[:1].lower()}{message[1:]}, not {given}"
     return FieldError(location, reason)
+
+
+def _as_list(field: int | str, value: object) -> str:
+    """Return the list that was probably meant; a dotted path becomes its keys."""
+    if field == "path" and isinstance(value, str):
+        return json.dumps(value.split("."))
+    return f"[{value}]"
 
 
 _SHOWN_CHARACTERS = 60
