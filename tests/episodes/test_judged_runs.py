@@ -103,6 +103,15 @@ def test_a_rescore_without_the_provider_gives_the_same_result(
     assert fumehood_json("verify", str(run.path), "--json", status=1)["sound"] is False
 
 
+def test_score_asks_no_provider_that_only_the_run_folder_names(
+    judged: Callable[..., Judged],
+) -> None:
+    run = judged(one_doubts, "--judge", "j1")
+    asked = len(run.asked)
+    fumehood("score", str(run.path), "--judge", "j1", status=2)
+    assert len(run.asked) == asked
+
+
 def test_unreadable_replies_leave_the_episode_ungraded(judged: Callable[..., Judged]) -> None:
     run = judged(
         lambda time, number: ScriptedReply(text="yes, it surely is\n[0123] yes"), "--judge", "j1"

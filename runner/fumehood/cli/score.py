@@ -45,5 +45,7 @@ def score(run_dir: Path, judge: str | None, config: Path | None, as_json: bool) 
 def _other_judge(folder: RunFolder, judge: str, path: Path | None) -> RunJudge:
     file = {} if path is None else read_yaml(path)
     settings = {name: file[name] for name in JUDGE_SETTINGS if name in file}
-    config = run_config({**config_of(folder).model_dump(), **settings, "judge": judge})
+    # The author of a run folder must not choose which host gets which key of this user.
+    of_run = {**config_of(folder).model_dump(), "models": None}
+    config = run_config({**of_run, **settings, "judge": judge})
     return RunJudge(judge_source(config, live=True), folder.path, keeps=False)
