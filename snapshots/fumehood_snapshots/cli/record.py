@@ -76,6 +76,8 @@ def record(
             lost += 1
             click.echo(f"{visit.url}: {visit.failure}", err=True)
     click.echo(f"{out}: {kept} pages recorded, {lost} failed")
+    if not kept:
+        raise SnapshotInputError("no page was recorded; the lines above name the reasons")
 
 
 def _lines(path: Path) -> list[str]:

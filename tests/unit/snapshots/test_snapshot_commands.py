@@ -139,6 +139,13 @@ def test_record_and_build_work_together(tmp_path: Path) -> None:
     assert (tmp_path / "s" / "recorded" / "requests.jsonl").exists()
 
 
+def test_record_fails_if_no_page_was_recorded(tmp_path: Path) -> None:
+    url = "http://elsewhere.example:8080/"
+    recorded = _run("record", tmp_path / "r", url, "--allow", "elsewhere.example", status=1)
+    assert f"{url}: host_not_allowed: elsewhere.example:8080 is not on the list" in recorded.output
+    assert "no page was recorded" in recorded.output
+
+
 def test_measure_prints_means_and_questions(tmp_path: Path, animals: Path) -> None:
     (tmp_path / "q.tsv").write_text("q1\tmice\n", encoding="utf-8")
     (tmp_path / "qrels").write_text("q1 0 owl 1\n", encoding="utf-8")
