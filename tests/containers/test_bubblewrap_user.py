@@ -172,6 +172,6 @@ def test_a_failure_to_build_the_view_is_an_infrastructure_failure(
     box = engine.start(
         BoxSpec(image=replace(python, command=("true",)), socket_dir=tmp_path / "not-there")
     )
-    with pytest.raises(InfraError, match="could not make the box"):
+    with pytest.raises(InfraError, match="could not start the box"):
         box.wait(PATIENCE_MS)
     box.close()

@@ -115,7 +115,7 @@ def test_a_changed_world_is_reported_at_the_first_differing_call(
     (run / "suite.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
     done = fumehood("replay", str(run), "--episode", row["episode"], status=1)
     assert done.splitlines()[0].startswith(f"{row['episode']}: call 1 (")
-    assert done.splitlines()[-1] == "1 replayed, 0 byte by byte the same, 1 not"
+    assert done.splitlines()[-1] == "1 replayed, 0 identical, 1 different"
 
 
 def test_every_turn_of_a_conversation_is_replayed(pool: ServicePool) -> None:
@@ -140,7 +140,7 @@ def test_a_truncated_trace_is_reported_and_not_replayed(native_run: Path, tmp_pa
     lines = (run / row["trace"]).read_text().splitlines(keepends=True)
     (run / row["trace"]).write_text("".join(lines[:-1]))
     done = fumehood("replay", str(run), "--episode", row["episode"], status=1)
-    assert "the recorded trace is broken: the seal is missing" in done
+    assert "the recorded trace is broken: the end record is missing" in done
 
 
 def test_an_unknown_episode_is_an_input_error(native_run: Path) -> None:
@@ -160,7 +160,7 @@ def test_an_unknown_episode_is_an_input_error(native_run: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "no episode with a trace is called 'no_such_episode'" in done.stderr
+    assert "no episode with a trace matches 'no_such_episode'" in done.stderr
 
 
 def test_the_trace_of_another_episode_is_refused(toolmisuse_run: Path, tmp_path: Path) -> None:
@@ -184,6 +184,6 @@ def test_an_episode_without_a_row_is_reported(native_run: Path, tmp_path: Path) 
     first, second, *_ = (run / "episodes.jsonl").read_text().splitlines(keepends=True)
     (run / "episodes.jsonl").write_text(first)
     done = fumehood("replay", str(run), status=1).splitlines()
-    assert f"{json.loads(second)['episode']}: planned, and there is no row of it" in done
-    assert done[-1] == "1 replayed, 1 byte by byte the same, 0 not"
+    assert f"{json.loads(second)['episode']}: planned, but has no row" in done
+    assert done[-1] == "1 replayed, 1 identical, 0 different"
     assert len(done) == 40
