@@ -40,7 +40,7 @@ def both(asked: AskedOfModel) -> ScriptedReply:
     """Answer in the role that the first message states."""
     messages = asked.request["messages"]
     if asked.request["model"] == "m-user":
-        assert "a person who talks" in str(messages[0]["content"])
+        assert "You play a person" in str(messages[0]["content"])
         return as_user(str(messages[-1]["content"]))
     assert WISH in str(messages[1]["content"])
     return as_agent(messages)
