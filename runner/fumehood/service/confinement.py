@@ -33,6 +33,14 @@ _IMPORTED_LATE = (
     "traceback",
 )
 """Modules that Python imports at first use, when this process may no longer read them."""
+_ENCODINGS_OF_PAGES = (
+    *(f"cp{number}" for number in (866, 874, 932, 949, *range(1250, 1259))),
+    *(f"iso8859_{part}" for part in (*range(1, 12), *range(13, 17))),
+    *("big5", "big5hkscs", "euc_jp", "euc_kr", "gb18030", "gb2312", "gbk", "iso2022_jp"),
+    *("koi8_r", "koi8_u", "latin_1", "mac_cyrillic", "mac_roman", "shift_jis"),
+    *("utf_16_be", "utf_16_le", "utf_8_sig"),
+)
+"""Codecs of live pages. Source: WHATWG Encoding Standard, section 4.2."""
 
 
 def confine(directory: Path) -> None:
@@ -70,5 +78,5 @@ def _give_up_root(directory: Path) -> None:
 
 def _import_modules_early() -> None:
     load_all()
-    for name in _IMPORTED_LATE:
+    for name in (*_IMPORTED_LATE, *(f"encodings.{codec}" for codec in _ENCODINGS_OF_PAGES)):
         import_module(name)
