@@ -20,8 +20,8 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import Progress, resume_run
-from fumehood.records.run_folder import RunFolder
 from tests.parts.benchmark_data import data_folder
+from tests.parts.benchmark_slices import signed_run
 from tests.parts.bfcl_gold import with_all_arguments
 from tests.parts.commands import fumehood_json
 
@@ -139,7 +139,7 @@ def _play_varied(suite: str, varied: Callable[[Suite], Suite]) -> int:
             "suite": suite,
             "config": config.model_dump(mode="json"),
         }
-        run = RunFolder.create(Path(folder, "run"), manifest, varied(load_suite(suite)))
+        run = signed_run(Path(folder, "run"), manifest, varied(load_suite(suite)))
         resume_run(run, Progress(lambda *_: None, lambda _: None, lambda _: None))
         return sum(row.score.success is True for row in run.rows())
 

@@ -14,6 +14,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.launch import Progress, resume_run
+from fumehood.orchestrator.setup import RunSetup
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood_snapshots.almanac.benchmark import build_almanac
@@ -123,9 +124,15 @@ def play(out: Path, suite: Suite, agents: tuple[str, ...], **settings: object) -
         "suite": suite.name,
         "config": config.model_dump(mode="json"),
     }
-    folder = RunFolder.create(out, manifest, suite)
+    folder = signed_run(out, manifest, suite)
     resume_run(folder, SILENT)
     return folder.rows()
+
+
+def signed_run(out: Path, manifest: JsonObject, suite: Suite) -> RunFolder:
+    """Create a run folder without rows, signed with the plan of its configuration."""
+    draft = RunFolder.create(out.with_name(f"{out.name}-draft"), manifest, suite)
+    return RunFolder.create(out, manifest, suite, RunSetup.from_folder(draft).signing())
 
 
 SILENT = Progress(lambda *_: None, lambda _: None, lambda _: None)
