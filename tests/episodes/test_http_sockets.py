@@ -125,6 +125,7 @@ def _send(agent: socket.socket, piece: bytes, times: int) -> None:
         agent.sendall(piece)
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_curl_is_enough(episode: Listened) -> None:
     command = ["curl", "--silent", "--unix-socket", f"{episode.directory}/http.sock"]
     address = "http://box/fumehood.v1.ToolService/CallTool"

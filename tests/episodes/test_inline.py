@@ -177,11 +177,13 @@ def test_a_service_for_boxes_plays_no_agent_inline(pool: ServicePool) -> None:
     )
 
 
-def test_a_service_that_dies_costs_one_attempt() -> None:
+def test_a_service_that_dies_costs_at_most_one_attempt() -> None:
     with ServicePool(1, inline=True) as own_pool:
         assert played(own_pool, plan("oracle", SUBMIT)) == Finished("done")
         os.kill(own_pool.workers()[0].pid, signal.SIGKILL)
         outcome = played(own_pool, plan("oracle", SUBMIT))
-        assert isinstance(outcome, Infra)
-        assert outcome.kind is InfraKind.SERVICE
+        # The pool may notice the death before the attempt and start another service.
+        if outcome != Finished("done"):
+            assert isinstance(outcome, Infra)
+            assert outcome.kind is InfraKind.SERVICE
         assert played(own_pool, plan("oracle", SUBMIT)) == Finished("done")

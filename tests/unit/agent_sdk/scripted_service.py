@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Lock
 from typing import Any, Self
@@ -58,6 +59,7 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
         self.submitted: list[pb.SubmitRequest] = []
         self.streams_opened = 0
         self._answers_by_id: dict[str, pb.CallToolResponse] = {}
+        self._locks_by_id: dict[str, Lock] = {}
         self._lock = Lock()
         options = [("grpc.max_receive_message_length", message_bytes_max)]
         self._server = grpc.server(ThreadPoolExecutor(16), options=options)
@@ -90,14 +92,16 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
     ) -> pb.CallToolResponse:
         with self._lock:
             self.received.append(request)
-        known = self._answers_by_id.get(request.call_id) if request.call_id else None
-        if known is not None:
-            return known
-        answer = self.answer(request)
-        with self._lock:
-            self.carried_out += 1
-            self._answers_by_id[request.call_id] = answer
-        return answer
+            same_call = self._locks_by_id.setdefault(request.call_id, Lock())
+        with same_call if request.call_id else nullcontext():
+            known = self._answers_by_id.get(request.call_id) if request.call_id else None
+            if known is not None:
+                return known
+            answer = self.answer(request)
+            with self._lock:
+                self.carried_out += 1
+                self._answers_by_id[request.call_id] = answer
+            return answer
 
     def Submit(self, request: pb.SubmitRequest, context: grpc.ServicerContext) -> pb.SubmitResponse:
         self.submitted.append(request)

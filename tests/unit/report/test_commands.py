@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -257,7 +258,8 @@ def test_the_install_command_is_make_in_a_checkout_and_otherwise_pip(
     tmp_path: Path,
 ) -> None:
     assert (
-        how_to_install("report", tmp_path) == f"{sys.executable} -m pip install 'fumehood[report]'"
+        how_to_install("report", tmp_path)
+        == f"{shlex.quote(sys.executable)} -m pip install 'fumehood[report]'"
     )
     (tmp_path / "pyproject.toml").touch()
     assert how_to_install("report", tmp_path) == f"make -C {tmp_path} setup-dev"
