@@ -215,13 +215,17 @@ class ServiceWorker:
         """Number of the process."""
         return self._process.pid
 
-    def stop(self) -> None:
-        """End the process and remove its sockets. It is killed if it does not end by itself."""
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """End the process and remove its sockets.
+
+        Args:
+            timeout_s: how long it may take to end before it is killed, seconds.
+        """
         self.client.close()
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            self._process.wait(STOP_TIMEOUT_S)
+            self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -299,7 +303,7 @@ class ServicePool:
         with self._lock:
             slot = min(self._slots, key=lambda slot: slot.worker.episodes)
             if not slot.worker.usable:
-                slot.worker.stop()
+                slot.worker.stop(timeout_s=0)
                 slot.worker = self._start()
             worker = slot.worker
             worker.episodes += 1

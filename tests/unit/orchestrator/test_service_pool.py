@@ -78,8 +78,10 @@ def test_a_service_that_died_is_replaced_when_it_is_lent() -> None:
 def test_a_service_whose_inline_agent_exceeds_its_deadline_is_replaced() -> None:
     with ServicePool(1, inline=True) as pool:
         (worker,) = pool.workers()
+        # A stopped process cannot answer, however fast the machine is.
+        os.kill(worker.pid, signal.SIGSTOP)
         with pytest.raises(InfraError, match="DEADLINE_EXCEEDED"), pool.lease() as client:
-            client.play_inline(episode_spec(), [InlineAgent("agent", "noop", "")], timeout_s=0)
+            client.play_inline(episode_spec(), [InlineAgent("agent", "noop", "")], timeout_s=0.1)
         with pool.lease() as client:
             assert client.play_inline(
                 episode_spec(), [InlineAgent("agent", "noop", "")], timeout_s=60
