@@ -13,7 +13,7 @@ import pytest
 from testcontainers.core.config import testcontainers_config
 from testcontainers.core.container import DockerContainer
 
-from fumehood.service.confinement import SERVICE_UID
+from fumehood.core.user_ids import SERVICE_UID
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.ports import Opened
 from fumehood_agent.seat import Value

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from fumehood.core.errors import InputError
+from fumehood.core.user_ids import SERVICE_UID
 from fumehood.orchestrator.service_pool import START_TIMEOUT_S, ServicePool
-from fumehood.service.confinement import SERVICE_UID
 from fumehood.wire.ports import Opened
 from fumehood_agent.session import Session
 from tests.parts.specs import episode_spec

@@ -17,11 +17,8 @@ from importlib import import_module
 from pathlib import Path
 
 from fumehood.core.errors import InputError
+from fumehood.core.user_ids import SERVICE_UID
 from fumehood.harness_modes.registry import load_all
-
-SERVICE_UID = 65533
-"""User and group of a service that root started. Not ``nobody``: boxes without a user namespace may
-run as ``nobody``, and must not be the same user as the service."""
 
 _FIRST_TO_GO = "500"
 """From -1000 to 1000. Source: proc(5), oom_score_adj."""

@@ -14,6 +14,8 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from fumehood.core.user_ids import CHECKER_UID
+
 CHECKERS = {
     "agentdojo": "fumehood.benchmarks.agentdojo.checker",
     "bfcl": "fumehood.benchmarks.bfcl.checker",
@@ -27,8 +29,6 @@ CHECKERS = {
 An optional ``prepare(question)`` runs before the fork, so that later questions can use its
 result."""
 
-CHECKER_UID = 65532
-"""A user that neither the service nor a box has, so that their files are inaccessible."""
 CPU_S_MAX = 20
 """Limit per question."""
 MEMORY_BYTES_MAX = 2 << 30
