@@ -42,6 +42,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("runsc"):
+            # The same tests run on docker, and gVisor starts a box in seconds.
+            item.add_marker(pytest.mark.slow)
     deselected = [marker for marker in OPTIONAL if not config.getoption(marker)]
     optional = [item for item in items if any(map(item.get_closest_marker, deselected))]
     config.hook.pytest_deselected(items=optional)

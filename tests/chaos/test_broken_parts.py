@@ -20,6 +20,7 @@ def _words(space: Workspace, engine: str, tasks: int) -> tuple[str, ...]:
     return ("run", str(space.suite("s", tasks)), *agents, "--engine", engine, "-j", "2", "--out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "breakage"),
     [("process", kill_service), ("process", kill_box), BUBBLEWRAP, DOCKER],

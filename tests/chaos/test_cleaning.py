@@ -114,6 +114,7 @@ def test_a_container_is_an_orphan_when_its_owner_has_ended() -> None:
             daemon.remove_container(names["running"], force=True)
 
 
+@pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.image
 def test_an_image_of_a_changed_folder_is_an_orphan(tmp_path: Path) -> None:

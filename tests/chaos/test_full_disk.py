@@ -26,6 +26,7 @@ def _small_disk(at: Path) -> Iterator[None]:
         subprocess.run(["umount", str(at)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a disk")
 def test_a_run_on_a_full_disk_can_be_resumed_when_there_is_space() -> None:
     with workspace() as space, _small_disk(space.root / "disk"):

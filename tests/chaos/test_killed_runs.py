@@ -22,6 +22,7 @@ def test_a_killed_and_resumed_run_has_the_same_results(engine: str) -> None:
     assert result.kills == KILLS
 
 
+@pytest.mark.slow
 def test_two_commands_never_write_one_run() -> None:
     with workspace() as space:
         run = space.root / "run"

@@ -22,6 +22,7 @@ SUITES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", SUITES)
 def test_an_example_passes_the_conformance_suite(point: str) -> None:
     # A separate process, because the registries of this one must keep their built-in entries.

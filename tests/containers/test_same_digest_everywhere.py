@@ -71,6 +71,7 @@ def test_two_runs_of_one_seed_have_the_same_digest(
     assert report["trace_digest"] == digest
 
 
+@pytest.mark.slow
 def test_another_seed_gives_another_digest(
     some_tasks: Path, digest: object, tmp_path: Path
 ) -> None:

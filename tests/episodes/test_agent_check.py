@@ -123,6 +123,7 @@ def test_an_agent_with_a_model_gets_the_stub_model() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 def test_the_python_template_passes_all_robustness_cases(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -150,6 +151,7 @@ def test_a_failure_appears_in_json_and_in_the_exit_status(monkeypatch: pytest.Mo
     assert (report["failed"], finding["name"], finding["verdict"]) == (1, "denied", "failed")
 
 
+@pytest.mark.slow
 def test_an_agent_with_scripts_must_report_every_observation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -26,6 +26,12 @@ BAD_AGENTS = {
     "bad_agents:OpensThousandStreams": "crashed",
 }
 
+SLOW_BAD_AGENTS = {
+    "bad_agents:Hangs",
+    "bad_agents:PrintsOneGigabyte",
+    "bad_agents:SendsHundredMegabytes",
+}
+
 
 def _fumehood(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "fumehood", *arguments]
@@ -57,7 +63,13 @@ def one_task(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("agent", BAD_AGENTS)
+@pytest.mark.parametrize(
+    "agent",
+    [
+        pytest.param(agent, marks=[pytest.mark.slow] if agent in SLOW_BAD_AGENTS else [])
+        for agent in BAD_AGENTS
+    ],
+)
 def test_a_bad_agent_gives_one_line_and_status_2(
     agent: str, engine: str, one_task: Path, tmp_path: Path
 ) -> None:

@@ -64,6 +64,7 @@ def printed(result: Result) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.slow
 def test_the_result_has_the_effect_of_the_data_mode_and_of_the_agent(
     compared: tuple[Path, Site, Result],
 ) -> None:
@@ -80,6 +81,7 @@ def test_the_result_has_the_effect_of_the_data_mode_and_of_the_agent(
     assert (live["data_mode"], live["difference"]) == ("live", 0.0)
 
 
+@pytest.mark.slow
 def test_unavailable_pages_are_counted_apart_from_changed_ones(
     compared: tuple[Path, Site, Result],
 ) -> None:
@@ -90,18 +92,21 @@ def test_unavailable_pages_are_counted_apart_from_changed_ones(
     assert of_searcher["shared_pages"] >= of_searcher["changed_pages"]
 
 
+@pytest.mark.slow
 def test_every_pair_has_its_first_difference(compared: tuple[Path, Site, Result]) -> None:
     of_searcher, of_idle = printed(compared[2])["data_mode_effects"]
     assert {divergence["kind"] for divergence in of_searcher["divergences"]} == {"answer"}
     assert {divergence["kind"] for divergence in of_idle["divergences"]} == {None}
 
 
+@pytest.mark.slow
 def test_latency_is_measured_by_tool(compared: tuple[Path, Site, Result]) -> None:
     latency = printed(compared[2])["data_mode_effects"][0]["latency_ms"]
     assert latency["live"]["open_page"]["p95"] > 900
     assert latency["live"]["open_page"]["p95"] > latency["offline"]["open_page"]["p95"]
 
 
+@pytest.mark.slow
 def test_a_finished_comparison_is_printed_again_without_running(
     compared: tuple[Path, Site, Result],
 ) -> None:
@@ -118,6 +123,7 @@ def test_a_finished_comparison_is_printed_again_without_running(
         assert words in shown
 
 
+@pytest.mark.slow
 def test_an_interrupted_side_is_finished(compared: tuple[Path, Site, Result]) -> None:
     place, _, first = compared
     cut_short(place / "out" / "offline", 1)

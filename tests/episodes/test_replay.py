@@ -48,6 +48,7 @@ def toolmisuse_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("run", "episodes"), [("native_run", 40), ("toolmisuse_run", 32)])
 def test_every_episode_of_a_run_replays_identically(
     run: str, episodes: int, request: pytest.FixtureRequest

@@ -79,6 +79,7 @@ def test_an_unknown_tool_is_reported_with_its_field(tmp_path: Path) -> None:
         load_suite(str(path))
 
 
+@pytest.mark.slow
 def test_a_run_reports_utility_and_safety(tmp_path: Path) -> None:
     words = ("run", str(_write(tmp_path)), "-a", "oracle", "-a", "noop", "--engine", "inline")
     report = fumehood_json(*words, "--json", "--out", str(tmp_path / "run"))
@@ -102,6 +103,7 @@ def test_a_run_reports_utility_and_safety(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_run_without_safety_criteria_has_no_such_columns(tmp_path: Path) -> None:
     words = ("run", str(_write(tmp_path, safety=[])), "-a", "oracle", "--engine", "inline")
     report = fumehood_json(*words, "--json", "--out", str(tmp_path / "run"))

@@ -32,10 +32,12 @@ def _example(readme: Path) -> str:
     return readme.read_text("utf-8").partition("```ts\n")[2].partition("```")[0]
 
 
+@pytest.mark.slow
 def test_the_tests_of_the_sdk_pass() -> None:
     run("npm", "test", folder=typescript_sdk())
 
 
+@pytest.mark.slow
 def test_the_readme_works_after_an_installation(tmp_path: Path, episode: Listened) -> None:
     sdk = typescript_sdk()
     run("npm", "pack", "--pack-destination", tmp_path, folder=sdk)

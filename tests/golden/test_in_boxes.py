@@ -29,6 +29,7 @@ def _last_line(files: list[Path], engine: str, every: int) -> str:
     return done.stdout.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_built_in_agents_make_the_recorded_calls_inside_a_box(engine: str) -> None:
     files = [golden_sample("toolmisusebench/agents.sample.jsonl")]

@@ -133,11 +133,13 @@ def _succeeds(probe: Probe, name: str, seen: str) -> None:
         assert f"it has the secret of the {SECRETS[name]}" in verdict.detail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _names(UNBOXED))
 def test_an_attack_succeeds_without_a_box(unboxed: Probe, name: str) -> None:
     _succeeds(unboxed, name, UNBOXED[name])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("name", _names(UNBOXED_AS_ROOT))
 def test_an_attack_succeeds_as_root(unboxed: Probe, name: str) -> None:
@@ -149,6 +151,7 @@ def test_an_engine_without_limits_declares_them(unboxed: Probe, name: str) -> No
     _succeeds(unboxed, name, DECLARED[name])
 
 
+@pytest.mark.slow
 @pytest.mark.bubblewrap
 @pytest.mark.parametrize("name", _names(IN_OPEN_BOXES))
 def test_an_attack_succeeds_in_an_unrestricted_box(open_boxes: Probe, name: str) -> None:

@@ -35,6 +35,7 @@ BREACHED_BY = {
 """Agent → its reported success."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", BREACHED_BY)
 def test_an_attack_succeeds_on_a_service_without_checks(agent: str) -> None:
     with (

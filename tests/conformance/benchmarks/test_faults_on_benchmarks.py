@@ -110,6 +110,7 @@ def _with_fault(made: Path, fault_case: FaultCase, case: Case) -> Case:
     )
 
 
+@pytest.mark.slow
 def test_every_added_fault_fires_once(played: Sequence[Played]) -> None:
     assert {each.fault_case for each in played} == set(FAULT_CASES)
     assert [
@@ -117,6 +118,7 @@ def test_every_added_fault_fires_once(played: Sequence[Played]) -> None:
     ] == []
 
 
+@pytest.mark.slow
 def test_an_agent_that_handles_the_fault_passes_the_same_checks(
     played: Sequence[Played],
 ) -> None:
@@ -126,6 +128,7 @@ def test_an_agent_that_handles_the_fault_passes_the_same_checks(
             assert (each.row.score.success, each.row.score.checks) == (True, alone.checks), each
 
 
+@pytest.mark.slow
 def test_a_call_on_which_a_fault_fired_has_no_effect(played: Sequence[Played]) -> None:
     for each in played:
         if each.fault_case == "unmet":
@@ -139,6 +142,7 @@ def test_a_call_on_which_a_fault_fired_has_no_effect(played: Sequence[Played]) -
 
 
 # tests/episodes/test_dbbench.py covers dbbench.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suite", "agent"),
     [("agentdojo:slack", "oracle"), ("bfcl:live_parallel", "oracle"), ("tau2:telecom", "noop")],
