@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,20 @@ from tests.conformance.boxes import PATIENCE_MS, SOCKET, Boxes, Listener, hangs_
 SLEEP = "import time; time.sleep(600)"
 CONNECT = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
 OWNER = Path(__file__).with_name("box_owner.py")
+
+
+def test_the_facts_of_an_engine_match_its_boxes(boxes: Boxes) -> None:
+    facts = boxes.engine.isolation_facts()
+    isolated = boxes.engine.isolation is not Isolation.NONE
+    assert facts.kernel
+    assert facts.users
+    assert facts.network == ("none" if isolated else "host")
+    look = "print(next(l for l in open('/proc/self/status') if l.startswith('Seccomp:')))"
+    ended, output = boxes.run(look)
+    if boxes.engine.isolation is not Isolation.SANDBOXED_KERNEL:
+        is_filtered = output.stdout.split()[1] == b"2"
+        assert ended.code == 0
+        assert re.fullmatch("[0-9a-f]{64}" if is_filtered else "", facts.system_call_filter)
 
 
 @pytest.mark.parametrize("code", [0, 1, 7, 127])

@@ -10,6 +10,7 @@ from fumehood.engines.engine import (
     EngineOptions,
     Image,
     Isolation,
+    IsolationFacts,
     Orphan,
     OwnerCheck,
     Readiness,
@@ -31,6 +32,12 @@ class VmEngine:
     def check(self) -> Readiness:
         """Report what is missing."""
         return Readiness(False, "no virtual machine monitor is installed")
+
+    def isolation_facts(self) -> IsolationFacts:
+        """Return what separates a virtual machine from the host."""
+        return IsolationFacts(
+            kernel="Linux of the machine", users="0", network="none", system_call_filter=""
+        )
 
     def sandboxed_runtimes(self) -> tuple[str, ...]:
         """Return no runtime."""

@@ -21,6 +21,7 @@ infrastructure (a daemon that does not answer, a missing runtime) is an ``InfraE
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -244,6 +245,25 @@ class EngineOptions:
     """Receives a line when something takes long."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsolationFacts:
+    """What separates the boxes of an engine from the host, for the record of a run."""
+
+    kernel: str
+    """The kernel that answers the system calls of a box, with its version if it is known."""
+    users: str
+    """User IDs of boxes on the host: a number, a range such as ``70000-70999``, or words."""
+    network: str
+    """``none``, or ``host`` if a box has the network of the host."""
+    system_call_filter: str
+    """SHA-256 of the system call filter in hex; empty if the engine installs no filter."""
+
+
+def host_kernel() -> str:
+    """Return the name and the version of the host's kernel."""
+    return f"{platform.system()} {platform.release()}"
+
+
 class OrphanKind(Enum):
     """Kinds of resources that a killed command can leave behind."""
 
@@ -301,6 +321,14 @@ class Engine(Protocol):
 
     def check(self) -> Readiness:
         """Return whether boxes can be started here; never raises."""
+        ...
+
+    def isolation_facts(self) -> IsolationFacts:
+        """Return what separates its boxes from the host; never more than is known.
+
+        Raises:
+            InfraError: the engine does not answer.
+        """
         ...
 
     def sandboxed_runtimes(self) -> tuple[str, ...]:

@@ -13,9 +13,11 @@ from fumehood.engines.engine import (
     EngineOptions,
     Image,
     Isolation,
+    IsolationFacts,
     Orphan,
     OwnerCheck,
     Readiness,
+    host_kernel,
 )
 
 
@@ -42,6 +44,12 @@ class InlineEngine:
         """Report that the engine is always ready, and which agents it plays."""
         return Readiness(
             True, "no isolation: built-in agents run inside the sandbox service, without a box"
+        )
+
+    def isolation_facts(self) -> IsolationFacts:
+        """Return the facts of the service: its user and its network, without a filter."""
+        return IsolationFacts(
+            kernel=host_kernel(), users="that of the service", network="host", system_call_filter=""
         )
 
     def sandboxed_runtimes(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ output.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -23,10 +24,12 @@ from fumehood.engines.engine import (
     EngineOptions,
     Image,
     Isolation,
+    IsolationFacts,
     Mount,
     Orphan,
     OwnerCheck,
     Readiness,
+    host_kernel,
 )
 from fumehood.engines.records import SessionRecords, default_folder
 from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher, shell_code
@@ -52,6 +55,12 @@ class ProcessEngine:
         """Return that it works, and that it gives no isolation."""
         return Readiness(
             True, "no isolation: agents run as processes of this user; for trusted code only"
+        )
+
+    def isolation_facts(self) -> IsolationFacts:
+        """Return the facts of plain processes: this user, the host's network, no filter."""
+        return IsolationFacts(
+            kernel=host_kernel(), users=str(os.geteuid()), network="host", system_call_filter=""
         )
 
     def sandboxed_runtimes(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import platform
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -285,6 +285,10 @@ def _manifest(setup: RunSetup, ready: _ReadyEngine) -> JsonObject:
         "config": setup.config.model_dump(mode="json"),
         "engine": engine.name,
         "isolation": engine.isolation.value,
+        "isolation_facts": {
+            **asdict(engine.isolation_facts()),
+            "unenforced": list(engine.unenforced),
+        },
         "containment": last_probe(engine.name, engine.check().detail),
         "agents": [
             {

@@ -13,6 +13,7 @@ from fumehood.engines.engine import (
     Engine,
     Image,
     Isolation,
+    IsolationFacts,
     Orphan,
     OwnerCheck,
     Readiness,
@@ -99,6 +100,10 @@ class WatchedEngine:
     def has_runtimes(self) -> bool:
         """Forward to the engine."""
         return self._engine.has_runtimes
+
+    def isolation_facts(self) -> IsolationFacts:
+        """Forward to the engine."""
+        return self._engine.isolation_facts()
 
     def sandboxed_runtimes(self) -> tuple[str, ...]:
         """Forward to the engine."""

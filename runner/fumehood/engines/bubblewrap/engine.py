@@ -11,6 +11,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.agent_code import ENVIRONMENT, agent_mounts, sdk_command
@@ -25,6 +26,7 @@ from fumehood.engines.bubblewrap.command import (
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     BOX_SOCKET_DIR,
+    BOX_UID,
     AgentKind,
     AgentSource,
     BoxOutput,
@@ -33,11 +35,13 @@ from fumehood.engines.engine import (
     Exit,
     Image,
     Isolation,
+    IsolationFacts,
     Limits,
     Mount,
     Orphan,
     OwnerCheck,
     Readiness,
+    host_kernel,
 )
 from fumehood.engines.images.sdk_folder import installed_sdk
 from fumehood.engines.ownership import owner_labels
@@ -85,6 +89,16 @@ class BubblewrapEngine:
         if filter_program() is None:
             limits += "; system calls are not filtered (Debian: apt-get install libseccomp2)"
         return Readiness(True, f"namespaces, no network, read-only; {limits}")
+
+    def isolation_facts(self) -> IsolationFacts:
+        """Return the facts of the namespaces, with the digest of the BPF program."""
+        program = filter_program()
+        return IsolationFacts(
+            kernel=host_kernel(),
+            users=str(BOX_UID) if os.geteuid() == 0 else str(os.geteuid()),
+            network="none",
+            system_call_filter="" if program is None else sha256(program).hexdigest(),
+        )
 
     def sandboxed_runtimes(self) -> tuple[str, ...]:
         """Return no runtime."""

@@ -40,6 +40,11 @@ class Runtime:
     filters: bool
     """True if the daemon can filter system calls."""
 
+    @property
+    def installs_filter(self) -> bool:
+        """Whether its containers get the project's system call filter."""
+        return self.filters and not self.own_kernel
+
 
 def container_config(
     client: APIClient, spec: BoxSpec, command: Sequence[str], runtime: Runtime
@@ -89,8 +94,8 @@ def _host_config(client: APIClient, spec: BoxSpec, runtime: Runtime) -> HostConf
 
 
 def _security(runtime: Runtime) -> list[str]:
-    filtering = runtime.filters and not runtime.own_kernel
-    return ["no-new-privileges", *([f"seccomp={docker_profile()}"] if filtering else [])]
+    seccomp = [f"seccomp={docker_profile()}"] if runtime.installs_filter else []
+    return ["no-new-privileges", *seccomp]
 
 
 def _resources(limits: Limits, kernel_tasks: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from threading import BoundedSemaphore, Lock
 from typing import Any
@@ -27,6 +28,7 @@ from fumehood.engines.docker.container import (
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.engine import (
     AGENT_FOLDER,
+    BOX_UID,
     AgentKind,
     AgentSource,
     BoxOutput,
@@ -36,6 +38,7 @@ from fumehood.engines.engine import (
     ExitReason,
     Image,
     Isolation,
+    IsolationFacts,
     Orphan,
     OrphanKind,
     OwnerCheck,
@@ -46,6 +49,7 @@ from fumehood.engines.images.folder import build_folder
 from fumehood.engines.images.stale import stale_images
 from fumehood.engines.output import FrameReader
 from fumehood.engines.ownership import OWNER_PID, RUN
+from fumehood.engines.seccomp import docker_profile
 
 _KILLED = 137
 """Exit status of a process that SIGKILL ended: 128 + 9."""
@@ -97,6 +101,25 @@ class DockerEngine:
                 False, f"{error}; install and start one (Debian: apt-get install docker.io)"
             )
         return Readiness(False, problem) if problem else Readiness(True, self._describe())
+
+    def isolation_facts(self) -> IsolationFacts:
+        """Return the facts of the daemon and its runtime, with the digest of the seccomp profile.
+
+        Raises:
+            InfraError: the daemon does not answer.
+        """
+        runtime = self._runtime()
+        linux = f"Linux {self._info.get('KernelVersion', '')}".strip()
+        return IsolationFacts(
+            kernel=f"that of the runtime {runtime.name}, on {linux}"
+            if runtime.own_kernel
+            else linux,
+            users=str(BOX_UID),
+            network="none",
+            system_call_filter=(
+                sha256(docker_profile().encode()).hexdigest() if runtime.installs_filter else ""
+            ),
+        )
 
     def sandboxed_runtimes(self) -> tuple[str, ...]:
         """Return the registered runtimes that bring their own kernel; none if no daemon answers."""
