@@ -7,12 +7,12 @@ from functools import partial
 
 from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import Json, copy_object
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.task import Case
 from fumehood.core.tools import ToolCall
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.service.trace_stream import TraceStream
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood.worlds.registry import WORLDS
 from fumehood_agent.adapter import work

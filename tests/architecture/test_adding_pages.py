@@ -17,6 +17,7 @@ from fumehood.core.errors import SpecError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.fault_plan import FaultRule, KeyedRandom
 from fumehood.core.gold import Gold
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import Finished
 from fumehood.core.registry import Registry
 from fumehood.core.score import UNGRADED
@@ -30,7 +31,6 @@ from fumehood.layers.faults.registry import FAMILIES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.report.sections.registry import SECTIONS
 from fumehood.scorers.registry import SCORERS, Scorer
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood.turn_policies.registry import TURN_POLICIES
 from fumehood.worlds.registry import WORLDS

@@ -8,9 +8,9 @@ from typing import Any
 from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.run_summary import agent_table
 from fumehood.core.clock import StoppedClock
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood_agent.adapter import Ending, work
 from tests.architecture.project import ROOT

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from fumehood.core.clock import Clock, StoppedClock
 from fumehood.core.episode import Reply
 from fumehood.core.ledger import BudgetKind
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import Finished, Refusal, RefusalKind
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
-from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import episode_spec
 from tests.property.packages.values import bounded
 

@@ -25,6 +25,7 @@ from fumehood.core.clock import StoppedClock
 from fumehood.core.errors import InputError, SpecError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import canonical_json, digest_json, ordered_json
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import Finished, GaveUp, Refusal
 from fumehood.core.trace import BrokenTrace, verify_chain
 from fumehood.engines.output import FrameReader
@@ -37,7 +38,6 @@ from fumehood.records.verify import verify
 from fumehood.report.safe_text import safe
 from fumehood.service.inline import play_inline
 from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits, read_arguments
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.convert import (
     inline_agent_from_pb,
     played_from_pb,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from fumehood.benchmarks.shared.reading import Place, Problem, Unreadable, read_records
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import JsonObject
 from fumehood.core.registry import Registry
 from fumehood.core.task import Suite
@@ -80,13 +80,29 @@ def load_suite(text: str, snapshot: Path | None = None) -> Suite:
     if name in OF_A_SNAPSHOT and snapshot is not None:
         argument = argument or str(snapshot)
     if name in BENCHMARKS:
-        return BENCHMARKS.load(name)().load(argument)
+        return _load(name, argument)
     path = _existing_path(text)
     if path is not None:
-        return _benchmark_of(path).load(text)
+        return _load(_benchmark_of(path), text)
     if "/" in text or Path(name).suffix:
         raise InputError(f"there is neither a file or folder nor a benchmark named {text!r}")
-    return BENCHMARKS.load(name)().load(argument)
+    return _load(name, argument)
+
+
+def _load(name: str, argument: str) -> Suite:
+    """Return the suite of a benchmark; an exception of an installed benchmark is an input error."""
+    benchmark = BENCHMARKS.load(name)
+    try:
+        return benchmark().load(argument)
+    except (InputError, InfraError):
+        raise
+    except Exception as error:
+        if name in BENCHMARKS.table:
+            raise
+        raise InputError(
+            f"the installed benchmark {name!r} raised {type(error).__name__}: {error}; "
+            "report this to its author"
+        ) from error
 
 
 def _existing_path(text: str) -> Path | None:
@@ -99,13 +115,13 @@ def _existing_path(text: str) -> Path | None:
     return None
 
 
-def _benchmark_of(path: Path) -> Benchmark:
+def _benchmark_of(path: Path) -> str:
+    """Return the name of the benchmark that recognises the first record."""
     place, record = _first_record(path)
     if isinstance(record, dict):
         for name in BENCHMARKS:
-            benchmark = BENCHMARKS.load(name)()
-            if benchmark.recognises(record):
-                return benchmark
+            if BENCHMARKS.load(name)().recognises(record):
+                return name
     raise Unreadable(
         place,
         Problem.INVALID_RECORD,

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import structlog
+from click.core import ParameterSource
 
 from fumehood.core.errors import InfraError, InputError, nearest
 from fumehood.version import __version__
@@ -81,7 +82,7 @@ def main() -> None:
     try:
         status = fumehood.main(standalone_mode=False)
     except click.ClickException as error:
-        click.echo("fumehood: " + error.format_message().replace("\n\t", " "), err=True)
+        click.echo("fumehood: " + _click_message(error).replace("\n\t", " "), err=True)
         sys.exit(BAD_INPUT)
     except InputError as error:
         click.echo(f"fumehood: {_one_line(error)}", err=True)
@@ -93,6 +94,17 @@ def main() -> None:
         click.echo("fumehood: interrupted; finished episodes are stored", err=True)
         sys.exit(130)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _click_message(error: click.ClickException) -> str:
+    """Return the message; it names the environment variable if the value came from one."""
+    if isinstance(error, click.BadParameter) and error.ctx and error.param:
+        name, prefix = str(error.param.name), error.ctx.auto_envvar_prefix
+        if prefix and error.ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT:
+            return f"Invalid value for the environment variable {prefix}_{name.upper()}: " + (
+                error.message
+            )
+    return error.format_message()
 
 
 def _one_line(error: Exception) -> str:

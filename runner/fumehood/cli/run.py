@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from fumehood.cli.progress import RunProgress
 from fumehood.cli.run_summary import finish
 from fumehood.core.errors import InputError
-from fumehood.orchestrator.config import RunConfig, read_yaml, run_config
+from fumehood.orchestrator.config import CONCURRENCY_MAX, RunConfig, read_yaml, run_config
 from fumehood.orchestrator.launch import resume_run, start_run
 from fumehood.records.run_folder import RunFolder
 
@@ -109,7 +110,7 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
         raise InputError(
             "name at least one agent, for example: --agent policy_aware; see: fumehood list"
         )
-    config = run_config(settings)
+    config = run_config(settings, _variables(ctx, flags))
     folder_path = out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     with RunProgress(Console(stderr=True), quiet=as_json) as progress:
         folder = start_run(config, folder_path, progress.callbacks())
@@ -118,8 +119,14 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
 
 @click.command()
 @click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--concurrency",
+    "-j",
+    type=click.IntRange(1, CONCURRENCY_MAX),
+    help=f"{_setting('concurrency')}  [default: as in the run]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def resume(run_dir: Path, as_json: bool) -> int:
+def resume(run_dir: Path, concurrency: int | None, as_json: bool) -> int:
     """Finish an interrupted run.
 
     Runs the episodes that are missing, and those that failed as infra. Finished episodes are not
@@ -131,8 +138,17 @@ def resume(run_dir: Path, as_json: bool) -> int:
     """
     folder = RunFolder.open(run_dir)
     with RunProgress(Console(stderr=True), quiet=as_json) as progress:
-        resume_run(folder, progress.callbacks())
+        resume_run(folder, progress.callbacks(), concurrency)
     return finish(folder, folder.rows(), as_json=as_json)
+
+
+def _variables(ctx: click.Context, flags: Iterable[str]) -> dict[str, str]:
+    """Return the environment variable of each setting that came from one."""
+    return {
+        "agents" if name == "agent" else name: f"{ctx.auto_envvar_prefix}_{name.upper()}"
+        for name in flags
+        if ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT
+    }
 
 
 def _seats(assignments: Iterable[str]) -> dict[str, dict[str, str]]:

@@ -169,7 +169,7 @@ def info(argument: str, as_json: bool) -> None:
 def _text(value: Json) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {count}" for name, count in value.items())
-    return "not known" if value is None else str(value)
+    return "not stated by the benchmark" if value is None else str(value)
 
 
 def _info(loaded: Suite) -> JsonObject:

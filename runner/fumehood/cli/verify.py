@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from fumehood.core.errors import InputError
 from fumehood.records.signing_key import key_path, read_key
-from fumehood.records.verify import Verification
+from fumehood.records.verify import NOT_RUN, Verification
 from fumehood.records.verify import verify as verify_folder
 from fumehood.report.safe_text import safe
 
@@ -41,14 +42,25 @@ def verify(run_dir: Path, key: str | None, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(_report(run_dir, result), indent=2))
     else:
-        for damage in result.damage:
-            click.echo(safe(str(damage)))
+        for line in _lines(run_dir, result):
+            click.echo(safe(line))
         if not result.damage:
             click.echo(
                 f"sound: {result.episodes} episodes, signed with {result.key} "
                 f"({_whose(result.key)})"
             )
     return DAMAGED if result.damage else 0
+
+
+def _lines(run_dir: Path, result: Verification) -> Iterator[str]:
+    """Yield one line per difference, and one for all episodes that were not run yet."""
+    yield from (str(damage) for damage in result.damage if damage.what != NOT_RUN)
+    not_run = sum(damage.what == NOT_RUN for damage in result.damage)
+    if not_run:
+        yield (
+            f"{not_run} of {result.planned} episodes are missing: the run is not finished; "
+            f"finish it with: fumehood resume {run_dir}"
+        )
 
 
 def _report(run_dir: Path, result: Verification) -> dict[str, object]:
@@ -58,7 +70,7 @@ def _report(run_dir: Path, result: Verification) -> dict[str, object]:
         "signing_key": result.key,
         "planned": result.planned,
         "episodes": result.episodes,
-        "damage": [{"where": one.where, "what": one.what} for one in result.damage],
+        "damage": [{"where": item.where, "what": item.what} for item in result.damage],
     }
 
 

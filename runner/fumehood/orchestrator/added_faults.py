@@ -13,9 +13,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fumehood.benchmarks.native.faults import FaultRecord
-from fumehood.benchmarks.shared.in_memory import EventRecorder, open_task
+from fumehood.benchmarks.shared.in_memory import open_task
 from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError, SpecError, nearest
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.task import Case, Suite
 from fumehood.orchestrator.config import parse_yaml
 
@@ -87,7 +88,7 @@ def _tools_of(suite: Suite) -> set[str]:
     return {
         tool.name
         for case in suite.cases
-        for seat in open_task(case.task, EventRecorder()).seats
+        for seat in open_task(case.task, MemoryRecorder()).seats
         for tool in seat.list_tools()
     }
 

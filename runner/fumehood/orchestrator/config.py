@@ -20,6 +20,8 @@ from fumehood_snapshots.library.settings import SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy
 
 MIB = 1 << 20
+CONCURRENCY_MAX = 256
+"""Maximum number of concurrent episodes."""
 WALL_TIME_S_MAX = 30 * 24 * 60 * 60
 """Maximum wall time of an episode, seconds."""
 
@@ -207,7 +209,7 @@ class RunConfig(_Strict):
     )
     trials: int = Field(1, ge=1, description="Attempts per agent and task.")
     seed: int = Field(0, description="Seed of the run; 0 gives the first trial the task's own.")
-    concurrency: int = Field(2, ge=1, le=256, description="Concurrent episodes.")
+    concurrency: int = Field(2, ge=1, le=CONCURRENCY_MAX, description="Concurrent episodes.")
     service_workers: int = Field(1, ge=1, le=64, description="Service processes.")
     engine: str = Field("auto", description="docker, bubblewrap, inline, process, or auto.")
     runtime: str | None = Field(
@@ -264,26 +266,28 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise InputError(f"{path}: must contain settings, such as 'suite: sample'")
     try:
-        _validate({"suite": "any", "agents": ("any",), **settings})
+        run_config({"suite": "any", "agents": ("any",), **settings})
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return settings
 
 
-def run_config(settings: Mapping[str, Any]) -> RunConfig:
+def run_config(settings: Mapping[str, Any], variables: Mapping[str, str] = {}) -> RunConfig:
     """Return validated settings.
+
+    Args:
+        settings: by name.
+        variables: environment variable of each setting that came from one; errors name it.
 
     Raises:
         InputError: a key is unknown, or a value is missing or out of range; names the first.
     """
-    return _validate(settings)
-
-
-def _validate(settings: Mapping[str, Any]) -> RunConfig:
     try:
         return RunConfig.model_validate(settings)
     except ValidationError as error:
-        raise InputError(str(field_errors(error, RunConfig)[0])) from None
+        first = field_errors(error, RunConfig)[0]
+        variable = variables.get(str(first.location[0])) if first.location else None
+        raise InputError(f"{variable}: {first}" if variable else str(first)) from None
 
 
 def parse_yaml(path: Path) -> Any:

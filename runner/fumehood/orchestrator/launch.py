@@ -97,14 +97,22 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
     return folder
 
 
-def resume_run(folder: RunFolder, progress: Progress) -> None:
+def resume_run(folder: RunFolder, progress: Progress, concurrency: int | None = None) -> None:
     """Run the missing episodes of a folder and seal it; finished episodes are not repeated.
+
+    Args:
+        folder: of the run.
+        progress: receives the progress.
+        concurrency: concurrent episodes; None uses the setting of the run.
 
     Raises:
         InputError: the folder was changed, or an agent that it names cannot be used.
         InfraError: the services do not start.
     """
     setup = RunSetup.from_folder(folder)
+    if concurrency is not None:
+        config = setup.config.model_copy(update={"concurrency": concurrency})
+        setup = replace(setup, config=config)
     with one_writer(folder.path):
         repeated = prepare_resume(folder, setup.signing())
         if repeated:

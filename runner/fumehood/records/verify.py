@@ -41,6 +41,8 @@ DERIVED_FOLDERS = ("report",)
 """Folders that later commands make from a run; never sealed."""
 BODY_FOLDERS = ("cassette/bodies", "judge/bodies")
 """Folders whose files are named after the digest of their content."""
+NOT_RUN = "missing: the run is not finished"
+"""What is reported about each missing episode of an unfinished run."""
 _LINK = "a symbolic link, which runs never create"
 
 
@@ -169,7 +171,7 @@ def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, _SealedRow]) 
     planned = {episode.name for episode in seal.episodes}
     for episode in seal.episodes:
         if episode.name not in rows:
-            what = "missing" if seal.is_final else "missing: the run is not finished"
+            what = "missing" if seal.is_final else NOT_RUN
             yield Damage(str(episode.name), what, is_of_crash=not seal.is_final)
         elif episode.row not in ("", rows[episode.name].digest):
             yield Damage(str(episode.name), "its row is not the one that was sealed with the run")

@@ -9,10 +9,10 @@ import pytest
 from fumehood.benchmarks.registry import load_suite
 from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import JsonObject
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.task import Case
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood_agent.adapter import Ending, work
 from fumehood_agent.builtin import BUILTIN

@@ -17,10 +17,10 @@ from fumehood.core.errors import InputError, SpecError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import digest_json
 from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import Finished, OutOfBudget
 from fumehood.core.tools import Failure, Value
 from fumehood.harness_modes.registry import HARNESS_MODES, HarnessMode
-from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import ACCOUNTS, episode_spec
 
 FAULTS: tuple[Mapping[str, Any], ...] = (

@@ -9,6 +9,7 @@ from typing import Any
 from fumehood.core.clock import StoppedClock
 from fumehood.core.fault_plan import FaultRule, KeyedRandom
 from fumehood.core.ledger import Budget, Ledger
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.tools import Layer
 from fumehood.layers.charge_budget import ChargeBudget
 from fumehood.layers.fault_visibility import HideFaults, RevealFaults
@@ -17,7 +18,6 @@ from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
 from fumehood.layers.trace_calls import TraceCalls
 from fumehood.layers.validate_arguments import ValidateArguments
 from fumehood.layers.validate_loosely import ValidateLoosely
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.worlds.files import Files
 
 MakeLayer = Callable[[], Layer]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from fumehood.benchmarks.shared.in_memory import EventRecorder
 from fumehood.core.episode import FireCounts
 from fumehood.core.json_values import canonical_json
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import CallRefused, Finished
 from fumehood.core.tools import ToolCall, Value
 from fumehood.core.trace import (
@@ -27,7 +27,6 @@ from fumehood.core.trace import (
     verify_chain,
 )
 from fumehood.service.trace_stream import TraceStream
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.ports import Records
 from tests.parts.specs import episode_spec
 
@@ -42,7 +41,7 @@ EVENTS: tuple[Event, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A recorder, and how to read what it took down."""
+    """A recorder, and a function that returns the recorded events."""
 
     recorder: Recorder
     read: Callable[[], list[dict[str, Any]]]
@@ -53,15 +52,7 @@ def _memory() -> Case:
     return Case(recorder, lambda: list(recorder.written()))
 
 
-def _event_recorder() -> Case:
-    event_recorder = EventRecorder()
-    return Case(
-        event_recorder,
-        lambda: [json.loads(canonical_json(event.to_json())) for event in event_recorder.events],
-    )
-
-
-def _delivery_count() -> Case:
+def _fire_counts() -> Case:
     behind = MemoryRecorder()
     return Case(FireCounts(behind, 1), lambda: list(behind.written()))
 
@@ -90,15 +81,14 @@ def streamed(stream: TraceStream) -> list[Record]:
 
 CASES = {
     "memory": _memory,
-    "event_recorder": _event_recorder,
-    "delivery count": _delivery_count,
+    "fire counts": _fire_counts,
     "stream": _trace_stream,
 }
 
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest) -> Case:
-    """Every recorder there is."""
+    """Return each recorder in turn."""
     return CASES[request.param]()
 
 

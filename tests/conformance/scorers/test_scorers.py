@@ -11,12 +11,12 @@ from fumehood.core.clock import StoppedClock
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import JsonObject, canonical_json
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import Finished
 from fumehood.core.task import Case
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.scorers.registry import SCORERS
-from fumehood.testing.memory_recorder import MemoryRecorder
 
 CASE = load_suite("sample").cases[0]
 WALL_MS = 1000

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.ports import SpecRejected
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from tests.conformance.seats.ways import WAYS, Way

@@ -12,9 +12,9 @@ from fumehood.core.clock import StoppedClock
 from fumehood.core.episode import Episode
 from fumehood.core.json_values import digest_json
 from fumehood.core.ledger import BudgetKind
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.tools import Failure, FailureKind
 from fumehood.harness_modes.registry import HARNESS_MODES
-from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import episode_spec
 
 TOOLS = ("get_account", "update_account", "no_such_tool")

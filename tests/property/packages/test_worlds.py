@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from fumehood.core.clock import StoppedClock
 from fumehood.core.json_values import canonical_json, digest_json
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.tools import Failure, FailureKind, ToolCall, Value
 from fumehood.harness_modes.registry import HARNESS_MODES
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.worlds.registry import WORLDS
 from tests.conformance.worlds.examples import EXAMPLES
 from tests.parts.installed import installed

@@ -20,6 +20,7 @@ from fumehood.core.encryption import decrypt, decrypt_text, encrypt, encrypt_tex
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.json_values import canonical_json
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import Finished
 from fumehood.core.score import Score
 from fumehood.core.task import Case, Suite
@@ -30,7 +31,6 @@ from fumehood.orchestrator.plan import plan_episodes
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.scorers.judges.question import Opinion, Question
 from fumehood.scorers.registry import score_evidence
-from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.browsecomp import CANARY, QUESTIONS, write_original, write_plus
 from tests.parts.folders import short_folder
 

@@ -29,12 +29,13 @@ from fumehood.benchmarks.native.generate.templates import crud, files, retrieval
 from fumehood.benchmarks.native.records import TaskRecord
 from fumehood.benchmarks.native.tasks import case_of
 from fumehood.benchmarks.registry import load_suite
-from fumehood.benchmarks.shared.in_memory import EventRecorder, Move, open_task, play_in_memory
+from fumehood.benchmarks.shared.in_memory import Move, open_task, play_in_memory
 from fumehood.benchmarks.shared.proof import Unproven
 from fumehood.benchmarks.shared.quality import quality_report
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.task import Case
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood_agent.adapter import work
@@ -246,12 +247,12 @@ def test_every_obstacle_fits_every_template_or_returns_none(
 
 
 def _run(case: Case, agent: str) -> bool:
-    notebook = EventRecorder()
-    episode = open_task(case.task, notebook)
+    recorder = MemoryRecorder()
+    episode = open_task(case.task, recorder)
     seat = MemorySeat(episode.seats[0])
     work(load_agent(f"builtin:{agent}"), seat)
     episode.close()
-    evidence = read_evidence(event.to_json() for event in notebook.events)
+    evidence = read_evidence(event.to_json() for event in recorder.events)
     return score_episode(case.task, case.gold, evidence).success is True
 
 

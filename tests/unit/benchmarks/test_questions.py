@@ -13,12 +13,12 @@ from fumehood.core.clock import StoppedClock
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import read_evidence
 from fumehood.core.json_values import canonical_json
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.plan import plan_episodes
 from fumehood.scorers.registry import score_evidence
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.testing.memory_seat import MemorySeat
 from fumehood_agent.adapter import work
 from fumehood_agent.builtin.searcher import Searcher, passages

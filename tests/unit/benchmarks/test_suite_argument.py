@@ -38,6 +38,21 @@ def test_every_registered_benchmark_can_be_constructed(name: str) -> None:
     assert not benchmark.recognises({})
 
 
+def test_an_exception_of_an_installed_benchmark_is_one_line_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "other-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[fumehood.benchmarks]\nbroken = broken_tasks:Broken\n")
+    (tmp_path / "broken_tasks.py").write_text(
+        "class Broken:\n    def load(self, argument):\n        return {}[argument]\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(InputError, match="installed benchmark 'broken' raised KeyError: 'dev'"):
+        load_suite("broken:dev")
+
+
 def test_a_name_alone_is_a_suite() -> None:
     suite = load_suite("sample")
     assert suite.name == "sample"

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fumehood.cli.suite import suite
+from fumehood.core.errors import InputError
 
 
 def test_a_suite_can_be_generated_shown_and_validated(tmp_path: Path) -> None:
@@ -55,6 +56,54 @@ def test_tasks_that_need_a_judge_are_valid_and_marked(tmp_path: Path) -> None:
     path.write_text(json.dumps(task), encoding="utf-8")
     output = _run("validate", str(path)).stdout
     assert output == "greet: 1 task is valid, 0 solved by the oracle, 1 need a judge\n"
+
+
+def test_an_oracle_with_an_unknown_tool_is_rejected_even_if_a_fault_answers_its_call(
+    tmp_path: Path,
+) -> None:
+    task = {
+        "format": "fumehood.task/1",
+        "task_id": "close",
+        "world": "crud",
+        "instruction": "Close a1.",
+        "initial_state": {"accounts": {"a1": {"id": "a1"}}},
+        "fault_plan": [{"family": "timeout", "trigger": {"on_nth_call": 1}}],
+        "budget": {"steps": 3, "calls": 3, "retries": 1},
+        "solvable": True,
+        "criteria": [{"op": "equals", "path": "accounts.a1.status", "value": "closed"}],
+        "oracle": [
+            {"tool_name": "close_acount", "args": {"id": "a1", "reason": "x"}},
+            {"tool_name": "close_account", "args": {"id": "a1", "reason": "x"}},
+            {"submit": ""},
+        ],
+    }
+    path = tmp_path / "close.jsonl"
+    path.write_text(json.dumps(task), encoding="utf-8")
+    with pytest.raises(InputError, match=r"oracle\[0\].*no tool 'close_acount'; did you mean"):
+        _run("validate", str(path))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("FUMEHOOD_TRIALS", "many", "variable FUMEHOOD_TRIALS: 'many' is not a valid integer"),
+        ("FUMEHOOD_TRIALS", "0", "FUMEHOOD_TRIALS: trials: should be greater than or equal to 1"),
+    ],
+)
+def test_a_wrong_environment_variable_is_named_in_the_error(
+    variable: str,
+    value: str,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from fumehood.cli.main import main
+
+    monkeypatch.setenv(variable, value)
+    monkeypatch.setattr("sys.argv", ["fumehood", "run", "sample", "-a", "policy_aware"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert message in capsys.readouterr().err
 
 
 def test_the_command_is_registered() -> None:

@@ -9,9 +9,9 @@ from fumehood.core.episode import Seat
 from fumehood.core.episode_spec import DataMode
 from fumehood.core.evidence import read_evidence
 from fumehood.core.ledger import Budget, Ledger
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.tools import Failure, FailureKind, FiredFault, LayeredToolset, ToolCall, Value
 from fumehood.core.trace import CallMade
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.worlds.files import Files
 
 CALL = ToolCall("read_file", {"path": "/a"}, 1)

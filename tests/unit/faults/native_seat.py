@@ -10,9 +10,9 @@ from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.ledger import Budget
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.tools import Failure, ToolResult, Value
 from fumehood.harness_modes.native import Native
-from fumehood.testing.memory_recorder import MemoryRecorder
 
 
 class NativeSeat:

@@ -7,8 +7,8 @@ from typing import Any
 
 from fumehood.core.clock import StoppedClock
 from fumehood.core.evidence import AnsweredCall, read_evidence
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.harness_modes.toolmisuse import ToolMisuse
-from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import ACCOUNTS, episode_spec
 
 Call = tuple[str, dict[str, Any]]

@@ -10,6 +10,7 @@ from fumehood.core.clock import StoppedClock
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import canonical_json
 from fumehood.core.ledger import BudgetKind
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import (
     AgentCrashed,
     Finished,
@@ -25,7 +26,6 @@ from fumehood.core.trace import Chain, Record
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.harness_modes.toolmisuse import ToolMisuse
 from fumehood.orchestrator.scoring import score_attempt
-from fumehood.testing.memory_recorder import MemoryRecorder
 from tests.parts.specs import episode_spec
 from tests.parts.tasks import crud_task
 

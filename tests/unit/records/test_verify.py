@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from fumehood.cli.verify import verify as command
+from fumehood.cli.verify import verify as verify_command
 from fumehood.core.errors import InputError
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.seals import Signing
@@ -263,6 +264,17 @@ def test_an_unfinished_run_names_the_missing_episodes(tmp_path: Path) -> None:
     assert damage_of(folder.path) == [
         f"{name}: missing: the run is not finished" for name in NAMES[1:]
     ]
+
+
+def test_the_command_counts_the_missing_episodes_in_one_line(tmp_path: Path) -> None:
+    folder = new_run(tmp_path / "run")
+    play(folder, NAMES[0])
+    result = CliRunner().invoke(verify_command, [str(folder.path)], standalone_mode=False)
+    assert result.output.splitlines() == [
+        f"{len(NAMES) - 1} of {len(NAMES)} episodes are missing: the run is not finished; "
+        f"finish it with: fumehood resume {folder.path}"
+    ]
+    assert result.return_value == 1
 
 
 def test_a_resumed_run_continues_its_seals(tmp_path: Path) -> None:

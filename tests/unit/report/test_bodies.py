@@ -19,6 +19,7 @@ from fumehood.core.evidence import read_evidence
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.gold import Gold
 from fumehood.core.ledger import Budget, BudgetKind
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.state_diff import changes
 from fumehood.core.task import Case, Suite, Task
 from fumehood.harness_modes.registry import HARNESS_MODES
@@ -29,7 +30,6 @@ from fumehood.report.page.state_changes import state_changes
 from fumehood.report.page.texts import TEXT_CHARS_MAX, shown, shown_json
 from fumehood.report.results import join_results
 from fumehood.report.traces import read_traces
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood_agent.in_process import InProcessSession
 from tests.parts.memory_runs import play_run
 

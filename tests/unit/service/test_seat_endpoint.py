@@ -10,12 +10,12 @@ import pytest
 from fumehood.core.conversation import TurnQueue
 from fumehood.core.episode import Reply, Seat
 from fumehood.core.ledger import Budget, BudgetKind, Ledger, Reservation
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import Refusal, RefusalKind
 from fumehood.core.tools import ToolCall, ToolResult, ToolSpec, Value
 from fumehood.core.trace import ModelCalled
 from fumehood.service.open_episode import MonotonicClock
 from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood.wire.ports import SpecRejected
 
 

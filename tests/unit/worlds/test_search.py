@@ -14,10 +14,10 @@ from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.errors import SpecError
 from fumehood.core.json_values import json_bytes
 from fumehood.core.ledger import BudgetKind
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import OutOfBudget
 from fumehood.core.tools import Failure, Value
 from fumehood.harness_modes.registry import HARNESS_MODES
-from fumehood.testing.memory_recorder import MemoryRecorder
 from fumehood_snapshots.snapshot import open_snapshot
 from tests.parts.specs import episode_spec
 from tests.unit.snapshots.building import build, flip_byte

@@ -12,30 +12,20 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from fumehood.core.clock import StoppedClock
 from fumehood.core.episode import Episode, Seat
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.core.errors import SpecError
+from fumehood.core.errors import SpecError, nearest
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.json_values import Json
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.outcome import GaveUp
 from fumehood.core.task import Task
-from fumehood.core.trace import Event
 from fumehood.harness_modes.registry import HARNESS_MODES
+from fumehood.worlds.registry import toolset_of
 
 Move = Mapping[str, Json]
 """One of ``{"tool_name": …, "args": {…}}``, ``{"submit": answer}`` and ``{"give_up": reason}``."""
 
 
-class EventRecorder:
-    """A recorder that stores every event in memory."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def record(self, event: Event, duration_ns: int = 0) -> None:
-        """Store the event."""
-        self.events.append(event)
-
-
-def open_task(task: Task, recorder: EventRecorder) -> Episode:
+def open_task(task: Task, recorder: MemoryRecorder) -> Episode:
     """Build the task's world and its layers.
 
     Raises:
@@ -54,23 +44,29 @@ def open_task(task: Task, recorder: EventRecorder) -> Episode:
     return HARNESS_MODES.load(task.harness_mode)().open_episode(spec, recorder, StoppedClock())
 
 
-def play_in_memory(task: Task, moves: Iterable[Move]) -> Evidence:
+def play_in_memory(
+    task: Task, moves: Iterable[Move], *, known_tools_only: bool = False
+) -> Evidence:
     """Make the moves until all work has ended, and return the evidence.
 
     Args:
         task: the task to play.
         moves: each may name its seat under ``seat``; the default is the first seat. A seat that has
             the turn and no moves left submits an empty answer.
+        known_tools_only: whether a call of a tool that the world does not have is invalid, rather
+            than a failed call.
 
     Raises:
         SpecError: the task cannot be opened or played, or a move is invalid.
     """
-    recorder = EventRecorder()
+    recorder = MemoryRecorder()
     episode = open_task(task, recorder)
     seats = {seat.name: seat for seat in episode.seats}
     first = episode.seats[0].name
     moves_left: dict[str, deque[tuple[int, Move]]] = {name: deque() for name in seats}
     for number, move in enumerate(moves):
+        if known_tools_only:
+            _check_tool(move, number, episode)
         moves_left[_seat_of(move, number, first, moves_left)].append((number, move))
     for seat in _next_seats(episode):
         number, move = (
@@ -86,6 +82,15 @@ def _seat_of(move: Move, number: int, first: str, seats: Container[str]) -> str:
     if isinstance(seat, str) and seat in seats:
         return seat
     raise SpecError(f"oracle[{number}].seat", f"is not a seat of this task: {seat!r}")
+
+
+def _check_tool(move: Move, number: int, episode: Episode) -> None:
+    name = move.get("tool_name")
+    toolsets = [toolset_of(episode.world, seat.name) for seat in episode.seats]
+    known = [tool.name for toolset in toolsets for tool in toolset.list_tools()]
+    if isinstance(name, str) and name not in known:
+        reason = f"the world has no tool {name!r}; {nearest(name, known)}"
+        raise SpecError(f"oracle[{number}].tool_name", reason)
 
 
 def _next_seats(episode: Episode) -> Iterator[Seat]:

@@ -78,6 +78,6 @@ def _play_oracle(case: Case) -> Evidence:
     if not case.gold.oracle:
         raise Unproven(case.task.task_id, "it has no oracle")
     try:
-        return play_in_memory(case.task, case.gold.oracle)
+        return play_in_memory(case.task, case.gold.oracle, known_tools_only=True)
     except SpecError as error:
         raise Unproven(case.task.task_id, f"its oracle cannot be played: {error}") from None

@@ -8,10 +8,11 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fumehood.benchmarks.shared.in_memory import EventRecorder, open_task
+from fumehood.benchmarks.shared.in_memory import open_task
 from fumehood.benchmarks.shared.reading import Place, Placed, Problem, Unreadable
 from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError
+from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.task import Case
 
 T = TypeVar("T")
@@ -79,7 +80,7 @@ def opened(case: Case) -> Case:
     Raises:
         SpecError: world, state or fault plan cannot be used.
     """
-    open_task(case.task, EventRecorder())
+    open_task(case.task, MemoryRecorder())
     return case
 
 
