@@ -26,10 +26,10 @@ class Workspace:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.records, self.temporary = root / "n", root / "t"
-        self.records.mkdir(mode=0o700)
+        self.records.mkdir()
         self.temporary.mkdir()
         # A service started by root becomes another user, who must be able to enter.
-        for folder in (root, self.temporary):
+        for folder in (root, self.records):
             folder.chmod(0o711)
 
     def start(self, *words: str, environment: Mapping[str, str] | None = None) -> RunningCommand:

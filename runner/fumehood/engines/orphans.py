@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.engine import Engine, Orphan, OrphanKind, OwnerCheck
 from fumehood.engines.ownership import RUN
-from fumehood.engines.records import FolderRecords, SessionRecords, default_folder
+from fumehood.engines.records import FolderRecords, SessionRecords
 from fumehood.engines.registry import ENGINES
 
 
@@ -23,7 +23,7 @@ def reap_local(is_owned: OwnerCheck) -> int:
     Raises:
         InfraError: another user can write to the folder of records.
     """
-    return SessionRecords(default_folder()).reap(is_owned) + FolderRecords().reap(is_owned)
+    return SessionRecords().reap(is_owned) + FolderRecords().reap(is_owned)
 
 
 def reap(engine: Engine, is_owned: OwnerCheck) -> int:

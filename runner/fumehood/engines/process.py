@@ -31,7 +31,7 @@ from fumehood.engines.engine import (
     Readiness,
     host_kernel,
 )
-from fumehood.engines.records import SessionRecords, default_folder
+from fumehood.engines.records import SessionRecords
 from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher, shell_code
 
 SOCKET_VARIABLE = "FUMEHOOD_SOCKET"
@@ -49,7 +49,7 @@ class ProcessEngine:
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._trust = (options or EngineOptions()).trust
         self._starter = ProcessLauncher()
-        self._records = SessionRecords(default_folder())
+        self._records = SessionRecords()
 
     def check(self) -> Readiness:
         """Return that it works, and that it gives no isolation."""

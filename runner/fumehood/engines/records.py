@@ -10,19 +10,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import signal
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 
-from fumehood.core.errors import InfraError
 from fumehood.engines.engine import Orphan, OrphanKind, OwnerCheck
 from fumehood.engines.ownership import RUN, start_time
+from fumehood.engines.state_folder import claim_folder, known_folders, open_folder, state_folder
+
+MARKER = ".fumehood-state"
+"""Empty file in each recorded folder. Cleaning removes no folder with content and without it."""
+_NAME_BYTES = 4
+_NAME_OF_FOLDER = re.compile(f"[0-9a-f]{{{2 * _NAME_BYTES}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +49,17 @@ class SessionRecord:
 class SessionRecords:
     """A folder of records of sessions."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path | None = None) -> None:
+        """Set the location, without side effects.
+
+        Args:
+            folder: of the records; None for this user's default.
+        """
+        self._given = folder
+
+    @cached_property
+    def _folder(self) -> Path:
+        return self._given or state_folder("sessions")
 
     def write(self, leader: int, labels: dict[str, str], mark: str = "") -> Path:
         """Write the record of a session and return its file.
@@ -108,26 +123,6 @@ def write_record(file: Path, content: Mapping[str, object]) -> None:
     unfinished.replace(file)
 
 
-def claim_folder(folder: Path) -> None:
-    """Make a folder for this user only, or check that it is one.
-
-    Raises:
-        InfraError: another user owns it or has access to it.
-    """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    status = folder.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise InfraError(f"other users have access to {folder}; remove it")
-
-
-def default_folder(kind: str = "sessions") -> Path:
-    """Return the folder for this user's records of ``kind``; a reboot may empty it."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime:
-        return Path(runtime) / f"fumehood-{kind}"
-    return Path(tempfile.gettempdir()) / f"fumehood-{kind}-{os.geteuid()}"
-
-
 def _read(file: Path) -> SessionRecord | None:
     try:
         return SessionRecord(**json.loads(file.read_text("utf-8")))
@@ -173,17 +168,20 @@ def _processes() -> Iterator[int]:
 
 
 class FolderRecords:
-    """Records of folders, one file each."""
+    """Records of folders, one file each. Each folder holds a marker of this project."""
 
     def __init__(self, notes: Path | None = None, below: Path | None = None) -> None:
         """Set the locations, without side effects.
 
         Args:
             notes: folder of the records; None for this user's default.
-            below: parent of the folders; None for the folder of temporary files.
+            below: parent of the folders; None for this user's state folder.
         """
-        self._notes = notes or default_folder("folders")
-        self._below = below or Path(tempfile.gettempdir())
+        self._given_notes, self._given_below = notes, below
+
+    @cached_property
+    def _notes(self) -> Path:
+        return self._given_notes or state_folder("folders")
 
     def make(self, labels: Mapping[str, str]) -> Path:
         """Make a folder that only this user can enter, owned by the process that ``labels`` names.
@@ -195,9 +193,10 @@ class FolderRecords:
             InfraError: the record cannot be written.
         """
         claim_folder(self._notes)
-        folder = self._below / secrets.token_hex(5)
+        folder = (self._given_below or open_folder()) / secrets.token_hex(_NAME_BYTES)
         write_record(self._record(folder), {"folder": str(folder), "labels": dict(labels)})
         folder.mkdir(mode=0o700)
+        (folder / MARKER).touch()
         return folder
 
     def remove(self, folder: Path) -> None:
@@ -208,7 +207,7 @@ class FolderRecords:
 
     def lost(self, is_owned: OwnerCheck) -> list[tuple[Path, dict[str, str]]]:
         """Return the folders without an owner, and their labels; remove records of folders that are
-        gone.
+        gone or were not made by :meth:`make`.
 
         Raises:
             InfraError: another user can write the records, and could name any folder of this user.
@@ -221,7 +220,7 @@ class FolderRecords:
             folder, labels = _read_folder_record(note)
             if is_owned(labels):
                 continue
-            if folder is not None and _is_own_folder(folder):
+            if folder is not None and self._was_made_here(folder):
                 lost.append((folder, labels))
             else:
                 note.unlink(missing_ok=True)
@@ -236,6 +235,19 @@ class FolderRecords:
 
     def _record(self, folder: Path) -> Path:
         return self._notes / f"{folder.name}.json"
+
+    def _was_made_here(self, folder: Path) -> bool:
+        parents = {self._given_below} if self._given_below else known_folders()
+        if folder.parent not in parents or not _NAME_OF_FOLDER.fullmatch(folder.name):
+            return False
+        try:
+            status = folder.lstat()
+            content = os.listdir(folder)
+        except OSError:
+            return False
+        # Its maker may have been killed before it wrote the marker.
+        has_marker = MARKER in content or not content
+        return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and has_marker
 
 
 @contextmanager
@@ -254,11 +266,3 @@ def _read_folder_record(note: Path) -> tuple[Path | None, dict[str, str]]:
         value = json.loads(note.read_text("utf-8"))
         return Path(value["folder"]), dict(value["labels"])
     return None, {}  # Incomplete: its writer was killed before it made a folder.
-
-
-def _is_own_folder(folder: Path) -> bool:
-    try:
-        status = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()

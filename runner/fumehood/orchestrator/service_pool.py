@@ -20,7 +20,7 @@ from fumehood.core.errors import FumehoodError, InfraError, InputError
 from fumehood.engines.engine import AgentKind
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.ownership import owner_labels
-from fumehood.engines.records import FolderRecords, SessionRecords, default_folder
+from fumehood.engines.records import FolderRecords, SessionRecords
 from fumehood.gateway.settings import GatewaySettings, settings_to_line
 from fumehood.orchestrator.agents import NamedAgent
 from fumehood.wire.control_client import ControlClient
@@ -146,7 +146,7 @@ class ServiceWorker:
         )
         # A service ends when its standard input closes; the record is for one that is stopped or
         # stuck.
-        self._record = SessionRecords(default_folder()).write(
+        self._record = SessionRecords().write(
             self._process.pid, dict(options.labels or owner_labels("service"))
         )
         if options.http is not None and self._process.stdin is not None:

@@ -64,7 +64,7 @@ def _give_up_root(directory: Path) -> None:
     if closed:
         raise InputError(
             f"the service runs as user {SERVICE_UID}, who cannot enter {closed[0]}; "
-            "choose a directory that other users can enter, or set TMPDIR to one"
+            "choose a directory that other users can enter"
         )
     _import_modules_early()
     os.chown(directory, SERVICE_UID, SERVICE_UID)

@@ -24,7 +24,8 @@ from fumehood.engines.engine import (
 )
 from fumehood.engines.ownership import RUN
 from fumehood.engines.process import ProcessEngine
-from fumehood.engines.records import SessionRecords, default_folder
+from fumehood.engines.records import SessionRecords
+from fumehood.engines.state_folder import state_folder
 
 BUILTIN = AgentSource(AgentKind.BUILTIN, "noop")
 
@@ -139,8 +140,8 @@ def test_closing_a_box_removes_its_record(tmp_path: Path, monkeypatch: pytest.Mo
     engine = ProcessEngine(EngineOptions(trust=True))
     run(engine, BoxSpec(image=engine.prepare(BUILTIN), socket_dir=tmp_path / "socket_dir"))
     engine.close()
-    assert default_folder().is_relative_to(tmp_path)
-    assert list(default_folder().glob("*")) == []
+    assert state_folder("sessions").is_relative_to(tmp_path)
+    assert list(state_folder("sessions").glob("*")) == []
 
 
 def test_records_that_others_can_write_are_not_used(tmp_path: Path) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from fumehood.core.errors import InfraError
 from fumehood.engines.ownership import OWNER_BOOT, OWNER_START, owner_is_alive, owner_labels
-from fumehood.engines.records import FolderRecords, owned_folder
+from fumehood.engines.records import MARKER, FolderRecords, owned_folder, write_record
 
 OWN = owner_labels("r1")
 OF_A_DEAD_PROCESS = {**OWN, OWNER_START: "1"}
@@ -52,7 +52,7 @@ def test_a_link_in_place_of_a_folder_is_not_followed(
     precious = tmp_path / "precious"
     precious.mkdir()
     lost = records.make(OF_A_DEAD_PROCESS)
-    lost.rmdir()
+    shutil.rmtree(lost)
     lost.symlink_to(precious)
     assert records.reap(owner_is_alive) == 0
     assert precious.is_dir()
@@ -89,10 +89,33 @@ def test_the_context_manager_removes_everything(
     assert [path for path in Path(tmp_path).rglob("*") if path.is_file()] == []
 
 
-def test_the_path_of_a_socket_is_short_enough(records: FolderRecords) -> None:
-    folder = FolderRecords(records._notes).make(OWN)
-    try:
-        longest_seat = "s" * 32
-        assert len(os.fsencode(folder / ("0" * 8) / ("0" * 8) / longest_seat / "grpc.sock")) <= 107
-    finally:
-        records.remove(folder)
+@pytest.mark.parametrize(
+    ("place", "kept_file"),
+    [
+        ("below/runs", MARKER),  # Not a name that this module gives.
+        ("below/0123abcd", "precious"),  # Without the marker.
+        ("elsewhere/0123abcd", MARKER),  # Not a child of the state folder.
+        ("below/0123abcd/89ab4567", MARKER),  # Not a direct child.
+    ],
+)
+def test_only_marked_direct_children_of_the_state_folder_are_removed(
+    place: str, kept_file: str, records: FolderRecords, tmp_path: Path
+) -> None:
+    (tmp_path / "notes").mkdir(mode=0o700)
+    folder = tmp_path / place
+    folder.mkdir(parents=True)
+    (folder / kept_file).touch()
+    write_record(
+        tmp_path / "notes" / "0123abcd.json", {"folder": str(folder), "labels": OF_A_DEAD_PROCESS}
+    )
+    assert records.reap(owner_is_alive) == 0
+    assert (folder / kept_file).exists()
+
+
+def test_a_folder_whose_maker_died_before_it_wrote_the_marker_is_removed(
+    records: FolderRecords,
+) -> None:
+    lost = records.make(OF_A_DEAD_PROCESS)
+    (lost / MARKER).unlink()
+    assert records.reap(owner_is_alive) == 1
+    assert not lost.exists()

@@ -45,7 +45,7 @@ from fumehood.engines.engine import (
 )
 from fumehood.engines.images.sdk_folder import installed_sdk
 from fumehood.engines.ownership import owner_labels
-from fumehood.engines.records import SessionRecords, default_folder
+from fumehood.engines.records import SessionRecords
 from fumehood.engines.seccomp import filter_program
 from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher
 
@@ -64,7 +64,7 @@ class BubblewrapEngine:
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._starter = ProcessLauncher()
-        self._records = SessionRecords(default_folder())
+        self._records = SessionRecords()
 
     @cached_property
     def _view(self) -> View:
