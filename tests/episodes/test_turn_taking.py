@@ -21,7 +21,7 @@ from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.service.http_sockets import THREADS
 from fumehood.wire.control_client import ControlClient
-from fumehood.wire.ports import SeatCalled
+from fumehood.wire.ports import SeatReady
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from tests.parts.http import HttpSeat
 from tests.parts.listening import Listened, listening, wait_until
@@ -123,7 +123,7 @@ def test_a_seat_starts_when_it_first_has_the_turn(
     episode: Listened, threads: ThreadPoolExecutor
 ) -> None:
     def called() -> list[str]:
-        return [one.name for one in episode.messages if isinstance(one, SeatCalled)]
+        return [one.name for one in episode.messages if isinstance(one, SeatReady)]
 
     assert wait_until(lambda: called() == ["user"])
     with socket_dir(episode.directories["user"]) as user:
@@ -188,8 +188,8 @@ def test_giving_up_ends_a_dialogue(episode: Listened, threads: ThreadPoolExecuto
 def test_a_seat_that_keeps_the_turn_ends_the_episode(client: ControlClient) -> None:
     case = load_suite("marble:werewolf").cases[0]
     with listening(client, PlannedEpisode("any", case, 0, 0).to_spec(30_000)) as episode:
-        assert wait_until(lambda: any(isinstance(one, SeatCalled) for one in episode.messages))
-        speaker = next(one.name for one in episode.messages if isinstance(one, SeatCalled))
+        assert wait_until(lambda: any(isinstance(one, SeatReady) for one in episode.messages))
+        speaker = next(one.name for one in episode.messages if isinstance(one, SeatReady))
         episode.close(timed_out=True)
     ends = ends_of(episode)
     assert ends.pop(speaker) == "timed_out"

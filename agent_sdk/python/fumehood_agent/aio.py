@@ -41,20 +41,20 @@ class AsyncSession:
     """The current task; set when the session is entered."""
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, patience_ms: int = 5000
+        self, path: str | os.PathLike[str] | None = None, *, service_timeout_ms: int = 5000
     ) -> None:
         """Create the session; entering it connects.
 
         Args:
             path: path of the socket; by default the environment variable ``FUMEHOOD_SOCKET``, else
                 ``/fumehood/grpc.sock``.
-            patience_ms: how long to wait for the service at the start, and for the response to a
-                call after the connection was lost.
+            service_timeout_ms: time to wait for the service at the start, and for the
+                response to a call after the connection was lost.
         """
         self.path = socket_path(path)
         self.ended = False
         """True if the work has ended, so that no further call is executed."""
-        self._patience_ms = patience_ms
+        self._service_timeout_ms = service_timeout_ms
         self._replies_received = 0
         self._session_id = os.urandom(8).hex()
         self._call_numbers = count(1)
@@ -131,10 +131,10 @@ class AsyncSession:
         require_short(self.path)
         started = monotonic()
         while not os.path.exists(self.path):
-            if monotonic() - started >= self._patience_ms / 1000:
-                raise NotReachable(self.path, self._patience_ms, "no such socket")
+            if monotonic() - started >= self._service_timeout_ms / 1000:
+                raise NotReachable(self.path, self._service_timeout_ms, "no such socket")
             await asyncio.sleep(POLL_S)
-        left_s = max(0.001, self._patience_ms / 1000 - (monotonic() - started))
+        left_s = max(0.001, self._service_timeout_ms / 1000 - (monotonic() - started))
         try:
             message = await self._stub.GetTask(
                 pb.GetTaskRequest(), timeout=left_s, wait_for_ready=True
@@ -142,7 +142,9 @@ class AsyncSession:
         except grpc.RpcError as error:
             problem = self._error(error, sent_bytes=0)
             if isinstance(problem, ConnectionLost):
-                raise NotReachable(self.path, self._patience_ms, "no service answers") from error
+                raise NotReachable(
+                    self.path, self._service_timeout_ms, "no service answers"
+                ) from error
             raise problem from error
         return wire.task_from_pb(message)
 
@@ -167,7 +169,7 @@ class AsyncSession:
 
     async def _send_again(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
         """Repeat a call whose response was lost, until one arrives or the time is up."""
-        deadline = monotonic() + self._patience_ms / 1000
+        deadline = monotonic() + self._service_timeout_ms / 1000
         while True:
             left_s = max(0.001, deadline - monotonic())
             try:

@@ -51,7 +51,7 @@ class Session:
         path: str | os.PathLike[str] | None = None,
         *,
         stream: bool = True,
-        patience_ms: int = 5000,
+        service_timeout_ms: int = 5000,
     ) -> None:
         """Connect and fetch the task.
 
@@ -59,8 +59,8 @@ class Session:
             path: path of the socket; by default the environment variable ``FUMEHOOD_SOCKET``, else
                 ``/fumehood/grpc.sock``.
             stream: send calls over one open stream rather than as separate RPCs.
-            patience_ms: how long to wait for the service at the start, and for the response to a
-                call after the connection was lost (only without the stream).
+            service_timeout_ms: time to wait for the service at the start, and for the
+                response to a call after the connection was lost (only without the stream).
 
         Raises:
             NotReachable: no service answered in time.
@@ -68,7 +68,7 @@ class Session:
         self.path = socket_path(path)
         self.ended = False
         """True if the work has ended, so that no further call is executed."""
-        self._patience_ms = patience_ms
+        self._service_timeout_ms = service_timeout_ms
         self._replies_received = 0
         self._session_id = os.urandom(8).hex()
         self._call_numbers = count(1)
@@ -181,10 +181,10 @@ class Session:
 
         require_short(self.path)
         while not os.path.exists(self.path):
-            if waited_ms() >= self._patience_ms:
+            if waited_ms() >= self._service_timeout_ms:
                 raise NotReachable(self.path, waited_ms(), "no such socket")
             time.sleep(POLL_S)
-        left_s = max(1, self._patience_ms - waited_ms()) / 1000
+        left_s = max(1, self._service_timeout_ms - waited_ms()) / 1000
         try:
             message = self._stub.GetTask(pb.GetTaskRequest(), timeout=left_s, wait_for_ready=True)
         except grpc.RpcError as error:
@@ -214,7 +214,7 @@ class Session:
 
     def _send_again(self, request: pb.CallToolRequest) -> pb.CallToolResponse:
         """Repeat a call whose response was lost, until one arrives or the time is up."""
-        deadline = time.monotonic() + self._patience_ms / 1000
+        deadline = time.monotonic() + self._service_timeout_ms / 1000
         while True:
             left_s = max(0.001, deadline - time.monotonic())
             try:

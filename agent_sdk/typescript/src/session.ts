@@ -48,7 +48,7 @@ export interface ConnectOptions {
    * How long to wait for the service at the start, and for the response to a call after the connection was lost
    * (only without the stream). 5000 by default.
    */
-  readonly patienceMs?: number;
+  readonly serviceTimeoutMs?: number;
 }
 
 /**
@@ -58,7 +58,7 @@ export interface ConnectOptions {
  */
 export async function connect(options: ConnectOptions = {}): Promise<Session> {
   const path = resolve(options.path || process.env[SOCKET_VARIABLE] || SOCKET_PATH);
-  const patienceMs = options.patienceMs ?? 5000;
+  const serviceTimeoutMs = options.serviceTimeoutMs ?? 5000;
   const started = performance.now();
   const waitedMs = () => Math.round(performance.now() - started);
 
@@ -66,15 +66,15 @@ export async function connect(options: ConnectOptions = {}): Promise<Session> {
     throw new NotReachable(path, 0, `longer than the ${PATH_BYTES_MAX} bytes of a socket address`);
   }
   while (!existsSync(path)) {
-    if (waitedMs() >= patienceMs) throw new NotReachable(path, waitedMs(), "no such socket");
+    if (waitedMs() >= serviceTimeoutMs) throw new NotReachable(path, waitedMs(), "no such socket");
     await sleep(POLL_MS);
   }
   const client = new pb.ToolServiceClient(`unix:${path}`, credentials.createInsecure(), CHANNEL_OPTIONS);
   try {
     const message = await unary<pb.GetTaskResponse>((done) =>
-      client.getTask({}, ready(), { deadline: Date.now() + Math.max(1, patienceMs - waitedMs()) }, done),
+      client.getTask({}, ready(), { deadline: Date.now() + Math.max(1, serviceTimeoutMs - waitedMs()) }, done),
     );
-    return new Session(client, path, wire.taskFromPb(message), options.stream ?? true, patienceMs);
+    return new Session(client, path, wire.taskFromPb(message), options.stream ?? true, serviceTimeoutMs);
   } catch (error) {
     client.close();
     if (error instanceof ServiceFailed) throw error;
@@ -101,7 +101,7 @@ export class Session implements Seat {
     readonly path: string,
     private current: Task,
     private readonly streams: boolean,
-    private readonly patienceMs: number,
+    private readonly serviceTimeoutMs: number,
   ) {}
 
   get task(): Task {
@@ -171,14 +171,14 @@ export class Session implements Seat {
 
   /** Sends a call; repeats it with the same `callId` if the response was lost. */
   async #send(call: pb.CallToolRequest): Promise<pb.CallToolResponse> {
-    let patientUntil: number | undefined;
+    let retryUntil: number | undefined;
     for (;;) {
       try {
-        return await this.#callTool(call, patientUntil ? ready() : new Metadata(), patientUntil ?? Infinity);
+        return await this.#callTool(call, retryUntil ? ready() : new Metadata(), retryUntil ?? Infinity);
       } catch (error) {
         const problem = this.#callError(error, call);
-        patientUntil ??= Date.now() + this.patienceMs;
-        const isOver = this.#closed || Date.now() >= patientUntil;
+        retryUntil ??= Date.now() + this.serviceTimeoutMs;
+        const isOver = this.#closed || Date.now() >= retryUntil;
         if (!(problem instanceof ConnectionLost) || isOver) throw problem;
         await sleep(POLL_MS);
       }

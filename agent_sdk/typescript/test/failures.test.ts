@@ -113,11 +113,11 @@ describe("finding the socket", () => {
   });
 
   test("a missing socket is not reachable", async () => {
-    await assert.rejects(connect({ path: join(folder, "none"), patienceMs: 50 }), NotReachable);
+    await assert.rejects(connect({ path: join(folder, "none"), serviceTimeoutMs: 50 }), NotReachable);
     await assert.rejects(connect({ path: `/${"x".repeat(107)}` }), NotReachable);
     const heard: Socket[] = [];
     const deaf = createServer((socket) => heard.push(socket)).listen(join(folder, "deaf"));
-    await assert.rejects(connect({ path: join(folder, "deaf"), patienceMs: 200 }), NotReachable);
+    await assert.rejects(connect({ path: join(folder, "deaf"), serviceTimeoutMs: 200 }), NotReachable);
     for (const socket of heard) socket.destroy();
     deaf.close();
   });
@@ -143,9 +143,9 @@ describe("a call without an answer", () => {
     assert.notEqual(received[0]?.callId, "");
   });
 
-  test("patience ends", async () => {
+  test("an unanswered call fails after the service timeout", async () => {
     const { path } = await scripted(() => "hang up");
-    const session = await connected({ path, stream: false, patienceMs: 100 });
+    const session = await connected({ path, stream: false, serviceTimeoutMs: 100 });
     await assert.rejects(session.call("a"), ConnectionLost);
   });
 

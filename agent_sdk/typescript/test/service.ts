@@ -34,9 +34,9 @@ export class Service {
       "grpc.initial_reconnect_backoff_ms": 50,
       "grpc.max_reconnect_backoff_ms": 100,
     });
-    const patience = { deadline: Date.now() + 20_000 };
+    const callOptions = { deadline: Date.now() + 20_000 };
     await new Promise((resolve, reject) =>
-      control.Health({}, new Metadata({ waitForReady: true }), patience, (error: Error | null) =>
+      control.Health({}, new Metadata({ waitForReady: true }), callOptions, (error: Error | null) =>
         error ? reject(error) : resolve(undefined),
       ),
     );

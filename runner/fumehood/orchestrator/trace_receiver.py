@@ -15,7 +15,7 @@ from fumehood.wire.ports import (
     EpisodeMessage,
     Opened,
     Records,
-    SeatCalled,
+    SeatReady,
     SeatWorkEnded,
     SpecRejected,
     TimeGranted,
@@ -121,7 +121,7 @@ class TraceReceiver:
         match message:
             case Records(records):
                 self.records.extend(records)
-            case SeatCalled(name):
+            case SeatReady(name):
                 self._callable.put(name)
             case SeatWorkEnded(name):
                 self._end_seat(name)

@@ -14,7 +14,7 @@ from threading import Condition
 from fumehood.core.conversation import TurnBegan
 from fumehood.core.json_values import canonical_json
 from fumehood.core.trace import Chain, Event, Record, SeatEnded
-from fumehood.wire.ports import EpisodeMessage, Records, SeatCalled, SeatWorkEnded, SpecRejected
+from fumehood.wire.ports import EpisodeMessage, Records, SeatReady, SeatWorkEnded, SpecRejected
 
 BATCH_EVENTS = 256
 """Events per message, at most."""
@@ -107,7 +107,7 @@ class TraceStream:
             size += len(records[-1].event_json)
             match event:
                 case TurnBegan(seat, turn=1):
-                    messages.append(SeatCalled(seat))
+                    messages.append(SeatReady(seat))
                 case SeatEnded(seat):
                     messages.append(SeatWorkEnded(seat))
                 case _:

@@ -25,7 +25,7 @@ from fumehood.wire.ports import (
     Opened,
     PlayedInline,
     Records,
-    SeatCalled,
+    SeatReady,
     SeatSockets,
     SeatWorkEnded,
     SpecRejected,
@@ -281,8 +281,8 @@ def message_to_pb(message: EpisodeMessage) -> control_pb2.OpenEpisodeResponse:
         case Records(records):
             response.records.SetInParent()
             response.records.records.extend(map(record_to_pb, records))
-        case SeatCalled(name):
-            response.seat_called.CopyFrom(control_pb2.SeatCalled(name=name))
+        case SeatReady(name):
+            response.seat_ready.CopyFrom(control_pb2.SeatReady(name=name))
         case SeatWorkEnded(name):
             response.seat_work_ended.CopyFrom(control_pb2.SeatWorkEnded(name=name))
         case TimeGranted(name, granted_ms):
@@ -368,7 +368,7 @@ def record_from_pb(record: trace_pb2.TraceRecord) -> Record:
 _FROM_PB: Mapping[str, Callable[[Any], EpisodeMessage]] = {
     "opened": _opened_from_pb,
     "records": _records_from_pb,
-    "seat_called": lambda message: SeatCalled(message.name),
+    "seat_ready": lambda message: SeatReady(message.name),
     "seat_work_ended": lambda message: SeatWorkEnded(message.name),
     "time_granted": lambda message: TimeGranted(message.name, message.granted_ms),
     "spec_rejected": _rejection_from_pb,

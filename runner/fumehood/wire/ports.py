@@ -75,7 +75,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True)
-class SeatCalled:
+class SeatReady:
     """A seat of a conversation has the turn for the first time, so its box can be started."""
 
     name: str
@@ -106,7 +106,7 @@ class TimeGranted:
 
 
 EpisodeMessage = (
-    Opened | Records | SeatCalled | SeatWorkEnded | SpecRejected | ModelExchange | TimeGranted
+    Opened | Records | SeatReady | SeatWorkEnded | SpecRejected | ModelExchange | TimeGranted
 )
 
 MODELS_FIELD = "models"

@@ -31,7 +31,7 @@ from fumehood.wire.ports import (
     EpisodeMessage,
     Opened,
     Records,
-    SeatCalled,
+    SeatReady,
     SeatSockets,
     SeatWorkEnded,
     SpecRejected,
@@ -63,7 +63,7 @@ MESSAGES = st.one_of(
         Opened, st.lists(st.builds(SeatSockets, WIRE_TEXT, WIRE_TEXT), max_size=3).map(tuple)
     ),
     st.builds(Records, st.lists(RECORDS, max_size=3).map(tuple)),
-    st.builds(SeatCalled, WIRE_TEXT),
+    st.builds(SeatReady, WIRE_TEXT),
     st.builds(SeatWorkEnded, WIRE_TEXT),
     st.builds(TimeGranted, WIRE_TEXT, COUNTS),
     st.builds(SpecRejected, WIRE_TEXT, WIRE_TEXT),

@@ -30,10 +30,10 @@ from tests.unit.agent_sdk.scripted_service import ScriptedService, echo, failure
 
 
 def _work(
-    path: Path, work: Callable[[AsyncSession], Awaitable[None]], patience_ms: int = 5000
+    path: Path, work: Callable[[AsyncSession], Awaitable[None]], service_timeout_ms: int = 5000
 ) -> None:
     async def sit_down() -> None:
-        async with AsyncSession(path, patience_ms=patience_ms) as session:
+        async with AsyncSession(path, service_timeout_ms=service_timeout_ms) as session:
             await work(session)
 
     asyncio.run(sit_down())
@@ -192,7 +192,7 @@ def test_a_missing_socket_is_not_reachable(tmp_path: Path) -> None:
         raise AssertionError
 
     with pytest.raises(NotReachable, match="no such socket"):
-        _work(tmp_path / "s", never, patience_ms=50)
+        _work(tmp_path / "s", never, service_timeout_ms=50)
 
 
 def test_the_other_side_vanishes(service: ScriptedService) -> None:
@@ -205,4 +205,4 @@ def test_the_other_side_vanishes(service: ScriptedService) -> None:
         with pytest.raises(ConnectionLost):
             await session.submit("lost")
 
-    _work(service.path, work, patience_ms=100)
+    _work(service.path, work, service_timeout_ms=100)

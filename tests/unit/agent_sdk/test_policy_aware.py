@@ -133,7 +133,7 @@ def test_does_not_spend_the_last_tolerated_failure_on_the_same_error() -> None:
     assert at_work(TIMEOUT, OK, retries=1)[0].end == ("submitted", "")
 
 
-def test_loses_patience_even_when_failures_are_free() -> None:
+def test_gives_up_after_three_equal_failures_even_if_failures_are_free() -> None:
     seat, _ = at_work(*[TIMEOUT] * 20, retries=20, calls=20)
     assert len(seat.calls) == 3
     assert seat.end == ("gave_up", "close_account: timeout, 3 times")

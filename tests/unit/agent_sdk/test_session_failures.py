@@ -118,7 +118,7 @@ def test_a_message_above_the_receivers_limit_is_refused_with_its_size(
 
 def test_a_missing_socket_is_not_reachable(tmp_path: Path) -> None:
     with pytest.raises(NotReachable) as caught:
-        Session(tmp_path / "s", patience_ms=50)
+        Session(tmp_path / "s", service_timeout_ms=50)
     assert caught.value.path == str(tmp_path / "s")
     assert 50 <= caught.value.waited_ms < 2000
     assert "no such socket" in str(caught.value)
@@ -128,7 +128,7 @@ def test_a_socket_without_a_service_is_not_reachable(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as deaf:
         deaf.bind(str(tmp_path / "s"))
         with pytest.raises(NotReachable, match="no service answers"):
-            Session(tmp_path / "s", patience_ms=200)
+            Session(tmp_path / "s", service_timeout_ms=200)
 
 
 def test_a_path_too_long_for_a_socket(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_path_too_long_for_a_socket(tmp_path: Path) -> None:
 
 
 def test_the_other_side_vanishes_between_calls(service: ScriptedService, stream: bool) -> None:
-    with Session(service.path, stream=stream, patience_ms=100) as session:
+    with Session(service.path, stream=stream, service_timeout_ms=100) as session:
         session.call("echo")
         session.call("echo")
         service.vanish()
@@ -165,7 +165,7 @@ def test_the_other_side_vanishes_during_a_call(service: ScriptedService, stream:
     thread.start()
     try:
         with (
-            Session(service.path, stream=stream, patience_ms=100) as session,
+            Session(service.path, stream=stream, service_timeout_ms=100) as session,
             pytest.raises(ConnectionLost),
         ):
             session.call("echo")
@@ -175,7 +175,7 @@ def test_the_other_side_vanishes_during_a_call(service: ScriptedService, stream:
 
 
 def test_a_submission_over_a_lost_connection_fails(service: ScriptedService, stream: bool) -> None:
-    with Session(service.path, stream=stream, patience_ms=100) as session:
+    with Session(service.path, stream=stream, service_timeout_ms=100) as session:
         session.call("echo")
         service.vanish()
         with pytest.raises(ConnectionLost):

@@ -15,7 +15,7 @@ from fumehood.wire.ports import (
     MODELS_FIELD,
     EpisodeMessage,
     Records,
-    SeatCalled,
+    SeatReady,
     SeatWorkEnded,
     SpecRejected,
     TimeGranted,
@@ -56,7 +56,7 @@ def test_all_seats_can_act_at_once_where_there_are_no_turns() -> None:
 
 
 def test_a_seat_of_a_conversation_can_act_when_it_is_called() -> None:
-    assert list(received(SeatCalled("b"), in_turn=True).seats_to_start()) == ["b"]
+    assert list(received(SeatReady("b"), in_turn=True).seats_to_start()) == ["b"]
 
 
 def test_granted_time_adds_up() -> None:

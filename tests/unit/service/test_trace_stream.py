@@ -14,7 +14,7 @@ from fumehood.service.trace_stream import BATCH_BYTES, BATCH_EVENTS, TraceStream
 from fumehood.wire.ports import (
     EpisodeMessage,
     Records,
-    SeatCalled,
+    SeatReady,
     SeatWorkEnded,
     SpecRejected,
     TimeGranted,
@@ -91,7 +91,7 @@ def test_the_first_turn_of_a_seat_announces_the_seat() -> None:
     trace.record(TurnBegan("user", 1, "Hello."))
     stream = trace.stream()
     assert isinstance(next(stream), Records)
-    assert next(stream) == SeatCalled("user")
+    assert next(stream) == SeatReady("user")
 
 
 def test_a_single_event_is_sent_after_the_flush_interval() -> None:

@@ -11,6 +11,7 @@ from fumehood.benchmarks.native.criteria import Criterion
 from fumehood.benchmarks.native.faults import FaultRecord
 from fumehood.benchmarks.shared.records import StrictRecord
 from fumehood.core.errors import InputError
+from fumehood.core.ledger import BudgetKind
 from fumehood.turn_policies.registry import BY_WORLD, TURN_POLICIES
 
 FORMAT = "fumehood.task/1"
@@ -20,14 +21,16 @@ FORMAT = "fumehood.task/1"
 class BudgetRecord(StrictRecord):
     """Limits of an agent; all are inclusive."""
 
-    steps: int = Field(ge=1)
-    calls: int = Field(ge=1)
-    retries: int = Field(ge=0)
-    """Number of failed calls that are tolerated; one more ends the episode."""
-    wall_ms: Annotated[int, Field(ge=1)] | None = None
-    """Wall time; None uses the limit of the run."""
-    answer_bytes: Annotated[int, Field(ge=1)] | None = None
-    """Total size of all results as compact JSON in UTF-8; None means no limit."""
+    steps: int = Field(ge=1, description=BudgetKind.STEPS.description)
+    calls: int = Field(ge=1, description=BudgetKind.CALLS.description)
+    retries: int = Field(ge=0, description=BudgetKind.RETRIES.description)
+    wall_ms: Annotated[int, Field(ge=1)] | None = Field(
+        None, description=BudgetKind.WALL_MS.description
+    )
+    """None uses the limit of the run."""
+    answer_bytes: Annotated[int, Field(ge=1)] | None = Field(
+        None, description=BudgetKind.ANSWER_BYTES.description
+    )
 
 
 class Move(StrictRecord):
@@ -62,9 +65,9 @@ class SeatRecord(StrictRecord):
     """Moves of the counterpart ``script``."""
 
     @model_validator(mode="after")
-    def _script_has_a_player(self) -> SeatRecord:
+    def _has_script_if_scripted(self) -> SeatRecord:
         if (self.counterpart == "script") != (self.script is not None):
-            raise ValueError("script: must be given exactly if player is 'script'")
+            raise ValueError("script: must be given exactly if counterpart is 'script'")
         return self
 
 

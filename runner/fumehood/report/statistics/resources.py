@@ -140,20 +140,23 @@ def _amounts(calls: Sequence[AnsweredCall]) -> dict[str, float]:
     return {
         "steps": float(len(calls)),
         "calls": float(len(calls)),
-        "retries": float(sum(map(took_retry, calls))),
+        "retries": float(sum(map(counts_as_retry, calls))),
         "sent_bytes": float(sum(_size(dict(call.sent)) for call in calls)),
         "received_bytes": float(sum(map(_answer_bytes, calls))),
     }
 
 
-def took_retry(call: AnsweredCall) -> bool:
-    """Return whether a call was charged a retry: it failed, but was admitted."""
-    if call.failure is None:
-        return False
-    not_admitted = (
-        call.failure.kind is FailureKind.OUT_OF_BUDGET and call.failure.code == "budget_exceeded"
-    )
-    return not not_admitted
+def counts_as_retry(call: AnsweredCall) -> bool:
+    """Return whether a call failed for another reason than that no call was left.
+
+    The last failure counts too, although the budget had no retry left to charge for it.
+    """
+    failure = call.failure
+    return failure is not None and (failure.kind, failure.code) != NO_CALL_LEFT
+
+
+NO_CALL_LEFT = (FailureKind.OUT_OF_BUDGET, "budget_exceeded")
+"""Kind and code of the failure of a call that was not executed."""
 
 
 def _answer_bytes(call: AnsweredCall) -> int:

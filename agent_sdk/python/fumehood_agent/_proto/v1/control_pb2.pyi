@@ -123,7 +123,7 @@ Global___ModelExchange: _TypeAlias = ModelExchange  # noqa: Y015
 
 @_typing.final
 class TimeGranted(_message.Message):
-    """The machinery delayed a seat, so its wall time was extended."""
+    """The infrastructure delayed a seat, so its wall time was extended."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -157,7 +157,7 @@ class OpenEpisodeResponse(_message.Message):
     SPEC_REJECTED_FIELD_NUMBER: _builtins.int
     EXCHANGE_FIELD_NUMBER: _builtins.int
     TIME_GRANTED_FIELD_NUMBER: _builtins.int
-    SEAT_CALLED_FIELD_NUMBER: _builtins.int
+    SEAT_READY_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def opened(self) -> Global___Opened:
         """First, once: the sockets are listening."""
@@ -172,8 +172,8 @@ class OpenEpisodeResponse(_message.Message):
 
     @_builtins.property
     def spec_rejected(self) -> Global___SpecRejected:
-        """Instead of `opened`: the specification cannot be hosted, and nothing was opened. Later, as the last
-        message: the world cannot continue with its state, and the episode was discarded.
+        """Instead of `opened`: the specification cannot be hosted, and nothing was opened. Later, as
+        the last message: the world cannot continue with its state, and the episode was discarded.
         """
 
     @_builtins.property
@@ -185,8 +185,10 @@ class OpenEpisodeResponse(_message.Message):
         """The wall time of a seat was extended."""
 
     @_builtins.property
-    def seat_called(self) -> Global___SeatCalled:
-        """Once per seat of a conversation: it has the turn for the first time, so its box can be started."""
+    def seat_ready(self) -> Global___SeatReady:
+        """Once per seat of a conversation: it has the turn for the first time, so its box can be
+        started.
+        """
 
     def __init__(
         self,
@@ -197,20 +199,20 @@ class OpenEpisodeResponse(_message.Message):
         spec_rejected: Global___SpecRejected | None = ...,
         exchange: Global___ModelExchange | None = ...,
         time_granted: Global___TimeGranted | None = ...,
-        seat_called: Global___SeatCalled | None = ...,
+        seat_ready: Global___SeatReady | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_called", b"seat_called", "seat_work_ended", b"seat_work_ended", "spec_rejected", b"spec_rejected", "time_granted", b"time_granted"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_ready", b"seat_ready", "seat_work_ended", b"seat_work_ended", "spec_rejected", b"spec_rejected", "time_granted", b"time_granted"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_called", b"seat_called", "seat_work_ended", b"seat_work_ended", "spec_rejected", b"spec_rejected", "time_granted", b"time_granted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "message", b"message", "opened", b"opened", "records", b"records", "seat_ready", b"seat_ready", "seat_work_ended", b"seat_work_ended", "spec_rejected", b"spec_rejected", "time_granted", b"time_granted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["opened", "records", "seat_work_ended", "spec_rejected", "exchange", "time_granted", "seat_called"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["opened", "records", "seat_work_ended", "spec_rejected", "exchange", "time_granted", "seat_ready"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
 Global___OpenEpisodeResponse: _TypeAlias = OpenEpisodeResponse  # noqa: Y015
 
 @_typing.final
-class SeatCalled(_message.Message):
+class SeatReady(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
@@ -227,7 +229,7 @@ class SeatCalled(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___SeatCalled: _TypeAlias = SeatCalled  # noqa: Y015
+Global___SeatReady: _TypeAlias = SeatReady  # noqa: Y015
 
 @_typing.final
 class Opened(_message.Message):
@@ -458,7 +460,7 @@ class PlayInlineResponse(_message.Message):
     """The seat of this agent. Empty if no agent raised an exception."""
     @_builtins.property
     def records(self) -> Global___Records:
-        """The whole trace; the last record is the seal."""
+        """The whole trace; the last record is the end record."""
 
     @_builtins.property
     def spec_rejected(self) -> Global___SpecRejected:

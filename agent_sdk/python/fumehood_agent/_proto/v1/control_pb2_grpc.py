@@ -62,15 +62,16 @@ class ControlServiceServicer:
     """
 
     def OpenEpisode(self, request, context):
-        """Opens an episode and streams its trace until the episode is closed. The first message is `opened`; the
-        last record is the seal. If the stream breaks, the service discards the episode.
+        """Opens an episode and streams its trace until the episode is closed. The first message is
+        `opened`; the last record is the end record. If the stream breaks, the service discards the
+        episode.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CloseEpisode(self, request, context):
-        """Closes an episode: executes no further call, removes the sockets and seals the trace. Closing an
+        """Closes an episode: executes no further call, removes the sockets and ends the trace. Closing an
         unknown episode is not an error, so a lost response can be requested again.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -78,8 +79,9 @@ class ControlServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def PlayInline(self, request, context):
-        """Plays one whole episode inside the service, without sockets and boxes, with built-in agents. Only a
-        service that was started for this purpose does so, and such a service opens no episode for a box.
+        """Plays one whole episode inside the service, without sockets and boxes, with built-in agents.
+        Only a service that was started for this purpose does so, and such a service opens no episode
+        for a box.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

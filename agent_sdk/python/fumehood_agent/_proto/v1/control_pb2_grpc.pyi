@@ -34,16 +34,18 @@ class ControlServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ControlServiceAsyncStub: ...
     OpenEpisode: _grpc.UnaryStreamMultiCallable[_control_pb2.OpenEpisodeRequest, _control_pb2.OpenEpisodeResponse]
-    """Opens an episode and streams its trace until the episode is closed. The first message is `opened`; the
-    last record is the seal. If the stream breaks, the service discards the episode.
+    """Opens an episode and streams its trace until the episode is closed. The first message is
+    `opened`; the last record is the end record. If the stream breaks, the service discards the
+    episode.
     """
     CloseEpisode: _grpc.UnaryUnaryMultiCallable[_control_pb2.CloseEpisodeRequest, _control_pb2.CloseEpisodeResponse]
-    """Closes an episode: executes no further call, removes the sockets and seals the trace. Closing an
+    """Closes an episode: executes no further call, removes the sockets and ends the trace. Closing an
     unknown episode is not an error, so a lost response can be requested again.
     """
     PlayInline: _grpc.UnaryUnaryMultiCallable[_control_pb2.PlayInlineRequest, _control_pb2.PlayInlineResponse]
-    """Plays one whole episode inside the service, without sockets and boxes, with built-in agents. Only a
-    service that was started for this purpose does so, and such a service opens no episode for a box.
+    """Plays one whole episode inside the service, without sockets and boxes, with built-in agents.
+    Only a service that was started for this purpose does so, and such a service opens no episode
+    for a box.
     """
     Health: _grpc.UnaryUnaryMultiCallable[_control_pb2.HealthRequest, _control_pb2.HealthResponse]
     """Returns the state of the service."""
@@ -54,16 +56,18 @@ class ControlServiceAsyncStub(ControlServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     OpenEpisode: _aio.UnaryStreamMultiCallable[_control_pb2.OpenEpisodeRequest, _control_pb2.OpenEpisodeResponse]  # type: ignore[assignment]
-    """Opens an episode and streams its trace until the episode is closed. The first message is `opened`; the
-    last record is the seal. If the stream breaks, the service discards the episode.
+    """Opens an episode and streams its trace until the episode is closed. The first message is
+    `opened`; the last record is the end record. If the stream breaks, the service discards the
+    episode.
     """
     CloseEpisode: _aio.UnaryUnaryMultiCallable[_control_pb2.CloseEpisodeRequest, _control_pb2.CloseEpisodeResponse]  # type: ignore[assignment]
-    """Closes an episode: executes no further call, removes the sockets and seals the trace. Closing an
+    """Closes an episode: executes no further call, removes the sockets and ends the trace. Closing an
     unknown episode is not an error, so a lost response can be requested again.
     """
     PlayInline: _aio.UnaryUnaryMultiCallable[_control_pb2.PlayInlineRequest, _control_pb2.PlayInlineResponse]  # type: ignore[assignment]
-    """Plays one whole episode inside the service, without sockets and boxes, with built-in agents. Only a
-    service that was started for this purpose does so, and such a service opens no episode for a box.
+    """Plays one whole episode inside the service, without sockets and boxes, with built-in agents.
+    Only a service that was started for this purpose does so, and such a service opens no episode
+    for a box.
     """
     Health: _aio.UnaryUnaryMultiCallable[_control_pb2.HealthRequest, _control_pb2.HealthResponse]  # type: ignore[assignment]
     """Returns the state of the service."""
@@ -77,8 +81,9 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _control_pb2.OpenEpisodeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_control_pb2.OpenEpisodeResponse], _abc.AsyncIterator[_control_pb2.OpenEpisodeResponse]]:
-        """Opens an episode and streams its trace until the episode is closed. The first message is `opened`; the
-        last record is the seal. If the stream breaks, the service discards the episode.
+        """Opens an episode and streams its trace until the episode is closed. The first message is
+        `opened`; the last record is the end record. If the stream breaks, the service discards the
+        episode.
         """
 
     @_abc_1.abstractmethod
@@ -87,7 +92,7 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _control_pb2.CloseEpisodeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_control_pb2.CloseEpisodeResponse, _abc.Awaitable[_control_pb2.CloseEpisodeResponse]]:
-        """Closes an episode: executes no further call, removes the sockets and seals the trace. Closing an
+        """Closes an episode: executes no further call, removes the sockets and ends the trace. Closing an
         unknown episode is not an error, so a lost response can be requested again.
         """
 
@@ -97,8 +102,9 @@ class ControlServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _control_pb2.PlayInlineRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_control_pb2.PlayInlineResponse, _abc.Awaitable[_control_pb2.PlayInlineResponse]]:
-        """Plays one whole episode inside the service, without sockets and boxes, with built-in agents. Only a
-        service that was started for this purpose does so, and such a service opens no episode for a box.
+        """Plays one whole episode inside the service, without sockets and boxes, with built-in agents.
+        Only a service that was started for this purpose does so, and such a service opens no episode
+        for a box.
         """
 
     @_abc_1.abstractmethod

@@ -46,8 +46,8 @@ class EpisodeSpec(_message.Message):
     seed: _builtins.str
     """Seed of every random draw. Decimal text, because seeds are unbounded integers."""
     data_source_json: _builtins.str
-    """External data of the world, one JSON object with `data_mode` ("offline", "live", "record", "replay")
-    and `settings`. Empty for a world that needs none.
+    """External data of the world, one JSON object with `data_mode` ("offline", "live", "record",
+    "replay") and `settings`. Empty for a world that needs none.
     """
     @_builtins.property
     def seats(self) -> _containers.RepeatedCompositeFieldContainer[Global___SeatSpec]:
@@ -141,8 +141,8 @@ class SeatSpec(_message.Message):
     """Instruction for the agent."""
     @_builtins.property
     def budget(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Inclusive upper bounds by budget kind, such as "steps" or "wall_ms". A missing kind has no bound.
-        The service enforces the bounds.
+        """Inclusive upper bounds by budget kind, such as "steps" or "wall_ms". A missing kind has no
+        bound. The service enforces the bounds.
         """
 
     @_builtins.property

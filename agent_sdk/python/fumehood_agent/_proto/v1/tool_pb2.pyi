@@ -114,7 +114,9 @@ class GetTaskResponse(_message.Message):
 
     @_builtins.property
     def remaining(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Units left now by budget kind, such as "steps" or "wall_ms". A missing kind has no limit. Never negative."""
+        """Units left now by budget kind, such as "steps" or "wall_ms". A missing kind has no limit. Never
+        negative.
+        """
 
     def __init__(
         self,
@@ -170,12 +172,12 @@ class CallToolRequest(_message.Message):
     tool_name: _builtins.str
     """Name of a tool of this seat. Any other name is answered with a failure."""
     arguments_json: _builtins.str
-    """Arguments, one JSON object. JSON text, because protobuf numbers would turn 1 into 1.0 and lose large
-    integers. Empty text means no arguments.
+    """Arguments, one JSON object. JSON text, because protobuf numbers would turn 1 into 1.0 and lose
+    large integers. Empty text means no arguments.
     """
     call_id: _builtins.str
-    """Optional idempotency key, at most 64 bytes as UTF-8. A call that is sent again with the same key is
-    executed once, and gets the same response.
+    """Optional idempotency key, at most 64 bytes as UTF-8. A call that is sent again with the same
+    key is executed once, and gets the same response.
     """
     def __init__(
         self,
@@ -227,7 +229,9 @@ class CallToolResponse(_message.Message):
     ended: _builtins.bool
     """True if the work of this seat has ended, so that no further call is executed."""
     recorded_arguments_json: _builtins.str
-    """Arguments as the transcript of the agent shows them, JSON. Unset if it shows the arguments that were sent."""
+    """Arguments as the transcript of the agent shows them, JSON. Unset if it shows the arguments that
+    were sent.
+    """
     @_builtins.property
     def failure(self) -> Global___Failure:
         """The tool rejected the call or failed."""

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class ToolServiceStub:
-    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
-    seat of one episode. The socket is the capability, so no message contains an episode ID.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly
+    one seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     def __init__(self, channel):
@@ -59,8 +59,8 @@ class ToolServiceStub:
 
 
 class ToolServiceServicer:
-    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
-    seat of one episode. The socket is the capability, so no message contains an episode ID.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly
+    one seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     def GetTask(self, request, context):
@@ -78,16 +78,16 @@ class ToolServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Interact(self, request_iterator, context):
-        """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
-        times faster than unary calls.
+        """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+        three times faster than unary calls.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Submit(self, request, context):
-        """Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
-        answer ends the work. Only the first end of the work counts.
+        """Ends a turn with an answer, or ends the work by giving up. If the user has no further message,
+        an answer ends the work. Only the first end of the work counts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -125,8 +125,8 @@ def add_ToolServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ToolService:
-    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
-    seat of one episode. The socket is the capability, so no message contains an episode ID.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly
+    one seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     @staticmethod

@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ToolServiceStub:
-    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
-    seat of one episode. The socket is the capability, so no message contains an episode ID.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly
+    one seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     @_typing.overload
@@ -40,18 +40,18 @@ class ToolServiceStub:
     CallTool: _grpc.UnaryUnaryMultiCallable[_tool_pb2.CallToolRequest, _tool_pb2.CallToolResponse]
     """Calls one tool. The calls of an episode are executed one at a time, in order of arrival."""
     Interact: _grpc.StreamStreamMultiCallable[_tool_pb2.InteractRequest, _tool_pb2.InteractResponse]
-    """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
-    times faster than unary calls.
+    """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+    three times faster than unary calls.
     """
     Submit: _grpc.UnaryUnaryMultiCallable[_tool_pb2.SubmitRequest, _tool_pb2.SubmitResponse]
-    """Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
-    answer ends the work. Only the first end of the work counts.
+    """Ends a turn with an answer, or ends the work by giving up. If the user has no further message,
+    an answer ends the work. Only the first end of the work counts.
     """
 
 @_typing.type_check_only
 class ToolServiceAsyncStub(ToolServiceStub):
-    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
-    seat of one episode. The socket is the capability, so no message contains an episode ID.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly
+    one seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -60,17 +60,17 @@ class ToolServiceAsyncStub(ToolServiceStub):
     CallTool: _aio.UnaryUnaryMultiCallable[_tool_pb2.CallToolRequest, _tool_pb2.CallToolResponse]  # type: ignore[assignment]
     """Calls one tool. The calls of an episode are executed one at a time, in order of arrival."""
     Interact: _aio.StreamStreamMultiCallable[_tool_pb2.InteractRequest, _tool_pb2.InteractResponse]  # type: ignore[assignment]
-    """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
-    times faster than unary calls.
+    """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+    three times faster than unary calls.
     """
     Submit: _aio.UnaryUnaryMultiCallable[_tool_pb2.SubmitRequest, _tool_pb2.SubmitResponse]  # type: ignore[assignment]
-    """Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
-    answer ends the work. Only the first end of the work counts.
+    """Ends a turn with an answer, or ends the work by giving up. If the user has no further message,
+    an answer ends the work. Only the first end of the work counts.
     """
 
 class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
-    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
-    seat of one episode. The socket is the capability, so no message contains an episode ID.
+    """The agent's side: its task, its tools and the end of its work. Each server answers for exactly
+    one seat of one episode. The socket is the capability, so no message contains an episode ID.
     """
 
     @_abc_1.abstractmethod
@@ -95,8 +95,8 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_tool_pb2.InteractRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tool_pb2.InteractResponse], _abc.AsyncIterator[_tool_pb2.InteractResponse]]:
-        """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
-        times faster than unary calls.
+        """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+        three times faster than unary calls.
         """
 
     @_abc_1.abstractmethod
@@ -105,8 +105,8 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _tool_pb2.SubmitRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_tool_pb2.SubmitResponse, _abc.Awaitable[_tool_pb2.SubmitResponse]]:
-        """Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
-        answer ends the work. Only the first end of the work counts.
+        """Ends a turn with an answer, or ends the work by giving up. If the user has no further message,
+        an answer ends the work. Only the first end of the work counts.
         """
 
 def add_ToolServiceServicer_to_server(servicer: ToolServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

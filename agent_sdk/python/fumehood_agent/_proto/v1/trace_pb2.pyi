@@ -27,17 +27,19 @@ class TraceRecord(_message.Message):
     WALL_MS_FIELD_NUMBER: _builtins.int
     DURATION_US_FIELD_NUMBER: _builtins.int
     event_json: _builtins.str
-    """The event as canonical JSON: sorted keys, no whitespace, ASCII. It contains nothing that differs
-    between two runs of a deterministic agent.
+    """The event as canonical JSON: sorted keys, no whitespace, ASCII. It contains nothing that
+    differs between two runs of a deterministic agent.
     """
     hash: _builtins.str
-    """Hex SHA-256 of the previous record's hash followed by event_json. The hash before the first record
-    is 64 zeros.
+    """Hex SHA-256 of the previous record's hash followed by event_json. The hash before the first
+    record is 64 zeros.
     """
     wall_ms: _builtins.int
     """Time of the event, milliseconds since the Unix epoch. Not covered by the hash."""
     duration_us: _builtins.int
-    """Time the service spent on the event, microseconds. 0 if it was not timed. Not covered by the hash."""
+    """Time the service spent on the event, microseconds. 0 if it was not timed. Not covered by the
+    hash.
+    """
     def __init__(
         self,
         *,

@@ -22,7 +22,7 @@ from fumehood_agent.builtin.schema_repair import schema_of
 from fumehood_agent.observation import Observation, Problem
 from fumehood_agent.seat import JsonObject
 
-_PATIENCE: Mapping[ErrorKind, int] = {
+_REPETITIONS_MAX: Mapping[ErrorKind, int] = {
     ErrorKind.ALTERED: 2,
     ErrorKind.BUSY: 2,
     ErrorKind.DENIED: 0,
@@ -118,7 +118,7 @@ class PolicyAware:
             if role_is_given(problem, observation["instruction"]) and times == 1:
                 return None
             return f"{code}, and nothing I was given opens it"
-        if times > _PATIENCE[kind]:
+        if times > _REPETITIONS_MAX[kind]:
             return f"{code}, {times} times" if times > 1 else code
         if kind is ErrorKind.BUSY and _wait_ms(problem) > _WAIT_MS_MAX:
             return f"{code} for {_wait_ms(problem):.0f} ms"

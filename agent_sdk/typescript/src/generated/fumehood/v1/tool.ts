@@ -53,7 +53,10 @@ export interface GetTaskResponse {
   instruction: string;
   /** The tools that this seat may use now, in the order of the world. */
   tools: ToolSpec[];
-  /** Units left now by budget kind, such as "steps" or "wall_ms". A missing kind has no limit. Never negative. */
+  /**
+   * Units left now by budget kind, such as "steps" or "wall_ms". A missing kind has no limit. Never
+   * negative.
+   */
   remaining: { [key: string]: number };
   /** Number of this message of the user, from 1. */
   turn: number;
@@ -77,13 +80,13 @@ export interface CallToolRequest {
   /** Name of a tool of this seat. Any other name is answered with a failure. */
   toolName: string;
   /**
-   * Arguments, one JSON object. JSON text, because protobuf numbers would turn 1 into 1.0 and lose large
-   * integers. Empty text means no arguments.
+   * Arguments, one JSON object. JSON text, because protobuf numbers would turn 1 into 1.0 and lose
+   * large integers. Empty text means no arguments.
    */
   argumentsJson: string;
   /**
-   * Optional idempotency key, at most 64 bytes as UTF-8. A call that is sent again with the same key is
-   * executed once, and gets the same response.
+   * Optional idempotency key, at most 64 bytes as UTF-8. A call that is sent again with the same
+   * key is executed once, and gets the same response.
    */
   callId: string;
 }
@@ -105,7 +108,10 @@ export interface CallToolResponse {
   remaining: { [key: string]: number };
   /** True if the work of this seat has ended, so that no further call is executed. */
   ended: boolean;
-  /** Arguments as the transcript of the agent shows them, JSON. Unset if it shows the arguments that were sent. */
+  /**
+   * Arguments as the transcript of the agent shows them, JSON. Unset if it shows the arguments that
+   * were sent.
+   */
   recordedArgumentsJson?: string | undefined;
 }
 
@@ -1049,8 +1055,8 @@ export const InteractResponse: MessageFns<InteractResponse> = {
 };
 
 /**
- * The agent's side: its task, its tools and the end of its work. Each server answers for exactly one
- * seat of one episode. The socket is the capability, so no message contains an episode ID.
+ * The agent's side: its task, its tools and the end of its work. Each server answers for exactly
+ * one seat of one episode. The socket is the capability, so no message contains an episode ID.
  */
 export type ToolServiceService = typeof ToolServiceService;
 export const ToolServiceService = {
@@ -1075,8 +1081,8 @@ export const ToolServiceService = {
     responseDeserialize: (value: Buffer): CallToolResponse => CallToolResponse.decode(value),
   },
   /**
-   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
-   * times faster than unary calls.
+   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+   * three times faster than unary calls.
    */
   interact: {
     path: "/fumehood.v1.ToolService/Interact" as const,
@@ -1088,8 +1094,8 @@ export const ToolServiceService = {
     responseDeserialize: (value: Buffer): InteractResponse => InteractResponse.decode(value),
   },
   /**
-   * Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
-   * answer ends the work. Only the first end of the work counts.
+   * Ends a turn with an answer, or ends the work by giving up. If the user has no further message,
+   * an answer ends the work. Only the first end of the work counts.
    */
   submit: {
     path: "/fumehood.v1.ToolService/Submit" as const,
@@ -1108,13 +1114,13 @@ export interface ToolServiceServer extends UntypedServiceImplementation {
   /** Calls one tool. The calls of an episode are executed one at a time, in order of arrival. */
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
   /**
-   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
-   * times faster than unary calls.
+   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+   * three times faster than unary calls.
    */
   interact: handleBidiStreamingCall<InteractRequest, InteractResponse>;
   /**
-   * Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
-   * answer ends the work. Only the first end of the work counts.
+   * Ends a turn with an answer, or ends the work by giving up. If the user has no further message,
+   * an answer ends the work. Only the first end of the work counts.
    */
   submit: handleUnaryCall<SubmitRequest, SubmitResponse>;
 }
@@ -1153,15 +1159,15 @@ export interface ToolServiceClient extends Client {
     callback: (error: ServiceError | null, response: CallToolResponse) => void,
   ): ClientUnaryCall;
   /**
-   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to three
-   * times faster than unary calls.
+   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+   * three times faster than unary calls.
    */
   interact(): ClientDuplexStream<InteractRequest, InteractResponse>;
   interact(options: Partial<CallOptions>): ClientDuplexStream<InteractRequest, InteractResponse>;
   interact(metadata: Metadata, options?: Partial<CallOptions>): ClientDuplexStream<InteractRequest, InteractResponse>;
   /**
-   * Ends a turn with an answer, or ends the work by giving up. If the user has no further message, an
-   * answer ends the work. Only the first end of the work counts.
+   * Ends a turn with an answer, or ends the work by giving up. If the user has no further message,
+   * an answer ends the work. Only the first end of the work counts.
    */
   submit(
     request: SubmitRequest,
