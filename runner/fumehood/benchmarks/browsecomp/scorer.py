@@ -40,8 +40,10 @@ ASKS = (
 GOLD_DOCUMENTS = "gold_documents"
 """Not a check: ``documents`` maps the IDs of documents that contain the answer to their grades."""
 _CONFIDENCE = re.compile(
-    r"^\W*confidence\W*:\W*(\d{1,3}(?:\.\d+)?)\s*%?", re.IGNORECASE | re.MULTILINE
+    r"^[^\w\n]*confidence[^\w:]*:\W*(\d{1,3}(?:\.\d+)?)", re.IGNORECASE | re.MULTILINE
 )
+"""An agent wrote the text, so the time must be linear: no two neighbouring parts match the same
+character."""
 
 
 class BrowseComp:

@@ -109,8 +109,11 @@ def read_answer(text: str) -> list[str]:
     try:
         values = ast.literal_eval(stripped) if len(stripped) <= ANSWER_CHARS_MAX else None
         if isinstance(values, list):
+            only_rows = all(isinstance(item, tuple) for item in values)
             return [
-                _normalise(str(_unpack(item))) for item in values if not _is_omitted(values, item)
+                _normalise(str(_unpack(item)))
+                for item in values
+                if not (only_rows and _is_omitted_row(item))
             ]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         pass
@@ -166,10 +169,9 @@ def _unpack(item: object) -> object:
     return item[0] if isinstance(item, tuple) and len(item) == 1 else item
 
 
-def _is_omitted(values: Sequence[object], item: object) -> bool:
-    """Return whether the original omits a value: a row of several values in a list of rows."""
-    only_rows = all(isinstance(value, tuple) for value in values)
-    return only_rows and isinstance(item, tuple) and len(item) != 1
+def _is_omitted_row(item: object) -> bool:
+    """Return whether the original omits this item of a list of rows: a row of several values."""
+    return isinstance(item, tuple) and len(item) != 1
 
 
 def _normalise(value: str) -> str:

@@ -12,7 +12,9 @@ from fumehood.scorers.judges.question import YES_NO, Question
 
 RESPONSE = "response"
 """Title of the text that :class:`Exact` compares."""
-_FINAL = re.compile(r"^\W*exact answer\W*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
+_FINAL = re.compile(r"^[^\w\n]*exact answer\W*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
+"""An agent wrote the text, so the time must be linear. ``^\\W*`` would also match line breaks, and
+take quadratic time on a text of blank lines."""
 _ARTICLES = frozenset({"a", "an", "the"})
 
 
