@@ -91,7 +91,8 @@ def criteria(scorer: str) -> tuple[JsonObject, ...]:
 
 def evidence_of(answer: str) -> Evidence:
     """Return an episode whose answer, arguments and state contain a text."""
-    seat, words = "agent", {"text": answer}
+    seat: str = "agent"
+    words: JsonObject = {"text": answer}
     call = AnsweredCall(seat, "get_account", words, words, {"results": [words]}, None, (), "")
     return Evidence(
         calls=(call, call),

@@ -16,7 +16,7 @@ from fumehood.core.ledger import (
     Reservation,
     units_by_name,
 )
-from fumehood.core.outcome import Finished, OutOfBudget, SeatEnd
+from fumehood.core.outcome import AgentCrashed, Finished, OutOfBudget, SeatEnd
 from fumehood.core.tools import ToolCall, ToolResult, Toolset, ToolSpec, World
 from fumehood.core.trace import (
     CallMade,
@@ -230,5 +230,8 @@ class Episode:
 
     def close(self) -> None:
         """Record the final state and how often each fault fired. Call once, at the end."""
-        # The state is not copied, because no tool is called afterwards.
-        self._recorder.record(EpisodeClosed(self.world.state, tuple(self._recorder.fire_counts)))
+        # The state is not copied, because no tool is called afterwards. A call that crashed a seat
+        # may have left a state that cannot be written.
+        crashed = any(isinstance(seat.end, AgentCrashed) for seat in self.seats)
+        state = {} if crashed else self.world.state
+        self._recorder.record(EpisodeClosed(state, tuple(self._recorder.fire_counts)))

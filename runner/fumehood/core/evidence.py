@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.core.outcome import AgentCrashed, Finished, Infra, SeatEnd, outcome_from_json
+from fumehood.core.outcome import Finished, Infra, SeatEnd, outcome_from_json
 from fumehood.core.tools import FailureKind
 
 
@@ -174,7 +174,7 @@ def _failure(value: Json) -> ShownFailure | None:
 
 def _seat_end(value: JsonObject) -> SeatEnd:
     match outcome_from_json(value):
-        case AgentCrashed() | Infra() as end:
+        case Infra() as end:
             raise ValueError(f"a seat cannot end like this: {end!r}")
         case end:
             return end

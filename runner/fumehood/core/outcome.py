@@ -39,7 +39,8 @@ class TimedOut:
 
 @dataclass(frozen=True, slots=True)
 class AgentCrashed:
-    """The agent's process ended before it submitted an answer."""
+    """The agent's process ended before it submitted an answer, or a call of the agent left the
+    world in a state that cannot be recorded."""
 
     detail: str
     """One line, such as ``exit status 1``."""
@@ -71,10 +72,10 @@ class Infra:
     detail: str
 
 
-SeatEnd = Finished | GaveUp | OutOfBudget | TimedOut
+SeatEnd = Finished | GaveUp | OutOfBudget | TimedOut | AgentCrashed
 """Outcomes that the service observes."""
 
-Outcome = SeatEnd | AgentCrashed | Infra
+Outcome = SeatEnd | Infra
 
 
 def outcome_name(outcome: Outcome) -> str:

@@ -14,6 +14,7 @@ from fumehood.core.ledger import Ledger
 from fumehood.core.tools import Layer, LayeredToolset, Toolset
 from fumehood.core.trace import Recorder
 from fumehood.layers.charge_budget import ChargeBudget
+from fumehood.layers.contain_crashes import ContainCrashes
 from fumehood.layers.fault_visibility import HideFaults
 from fumehood.layers.faults.registry import FAMILIES, fault_layers
 from fumehood.layers.trace_calls import TraceCalls
@@ -45,6 +46,7 @@ class Native:
                 HideFaults(),
                 *faults,
                 *_checks(toolset, turns, checks_itself=isinstance(world, ChecksItself)),
+                ContainCrashes(lambda: toolset_of(open_world(spec), seat_spec.name)),
             ]
             return Seat(
                 seat_spec.name,

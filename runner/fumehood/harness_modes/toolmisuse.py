@@ -16,6 +16,7 @@ from fumehood.core.ledger import Ledger
 from fumehood.core.tools import Layer, LayeredToolset, ToolCall, ToolResult, arguments_after_faults
 from fumehood.core.trace import Recorder
 from fumehood.layers.charge_budget import ChargeBudget
+from fumehood.layers.contain_crashes import ContainCrashes
 from fumehood.layers.fault_visibility import RevealFaults
 from fumehood.layers.faults.family import to_integer
 from fumehood.layers.faults.registry import TOOLMISUSE_FAMILIES, fault_layers
@@ -91,6 +92,7 @@ class ToolMisuse:
                 RevealFaults(),
                 *faults,
                 ValidateLoosely(world.toolset_id, world.list_tools()),
+                ContainCrashes(lambda: open_world(spec)),
             ]
             return Seat(
                 seat_spec.name,

@@ -16,6 +16,9 @@ from fumehood.engines.engine import Exit, ExitReason
 from fumehood.scorers.judges.question import Ask, no_judge
 from fumehood.scorers.registry import score_evidence
 
+RECORDABLE = "recordable"
+"""Check of an attempt whose calls left the world in a state that cannot be recorded."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredAttempt:
@@ -54,6 +57,9 @@ def score_attempt(
     except ValueError as error:
         return _ungraded(Infra(InfraKind.SERVICE, f"the trace cannot be read: {error}"))
     outcome = decide_outcome(case, evidence, agent_exit)
+    if isinstance(evidence.ends.get(case.task.seats[0].name), AgentCrashed):
+        # The final state is unknown.
+        return ScoredAttempt(outcome, Score(False, {RECORDABLE: False}), digest, evidence)
     try:
         score = score_evidence(case.task, case.gold, evidence, ask)
     except SpecError as error:

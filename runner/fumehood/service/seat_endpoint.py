@@ -16,10 +16,18 @@ from typing import NoReturn
 
 from fumehood.core.clock import Clock
 from fumehood.core.episode import Reply, Seat
-from fumehood.core.errors import SpecError
+from fumehood.core.errors import InfraError, SpecError
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
-from fumehood.core.outcome import CallRefused, Finished, GaveUp, Refusal, RefusalKind, TimedOut
+from fumehood.core.outcome import (
+    AgentCrashed,
+    CallRefused,
+    Finished,
+    GaveUp,
+    Refusal,
+    RefusalKind,
+    TimedOut,
+)
 from fumehood.core.trace import ModelCalled, Recorder
 from fumehood.wire.ports import SpecRejected, TaskView
 
@@ -218,11 +226,15 @@ class SeatEndpoint:
             return self._seat.call(tool_name, arguments)
         except SpecError as error:
             return self._abort(SpecRejected(error.field, error.reason))
+        except InfraError as error:
+            return self._abort(SpecRejected("world", f"cannot continue: {error}"))
         except Exception as error:
-            # A bug in the world. gRPC would send its text to the agent, and the episode would
-            # continue.
-            _log.exception("the world raised an exception")
-            return self._abort(SpecRejected("world", f"raised an exception: {error!r}"))
+            # The layers contain exceptions of the world. Anything else follows from the arguments
+            # or from the state that the agent's calls made, and must not void the attempt.
+            _log.exception("a call cannot be recorded")
+            detail = f"a call cannot be recorded: {type(error).__name__}"
+            self._seat.finish(AgentCrashed(detail), ends_all=True)
+            return _ENDED
 
     def _abort(self, rejection: SpecRejected) -> Refusal:
         self._is_closed = True

@@ -12,6 +12,7 @@ from fumehood.core.ledger import Budget, Ledger
 from fumehood.core.memory_recorder import MemoryRecorder
 from fumehood.core.tools import Layer
 from fumehood.layers.charge_budget import ChargeBudget
+from fumehood.layers.contain_crashes import ContainCrashes
 from fumehood.layers.fault_visibility import HideFaults, RevealFaults
 from fumehood.layers.faults.family import BoundFault, FaultFamily, Trigger
 from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
@@ -55,6 +56,7 @@ PASSING: Mapping[str, MakeLayer] = {
         "agent", _WORLD, Ledger(Budget()), MemoryRecorder(), StoppedClock(), count(1)
     ),
     "charge": lambda: ChargeBudget(Ledger(Budget(steps=9, calls=9, retries=9))),
+    "contain crashes": lambda: ContainCrashes(lambda: _WORLD),
     "hide faults": HideFaults,
     "reveal faults": RevealFaults,
     "validate": lambda: ValidateArguments(_WORLD.list_tools()),

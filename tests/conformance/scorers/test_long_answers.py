@@ -11,7 +11,7 @@ from fumehood.scorers.registry import SCORERS
 from tests.parts.long_answers import long_answers
 
 CPU_S_MAX = 60
-"""All answers of a scorer together take about 5 s. With a quadratic pattern, one answer takes hours. The
+"""All answers of a scorer together take about 5 s. With a quadratic pattern, one takes hours. The
 limit is one of processor time, so the load of the machine does not matter."""
 
 

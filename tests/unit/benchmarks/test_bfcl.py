@@ -54,6 +54,20 @@ def test_gold_solves_a_task_and_the_no_op_or_a_missing_call_does_not(category: s
         assert play(case, without_last_call(gold(case))).success is False, case.task.task_id
 
 
+def test_a_number_of_too_many_digits_is_a_failed_call() -> None:
+    case = next(
+        case
+        for case in cases("multi_turn_base")
+        if "MathAPI" in case.task.initial_state["involved_classes"]  # type: ignore[operator]
+    )
+    digits = 10**4_199
+    move: Move = {"tool_name": "multiply", "args": {"a": digits, "b": digits}}
+    evidence = play_in_memory(case.task, [move, *gold(case)])
+    assert evidence.calls[0].failure is not None
+    assert evidence.calls[0].failure.code == "internal_error"
+    assert all(call.failure is None for call in evidence.calls[1:])
+
+
 def test_attempts_do_not_affect_each_other() -> None:
     for case in cases("multi_turn_base")[:6]:
         moves = gold(case)

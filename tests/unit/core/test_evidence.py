@@ -63,7 +63,7 @@ def test_ends_refusals_and_the_last_state_are_kept() -> None:
             {
                 "kind": "seat_ended",
                 "seat": "agent",
-                "end": {"outcome": "agent_crashed", "detail": ""},
+                "end": {"outcome": "infra", "kind": "service", "detail": ""},
             },
             CLOSED,
         ],

@@ -36,9 +36,14 @@ def broken() -> list[SpecRejected]:
 
 
 @pytest.fixture
-def endpoint(broken: list[SpecRejected]) -> SeatEndpoint:
+def recorder() -> MemoryRecorder:
+    """The trace."""
+    return MemoryRecorder()
+
+
+@pytest.fixture
+def endpoint(broken: list[SpecRejected], recorder: MemoryRecorder) -> SeatEndpoint:
     """The endpoint of a seat with a broken world."""
-    recorder = MemoryRecorder()
     return SeatEndpoint(
         Seat("agent", TurnQueue("Do it."), BrokenTools(), Ledger(Budget()), recorder),
         recorder=recorder,
@@ -49,9 +54,10 @@ def endpoint(broken: list[SpecRejected]) -> SeatEndpoint:
     )
 
 
-def test_an_exception_of_the_world_ends_the_work_and_is_hidden_from_the_agent(
+def test_a_call_that_cannot_be_recorded_crashes_the_agent_and_is_hidden_from_it(
     endpoint: SeatEndpoint,
     broken: list[SpecRejected],
+    recorder: MemoryRecorder,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -59,17 +65,21 @@ def test_an_exception_of_the_world_ends_the_work_and_is_hidden_from_the_agent(
     monkeypatch.setattr(logging.getLogger("fumehood.service"), "disabled", False)
     with caplog.at_level(logging.ERROR):
         assert endpoint.call("t", "{}", "") == Refusal(RefusalKind.ENDED)
-    assert [why.field for why in broken] == ["world"]
-    assert "ZeroDivisionError" in broken[0].reason
+    assert broken == []
+    [ended] = recorder.written()
+    assert ended["end"] == {
+        "outcome": "agent_crashed",
+        "detail": "a call cannot be recorded: ZeroDivisionError",
+    }
     assert "a secret of the world" in caplog.text
 
 
-def test_the_orchestrator_learns_it_once_and_later_calls_are_refused(
-    endpoint: SeatEndpoint, broken: list[SpecRejected]
+def test_later_calls_of_a_crashed_seat_are_refused(
+    endpoint: SeatEndpoint, recorder: MemoryRecorder
 ) -> None:
     answers = [endpoint.call("t", "{}", name) for name in ("", "", "a", "a")]
     assert answers == [Refusal(RefusalKind.ENDED)] * 4
-    assert len(broken) == 1
+    assert len([*recorder.written()]) == 1
 
 
 class Clock:
