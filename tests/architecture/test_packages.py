@@ -34,6 +34,7 @@ LIBRARIES = {
     "fumehood.scorers": set(),
     "fumehood.service": set(),
     "fumehood.testing": set(),
+    "fumehood.supervised": set(),
     "fumehood.third_party": set(),
     "fumehood.version": set(),
     "fumehood.wire": {"google", "grpc", "mcp", "mcp_types", "starlette", "uvicorn"},

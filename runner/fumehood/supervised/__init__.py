@@ -1,0 +1,1 @@
+"""Forks confined processes from a warm one, limits them, and kills them at a deadline."""

@@ -1,0 +1,325 @@
+"""Starts a fork server, and processes from it. Safe to use from several threads.
+
+::
+
+    server = ForkServer({"square": "my_package.squares:square"}, modules=["my_package.squares"])
+    answer = server.ask("square", {"number": 7}, Limits(cpu_s=5, deadline_s=10))
+
+``ask`` runs ``square(question)`` in a new process and returns its answer, or how the process ended.
+``start`` runs ``entry(channel, arguments)``, where ``channel`` is a socket to the caller.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from threading import Event, Lock, Thread
+
+from fumehood.core.errors import InfraError, InputError
+from fumehood.core.json_values import JsonObject
+from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.supervised.limits import Access, End, EndReason, Limits, end_from_json
+
+PASSED_VARIABLES = frozenset(
+    {"HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONDONTWRITEBYTECODE"}
+    | {"PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS", "TZ", "VIRTUAL_ENV"}
+)
+"""Environment variables that a fork server gets. Others, such as API keys, stay in this process."""
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "GRPC_ENABLE_FORK_SUPPORT": "0"}
+"""A process with several threads cannot fork safely."""
+READY_TIMEOUT_S = 120.0
+"""Time for the imports."""
+START_TIMEOUT_S = 30.0
+"""Time from a request until a process has been forked."""
+MARGIN_S = 15.0
+"""How long after its deadline the end of a process may be reported."""
+STOP_TIMEOUT_S = 10.0
+_PACKET_BYTES = 128 * 1024
+
+
+class Child:
+    """A process that a fork server has forked."""
+
+    def __init__(self, server: ForkServer, number: int, channel: socket.socket) -> None:
+        self.channel = channel
+        """Socket to the process. Its end means that the process has ended."""
+        self.pid = 0
+        """Process ID."""
+        self.folder: Path | None = None
+        """Its own folder; None if it has none."""
+        self._server = server
+        self._number = number
+        self._started = Event()
+        self._ended = Event()
+        self._end: End | None = None
+        self._refusal = ""
+
+    def kill(self) -> None:
+        """Kill the process, if it has not ended."""
+        self._server.kill(self._number)
+
+    def wait(self, timeout_s: float | None = None) -> End | None:
+        """Wait for the end of the process.
+
+        Args:
+            timeout_s: how long, seconds; None for as long as it takes.
+
+        Returns:
+            How it ended; None if it has not ended yet.
+        """
+        self._ended.wait(timeout_s)
+        return self._end
+
+    def on_started(self, pid: int, folder: str | None) -> None:
+        """Called by the server's reader: the process exists."""
+        self.pid = pid
+        self.folder = Path(folder) if folder else None
+        self._started.set()
+
+    def on_refused(self, why: str) -> None:
+        """Called by the server's reader: the process could not be forked."""
+        self._refusal = why
+        self.on_ended(End(EndReason.LOST))
+
+    def on_ended(self, end: End) -> None:
+        """Called by the server's reader: the process is gone."""
+        self._end = end
+        self._ended.set()
+        self._started.set()
+
+    def wait_until_started(self) -> None:
+        """Wait until the process exists.
+
+        Raises:
+            InfraError: it could not be forked.
+        """
+        if not self._started.wait(START_TIMEOUT_S):
+            raise InfraError(f"the fork server does not answer within {START_TIMEOUT_S:.0f} s")
+        if self.pid == 0:
+            raise InfraError(f"no process could be forked: {self._refusal or 'the server ended'}")
+
+
+class ForkServer:
+    """One fork server and the connection to it."""
+
+    def __init__(
+        self,
+        entries: Mapping[str, str],
+        *,
+        modules: Sequence[str] = (),
+        prepare: tuple[str, JsonObject] | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        """Start the server, which imports everything once.
+
+        Args:
+            entries: entry points by name, as ``module:function``. No other code is started.
+            modules: modules to import before the first process is forked.
+            prepare: a function, as ``module:function``, and its argument; called once in the
+                server, so that every process starts with its effects. It must start no thread.
+            folder: where the own folders of processes are created; None for no such folders.
+
+        Raises:
+            InputError: ``prepare`` raised it.
+            InfraError: the server does not start.
+        """
+        self._lock = Lock()
+        self._children: dict[int, Child] = {}
+        self._last = 0
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-P", "-m", "fumehood.supervised.serve"),
+                    str(theirs.fileno()),
+                ],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env={
+                    **{name: os.environ[name] for name in PASSED_VARIABLES & os.environ.keys()},
+                    **_ONE_THREAD,
+                },
+            )
+        settings = {
+            "entries": dict(entries),
+            "modules": list(modules),
+            "prepare": prepare,
+            "folder": str(folder) if folder else None,
+        }
+        self._control.send(json.dumps(settings).encode())
+        self.holds = self._wait_until_ready()
+        """The parts of the confinement that hold on this machine, such as ``network``."""
+        self._reader = Thread(target=self._read, name="fork-server", daemon=True)
+        self._reader.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the server runs."""
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Process ID of the server."""
+        return self._process.pid
+
+    def start(
+        self, entry: str, arguments: JsonObject, limits: Limits, access: Access | None = None
+    ) -> Child:
+        """Fork a process that runs ``entry(channel, arguments)``.
+
+        Args:
+            entry: name of an entry point.
+            arguments: of the entry point; with ``access.folder`` the process also gets ``folder``.
+                At most 100 kB as JSON; send more through the channel.
+            limits: its limits.
+            access: what it may reach; None for nothing but Python's files.
+
+        Raises:
+            InfraError: no process can be forked.
+        """
+        return self._start(entry, arguments, limits, access or Access(), answers=False)
+
+    def ask(
+        self, entry: str, question: JsonObject, limits: Limits, access: Access | None = None
+    ) -> JsonObject | End:
+        """Run ``entry(question)`` in a new process.
+
+        Args:
+            entry: name of an entry point.
+            question: its argument.
+            limits: limits of the process.
+            access: what it may reach; None for nothing but Python's files.
+
+        Returns:
+            The answer, or how the process ended without one.
+
+        Raises:
+            InfraError: no process can be forked, or the server has ended or does not answer.
+        """
+        child = self._start(entry, {}, limits, access or Access(), answers=True)
+        with child.channel as channel:
+            patience_s = None if limits.deadline_s is None else limits.deadline_s + MARGIN_S
+            channel.settimeout(patience_s)
+            try:
+                # A process that has ended reads nothing; the reason follows.
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    send_frame(channel, json.dumps(question).encode())
+                reply = _reply(channel)
+            except TimeoutError:
+                child.kill()
+                raise InfraError(f"the fork server kills nothing after {patience_s} s") from None
+        if reply is not None and "answer" in reply:
+            answer = reply["answer"]
+            assert isinstance(answer, dict)
+            return answer
+        end = child.wait(MARGIN_S)
+        if end is None or end.reason is EndReason.LOST:
+            raise InfraError("the fork server has ended")
+        return replace(end, detail=str(reply["failed"])) if reply else end
+
+    def kill(self, number: int) -> None:
+        """Kill a process by its number at this server."""
+        self._send({"do": "kill", "number": number})
+
+    def close(self) -> None:
+        """End the server and all its processes."""
+        with suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        try:
+            self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            with suppress(PermissionError):
+                self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_TIMEOUT_S)
+        self._reader.join(STOP_TIMEOUT_S)
+        self._control.close()
+
+    def _start(
+        self, entry: str, arguments: JsonObject, limits: Limits, access: Access, *, answers: bool
+    ) -> Child:
+        own, theirs = socket.socketpair()
+        with theirs:
+            with self._lock:
+                self._last += 1
+                number = self._last
+                child = self._children[number] = Child(self, number, own)
+            request: JsonObject = {
+                "do": "start",
+                "number": number,
+                "entry": entry,
+                "arguments": arguments,
+                "answers": answers,
+                "limits": asdict(limits),
+                "access": asdict(access),
+            }
+            try:
+                self._send(request, theirs.fileno())
+                child.wait_until_started()
+            except InfraError:
+                self._children.pop(number, None)
+                own.close()
+                raise
+        return child
+
+    def _send(self, request: JsonObject, *files: int) -> None:
+        try:
+            with self._lock:
+                socket.send_fds(self._control, [json.dumps(request).encode()], files)
+        except OSError as error:
+            if files:
+                raise InfraError(f"the fork server has ended: {error.strerror}") from None
+
+    def _wait_until_ready(self) -> tuple[str, ...]:
+        self._control.settimeout(READY_TIMEOUT_S)
+        try:
+            packet = self._control.recv(_PACKET_BYTES)
+        except TimeoutError:
+            packet = b""
+        self._control.settimeout(None)
+        reply = json.loads(packet) if packet else {}
+        if "ready" in reply:
+            return tuple(reply["ready"])
+        self._process.kill()
+        self._process.wait()
+        self._control.close()
+        if "invalid" in reply:
+            raise InputError(reply["invalid"])
+        raise InfraError("a fork server ended before it was ready; its error is above")
+
+    def _read(self) -> None:
+        with suppress(OSError):
+            while packet := self._control.recv(_PACKET_BYTES):
+                self._dispatch(json.loads(packet))
+        with self._lock:
+            left = list(self._children.values())
+            self._children.clear()
+        for child in left:
+            child.on_ended(End(EndReason.LOST))
+
+    def _dispatch(self, reply: dict[str, object]) -> None:
+        match reply:
+            case {"started": int(number), "pid": int(pid), "folder": str() | None as folder}:
+                self._children[number].on_started(pid, folder)
+            case {"refused": int(number), "why": str(why)}:
+                self._children.pop(number).on_refused(why)
+            case {"ended": int(number), "end": dict(end)}:
+                self._children.pop(number).on_ended(end_from_json(end))
+
+
+def _reply(channel: socket.socket) -> JsonObject | None:
+    try:
+        frame = receive_frame(channel)
+    except ConnectionResetError:
+        return None
+    if frame is None:
+        return None
+    reply: JsonObject = json.loads(frame)
+    return reply

@@ -1,0 +1,345 @@
+"""The fork server: a warm process that forks confined children on request.
+
+It has one thread and one socket, which it inherits from its owner. It ends, and every child with
+it, when the owner closes the socket. It holds no secrets. Only its owner sends it requests, so it
+may keep the rights of root, which it needs to give each child another user.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
+from fumehood.core.user_ids import EPISODE_UIDS
+from fumehood.supervised.confinement import confine, leave_network
+from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.supervised.limits import (
+    CRASH_SIGNALS,
+    Access,
+    End,
+    EndReason,
+    Limits,
+    access_from_json,
+)
+from fumehood.supervised.system_calls import build_filter
+from fumehood.supervised.users import UserLease
+
+PACKET_BYTES = 128 * 1024
+"""Size of one request or reply."""
+PROBE_TIMEOUT_S = 10.0
+FAILED_STATUS = 1
+MEMORY_STATUS = 77
+"""Exit status of a child that ran out of memory in Python code."""
+_IMPORTED_LATE = (
+    *("concurrent.futures.thread", "concurrent.futures.process", "_strptime", "traceback"),
+    *("encodings.idna", "encodings.unicode_escape"),
+)
+"""Modules that Python imports at first use, when a child may no longer read them."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A child that has not ended."""
+
+    number: int
+    pid: int
+    pidfd: int
+    limits: Limits
+    deadline: float | None
+    """On the monotonic clock."""
+    lease: UserLease | None
+    folder: Path | None
+    killed: EndReason | None = None
+    """Why this server has killed it."""
+
+
+def main(control_fd: int) -> None:
+    """Serve the requests of the socket ``control_fd`` until its other end is closed."""
+    control = socket.socket(fileno=control_fd)
+    for number in (signal.SIGINT, signal.SIGHUP):  # The owner decides when to stop.
+        signal.signal(number, signal.SIG_IGN)
+    settings = json.loads(control.recv(PACKET_BYTES))
+    try:
+        server = _Server(control, settings)
+    except InputError as error:
+        control.send(json.dumps({"invalid": str(error)}).encode())
+        return
+    control.send(json.dumps({"ready": server.probe()}).encode())
+    server.serve()
+
+
+class _Server:
+    def __init__(self, control: socket.socket, settings: dict[str, Any]) -> None:
+        """Import everything that children need."""
+        self._control = control
+        self._pid = os.getpid()
+        self._is_root = os.geteuid() == 0
+        self._root = Path(settings["folder"]) if settings["folder"] else None
+        self._has_network = self._is_root or not leave_network()
+        for module in (*_IMPORTED_LATE, *settings["modules"]):
+            import_module(module)
+        self._entries = {name: _function(path) for name, path in settings["entries"].items()}
+        if settings["prepare"]:
+            path, arguments = settings["prepare"]
+            _function(path)(arguments)
+        self._filters = {starts: build_filter(starts_programs=starts) for starts in (False, True)}
+        self._running: dict[int, _Running] = {}
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
+        gc.collect()
+        gc.freeze()  # Otherwise a collection in a child would copy the pages of all objects.
+
+    def probe(self) -> list[str]:
+        """Return the parts of the confinement that hold on this machine."""
+        here, there = socket.socketpair()
+        with here:
+            with there:
+                child = self._fork(0, _report, there.fileno(), {}, Limits(), Access())
+            here.settimeout(PROBE_TIMEOUT_S)
+            report = receive_frame(here)
+        self._end(child)
+        holds: list[str] = json.loads(report) if report else []
+        return holds
+
+    def serve(self) -> None:
+        """Handle requests, ends and deadlines until the owner closes the socket."""
+        try:
+            while True:
+                ready = {fd for fd, _ in self._poll.poll(self._next_deadline_ms())}
+                for child in [one for one in self._running.values() if one.pidfd in ready]:
+                    self._end(child)
+                self._kill_late()
+                if self._control.fileno() in ready and not self._handle_request():
+                    return
+        finally:
+            for child in list(self._running.values()):
+                _kill(child, EndReason.REQUESTED)
+            for child in list(self._running.values()):
+                self._end(child)
+
+    def _handle_request(self) -> bool:
+        """Handle one request; return False if the owner is gone."""
+        try:
+            packet, files, _, _ = socket.recv_fds(self._control, PACKET_BYTES, 1)
+        except OSError:
+            return False
+        if not packet:
+            return False
+        request = json.loads(packet)
+        if request["do"] == "kill":
+            child = self._running.get(request["number"])
+            if child is not None:
+                _kill(child, EndReason.REQUESTED)
+            return True
+        try:
+            self._start(request, files[0])
+        except OSError as error:
+            self._send({"refused": request["number"], "why": str(error)})
+        finally:
+            os.close(files[0])
+        return True
+
+    def _start(self, request: dict[str, Any], channel: int) -> None:
+        work = _answer if request["answers"] else _work
+        child = self._fork(
+            request["number"],
+            lambda socket, arguments: work(self._entries[request["entry"]], socket, arguments),
+            channel,
+            request["arguments"],
+            Limits(**request["limits"]),
+            access_from_json(request["access"]),
+        )
+        self._send(
+            {
+                "started": child.number,
+                "pid": child.pid,
+                "folder": str(child.folder) if child.folder else None,
+            }
+        )
+
+    def _fork(
+        self,
+        number: int,
+        work: Callable[[socket.socket, JsonObject], None],
+        channel: int,
+        arguments: JsonObject,
+        limits: Limits,
+        access: Access,
+    ) -> _Running:
+        """Fork a child and return it; in the child, run ``work`` and do not return."""
+        lease = UserLease(EPISODE_UIDS) if self._is_root else None
+        folder = self._create_folder(lease) if access.folder else None
+        pid = os.fork()
+        if pid == 0:
+            _run_child(
+                lambda: _confined(
+                    channel,
+                    lambda: confine(
+                        limits,
+                        access,
+                        uid=lease.uid if lease else None,
+                        folder=str(folder) if folder else None,
+                        server_pid=self._pid,
+                        has_network=self._has_network,
+                        program=self._filters[access.starts_programs],
+                    ),
+                    work,
+                    {**arguments, "folder": str(folder)} if folder else arguments,
+                )
+            )
+        deadline = None if limits.deadline_s is None else time.monotonic() + limits.deadline_s
+        child = _Running(number, pid, os.pidfd_open(pid), limits, deadline, lease, folder)
+        self._running[number] = child
+        self._poll.register(child.pidfd, select.POLLIN)
+        return child
+
+    def _create_folder(self, lease: UserLease | None) -> Path:
+        if self._root is None:
+            raise OSError("this fork server has no folder for children")
+        folder = self._root / os.urandom(8).hex()
+        folder.mkdir(mode=0o700)
+        if lease is not None:
+            os.chown(folder, lease.uid, lease.uid)
+        return folder
+
+    def _end(self, child: _Running) -> None:
+        """Wait for the end of a child, release what it had, and report the end."""
+        _, status, usage = os.wait4(child.pid, 0)
+        self._poll.unregister(child.pidfd)
+        os.close(child.pidfd)
+        del self._running[child.number]
+        if child.folder is not None:
+            shutil.rmtree(child.folder, ignore_errors=True)
+        if child.lease is not None:
+            child.lease.release()
+        if child.number:
+            self._send({"ended": child.number, "end": _end_of(child, status, usage).to_json()})
+
+    def _next_deadline_ms(self) -> float | None:
+        deadlines = [
+            child.deadline
+            for child in self._running.values()
+            if child.deadline is not None and child.killed is None
+        ]
+        if not deadlines:
+            return None
+        return max(0.0, min(deadlines) - time.monotonic()) * 1000 + 1
+
+    def _kill_late(self) -> None:
+        now = time.monotonic()
+        for child in self._running.values():
+            if child.deadline is not None and child.deadline <= now:
+                _kill(child, EndReason.DEADLINE)
+
+    def _send(self, reply: JsonObject) -> None:
+        with suppress(OSError):  # The owner is gone, which the next poll reports.
+            self._control.send(json.dumps(reply).encode())
+
+
+def _kill(child: _Running, reason: EndReason) -> None:
+    child.killed = child.killed or reason
+    with suppress(ProcessLookupError):
+        signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
+
+
+def _end_of(child: _Running, status: int, usage: resource.struct_rusage) -> End:
+    cpu_s, peak_bytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    code = os.waitstatus_to_exitcode(status)
+    if code >= 0:
+        reason = {0: EndReason.EXITED, MEMORY_STATUS: EndReason.MEMORY}.get(code, EndReason.FAILED)
+        return End(reason, code, cpu_s, peak_bytes)
+    number = -code
+    if number == signal.SIGXCPU or (number == signal.SIGKILL and cpu_s > child.limits.cpu_s):
+        return End(EndReason.CPU, number, cpu_s, peak_bytes)
+    if number == signal.SIGKILL and child.killed is not None:
+        return End(child.killed, number, cpu_s, peak_bytes)
+    # Native code that gets no memory usually aborts.
+    if number in CRASH_SIGNALS and peak_bytes > child.limits.memory_bytes // 2:
+        return End(EndReason.MEMORY, number, cpu_s, peak_bytes)
+    return End(EndReason.SIGNAL, number, cpu_s, peak_bytes)
+
+
+def _run_child(work: Callable[[], None]) -> NoReturn:
+    """Run ``work`` and end this process in every case."""
+    status = FAILED_STATUS
+    try:
+        work()
+        status = 0
+    except MemoryError:
+        status = MEMORY_STATUS
+    except BaseException:
+        with suppress(BaseException):
+            traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _confined(
+    channel: int,
+    confine_process: Callable[[], list[str]],
+    work: Callable[[socket.socket, JsonObject], None],
+    arguments: JsonObject,
+) -> None:
+    """Close all files but the channel, confine this process and work."""
+    os.closerange(3, channel)
+    os.closerange(channel + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    holds = confine_process()
+    with socket.socket(fileno=channel) as end:
+        work(end, {**arguments, "holds": list(holds)} if work is _report else arguments)
+
+
+def _report(channel: socket.socket, arguments: JsonObject) -> None:
+    send_frame(channel, json.dumps(arguments["holds"]).encode())
+
+
+def _work(
+    entry: Callable[[socket.socket, JsonObject], None],
+    channel: socket.socket,
+    arguments: JsonObject,
+) -> None:
+    entry(channel, arguments)
+
+
+def _answer(
+    entry: Callable[[JsonObject], JsonObject], channel: socket.socket, _: JsonObject
+) -> None:
+    question = receive_frame(channel)
+    if question is None:
+        return
+    try:
+        answer = {"answer": entry(json.loads(question))}
+    except MemoryError:
+        raise
+    except Exception as error:
+        send_frame(channel, json.dumps({"failed": repr(error)[:1000]}).encode())
+        raise
+    send_frame(channel, json.dumps(answer).encode())
+
+
+def _function(path: str) -> Callable[..., Any]:
+    module, _, name = path.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,108 @@
+"""Entry points for the tests of the fork server."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
+from fumehood.supervised.frames import receive_frame, send_frame
+
+prepared: list[JsonObject] = []
+
+
+def prepare(arguments: JsonObject) -> None:
+    """Keep the arguments for every process."""
+    if "invalid" in arguments:
+        raise InputError(str(arguments["invalid"]))
+    prepared.append(arguments)
+
+
+def answer(question: JsonObject) -> JsonObject:
+    """Return the question and what the process was prepared with."""
+    return {"question": question, "prepared": list(prepared), "pid": os.getpid()}
+
+
+def fail(question: JsonObject) -> JsonObject:
+    """Raise an exception."""
+    raise ValueError(f"cannot use {question}")
+
+
+def hang(question: JsonObject) -> JsonObject:
+    """Compute for hours in one call that never releases the interpreter's lock."""
+    return {"digits": len(str(pow(3, 10**10)))}
+
+
+def sleep(question: JsonObject) -> JsonObject:
+    """Wait for an hour."""
+    time.sleep(3600)
+    return {}
+
+
+def allocate(question: JsonObject) -> JsonObject:
+    """Use 4 GiB."""
+    return {"bytes": len(bytearray(4 << 30))}
+
+
+def die(question: JsonObject) -> JsonObject:
+    """End by the signal in the question."""
+    number = question["signal"]
+    assert isinstance(number, int)
+    os.kill(os.getpid(), number)
+    signal.pause()
+    return {}
+
+
+def attempt(question: JsonObject) -> JsonObject:
+    """Try to leave the confinement, and report what was possible."""
+    outside = str(question["outside"])
+    return {
+        "reads": _can(lambda: Path(outside).read_text(encoding="utf-8")),
+        "lists": _can(lambda: os.listdir("/")),
+        "writes": _can(lambda: Path(outside).with_name("written").write_text("")),
+        "network": _can(lambda: socket.socket(socket.AF_INET)),
+        "starts a program": _can(lambda: os.execv("/bin/true", ["true"])),
+        "forks": _can(lambda: os.waitpid(os.fork() or os._exit(0), 0)),
+        "traces": ctypes.CDLL(None).ptrace(0, 0, 0, 0) == 0,
+        "signals its parent": _can(lambda: os.kill(os.getppid(), 0)),
+        "starts a thread": _can(_start_thread),
+        "user": os.getuid(),
+        "core": resource.getrlimit(resource.RLIMIT_CORE)[1],
+        "files": len(os.listdir("/proc/self/fd")),
+    }
+
+
+def echo(channel: socket.socket, arguments: JsonObject) -> None:
+    """Write into the own folder, then return every message until the channel ends."""
+    if "folder" in arguments:
+        (Path(str(arguments["folder"])) / "mine").write_text("kept", encoding="utf-8")
+    while (message := receive_frame(channel)) is not None:
+        send_frame(channel, message)
+
+
+def wait_for_channel(channel: socket.socket, arguments: JsonObject) -> None:
+    """Ignore the channel and wait for an hour."""
+    send_frame(channel, b"started")
+    time.sleep(3600)
+
+
+def _start_thread() -> None:
+    thread = threading.Thread(target=len, args=("",))
+    thread.start()
+    thread.join()
+
+
+def _can(action: Callable[[], object]) -> bool:
+    try:
+        action()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,254 @@
+"""Processes of a fork server are confined, limited and reported when they end."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from fumehood.core.errors import InfraError, InputError
+from fumehood.core.user_ids import EPISODE_UIDS
+from fumehood.supervised import confinement
+from fumehood.supervised.fork_server import ForkServer
+from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.supervised.limits import Access, End, EndReason, Limits
+from tests.parts import supervised_entries
+
+MODULE = supervised_entries.__name__
+REPOSITORY = Path(__file__).parents[3]
+NAMES = (
+    "answer",
+    "fail",
+    "hang",
+    "sleep",
+    "allocate",
+    "die",
+    "attempt",
+    "echo",
+    "wait_for_channel",
+)
+ENTRIES = {name: f"{MODULE}:{name}" for name in NAMES}
+LIMITS = Limits(deadline_s=60)
+DEADLINE_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def variables() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(REPOSITORY))
+        patch.setenv("AN_API_KEY", "secret")
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def server(variables: pytest.MonkeyPatch) -> Iterator[ForkServer]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        running = ForkServer(ENTRIES, prepare=(f"{MODULE}:prepare", {"number": 7}), folder=folder)
+        yield running
+        running.close()
+
+
+def _end(server: ForkServer, entry: str, limits: Limits = LIMITS, **question: int) -> End:
+    end = server.ask(entry, dict(question), limits)
+    assert isinstance(end, End), end
+    return end
+
+
+def _becomes_true(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_each_answer_comes_from_a_new_process_of_the_same_prepared_state(
+    server: ForkServer,
+) -> None:
+    first, second = (server.ask("answer", {"number": number}, LIMITS) for number in (1, 2))
+    assert isinstance(first, dict)
+    assert isinstance(second, dict)
+    assert first["question"] == {"number": 1}
+    assert first["prepared"] == second["prepared"] == [{"number": 7}]
+    assert first["pid"] != second["pid"]
+
+
+def test_an_exception_is_reported_with_its_text(server: ForkServer) -> None:
+    end = _end(server, "fail", number=3)
+    assert end.reason is EndReason.FAILED
+    assert "cannot use {'number': 3}" in str(end)
+    assert end.is_own_fault
+
+
+def test_a_computation_that_hangs_is_killed_at_its_processor_time(server: ForkServer) -> None:
+    end = _end(server, "hang", Limits(cpu_s=1))
+    assert end.reason is EndReason.CPU
+    assert end.is_own_fault
+    assert 0.9 < end.cpu_s < 3
+
+
+def test_a_process_that_only_waits_is_killed_at_its_deadline(server: ForkServer) -> None:
+    began = time.monotonic()
+    end = _end(server, "sleep", Limits(deadline_s=0.3))
+    assert end.reason is EndReason.DEADLINE
+    assert time.monotonic() - began < DEADLINE_S
+
+
+def test_memory_beyond_the_limit_is_not_allocated(server: ForkServer) -> None:
+    end = _end(server, "allocate", Limits(memory_bytes=1 << 29, deadline_s=60))
+    assert end.reason is EndReason.MEMORY
+    assert end.peak_bytes < 1 << 29
+
+
+def test_a_crash_is_the_own_fault_but_an_outsiders_kill_is_not(server: ForkServer) -> None:
+    crashed, killed = (
+        _end(server, "die", signal=int(number)) for number in (signal.SIGSEGV, signal.SIGKILL)
+    )
+    assert (crashed.reason, crashed.status) == (EndReason.SIGNAL, signal.SIGSEGV)
+    assert crashed.is_own_fault
+    assert (killed.reason, killed.status) == (EndReason.SIGNAL, signal.SIGKILL)
+    assert not killed.is_own_fault
+
+
+def test_processes_that_hang_do_not_delay_others(server: ForkServer) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        late = [threads.submit(_end, server, "sleep", Limits(deadline_s=2)) for _ in range(3)]
+        answers = [server.ask("answer", {"number": number}, LIMITS) for number in range(5)]
+        assert not any(one.done() for one in late)
+    assert all(isinstance(answer, dict) for answer in answers)
+    assert [one.result().reason for one in late] == [EndReason.DEADLINE] * 3
+
+
+def test_a_process_reaches_nothing_but_its_own_folder(server: ForkServer, tmp_path: Path) -> None:
+    outside = tmp_path / "secret"
+    outside.write_text("gold", encoding="utf-8")
+    tmp_path.chmod(0o777)
+    could = server.ask("attempt", {"outside": str(outside)}, LIMITS)
+    assert isinstance(could, dict)
+    if confinement.FILES in server.holds:
+        assert not could["reads"]
+        assert not could["lists"]
+        assert not could["writes"]
+        assert not could["signals its parent"]
+    if confinement.SYSTEM_CALLS in server.holds:
+        assert not could["network"]
+        assert not could["starts a program"]
+        assert not could["forks"]
+        assert not could["traces"]
+    assert could["starts a thread"]
+    assert could["core"] == 0
+    assert could["files"] == 5, "standard streams, the channel, and the list itself"
+    assert not (tmp_path / "written").exists()
+
+
+def test_this_machine_supports_every_part_that_its_kernel_has(server: ForkServer) -> None:
+    assert confinement.NO_NEW_PRIVS in server.holds
+    assert (confinement.USER in server.holds) == (os.geteuid() == 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the user")
+def test_each_process_has_its_own_user(server: ForkServer, tmp_path: Path) -> None:
+    children = [server.start("echo", {}, LIMITS) for _ in range(3)]
+    users = set()
+    for child in children:
+        assert _becomes_true(partial(_is_not_root, child.pid))
+        status = Path(f"/proc/{child.pid}/status").read_text(encoding="ascii")
+        users |= {int(line.split()[1]) for line in status.splitlines() if line[:4] == "Uid:"}
+        assert "CapEff:\t0000000000000000" in status
+    assert len(users) == 3
+    assert users <= set(EPISODE_UIDS)
+    for child in children:
+        child.channel.close()
+        assert child.wait(DEADLINE_S) is not None
+
+
+def test_the_own_folder_is_private_and_goes_with_the_process(server: ForkServer) -> None:
+    child = server.start("echo", {}, LIMITS, Access(folder=True))
+    send_frame(child.channel, b"hello")
+    assert receive_frame(child.channel) == b"hello"
+    assert child.folder is not None
+    assert (child.folder / "mine").read_text(encoding="utf-8") == "kept"
+    assert child.folder.stat().st_mode & 0o077 == 0
+    child.channel.close()
+    end = child.wait(DEADLINE_S)
+    assert end is not None
+    assert end.reason is EndReason.EXITED
+    assert not child.folder.exists()
+
+
+def test_the_owner_can_kill_a_process(server: ForkServer) -> None:
+    child = server.start("wait_for_channel", {}, LIMITS)
+    assert receive_frame(child.channel) == b"started"
+    assert child.wait(0) is None
+    child.kill()
+    end = child.wait(DEADLINE_S)
+    assert end is not None
+    assert end.reason is EndReason.REQUESTED
+    assert not end.is_own_fault
+    child.channel.close()
+
+
+def test_the_server_holds_no_secret_of_its_owner(server: ForkServer) -> None:
+    assert b"AN_API_KEY" not in Path(f"/proc/{server.pid}/environ").read_bytes()
+    assert len(os.listdir(f"/proc/{server.pid}/task")) == 1, "a process with threads cannot fork"
+
+
+def test_every_process_ends_with_its_server(variables: pytest.MonkeyPatch) -> None:
+    server = ForkServer(ENTRIES)
+    children = [server.start("wait_for_channel", {}, LIMITS) for _ in range(2)]
+    for child in children:
+        receive_frame(child.channel)
+    os.kill(server.pid, signal.SIGKILL)
+    for child in children:
+        end = child.wait(DEADLINE_S)
+        assert end is not None
+        assert end.reason is EndReason.LOST
+        assert _becomes_true(partial(_is_gone, child.pid))
+        child.channel.close()
+    with pytest.raises(InfraError, match="has ended"):
+        server.ask("answer", {}, LIMITS)
+    server.close()
+
+
+def test_closing_the_server_ends_every_process(variables: pytest.MonkeyPatch) -> None:
+    server = ForkServer(ENTRIES)
+    child = server.start("wait_for_channel", {}, LIMITS)
+    receive_frame(child.channel)
+    server.close()
+    assert not server.alive
+    assert _is_gone(child.pid)
+    child.channel.close()
+
+
+def test_input_that_the_user_must_correct_is_reported_as_such(
+    variables: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(InputError, match="no such suite"):
+        ForkServer(ENTRIES, prepare=(f"{MODULE}:prepare", {"invalid": "no such suite"}))
+
+
+def test_limits_hold_below_lower_limits_of_the_user(server: ForkServer) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    answer = server.ask("answer", {}, Limits(open_files=2 * min(most, 1 << 20), deadline_s=60))
+    assert isinstance(answer, dict)
+
+
+def _is_not_root(pid: int) -> bool:
+    return os.stat(f"/proc/{pid}").st_uid != 0
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+    except OSError:
+        return True
+    return state in "ZX"
