@@ -12,9 +12,9 @@ KILLS = 3
 """``make chaos`` kills a hundred times."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "engine",
-    ["process", pytest.param("bubblewrap", marks=[pytest.mark.bubblewrap, pytest.mark.slow])],
+    "engine", ["process", pytest.param("bubblewrap", marks=pytest.mark.bubblewrap)]
 )
 def test_a_killed_and_resumed_run_has_the_same_results(engine: str) -> None:
     with workspace() as space:

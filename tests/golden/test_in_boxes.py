@@ -10,6 +10,8 @@ import pytest
 
 from tests.golden import golden_file, golden_sample
 
+pytestmark = pytest.mark.slow
+
 ENGINES = [
     pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.image]),
     pytest.param("bubblewrap", marks=pytest.mark.bubblewrap),
@@ -29,7 +31,6 @@ def _last_line(files: list[Path], engine: str, every: int) -> str:
     return done.stdout.splitlines()[-1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_built_in_agents_make_the_recorded_calls_inside_a_box(engine: str) -> None:
     files = [golden_sample("toolmisusebench/agents.sample.jsonl")]
