@@ -51,7 +51,10 @@ class Probe:
             for name, call in calls.items():
                 times.setdefault(name, []).extend(_time(call, CALLS_A_ROUND))
         json.dump(
-            {name: [round(one * 1e6, 1) for one in values] for name, values in times.items()},
+            {
+                name: [round(seconds * 1e6, 1) for seconds in values]
+                for name, values in times.items()
+            },
             sys.stdout,
         )
         session.submit()

@@ -10,7 +10,7 @@ from fumehood_snapshots.documents.document import Document
 from fumehood_snapshots.documents.store import DocumentStore
 from fumehood_snapshots.format.manifest import Manifest
 
-COMPARED = tuple(each.name for each in fields(Document) if each.name != "id")
+COMPARED = tuple(field.name for field in fields(Document) if field.name != "id")
 
 
 @dataclass(frozen=True, slots=True)

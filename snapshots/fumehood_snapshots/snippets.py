@@ -41,8 +41,8 @@ class QueryWords(dict[str, bool]):
         self._analyzer = analyzer
 
     def __missing__(self, word: str) -> bool:
-        found = self[word] = not self._terms.isdisjoint(self._analyzer.terms(word))
-        return found
+        is_match = self[word] = not self._terms.isdisjoint(self._analyzer.terms(word))
+        return is_match
 
 
 def best_snippet(text: str, query: QueryWords, limit_chars: int) -> Snippet:

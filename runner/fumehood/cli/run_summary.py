@@ -127,7 +127,9 @@ def _to_json(result: _Result) -> JsonObject:
         "noop": result.noop.to_json(),
         "agents": [
             {
-                **breakdown([one for one in result.results if one.row.name.agent == agent.agent]),
+                **breakdown(
+                    [scored for scored in result.results if scored.row.name.agent == agent.agent]
+                ),
                 **agent.to_json(),
             }
             for agent in result.agents
@@ -164,7 +166,7 @@ def _print_error(line: str) -> None:
 def _judge_hint(folder: RunFolder, counts: Counts) -> str:
     if not counts.ungraded or config_of(folder).judge:
         return ""
-    return "; episodes without a verdict may need a --judge"
+    return "; episodes without a score may need a --judge"
 
 
 def _last_words(folder: RunFolder, violation: ContractViolation) -> str:

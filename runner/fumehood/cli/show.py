@@ -101,8 +101,8 @@ def _lines(folder: RunFolder, row: EpisodeRow, events: list[dict[str, Any]]) -> 
         prefix = f"{event['seat']}: " if several and "seat" in event else ""
         for line in _event_lines(event):
             yield f"  {prefix}{line.lstrip()}" if prefix else line
-    for name, verdict in row.score.checks.items():
-        yield f"  {_mark(verdict)} {name}"
+    for name, holds in row.score.checks.items():
+        yield f"  {_mark(holds)} {name}"
     for path in folder.outputs(row.name):
         yield f"  printed: {path}"
 

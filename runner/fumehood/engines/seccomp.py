@@ -128,12 +128,12 @@ def _comparisons(condition: Condition) -> tuple[_Comparison, ...]:
 def _docker_arguments(condition: Condition) -> list[dict[str, object]]:
     return [
         {
-            "index": one.arg,
+            "index": comparison.arg,
             "op": "SCMP_CMP_MASKED_EQ",
-            "value": one.datum_a,
-            "valueTwo": one.datum_b,
+            "value": comparison.datum_a,
+            "valueTwo": comparison.datum_b,
         }
-        for one in _comparisons(condition)
+        for comparison in _comparisons(condition)
     ]
 
 

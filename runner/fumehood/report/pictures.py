@@ -126,7 +126,7 @@ FIT = {"type": "fit-x", "contains": "padding"}
 """The width includes axes and labels."""
 
 
-SAID: dict[str, Any] = {"description": {"field": "said", "type": "nominal"}}
+ARIA_LABEL: dict[str, Any] = {"description": {"field": "label_text", "type": "nominal"}}
 """Description of a mark for screen readers, which the page also shows as a tooltip."""
 
 

@@ -25,7 +25,7 @@ class AgentSummary:
     agent: str
     episodes: int
     graded: int
-    """Episodes with a verdict; every mean is over these."""
+    """Episodes with a score; every mean is over these."""
     successes: int
     infra: int
     """Infrastructure failures, which are part of no mean."""
@@ -126,8 +126,8 @@ def _summarize(agent: str, rows: Sequence[EpisodeRow]) -> AgentSummary:
     )
 
 
-def _share(verdicts: Iterable[bool]) -> float | None:
-    values = list(verdicts)
+def _share(flags: Iterable[bool]) -> float | None:
+    values = list(flags)
     return fmean(values) if values else None
 
 

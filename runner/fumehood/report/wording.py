@@ -81,7 +81,7 @@ def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:
 
 
 LOST_SHARE_MAX = 0.1
-"""With a larger share of episodes without a verdict there is no headline number."""
+"""With a larger share of episodes without a score there is no headline number."""
 
 
 def why_no_headline(counts: Counts) -> str | None:
@@ -90,7 +90,7 @@ def why_no_headline(counts: Counts) -> str | None:
     if not counts.episodes or lost / counts.episodes <= LOST_SHARE_MAX:
         return None
     return (
-        f"{lost} of {counts.episodes} episodes have no verdict "
+        f"{lost} of {counts.episodes} episodes have no score "
         f"({counts.infra} infra, {counts.ungraded} ungraded): no headline number"
     )
 
@@ -99,13 +99,13 @@ def why_no_comparison(pairs: int, undecided: int) -> str | None:
     """Return why there is no headline difference; None if there is one.
 
     Args:
-        pairs: number of pairs with a verdict on both sides.
-        undecided: number of pairs without a verdict on one side or both.
+        pairs: number of pairs in which both episodes have a score.
+        undecided: number of pairs in which at least one episode has none.
     """
     both = pairs + undecided
     if pairs and undecided / both <= LOST_SHARE_MAX:
         return None
-    return f"{undecided} of {both} pairs lack a verdict: no headline difference"
+    return f"{undecided} of {both} pairs have no score: no headline difference"
 
 
 def dollars(microusd: float) -> str:

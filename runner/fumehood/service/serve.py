@@ -65,7 +65,9 @@ def message_limits(text: str) -> MessageLimits:
     try:
         given = json.loads(text)
         http = {name: given[name] for name in (*_HTTP_ALONE, "connections") if name in given}
-        seat = {one.name: given.pop(one.name) for one in fields(SeatLimits) if one.name in given}
+        seat = {
+            limit.name: given.pop(limit.name) for limit in fields(SeatLimits) if limit.name in given
+        }
         server = {name: value for name, value in given.items() if name not in _HTTP_ALONE}
         return MessageLimits(SeatLimits(**seat), ToolServerLimits(**server), http)
     except (ValueError, AttributeError, TypeError):

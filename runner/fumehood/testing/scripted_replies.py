@@ -26,7 +26,7 @@ class ScriptedReply:
     text: str = ""
     tools: tuple[ToolUse, ...] = ()
     usage: tuple[int, int] | None = (10, 5)
-    """Tokens read and said, as reported; None for no report."""
+    """Input and output tokens that the reply reports; None reports none."""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     pause_s: float = 0.0
@@ -81,9 +81,13 @@ def _calls(reply: ScriptedReply) -> list[Json]:
 def _chat_usage(reply: ScriptedReply) -> Json:
     if reply.usage is None:
         return {}
-    read, said = reply.usage
+    input_tokens, output_tokens = reply.usage
     return {
-        "usage": {"prompt_tokens": read, "completion_tokens": said, "total_tokens": read + said}
+        "usage": {
+            "prompt_tokens": input_tokens,
+            "completion_tokens": output_tokens,
+            "total_tokens": input_tokens + output_tokens,
+        }
     }
 
 
@@ -148,14 +152,14 @@ def _response(model: str, reply: ScriptedReply) -> Json:
     ]
     if reply.text:
         content = [{"type": "output_text", "text": reply.text, "annotations": []}]
-        said = {
+        message = {
             "type": "message",
             "id": "m1",
             "role": "assistant",
             "status": "completed",
             "content": content,
         }
-        output.append(said)
+        output.append(message)
     head = {
         "id": "r1",
         "object": "response",
@@ -201,18 +205,18 @@ def _message(model: str, reply: ScriptedReply) -> Json:
 
 
 def _message_events(model: str, reply: ScriptedReply) -> Iterator[bytes]:
-    said = _message(model, reply)
-    begun = {**said, "content": [], "stop_reason": None}
+    message = _message(model, reply)
+    begun = {**message, "content": [], "stop_reason": None}
     if reply.usage is not None:
         begun["usage"] = {"input_tokens": reply.usage[0], "output_tokens": 1}
     yield _event("message_start", message=begun)
-    for at, block in enumerate(said["content"]):
+    for at, block in enumerate(message["content"]):
         empty: Json = {"text": ""} if block["type"] == "text" else {"input": {}}
         yield _event("content_block_start", index=at, content_block={**block, **empty})
         for delta in _block_deltas(block):
             yield _event("content_block_delta", index=at, delta=delta)
         yield _event("content_block_stop", index=at)
-    reason = {"stop_reason": said["stop_reason"], "stop_sequence": None}
+    reason = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     usage = {} if reply.usage is None else {"usage": {"output_tokens": reply.usage[1]}}
     yield _event("message_delta", delta=reason, **usage)
     yield _event("message_stop")

@@ -70,12 +70,12 @@ class Retrieval:
                 "initial_state.docs", "ids of equally good documents cannot be ordered"
             ) from None
         # The reference takes the best top_k first and then removes documents with score 0.
-        found: list[Json] = [
+        results: list[Json] = [
             {"id": copy_json(doc.get("id")), "title": copy_json(doc.get("title")), "score": score}
             for score, doc in scored[:count]
             if score > 0
         ]
-        return Value({"results": found})
+        return Value({"results": results})
 
     def _get(self, doc_id: Json) -> ToolResult:
         for doc in self._docs():

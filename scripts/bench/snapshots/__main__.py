@@ -42,7 +42,7 @@ def main(sizes: str, compare: int, rounds: int, folder: Path | None, one: Sequen
     with tempfile.TemporaryDirectory() as temporary:
         place = folder or Path(temporary)
         place.mkdir(parents=True, exist_ok=True)
-        load = ", ".join(f"{each:.1f}" for each in os.getloadavg())
+        load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
         click.echo(f"{os.cpu_count()} cores, load {load}; one process, processor time\n")
         _print_growth(place, [int(size) for size in sizes.split(",") if size])
         if compare:
@@ -84,16 +84,16 @@ def _print_growth(place: Path, sizes: Sequence[int]) -> None:
     click.echo("".join(f"{head:>12}" for head in heads))
     for size in sizes:
         corpus, snapshot, built = _built(place, size)
-        found = _measured("search", corpus, snapshot)
+        times = _measured("search", corpus, snapshot)
         cells = (
             f"{size}",
             f"{built['build_s']:.2f}",
             f"{built['build_s'] / size * 1e6:.0f}",
             f"{built['own_mb']:.0f}",
             f"{built['index_mb']:.1f}",
-            f"{found['open_ms']:.1f}",
-            f"{found['query_ms']:.3f}",
-            f"{found['search_ms']:.2f}",
+            f"{times['open_ms']:.1f}",
+            f"{times['query_ms']:.3f}",
+            f"{times['search_ms']:.2f}",
         )
         click.echo("".join(f"{cell:>12}" for cell in cells))
 

@@ -77,9 +77,9 @@ def read_texts(path: Path) -> list[str]:
 def queries(path: Path, count: int) -> list[str]:
     """Return queries of five words each, every one taken from one of the first documents."""
     chance = np.random.default_rng(SEED + 1)
-    found = []
+    queries = []
     with path.open(encoding="utf-8") as stream:
         for _, line in zip(range(count), stream, strict=False):
             words = json.loads(line)["text"].split()
-            found.append(" ".join(chance.choice(words, size=5)))
-    return found
+            queries.append(" ".join(chance.choice(words, size=5)))
+    return queries

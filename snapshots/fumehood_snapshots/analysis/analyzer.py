@@ -47,8 +47,8 @@ class Analyzer:
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of ``text`` in order, with repetitions."""
-        found = (self.term(word) for word in self.words(text))
-        return [term for term in found if term is not None]
+        terms = (self.term(word) for word in self.words(text))
+        return [term for term in terms if term is not None]
 
     def _learn(self, word: str) -> str | None:
         if len(self._terms) >= REMEMBERED_WORDS_MAX:

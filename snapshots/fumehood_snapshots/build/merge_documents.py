@@ -52,7 +52,7 @@ def merge_fields(root: Path, order: Order) -> None:
 def merge_broken(root: Path, chunks: Sequence[Chunk], order: Order) -> int:
     """Write broken pages in the order of the input, then duplicates; return their number."""
     lists = [(chunk.folder / BROKEN).read_bytes() for chunk in chunks]
-    lines = [line for each in lists for line in each.splitlines(keepends=True)]
+    lines = [line for text in lists for line in text.splitlines(keepends=True)]
     (root / layout.BROKEN).write_bytes(b"".join([*lines, *order.duplicates]))
     return len(lines) + len(order.duplicates)
 

@@ -111,11 +111,11 @@ def _statistics(
     shards = max(1, -(-document_count // shard_documents))
     frequencies = np.zeros(shards * term_count, dtype=np.int64)
     lengths = np.zeros(document_count, dtype=np.int64)
-    for each in inputs:
-        kept = each.numbers != DROPPED
-        lengths[each.numbers[kept]] = each.chunk.lengths[kept]
-        documents = each.numbers[each.chunk.documents]
-        terms = np.repeat(each.terms, np.diff(each.chunk.offsets))
+    for part in inputs:
+        kept = part.numbers != DROPPED
+        lengths[part.numbers[kept]] = part.chunk.lengths[kept]
+        documents = part.numbers[part.chunk.documents]
+        terms = np.repeat(part.terms, np.diff(part.chunk.offsets))
         keys = (documents // shard_documents) * term_count + terms
         np.add.at(frequencies, keys[documents != DROPPED], 1)
     table = frequencies.reshape(shards, term_count)
@@ -157,14 +157,14 @@ class _Block:
 
 def _sorted_block(inputs: Sequence[_Input], first: int, last: int) -> _Block:
     parts: list[tuple[NDArray[Any], NDArray[Any]]] = []
-    for each in inputs:
-        low, high = np.searchsorted(each.terms, (first, last))
-        begin, end = int(each.chunk.offsets[low]), int(each.chunk.offsets[high])
-        documents = each.numbers[each.chunk.documents[begin:end]].astype(np.int64)
-        terms = np.repeat(each.terms[low:high], np.diff(each.chunk.offsets[low : high + 1]))
+    for part in inputs:
+        low, high = np.searchsorted(part.terms, (first, last))
+        begin, end = int(part.chunk.offsets[low]), int(part.chunk.offsets[high])
+        documents = part.numbers[part.chunk.documents[begin:end]].astype(np.int64)
+        terms = np.repeat(part.terms[low:high], np.diff(part.chunk.offsets[low : high + 1]))
         kept = documents != DROPPED
         keys = (terms << 32 | documents)[kept]
-        parts.append((keys, each.chunk.frequencies[begin:end][kept]))
+        parts.append((keys, part.chunk.frequencies[begin:end][kept]))
     keys = np.concatenate([part[0] for part in parts])
     # Inputs in the order of their IDs, which are common, are a few sorted runs that a stable sort
     # merges.

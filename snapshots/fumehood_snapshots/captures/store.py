@@ -83,13 +83,13 @@ class CaptureStore:
             stream.seek(offset)
             record = stream.read(min(size, STORED_BYTES_MAX))
         try:
-            found = next(read_captures(io.BytesIO(record), STORED_BYTES_MAX), None)
+            capture = next(read_captures(io.BytesIO(record), STORED_BYTES_MAX), None)
         except WarcError as error:
             raise SnapshotDamagedError(
                 f"the capture {record_id} cannot be read: {error}"
             ) from error
-        if found is None or isinstance(found, UnreadableRecordError):
+        if capture is None or isinstance(capture, UnreadableRecordError):
             raise SnapshotDamagedError(
                 f"the capture {record_id} cannot be read: verify the snapshot"
             )
-        return found
+        return capture

@@ -25,7 +25,7 @@ def diff(left: Path, right: Path, show_all: bool) -> None:
     )
     for name, (before, after) in difference.settings.items():
         click.echo(f"{name}: {before!r} → {after!r}")
-    changed = [f"{each.id}: {', '.join(each.parts)}" for each in difference.changed]
+    changed = [f"{document.id}: {', '.join(document.parts)}" for document in difference.changed]
     for title, lines in (
         ("only left", list(difference.only_left)),
         ("only right", list(difference.only_right)),

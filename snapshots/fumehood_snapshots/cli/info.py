@@ -38,7 +38,9 @@ def info(path: Path, as_json: bool) -> None:
         "analysis": f"stemmer {analysis.stemmer}, {len(analysis.stop_words)} stop words",
         "fields": ", ".join(manifest.fields) or "none",
         "extractor": manifest.provenance.extractor,
-        "inputs": "; ".join(f"{each.kind} {each.name}" for each in manifest.provenance.inputs),
+        "inputs": "; ".join(
+            f"{source.kind} {source.name}" for source in manifest.provenance.inputs
+        ),
         "licences": "; ".join(manifest.licences) or "unknown",
         "note": manifest.provenance.note,
     }

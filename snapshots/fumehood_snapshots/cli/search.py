@@ -39,8 +39,8 @@ def search(
 
 def _wanted(filters: Sequence[str]) -> dict[str, list[str]]:
     wanted: dict[str, list[str]] = {}
-    for each in filters:
-        field, equals, value = each.partition("=")
+    for condition in filters:
+        field, equals, value = condition.partition("=")
         if not equals:
             raise SnapshotInputError("--filter must have the form host=docs.example.org")
         wanted.setdefault(field, []).append(value)

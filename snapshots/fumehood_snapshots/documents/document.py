@@ -30,7 +30,7 @@ class Document:
     """Names and values for filters."""
 
 
-NAMES = tuple(each.name for each in fields(Document))
+NAMES = tuple(field.name for field in fields(Document))
 
 
 def encode_document(document: Document) -> bytes:

@@ -45,16 +45,16 @@ def extract_page(body: bytes, content_type: str, extractor: str) -> Extracted:
     """
     media_type, charset = media_type_and_charset(content_type)
     if media_type in HTML_TYPES:
-        found = _from_html(body, charset, extractor)
+        extracted = _from_html(body, charset, extractor)
     elif media_type in MARKDOWN_TYPES:
-        found = _from_markdown(_decoded(body, charset))
+        extracted = _from_markdown(_decoded(body, charset))
     elif media_type in TEXT_TYPES:
-        found = _from_text(_decoded(body, charset))
+        extracted = _from_text(_decoded(body, charset))
     else:
         raise UnreadablePageError(f"{media_type} is not text; convert it to text first")
-    if not found.text.strip():
+    if not extracted.text.strip():
         raise UnreadablePageError("contains no text")
-    return Extracted(clean(found.title).strip()[:TITLE_CHARS_MAX], clean(found.text))
+    return Extracted(clean(extracted.title).strip()[:TITLE_CHARS_MAX], clean(extracted.text))
 
 
 def clean(text: str) -> str:

@@ -64,9 +64,9 @@ class TermCounter:
         number_of, words = self._numbering.__getitem__, self._analyzer.words
         numbers: list[NDArray[np.int32]] = []
         for text in texts:
-            found = np.array(list(map(number_of, words(text))), dtype=np.int32)
-            numbers.append(found[found != NOT_INDEXED])
-        lengths = np.array([len(found) for found in numbers], dtype=np.int32)
+            term_numbers = np.array(list(map(number_of, words(text))), dtype=np.int32)
+            numbers.append(term_numbers[term_numbers != NOT_INDEXED])
+        lengths = np.array([len(term_numbers) for term_numbers in numbers], dtype=np.int32)
         if not lengths.any():
             nothing = np.zeros(0, dtype=np.int32)
             return CountedChunk((), np.zeros(1, dtype=np.int64), nothing, nothing, lengths)

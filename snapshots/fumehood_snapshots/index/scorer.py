@@ -53,8 +53,8 @@ class Scorer:
         Raises:
             SnapshotDamagedError: a posting names a document that does not exist.
         """
-        found = (self.terms.find(term) for term in sorted(terms))
-        numbers = [number for number in found if number is not None]
+        term_numbers = (self.terms.find(term) for term in sorted(terms))
+        numbers = [number for number in term_numbers if number is not None]
         if not numbers:
             return np.zeros(self._document_count, dtype=np.float32)
         try:

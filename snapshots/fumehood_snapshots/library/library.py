@@ -119,13 +119,11 @@ class LiveLibrary:
                 RefusalCode.NOT_FOUND, "this run has no search; pages can be opened by URL"
             )
         results = []
-        for found in self._provider.search(query, k):
-            url = clean(found.url)
+        for hit in self._provider.search(query, k):
+            url = clean(hit.url)
             self._urls[page_id(url)] = url
-            snippet = clean(found.snippet)
-            results.append(
-                SearchResult(page_id(url), url, clean(found.title), snippet, found.score)
-            )
+            snippet = clean(hit.snippet)
+            results.append(SearchResult(page_id(url), url, clean(hit.title), snippet, hit.score))
         return results
 
     def open_page(self, reference: str) -> Page:
@@ -141,10 +139,10 @@ class LiveLibrary:
         if capture.status is None or not 200 <= capture.status < 300:
             raise Refusal(RefusalCode.NOT_FOUND, f"the server answered {capture.status}")
         try:
-            found = extract_page(capture.body, capture.content_type, self._extractor)
+            extracted = extract_page(capture.body, capture.content_type, self._extractor)
         except UnreadablePageError as error:
             raise FetchFailed(
                 FetchFailure.BROKEN_RESPONSE, f"the page cannot be read: {error}"
             ) from error
         self._urls[page_id(capture.uri)] = capture.uri
-        return Page(page_id(capture.uri), capture.uri, found.title, found.text)
+        return Page(page_id(capture.uri), capture.uri, extracted.title, extracted.text)

@@ -104,9 +104,9 @@ class Folder:
 
     def _files(self) -> list[Path]:
         root = self._path.resolve()
-        found = (path for path in self._path.rglob("*") if path.suffix.lower() in MEDIA_TYPES)
+        pages = (path for path in self._path.rglob("*") if path.suffix.lower() in MEDIA_TYPES)
         # A link that leaves the folder is not part of it.
-        inside = (path for path in found if path.is_file() and path.resolve().is_relative_to(root))
+        inside = (path for path in pages if path.is_file() and path.resolve().is_relative_to(root))
         return sorted(inside, key=lambda path: path.relative_to(self._path).as_posix())
 
 

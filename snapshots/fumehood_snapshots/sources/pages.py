@@ -48,15 +48,15 @@ class PageItem:
             raise UnreadablePageError(f"larger than {PAGE_BYTES_MAX} bytes")
         if capture.status is not None and not 200 <= capture.status < 300:
             raise UnreadablePageError(f"the server answered {capture.status}")
-        found = extract_page(capture.body, capture.content_type, extractor)
+        extracted = extract_page(capture.body, capture.content_type, extractor)
         document = Document(
             id=self.id,
             url=self.url,
-            title=self.title or found.title,
+            title=self.title or extracted.title,
             fetched_at=capture.fetched_at,
             raw_sha256=capture.sha256,
             capture=capture.record_id,
-            text=found.text,
+            text=extracted.text,
             fields=self.fields,
         )
         return Reading(checked(document), capture, self.aliases)

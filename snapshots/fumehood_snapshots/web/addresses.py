@@ -69,7 +69,7 @@ class PinnedAddresses:
         except TimeoutError:
             raise FetchFailed(FetchFailure.TIMED_OUT, f"{host} was not resolved in time") from None
         if not may_be_private and not all(
-            is_public(ipaddress.ip_address(each)) for each in addresses
+            is_public(ipaddress.ip_address(address)) for address in addresses
         ):
             raise FetchFailed(
                 FetchFailure.ADDRESS_NOT_PUBLIC, f"{host} has an address that is not public"
@@ -96,7 +96,7 @@ class PinnedAddresses:
 
     def _look_up(self, host: str) -> tuple[str, ...]:
         try:
-            addresses = tuple(str(ipaddress.ip_address(each)) for each in self._resolve(host))
+            addresses = tuple(str(ipaddress.ip_address(address)) for address in self._resolve(host))
         except (OSError, ValueError) as error:
             raise FetchFailed(FetchFailure.NAME_NOT_RESOLVED, f"{host} has no address") from error
         if not addresses:

@@ -162,10 +162,10 @@ def read_site_index(body: bytes) -> list[Found]:
     try:
         entries = json.loads(body)
     except (ValueError, RecursionError):
-        found = (
+        urls = (
             html.unescape(match.decode("utf-8", "replace")) for match in _LOCATION.findall(body)
         )
-        entries = [{"url": url} for url in found]
+        entries = [{"url": url} for url in urls]
     entries = entries if isinstance(entries, list) else []
     pages = {
         str(entry["url"]): Found(

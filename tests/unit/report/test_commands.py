@@ -214,7 +214,7 @@ def test_ambiguous_comparisons_are_rejected(run: RunFolder, tmp_path: Path) -> N
         _invoke(compare, f"{run.path}:unknown", run.path)
 
 
-def test_there_is_no_headline_difference_if_too_many_verdicts_are_missing(
+def test_there_is_no_headline_difference_if_too_many_scores_are_missing(
     run: RunFolder, tmp_path: Path
 ) -> None:
     lost = played(tmp_path / "lost", "policy_aware", tasks=20)

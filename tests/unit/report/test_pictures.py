@@ -38,7 +38,7 @@ def test_a_report_has_all_pictures_with_data(
         "success_by_fault",
         "success_by_domain",
         "budgeted_success",
-        "calls_and_verdicts",
+        "calls_and_success",
         "effort_and_success",
         "repeated_trials",
         "differences",

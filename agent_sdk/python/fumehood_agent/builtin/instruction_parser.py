@@ -141,5 +141,5 @@ def _mentions(lower: str, *words: str) -> bool:
 
 
 def _first(pattern: re.Pattern[str], text: str, group: int = 1) -> str | None:
-    found = pattern.search(text)
-    return found[group] if found else None
+    match = pattern.search(text)
+    return match[group] if match else None

@@ -41,12 +41,12 @@ class Searcher:
         if not {tool["name"] for tool in observation["tool_schemas"]} >= {"open_page", "search"}:
             return GiveUp("there is nothing to search in")
         question = question_of(observation["instruction"])
-        found = [each for each in observation["transcript"] if each["tool_name"] == "search"]
-        if not any(each["output"] for each in found):
-            if len(found) > 1:
+        searches = [entry for entry in observation["transcript"] if entry["tool_name"] == "search"]
+        if not any(entry["output"] for entry in searches):
+            if len(searches) > 1:
                 return GiveUp("the search does not answer")
             return {"tool_name": "search", "args": {"query": question[:QUERY_CHARS_MAX]}}
-        return _next_page(observation, found) or _answer(observation, question)
+        return _next_page(observation, searches) or _answer(observation, question)
 
 
 def question_of(instruction: str) -> str:
@@ -55,9 +55,11 @@ def question_of(instruction: str) -> str:
     return (asked[1] if asked else instruction).strip()
 
 
-def _next_page(observation: Observation, found: list[Entry]) -> Action | None:
-    results = [result for each in found for result in (each["output"] or {}).get("results", [])]
-    tried = {each["args"].get("page") for each in observation["transcript"]}
+def _next_page(observation: Observation, searches: list[Entry]) -> Action | None:
+    results = [
+        result for entry in searches for result in (entry["output"] or {}).get("results", [])
+    ]
+    tried = {entry["args"].get("page") for entry in observation["transcript"]}
     for result in results[:PAGES_OPENED]:
         if result["id"] not in tried:
             return {"tool_name": "open_page", "args": {"page": result["id"]}}
@@ -66,9 +68,9 @@ def _next_page(observation: Observation, found: list[Entry]) -> Action | None:
 
 def _answer(observation: Observation, question: str) -> Answer | GiveUp:
     pages = [
-        each["output"]
-        for each in observation["transcript"]
-        if each["tool_name"] == "open_page" and each["output"]
+        entry["output"]
+        for entry in observation["transcript"]
+        if entry["tool_name"] == "open_page" and entry["output"]
     ]
     wanted = _terms(question)
     best = max(

@@ -13,12 +13,12 @@ INSTALL = "pip install 'fumehood[agentdojo]' && pip install --no-deps 'agentdojo
 
 def load() -> None:
     """Import AgentDojo and read its files; raises ImportError if a package is missing."""
-    found = find_spec("agentdojo")
-    if found is None or found.submodule_search_locations is None:
+    spec = find_spec("agentdojo")
+    if spec is None or spec.submodule_search_locations is None:
         raise ImportError("no agentdojo", name="agentdojo")
     # These two modules would import the clients of all model providers.
     pipeline = ModuleType("agentdojo.agent_pipeline")
-    pipeline.__path__ = [f"{found.submodule_search_locations[0]}/agent_pipeline"]
+    pipeline.__path__ = [f"{spec.submodule_search_locations[0]}/agent_pipeline"]
     llms = ModuleType("agentdojo.agent_pipeline.llms")
     llms.__path__ = []
     google = ModuleType("agentdojo.agent_pipeline.llms.google_llm")

@@ -63,11 +63,11 @@ def _replace_provider_modules() -> None:
     """Replace two modules that would import the clients of all model providers."""
     if "agentdojo.agent_pipeline" in sys.modules:
         return
-    found = find_spec("agentdojo")
-    assert found is not None
-    assert found.submodule_search_locations is not None
+    spec = find_spec("agentdojo")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
     pipeline = ModuleType("agentdojo.agent_pipeline")
-    pipeline.__path__ = [f"{found.submodule_search_locations[0]}/agent_pipeline"]
+    pipeline.__path__ = [f"{spec.submodule_search_locations[0]}/agent_pipeline"]
     google = ModuleType("agentdojo.agent_pipeline.llms.google_llm")
     google.EMPTY_FUNCTION_NAME = "<empty-function-name>"  # type: ignore[attr-defined]
     llms = ModuleType("agentdojo.agent_pipeline.llms")

@@ -257,8 +257,8 @@ def _date_function(name: str, database: sqlite3.Connection) -> Callable[..., Any
 
 def compare(first: str, second: str) -> int:
     """Compare as MySQL's default collations do: without case, accents and trailing blanks."""
-    one, other = _fold(first), _fold(second)
-    return (one > other) - (one < other)
+    left, right = _fold(first), _fold(second)
+    return (left > right) - (left < right)
 
 
 def _fold(text: str) -> str:

@@ -216,12 +216,12 @@ def applied(tables: JsonObject, changes: Iterable[Change]) -> JsonObject:
 
 def merged(tables: JsonObject, more: Mapping[str, Json]) -> JsonObject:
     """Return the tables merged recursively with ``more``."""
-    found = dict(tables)
+    copy = dict(tables)
     for key, value in more.items():
-        inner = found.get(key)
+        inner = copy.get(key)
         is_deeper = isinstance(inner, dict) and isinstance(value, dict)
-        found[key] = merged(inner, value) if is_deeper else value  # type: ignore[arg-type]
-    return found
+        copy[key] = merged(inner, value) if is_deeper else value  # type: ignore[arg-type]
+    return copy
 
 
 def _is_same(before: Json, after: Json) -> bool:
@@ -236,17 +236,17 @@ def _is_same(before: Json, after: Json) -> bool:
 
 def _with(table: JsonObject, path: list[str], change: Change) -> JsonObject:
     first, *rest = path
-    found = dict(table)
+    copy = dict(table)
     if rest:
-        inner = found.get(first)
+        inner = copy.get(first)
         if not isinstance(inner, dict):
             raise SpecError("changes", f"refer to {first!r}, which does not exist")
-        found[first] = _with(inner, rest, change)
+        copy[first] = _with(inner, rest, change)
     elif "value" in change:
-        found[first] = change["value"]
+        copy[first] = change["value"]
     else:
-        found.pop(first, None)
-    return found
+        copy.pop(first, None)
+    return copy
 
 
 def _table(tables: JsonObject, name: str) -> JsonObject:

@@ -119,9 +119,9 @@ def _find_base(progress: Callable[[str], None], daemon: Daemon) -> _Base:
 
 def _slim() -> _Base:
     """Return the official base, pinned in the Dockerfile."""
-    found = re.search(r"^ARG BASE=(\S+)$", _dockerfile(), re.MULTILINE)
-    assert found is not None
-    return _Base(found[1], f"/usr/local/lib/python{PYTHON}/site-packages")
+    base = re.search(r"^ARG BASE=(\S+)$", _dockerfile(), re.MULTILINE)
+    assert base is not None
+    return _Base(base[1], f"/usr/local/lib/python{PYTHON}/site-packages")
 
 
 def _recipe() -> str:

@@ -103,10 +103,10 @@ def lay_out_sdk(folder: Path, *, python: str, machine: str) -> None:
 
 
 def _own_files() -> Iterator[tuple[str, Path]]:
-    found = find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         raise InputError(f"the package {PACKAGE} is not installed; install fumehood-sdk again")
-    root = Path(next(iter(found.submodule_search_locations)))
+    root = Path(next(iter(spec.submodule_search_locations)))
     for file in (*root.rglob("*.py"), *root.rglob("*.md")):
         inside = file.relative_to(root)
         if inside.parent != Path(_GENERATED) or file.name.startswith(_AGENT_MESSAGES):
@@ -120,10 +120,10 @@ def _copy_own(folder: Path) -> None:
 
 def _copy_libraries(folder: Path) -> None:
     for name in LIBRARIES:
-        found = distribution(name)
-        for file in found.files or ():
+        installed = distribution(name)
+        for file in installed.files or ():
             if ".." not in file.parts and file.suffix != ".pyc":
-                _copy(Path(str(found.locate_file(file))), folder / file)
+                _copy(Path(str(installed.locate_file(file))), folder / file)
 
 
 def _copy(source: Path, target: Path) -> None:

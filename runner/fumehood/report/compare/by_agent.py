@@ -49,7 +49,9 @@ class ByAgent:
             for first, second in _pairs(targets, options.against)
         ]
         check_comparable(versus)
-        subjects = {id(one): one for pair in versus for one in (pair.first, pair.second)}
+        subjects = {
+            id(subject): subject for pair in versus for subject in (pair.first, pair.second)
+        }
         return Compared(
             [table for pair in versus for table in _tables(pair)],
             {"comparisons": [versus_json(pair) for pair in versus]},
@@ -84,7 +86,7 @@ def _pairs(targets: Sequence[Target], against: str | None) -> list[Pair]:
     else:
         by_name = {subject.agent: subject for subject in second}
         pairs = [(subject, by_name[subject.agent]) for subject in first if subject.agent in by_name]
-    pairs = [(one, other) for one, other in pairs if one is not other]
+    pairs = [(first, second) for first, second in pairs if first is not second]
     if not pairs:
         names = [", ".join(subject.agent for subject in side) for side in sides]
         raise InputError(
@@ -95,9 +97,9 @@ def _pairs(targets: Sequence[Target], against: str | None) -> list[Pair]:
 
 
 def _against(agents: Sequence[Subject], against: str | None) -> list[Pair]:
-    baseline = next((one for one in agents if against in (None, one.agent)), None)
-    others = [one for one in agents if one is not baseline]
+    baseline = next((agent for agent in agents if against in (None, agent.agent)), None)
+    others = [agent for agent in agents if agent is not baseline]
     if baseline is None or not others:
-        known = ", ".join(one.agent for one in agents)
+        known = ", ".join(agent.agent for agent in agents)
         raise InputError(f"two agents are needed, one of them --against; the run has: {known}")
     return [(baseline, other) for other in others]

@@ -89,14 +89,14 @@ def first_divergence(
     first: Sequence[AnsweredCall], second: Sequence[AnsweredCall]
 ) -> Divergence | None:
     """Return the first difference between two lists of calls; None if they are equal."""
-    for number, (one, other) in enumerate(zip(first, second, strict=False), 1):
-        if (one.seat, one.tool_name, dict(one.sent)) != (
-            other.seat,
-            other.tool_name,
-            dict(other.sent),
+    for number, (left, right) in enumerate(zip(first, second, strict=False), 1):
+        if (left.seat, left.tool_name, dict(left.sent)) != (
+            right.seat,
+            right.tool_name,
+            dict(right.sent),
         ):
             return Divergence(number, DivergenceKind.CALL)
-        if (one.output, one.failure) != (other.output, other.failure):
+        if (left.output, left.failure) != (right.output, right.failure):
             return Divergence(number, DivergenceKind.ANSWER)
     if len(first) != len(second):
         return Divergence(min(len(first), len(second)) + 1, DivergenceKind.END)
@@ -224,14 +224,16 @@ def effects(first: Run, second: Run) -> Effects:
     modes = data_mode_of(first), data_mode_of(second)
     if modes[0] == modes[1]:
         raise InputError(f"both runs have the data mode {modes[0]}; compare runs of two data modes")
-    firsts, seconds = ({one.agent: one for one in subjects_of([run])} for run in (first, second))
+    firsts, seconds = (
+        {subject.agent: subject for subject in subjects_of([run])} for run in (first, second)
+    )
     if not firsts.keys() & seconds.keys():
         raise InputError(f"the runs share no agent: {', '.join(firsts)}; {', '.join(seconds)}")
     own = tuple(_effect(firsts[name], seconds[name]) for name in firsts if name in seconds)
     between = tuple(
-        (data_mode, Versus(one, other, compare(one.results, other.results)))
+        (data_mode, Versus(baseline, other, compare(baseline.results, other.results)))
         for data_mode, subjects in zip(modes, (firsts, seconds), strict=True)
-        for one, other in combinations(subjects.values(), 2)
+        for baseline, other in combinations(subjects.values(), 2)
     )
     return Effects(own, between)
 
@@ -395,11 +397,11 @@ def effects_json(effects: Effects) -> JsonObject:
         "agent_effects": [
             {
                 "data_mode": data_mode,
-                "first": one.first.agent,
-                "second": one.second.agent,
-                **_success_json(one),
+                "first": versus.first.agent,
+                "second": versus.second.agent,
+                **_success_json(versus),
             }
-            for data_mode, one in effects.of_agent
+            for data_mode, versus in effects.of_agent
         ],
     }
 

@@ -146,9 +146,10 @@ def _by_scaffold(runs: Sequence[Run], names: Sequence[str]) -> dict[str, Subject
         if name not in names:
             continue
         if name in subjects:
-            one, other = subjects[name].run.label, subject.run.label
+            first, second = subjects[name].run.label, subject.run.label
             raise InputError(
-                f"scaffold {name} is in two runs, {one} and {other}; name runs that contain it once"
+                f"scaffold {name} is in two runs, {first} and {second}; "
+                "name runs that contain it once"
             )
         subjects[name] = subject
     return subjects

@@ -90,7 +90,7 @@ def episode_body(
 
 
 def _calls(task: Task, calls: tuple[AnsweredCall, ...], trace: ReadTrace) -> Iterator[Body]:
-    stamps = [each for each in trace.events if each.event["kind"] == "call"]
+    stamps = [stamped for stamped in trace.events if stamped.event["kind"] == "call"]
     started_ms = trace.events[0].wall_ms if trace.events else 0
     for call, stamp, changed in zip_longest(calls, stamps, state_changes(task, calls)):
         yield {

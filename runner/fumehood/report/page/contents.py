@@ -27,7 +27,7 @@ CHUNK_CHARS = 600_000
 """A chunk ends when its JSON is longer."""
 
 
-VERDICTS = {True: 1, False: 0, None: -1}
+SCORES = {True: 1, False: 0, None: -1}
 
 
 INFRA = -2
@@ -128,7 +128,7 @@ def _index(findings: Findings, tasks: Mapping[TaskKey, _Attempts]) -> dict[str, 
         "task": [number for number, *_ in episodes],
         "agent": [at for _, at, _, _ in episodes],
         "trial": [result.row.name.trial for *_, result in episodes],
-        "verdict": [_verdict(result) for *_, result in episodes],
+        "score": [_score_mark(result) for *_, result in episodes],
         "outcome": [outcomes.index(outcome_name(result.row.outcome)) for *_, result in episodes],
         "calls": [_calls(result) for *_, result in episodes],
         "wall": [result.row.wall_ms for *_, result in episodes],
@@ -138,8 +138,8 @@ def _index(findings: Findings, tasks: Mapping[TaskKey, _Attempts]) -> dict[str, 
     }
 
 
-def _verdict(result: Result) -> int:
-    return INFRA if result.row.is_infra else VERDICTS[result.success]
+def _score_mark(result: Result) -> int:
+    return INFRA if result.row.is_infra else SCORES[result.success]
 
 
 def _calls(result: Result) -> int:

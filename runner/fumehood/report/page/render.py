@@ -139,7 +139,7 @@ def _volume(index: dict[str, Any], chunks: Sequence[Chunk], volume: Sequence[int
 def _only(index: dict[str, Any], tasks: set[int]) -> dict[str, Any]:
     """Return the index with the episodes of some tasks; positions do not change."""
     kept = [at for at, task in enumerate(index["task"]) if task in tasks]
-    columns = ("task", "agent", "trial", "verdict", "outcome", "calls", "wall", "failure")
+    columns = ("task", "agent", "trial", "score", "outcome", "calls", "wall", "failure")
     return {**index, **{name: [index[name][at] for at in kept] for name in columns}}
 
 

@@ -202,7 +202,7 @@ def _by_fault() -> dict[str, Any]:
             "agent": agent,
             "group": fault,
             "value": metrics["task_success"],
-            "said": f"{agent}, {fault}: published",
+            "label_text": f"{agent}, {fault}: published",
         }
         for agent, faults in TABLE_2.items()
         for fault, metrics in faults.items()
@@ -213,7 +213,7 @@ def _by_fault() -> dict[str, Any]:
 def _by_budget() -> dict[str, Any]:
     # The published curve is flat, so its height is the published area.
     rows = [
-        {"agent": agent, "k": budget, "s": area, "said": f"{agent}, S({budget}): published"}
+        {"agent": agent, "k": budget, "s": area, "label_text": f"{agent}, S({budget}): published"}
         for agent, area in AREA.items()
         for budget in BUDGETS
     ]
@@ -226,7 +226,7 @@ def _by_budget() -> dict[str, Any]:
 
 def _with_rings(picture: Picture, layer: dict[str, Any]) -> Picture:
     ring = {"type": "point", "filled": False, "size": 190, "strokeWidth": 1.2, "opacity": 1}
-    description = {"description": {"field": "said", "type": "nominal"}}
+    description = {"description": {"field": "label_text", "type": "nominal"}}
     rings = {**layer, "mark": ring, "encoding": {**layer["encoding"], **description}}
 
     def spec(width_px: int) -> Spec:

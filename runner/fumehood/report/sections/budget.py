@@ -8,9 +8,9 @@ from fumehood.report import wording
 from fumehood.report.data_table import DataTable, integers, numbers, texts
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.pictures import (
+    ARIA_LABEL,
     FIT,
     PER_CENT,
-    SAID,
     SHARE,
     Picture,
     Spec,
@@ -107,13 +107,13 @@ def budgeted_success(findings: Findings) -> Picture:
                         "x": x,
                         "y": {**y, "field": "low"},
                         "y2": {"field": "high"},
-                        **SAID,
+                        **ARIA_LABEL,
                     },
                 },
                 {
                     "data": {"values": marks},
                     "mark": {"type": "point", "filled": True, "size": 75, "opacity": 1},
-                    "encoding": {"x": x, "y": y, **SAID},
+                    "encoding": {"x": x, "y": y, **ARIA_LABEL},
                 },
             ],
         }
@@ -143,7 +143,7 @@ def _marks(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
                 "s": own.value,
                 "low": ends.low if ends else own.value,
                 "high": ends.high if ends else own.value,
-                "said": (
+                "label_text": (
                     f"{label_of(agent_findings)}, S({budget}): {wording.estimate(own, Unit.SHARE)}"
                 ),
             }

@@ -8,11 +8,11 @@ from typing import Any
 from fumehood.report import wording
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.pictures import (
+    ARIA_LABEL,
     FIT,
     GOOD,
     PER_CENT,
     QUIET,
-    SAID,
     Picture,
     Spec,
     agent_colour,
@@ -26,7 +26,7 @@ from fumehood.report.statistics.metrics import Unit, graded
 
 def calls_section(findings: Findings) -> Section:
     """Return how many calls episodes made, and whether they succeeded."""
-    pictures = [calls_and_verdicts(findings)] if findings.any_graded else []
+    pictures = [calls_and_success(findings)] if findings.any_graded else []
     if sum(agent_findings.whole.counts.graded > 0 for agent_findings in findings.subjects) > 1:
         pictures.append(effort_and_success(findings))
     return Section(
@@ -41,8 +41,8 @@ MANY_CALLS = 16
 """Episodes with more calls are in the last column."""
 
 
-def calls_and_verdicts(findings: Findings) -> Picture:
-    """Return a histogram of calls per episode for each agent, by verdict."""
+def calls_and_success(findings: Findings) -> Picture:
+    """Return a histogram of calls per episode for each agent, by success."""
     rows = [row for agent_findings in findings.subjects for row in _histogram(agent_findings)]
     labels = [label_of(agent_findings) for agent_findings in findings.subjects]
     last = max((int(row["calls"]) for row in rows), default=0)
@@ -80,16 +80,16 @@ def calls_and_verdicts(findings: Findings) -> Picture:
                         "axis": {"title": None, "tickCount": 3},
                     },
                     "color": {
-                        "field": "verdict",
+                        "field": "success",
                         "scale": {"domain": ["solved", "failed"], "range": [GOOD, QUIET]},
                     },
-                    "order": {"field": "verdict", "sort": "descending"},
-                    **SAID,
+                    "order": {"field": "success", "sort": "descending"},
+                    **ARIA_LABEL,
                 },
             },
         }
 
-    return Picture("calls_and_verdicts", "Calls against success", caption, spec)
+    return Picture("calls_and_success", "Calls against success", caption, spec)
 
 
 def effort_and_success(findings: Findings) -> Picture:
@@ -120,7 +120,7 @@ def effort_and_success(findings: Findings) -> Picture:
             "width": width_px,
             "height": 240,
             "autosize": FIT,
-            "encoding": {"color": colour, **SAID},
+            "encoding": {"color": colour, **ARIA_LABEL},
             "layer": [
                 {
                     "mark": line,
@@ -155,11 +155,11 @@ def _histogram(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
         {
             "agent": label,
             "calls": calls,
-            "verdict": verdict,
+            "success": success,
             "episodes": episodes,
-            "said": f"{label}: {episodes:,} episodes {verdict} with {calls} calls",
+            "label_text": f"{label}: {episodes:,} episodes {success} with {calls} calls",
         }
-        for (calls, verdict), episodes in sorted(counted.items())
+        for (calls, success), episodes in sorted(counted.items())
     ]
 
 
@@ -181,5 +181,5 @@ def _effort(agent_findings: SubjectFindings) -> dict[str, Any] | None:
         "calls": calls.value,
         "calls_low": calls.interval.low if calls.interval else calls.value,
         "calls_high": calls.interval.high if calls.interval else calls.value,
-        "said": f"{label_of(agent_findings)}: {text}",
+        "label_text": f"{label_of(agent_findings)}: {text}",
     }

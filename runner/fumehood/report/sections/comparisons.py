@@ -9,7 +9,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.report import wording
 from fumehood.report.data_table import ALL, DataTable, Row, integers, numbers, texts
 from fumehood.report.findings import Findings, Versus
-from fumehood.report.pictures import BAD, FIT, GOOD, QUIET, SAID, SOFT, Picture, Spec
+from fumehood.report.pictures import ARIA_LABEL, BAD, FIT, GOOD, QUIET, SOFT, Picture, Spec
 from fumehood.report.results import CLEAN
 from fumehood.report.safe_text import safe
 from fumehood.report.sections.section import FlipList, FlippedTask, Section, episode_address
@@ -74,8 +74,8 @@ def _flip_list(versus: Versus) -> FlipList:
 def versus_table(versus: Sequence[Versus]) -> TextTable:
     """Return one row per comparison."""
     header = ("Compared", "Pairs", "First", "Second", "Difference", "Won", "Lost", "p", "Left out")
-    rows = [_versus_row(one) for one in versus]
-    tests = sorted({one.comparison.test.value for one in versus})
+    rows = [_versus_row(pair) for pair in versus]
+    tests = sorted({pair.comparison.test.value for pair in versus})
     note = f"Second minus first, paired by task and trial. p: {'; '.join(tests)}."
     return TextTable("Comparison on the same tasks", header, rows, note=note if rows else "")
 
@@ -167,14 +167,14 @@ SIGNS = ("better", "worse", "alike")
 
 
 def has_difference(versus: Versus) -> bool:
-    """Return whether enough pairs have a verdict for a headline difference."""
+    """Return whether enough pairs have a score for a headline difference."""
     pairing = versus.comparison.pairing
     return why_no_comparison(len(pairing.pairs), pairing.undecided) is None
 
 
 def differences(versus: Sequence[Versus]) -> Picture:
     """Return the differences in success."""
-    rows = [_difference_row(one) for one in versus]
+    rows = [_difference_row(pair) for pair in versus]
     first = safe(versus[0].first.label)
     caption = (
         f"Difference in success to {first} on the same tasks, in percentage points. Lines: 95 % "
@@ -198,7 +198,7 @@ def differences(versus: Sequence[Versus]) -> Picture:
             "scale": {"domain": list(SIGNS), "range": [GOOD, BAD, QUIET]},
             "legend": None,
         }
-        shared = {"y": y, "color": colour, **SAID}
+        shared = {"y": y, "color": colour, **ARIA_LABEL}
         value = {"field": "value", "type": "quantitative"}
         return {
             "data": {"values": rows},
@@ -238,7 +238,7 @@ def _difference_row(versus: Versus) -> dict[str, Any]:
         "low": low * 100,
         "high": high * 100,
         "sign": "better" if low > 0 else "worse" if high < 0 else "alike",
-        "said": f"{agent}: {wording.change(success, Unit.SHARE)} on {success.over:,} pairs",
+        "label_text": f"{agent}: {wording.change(success, Unit.SHARE)} on {success.over:,} pairs",
     }
 
 
@@ -351,7 +351,7 @@ def flips_picture(versus: Versus, name: str) -> Picture:
             "encoding": {
                 "y": {"field": "group", "type": "nominal", "sort": groups, "axis": {"title": None}},
                 "x": x,
-                **SAID,
+                **ARIA_LABEL,
             },
             "layer": [
                 {
@@ -386,7 +386,7 @@ def _flip_rows(group: str, fell: Any) -> list[dict[str, Any]]:
             "flip": flip,
             "pairs": sign * number,
             "shown": f"{number:,}",
-            "said": f"{group}: {number:,} {flip}",
+            "label_text": f"{group}: {number:,} {flip}",
         }
         for flip, sign, number in (("lost", -1, fell.lost), ("won", 1, fell.won))
     ]

@@ -79,7 +79,9 @@ def attack_table(runs: Sequence[Run]) -> TextTable:
         "Stopped by",
         *(_probe_name(probe) for probe in probes.values()),
     )
-    rows = [(*key, *(results.get(one, "") for one in probes)) for key, results in by_attack.items()]
+    rows = [
+        (*key, *(results.get(probe, "") for probe in probes)) for key, results in by_attack.items()
+    ]
     return TextTable("Attacks by engine", header, rows, names=len(header))
 
 

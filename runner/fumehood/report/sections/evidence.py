@@ -48,7 +48,7 @@ def evidence_table(subjects: Sequence[Subject]) -> TextTable:
     rows = []
     for subject in subjects:
         own = estimates(subject.results, METRICS)
-        if not any(one.over for one in own.values()):
+        if not any(mean.over for mean in own.values()):
             continue
         cells = (wording.estimate(own[metric.name], metric.unit) for metric in METRICS)
         error = wording.amount(calibration_error(subject.results), Unit.SHARE)

@@ -9,11 +9,11 @@ from typing import Any
 from fumehood.report.data_table import DataTable, integers, texts
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.pictures import (
+    ARIA_LABEL,
     BAD,
     FIT,
     PER_CENT,
     QUIET,
-    SAID,
     SERIES,
     Picture,
     Spec,
@@ -143,7 +143,7 @@ def failure_taxonomy(findings: Findings) -> Picture:
                     "legend": legend_columns(width_px),
                 },
                 "order": {"field": "at", "type": "quantitative"},
-                **SAID,
+                **ARIA_LABEL,
             },
         }
 
@@ -158,7 +158,7 @@ def _rows(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
             "label": TITLES[label],
             "at": list(Label).index(label),
             "share": number / episodes,
-            "said": f"{agent}: {TITLES[label]} in {number:,} of {episodes:,} episodes",
+            "label_text": f"{agent}: {TITLES[label]} in {number:,} of {episodes:,} episodes",
         }
         for label, number in agent_findings.primaries().items()
     ]

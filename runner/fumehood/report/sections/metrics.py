@@ -92,10 +92,10 @@ def _metric_rows(agent_findings: SubjectFindings) -> Iterator[Row]:
             )
 
 
-def _share_with(verdict: Callable[[Score], bool | None]) -> Callable[[Result], float | None]:
+def _share_with(holds: Callable[[Score], bool | None]) -> Callable[[Result], float | None]:
     def share(result: Result) -> float | None:
         score = result.row.score
-        held = verdict(score)
+        held = holds(score)
         return None if score.safety is None or held is None else float(held)
 
     return share

@@ -8,9 +8,9 @@ from typing import Any
 from fumehood.report import wording
 from fumehood.report.findings import Findings, GroupFindings
 from fumehood.report.pictures import (
+    ARIA_LABEL,
     FIT,
     PER_CENT,
-    SAID,
     SHARE,
     Picture,
     Spec,
@@ -140,7 +140,7 @@ def _interval() -> dict[str, Any]:
                 "axis": {**PER_CENT, "title": None},
             },
             "x2": {"field": "high"},
-            **SAID,
+            **ARIA_LABEL,
         },
     }
 
@@ -148,7 +148,7 @@ def _interval() -> dict[str, Any]:
 def _dot() -> dict[str, Any]:
     return {
         "mark": {"type": "point", "filled": True, "size": 75, "opacity": 1},
-        "encoding": {"x": {"field": "value", "type": "quantitative"}, **SAID},
+        "encoding": {"x": {"field": "value", "type": "quantitative"}, **ARIA_LABEL},
     }
 
 
@@ -167,7 +167,7 @@ def _rows(agent: str, groups: Mapping[str, GroupFindings]) -> list[dict[str, Any
                 "value": success.value,
                 "low": ends.low if ends else success.value,
                 "high": ends.high if ends else success.value,
-                "said": f"{agent}, {safe(name)}: {text} of {success.over:,} episodes",
+                "label_text": f"{agent}, {safe(name)}: {text} of {success.over:,} episodes",
             }
         )
     return rows

@@ -8,9 +8,9 @@ from fumehood.report import wording
 from fumehood.report.data_table import DataTable, integers, numbers, texts
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.pictures import (
+    ARIA_LABEL,
     FIT,
     PER_CENT,
-    SAID,
     SHARE,
     Picture,
     Spec,
@@ -138,7 +138,7 @@ def repeated_trials(findings: Findings) -> Picture:
                 {"mark": {"type": "line", "strokeWidth": 2}},
                 {
                     "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
-                    "encoding": SAID,
+                    "encoding": ARIA_LABEL,
                 },
             ],
         }
@@ -154,7 +154,9 @@ def _rows(agent_findings: SubjectFindings) -> list[dict[str, Any]]:
             "rate": name,
             "k": rate.k,
             "value": rate.value,
-            "said": f"{agent}, {name} at k = {rate.k}: {rate.value:.1%} over {rate.tasks:,} tasks",
+            "label_text": (
+                f"{agent}, {name} at k = {rate.k}: {rate.value:.1%} over {rate.tasks:,} tasks"
+            ),
         }
         for name, rates in (
             ("pass@k", agent_findings.trials.pass_at),

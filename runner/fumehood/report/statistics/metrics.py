@@ -126,7 +126,7 @@ METRICS = (*THE_EIGHT, *BUDGETED)
 
 
 def graded(results: Results) -> list[Result]:
-    """Return the episodes with a verdict, which are the episodes of every mean."""
+    """Return the graded episodes, over which every mean is computed."""
     return [result for result in results if result.success is not None]
 
 

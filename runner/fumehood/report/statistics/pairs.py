@@ -39,7 +39,7 @@ class Pairing:
     differing: int
     """Episodes of different tasks with the same name."""
     undecided: int
-    """Pairs without a verdict on one side or both."""
+    """Pairs in which at least one episode has no score."""
 
 
 class Test(Enum):
@@ -100,8 +100,14 @@ def pair_up(first: Results, second: Results) -> Pairing:
     """Match episodes by task and trial."""
     others = {_key(result): result for result in second}
     matched = [(result, others[_key(result)]) for result in first if _key(result) in others]
-    alike = [(one, other) for one, other in matched if one.task.digest == other.task.digest]
-    decided = [Pair(one, other) for one, other in alike if None not in (one.success, other.success)]
+    alike = [
+        (first, second) for first, second in matched if first.task.digest == second.task.digest
+    ]
+    decided = [
+        Pair(first, second)
+        for first, second in alike
+        if None not in (first.success, second.success)
+    ]
     return Pairing(
         pairs=tuple(decided),
         unmatched=len(first) + len(second) - 2 * len(matched),

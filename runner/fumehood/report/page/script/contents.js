@@ -1,7 +1,7 @@
 // The data of the page: an index of all episodes, and packed chunks that are unpacked on demand.
 
 const INDEX = JSON.parse(byId("index").textContent);
-const VERDICTS = {
+const SCORES = {
   1: { word: "success", mark: "✓", tone: "good" },
   0: { word: "failure", mark: "✗", tone: "bad" },
   "-1": { word: "ungraded", mark: "·", tone: "none" },
@@ -18,7 +18,7 @@ function line(at) {
     faults,
     agent: INDEX.agents[INDEX.agent[at]],
     trial: INDEX.trial[at],
-    verdict: VERDICTS[INDEX.verdict[at]],
+    score: SCORES[INDEX.score[at]],
     outcome: INDEX.outcomes[INDEX.outcome[at]],
     calls: INDEX.calls[at],
     wall: INDEX.wall[at],

@@ -11,7 +11,7 @@ async function showEpisode(each) {
 }
 
 function header(each, siblings) {
-  const { word, tone } = each.verdict;
+  const { word, tone } = each.score;
   return [
     make("p", { class: "back" }, make("a", { href: INDEX.home || "#episodes" }, INDEX.home ? "← the report" : "← all episodes")),
     make("p", { class: "kicker" }, `${each.domain} · ${each.faults.join(", ")}`),
@@ -24,8 +24,8 @@ function header(each, siblings) {
 /** A way to every episode of the task: a line an agent, or one line where each tried once. */
 function attempts(each, siblings) {
   const chip = (other, text) =>
-    make("a", { class: `chip ${other.verdict.tone}`, href: address(other), "aria-current": other === each ? "page" : null },
-      `${other.verdict.mark} ${text}`);
+    make("a", { class: `chip ${other.score.tone}`, href: address(other), "aria-current": other === each ? "page" : null },
+      `${other.score.mark} ${text}`);
   if (siblings.every((other) => other.trial === 0)) {
     return make("p", { class: "chips" }, siblings.map((other) => chip(other, other.agent)));
   }
@@ -69,10 +69,10 @@ function faults(task, body) {
 }
 
 function checks(task, body) {
-  if (!body.checks.length) return make("p", { class: "soft" }, "None: the episode has no verdict.");
+  if (!body.checks.length) return make("p", { class: "soft" }, "None: the episode has no score.");
   return make("ul", { class: "marks" }, body.checks.map(([name, held]) => {
     const criterion = /^check_(\d+):/.exec(name);
-    return make("li", {}, make("b", { class: held ? "verdict good" : "verdict bad" }, held ? "✓" : "✗"), name, " ",
+    return make("li", {}, make("b", { class: held ? "score good" : "score bad" }, held ? "✓" : "✗"), name, " ",
       criterion ? make("code", { class: "soft" }, task.criteria[Number(criterion[1])] || "") : null);
   }));
 }

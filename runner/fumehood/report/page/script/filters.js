@@ -2,7 +2,7 @@
 
 const FILTERS = [
   ["agent", "every agent", () => INDEX.agents, (each) => [each.agent]],
-  ["verdict", "any verdict", () => ["success", "failure", "ungraded", "infra"], (each) => [each.verdict.word]],
+  ["score", "any score", () => ["success", "failure", "ungraded", "infra"], (each) => [each.score.word]],
   ["domain", "every domain", () => distinct(INDEX.tasks.map((task) => task[1])), (each) => [each.domain]],
   ["fault", "every fault", () => distinct(INDEX.tasks.flatMap((task) => task[2])), (each) => each.faults],
   ["outcome", "any outcome", () => INDEX.outcomes, (each) => [each.outcome]],

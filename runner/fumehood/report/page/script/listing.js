@@ -2,7 +2,7 @@
 
 const PAGE_LINES = 50;
 const COLUMNS = [
-  ["", (each) => each.verdict.word, "", (each) => mark(each)],
+  ["", (each) => each.score.word, "", (each) => mark(each)],
   ["Task", (each) => each.task, "task", (each) => make("a", { href: address(each) }, each.task)],
   ["Agent", (each) => each.agent, "", (each) => each.agent],
   ["Trial", (each) => each.trial, "number minor", (each) => String(each.trial)],
@@ -16,8 +16,8 @@ const COLUMNS = [
 const listing = { column: -1, descending: false, page: 0 };
 
 function mark(each) {
-  const { mark: sign, word, tone } = each.verdict;
-  return make("span", { class: `verdict ${tone}`, role: "img", "aria-label": word, title: word }, sign);
+  const { mark: sign, word, tone } = each.score;
+  return make("span", { class: `score ${tone}`, role: "img", "aria-label": word, title: word }, sign);
 }
 
 /** Show the list from its first page. */
@@ -48,7 +48,7 @@ function sorted(lines) {
 function headings() {
   return make("tr", {}, COLUMNS.map(([title, , kind], at) => {
     const order = listing.column !== at ? null : listing.descending ? "descending" : "ascending";
-    const button = make("button", { type: "button", onclick: () => sortBy(at) }, title || "Verdict");
+    const button = make("button", { type: "button", onclick: () => sortBy(at) }, title || "Score");
     return make("th", { scope: "col", class: kind, "aria-sort": order }, button);
   }));
 }
