@@ -25,7 +25,7 @@ ROBUSTNESS_FOLDER = Path(__file__).parent / "robustness_cases"
 MODE = "native"
 
 Observation = Mapping[str, Any]
-"""An agent's report of one step; ``docs/agent_conformance.md`` lists the forms."""
+"""An agent's report of one step; ``protocol_cases/README.md`` lists the forms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

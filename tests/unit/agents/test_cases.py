@@ -20,7 +20,6 @@ from fumehood.agent_check.cases import (
 )
 from fumehood.benchmarks.native.faults import FaultRecord
 from fumehood.worlds.registry import WORLDS
-from tests.architecture.project import ROOT
 
 CASES: list[CheckCase] = [*load_protocol_cases(), *load_robustness_cases()]
 
@@ -40,7 +39,7 @@ def test_a_repeated_text_is_expanded(tmp_path: Path) -> None:
 
 def test_every_file_is_a_case_of_its_name() -> None:
     assert [case.name for case in load_protocol_cases()] == sorted(
-        p.stem for p in PROTOCOL_FOLDER.iterdir()
+        p.stem for p in PROTOCOL_FOLDER.glob("*.json")
     )
     numbered = sorted(path.stem for path in ROBUSTNESS_FOLDER.iterdir())
     assert [name.partition("_")[2] for name in numbered] == [
@@ -63,7 +62,7 @@ def test_a_protocol_case_has_one_observation_per_step(case: ProtocolCase) -> Non
 
 @each_protocol_case
 def test_every_step_of_a_script_is_documented(case: ProtocolCase) -> None:
-    page = (ROOT / "docs" / "agent_conformance.md").read_text(encoding="utf-8")
+    page = PROTOCOL_FOLDER.joinpath("README.md").read_text(encoding="utf-8")
     described = set(re.findall(r'^\| `\{"do": "(\w+)"', page, re.MULTILINE))
     assert {step["do"] for turn in case.turns for step in turn.steps} <= described
 

@@ -1,5 +1,5 @@
-// Carries out the script that is its task, with nothing but code generated from tool.proto, and tells what it
-// observed. What there is to do is in docs/agent_conformance.md.
+// Executes the script in its task, with nothing but code generated from tool.proto, and prints its
+// observations. The README of the protocol cases describes the steps.
 
 #include <grpcpp/grpcpp.h>
 

@@ -1,7 +1,7 @@
-"""Carries out the script that is its task, by MCP over a pipe, and tells what it observed.
+"""Executes the script in its task by MCP over a pipe, and prints its observations.
 
-The server is the command in the box; what MCP has no words for is under ``_meta``. What there is to
-do is in ``docs/agent_conformance.md``.
+The server is the command in the box. ``_meta`` contains what MCP does not define.
+The README of the protocol cases describes the steps.
 """
 
 from __future__ import annotations

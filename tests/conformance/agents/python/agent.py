@@ -1,6 +1,6 @@
-"""Carries out the script that is its task, with the Python SDK, and tells what it observed.
+"""Executes the script in its task with the Python SDK, and prints its observations.
 
-What there is to do is in ``docs/agent_conformance.md``.
+The README of the protocol cases describes the steps.
 """
 
 from __future__ import annotations

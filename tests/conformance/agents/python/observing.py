@@ -1,4 +1,4 @@
-"""What is observed of one step, in the words of ``docs/agent_conformance.md``."""
+"""Converts replies to observations, which the README of the protocol cases describes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-# What both shell agents share: goes through scripts, step by step, and gathers what was observed.
+# The common part of both shell agents: executes scripts step by step and prints observations.
 # The including script defines: instruction, tell_task, send_call, end, answer_user, goes_on,
-# cancel. A step is a file, $step, and its parts are variables; observations are printed. What there
-# is to do is in docs/agent_conformance.md.
+# cancel. A step is a file, $step, and its parts are variables.
+# The README of the protocol cases describes the steps.
 set -eu
 
 scratch=$(mktemp -d)

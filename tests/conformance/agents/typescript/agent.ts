@@ -1,7 +1,7 @@
 /**
- * Carries out the script that is its task, with the TypeScript SDK, and tells what it observed.
+ * Executes the script in its task with the TypeScript SDK, and prints its observations.
  *
- * What there is to do is in `docs/agent_conformance.md`.
+ * The README of the protocol cases describes the steps.
  */
 
 import {
