@@ -16,6 +16,7 @@ from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import read_yaml, run_config
 from fumehood.orchestrator.rescore import rescore
 from fumehood.records.run_folder import RunFolder
+from fumehood.report.statistics.infra import attempts_of
 from fumehood_agent.scaffolds.table import SCAFFOLDS
 
 if TYPE_CHECKING:
@@ -195,9 +196,16 @@ def _print(
     if as_json:
         runs = list(dict.fromkeys(str(side.run.folder.path) for side in sides))
         extra = {"page": str(page)} if page else {}
-        report = {"by": dimension, "runs": runs, **result.json, **extra}
+        attempts = {
+            subject.label: attempts_of(one.row for one in subject.results).to_json()
+            for subject in result.subjects
+        }
+        report = {"by": dimension, "runs": runs, **result.json, "attempts": attempts, **extra}
         click.echo(json.dumps(report, indent=2))
         return
-    print_tables(*result.tables)
+    # This module needs the extra `report`.
+    from fumehood.report.sections.attempts import attempts_table
+
+    print_tables(*result.tables, attempts_table(result.subjects))
     if page:
         click.echo(f"\n{page}")

@@ -19,6 +19,7 @@ from fumehood.records.run_folder import RunFolder
 from fumehood.report import wording
 from fumehood.report.results import Counts, Results, count, join_results
 from fumehood.report.safe_text import safe
+from fumehood.report.statistics.infra import infra_differences
 from fumehood.report.statistics.metrics import Unit
 from fumehood.report.summary import (
     AgentSummary,
@@ -82,6 +83,8 @@ def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
         click.echo(json.dumps(_to_json(result), indent=2))
     else:
         _print_result(result)
+    for difference in infra_differences({one.agent: one.attempts for one in result.agents}):
+        _print_error(f"fumehood: {difference}")
     for violation in result.violations:
         _print_error(f"fumehood: {violation}{_last_words(folder, violation)}")
     if result.no_headline is not None and result.counts.infra:
@@ -95,7 +98,17 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
     header = (
         *("agent", "success", "episodes"),
         *(("utility", "safety") if has_safety else ()),
-        *("recovered", "faulted", "calls", "invalid", "denied", "infra", "outcomes"),
+        *(
+            "recovered",
+            "faulted",
+            "calls",
+            "invalid",
+            "denied",
+            "ungraded",
+            "infra",
+            "infra as failure",
+        ),
+        "outcomes",
     )
     rows = [
         (
@@ -108,7 +121,9 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
             _mean(agent.tool_calls),
             _mean(agent.invalid_calls),
             _mean(agent.denied_calls),
-            str(agent.infra),
+            str(agent.attempts.ungraded),
+            str(agent.attempts.infra),
+            _share(agent.attempts.success_with_infra_failed),
             ", ".join(f"{name} {number}" for name, number in agent.outcomes.items()),
         )
         for agent in agents
@@ -133,6 +148,10 @@ def _to_json(result: _Result) -> JsonObject:
                 **agent.to_json(),
             }
             for agent in result.agents
+        ],
+        "infra_differences": [
+            str(difference)
+            for difference in infra_differences({one.agent: one.attempts for one in result.agents})
         ],
         "models": {agent: costs.to_json() for agent, costs in result.costs.items()},
         "contract_violations": [str(violation) for violation in result.violations],

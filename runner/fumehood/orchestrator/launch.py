@@ -207,7 +207,8 @@ def _damaged_episodes(folder: RunFolder, key: str) -> set[EpisodeName]:
 
 
 def _as_damaged(row: EpisodeRow) -> EpisodeRow:
-    ungraded = replace(row, outcome=DAMAGED, score=UNGRADED)
+    # Only the attempt whose trace is damaged; the earlier ones are counted with its row.
+    ungraded = replace(row, outcome=DAMAGED, score=UNGRADED, attempts=1)
     return replace(ungraded, trace="", trace_digest="", stdout_bytes=0, stderr_bytes=0)
 
 

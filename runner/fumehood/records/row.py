@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from fumehood.core.json_values import Json, JsonObject
@@ -93,11 +93,23 @@ class EpisodeRow:
     """Messages that the service refused."""
     data_mode: str | None = None
     """Source of searches and pages; None if the task's world needs none."""
+    earlier_infra: int = 0
+    """Attempts of replaced rows of the episode that ended as ``infra``, for example before a
+    resume. Not stored: the run folder counts them."""
 
     @property
     def is_infra(self) -> bool:
         """True if the infrastructure failed; the episode is not scored."""
         return isinstance(self.outcome, Infra)
+
+    @property
+    def infra_attempts(self) -> int:
+        """Attempts at the episode that ended as ``infra``, those of replaced rows included."""
+        return self.earlier_infra + self.attempts - (not self.is_infra)
+
+    def replacing(self, earlier: EpisodeRow | None) -> EpisodeRow:
+        """Return this row with the attempts of the row that it replaces, if there is one."""
+        return replace(self, earlier_infra=earlier.infra_attempts) if earlier else self
 
     def to_json(self) -> JsonObject:
         """Return the row as one JSON object."""

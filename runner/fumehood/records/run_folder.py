@@ -210,7 +210,7 @@ class RunFolder:
         for number, line in enumerate(lines, 1):
             try:
                 row = EpisodeRow.from_json(json.loads(line))
-                rows[row.name] = row
+                rows[row.name] = row.replacing(rows.get(row.name))
             except UNREADABLE:
                 if number == len(lines) and not line.endswith(b"\n"):
                     break

@@ -9,6 +9,7 @@ from fumehood.core.json_values import JsonObject
 from fumehood.report import wording
 from fumehood.report.results import Counts, count
 from fumehood.report.runs import Subject
+from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.intervals import Estimate, estimates
 from fumehood.report.statistics.metrics import THE_EIGHT, Unit
 from fumehood.report.text_table import TextTable
@@ -22,7 +23,8 @@ DIGEST_CHARS = 8
 
 NOTE = (
     "In brackets: 95 % bootstrap intervals over tasks; Wilson intervals if all tasks agree. "
-    "No-op: score of the no-op baseline. Different suites of one name show their digest."
+    "No-op: score of the no-op baseline. Infra as failure: each attempt that ended as infra is "
+    "one more failure. Different suites of one name show their digest."
 )
 
 
@@ -35,6 +37,8 @@ class LeaderboardEntry:
     counts: Counts
     noop: float | None
     """Score of the no-op baseline on the same tasks; None if it is unknown."""
+    attempts: Attempts
+    """All attempts, those included that ended as ``infra``."""
 
     @property
     def why_no_headline(self) -> str | None:
@@ -66,6 +70,7 @@ class LeaderboardEntry:
             "graded": self.counts.graded,
             "ungraded": self.counts.ungraded,
             "infra": self.counts.infra,
+            **self.attempts.to_json(),
             "headline": self.why_no_headline is None,
         }
 
@@ -73,7 +78,8 @@ class LeaderboardEntry:
 def entry(subject: Subject, noop: float | None) -> LeaderboardEntry:
     """Return the entry of one agent."""
     own = estimates(subject.results, (SUCCESS,))[SUCCESS.name]
-    return LeaderboardEntry(subject, own, count(subject.results), noop)
+    attempts = attempts_of(result.row for result in subject.results)
+    return LeaderboardEntry(subject, own, count(subject.results), noop, attempts)
 
 
 def ranked(entries: Iterable[LeaderboardEntry]) -> list[LeaderboardEntry]:
@@ -96,7 +102,7 @@ def leaderboard_table(entries: Iterable[LeaderboardEntry]) -> TextTable:
     for line in lines:
         digests.setdefault(line.suite[0], set()).add(line.suite[1])
     rows = [(_suite(line, len(digests[line.suite[0]]) > 1), *_cells(line)) for line in lines]
-    header = ("Suite", "Agent", "Run", "Success", "No-op", "Over", "Graded")
+    header = ("Suite", "Agent", "Run", "Success", "No-op", "Over", "Infra as failure", "Graded")
     return TextTable("Leaderboard", header, rows, names=3, note=NOTE)
 
 
@@ -108,13 +114,21 @@ def _suite(line: LeaderboardEntry, ambiguous: bool) -> str:
 def _cells(line: LeaderboardEntry) -> tuple[str, ...]:
     counts, noop = line.counts, line.noop
     graded = wording.graded(counts)
+    failed = wording.amount(line.attempts.success_with_infra_failed, Unit.SHARE)
     names = (line.subject.agent, line.subject.run.label)
     if line.why_no_headline is not None:
-        return (*names, wording.NONE, wording.amount(noop, Unit.SHARE), wording.NONE, graded)
+        return (
+            *names,
+            wording.NONE,
+            wording.amount(noop, Unit.SHARE),
+            wording.NONE,
+            failed,
+            graded,
+        )
     value = line.success.value
     over = wording.NONE if value is None or noop is None else f"{(value - noop) * 100:+.1f} pp"
     success = wording.estimate(line.success, Unit.SHARE)
-    return (*names, success, wording.amount(noop, Unit.SHARE), over, graded)
+    return (*names, success, wording.amount(noop, Unit.SHARE), over, failed, graded)
 
 
 def _agents(subject: Subject) -> int:

@@ -64,6 +64,8 @@ class Counts:
     """Ungraded without an infrastructure failure."""
     infra: int
     """Infrastructure failures."""
+    repeated: int = 0
+    """Attempts that ended as ``infra`` and were repeated, so that another row counts."""
 
 
 def join_results(rows: Iterable[EpisodeRow], suite: Suite) -> tuple[Result, ...]:
@@ -80,7 +82,8 @@ def count(results: Results) -> Counts:
     """Count episodes by whether they are part of a mean."""
     graded = sum(result.success is not None for result in results)
     infra = sum(result.row.is_infra for result in results)
-    return Counts(len(results), graded, len(results) - graded - infra, infra)
+    repeated = sum(result.row.infra_attempts for result in results) - infra
+    return Counts(len(results), graded, len(results) - graded - infra, infra, repeated)
 
 
 def by_family(results: Results) -> dict[str, list[Result]]:

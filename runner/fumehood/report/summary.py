@@ -14,6 +14,7 @@ from fumehood.core.outcome import AgentCrashed, TimedOut, outcome_name
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.report.results import Results, by_domain, by_family, count
+from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.metrics import means
 from fumehood.report.wording import dollars
 
@@ -29,6 +30,8 @@ class AgentSummary:
     successes: int
     infra: int
     """Infrastructure failures, which are part of no mean."""
+    attempts: Attempts
+    """All attempts, those included that ended as ``infra`` and were repeated."""
     recovered: int
     """Successful episodes in which a fault fired."""
     faulted: int
@@ -72,6 +75,7 @@ class AgentSummary:
             "successes": self.successes,
             "success_rate": self.success_rate,
             "infra": self.infra,
+            **self.attempts.to_json(),
             "faulted": self.faulted,
             "recovered": self.recovered,
             "recovery_rate": self.recovery_rate,
@@ -115,6 +119,7 @@ def _summarize(agent: str, rows: Sequence[EpisodeRow]) -> AgentSummary:
         graded=len(graded),
         successes=sum(row.score.success is True for row in graded),
         infra=sum(row.is_infra for row in rows),
+        attempts=attempts_of(rows),
         recovered=sum(row.score.success is True for row in faulted),
         faulted=len(faulted),
         tool_calls=_mean(graded, "tool_calls"),
@@ -157,6 +162,7 @@ def _means_and_counts(results: Results) -> JsonObject:
         "graded": counts.graded,
         "ungraded": counts.ungraded,
         "infra": counts.infra,
+        "infra_attempts": counts.infra + counts.repeated,
         "metrics": {name: mean.value for name, mean in means(results).items()},
     }
 

@@ -56,7 +56,11 @@ def p_value(value: float | None) -> str:
 
 def missing(counts: Counts) -> str:
     """Return the episodes that are missing from a mean; empty if there are none."""
-    parts = [(counts.ungraded, "ungraded"), (counts.infra, "infra")]
+    parts = [
+        (counts.ungraded, "ungraded"),
+        (counts.infra, "infra"),
+        (counts.repeated, "infra and repeated"),
+    ]
     return ", ".join(f"{number:,} {word}" for number, word in parts if number)
 
 

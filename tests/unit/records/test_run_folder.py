@@ -206,7 +206,7 @@ def test_a_later_row_of_an_episode_replaces_the_earlier(folder: RunFolder) -> No
     other = EpisodeName("agent", "t2/x", 0)
     for written in (infra(), row(other), row(attempts=2)):
         folder.append_row(written)
-    assert folder.rows() == [row(attempts=2), row(other)]
+    assert folder.rows() == [row(attempts=2, earlier_infra=1), row(other)]
 
 
 def test_episodes_with_the_same_text_have_different_files(folder: RunFolder) -> None:

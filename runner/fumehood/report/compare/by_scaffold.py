@@ -266,6 +266,7 @@ def _effect_json(effect: ScaffoldEffect) -> JsonObject:
         "episodes": effect.counts.episodes,
         "graded": effect.counts.graded,
         "infra": effect.counts.infra,
+        "infra_attempts": effect.counts.infra + effect.counts.repeated,
         "success_rate": effect.success.value,
         "interval": [ends.low, ends.high] if ends else None,
         "costs": {name: mean_cost.value for name, mean_cost in effect.costs.items()},

@@ -18,7 +18,7 @@ def episode_data(findings: Findings) -> DataTable:
         Column("success", Kind.TRUTH),
         *numbers(*(metric.name for metric in THE_EIGHT[1:])),
         *texts("failure", "failure_secondary"),
-        *integers("wall_ms", "attempts", "refusals"),
+        *integers("wall_ms", "attempts", "infra_attempts", "refusals"),
         *texts("trace", "trace_digest"),
     )
     rows = [
@@ -46,6 +46,7 @@ def _episode(agent_findings: SubjectFindings, result: Result) -> Row:
         "+".join(label.value for label in why.secondary) if why else None,
         row.wall_ms,
         row.attempts,
+        row.infra_attempts,
         row.refusals,
         row.trace,
         row.trace_digest,

@@ -61,7 +61,7 @@ def metrics_data(findings: Findings) -> DataTable:
     columns = (
         *texts("agent", "grouping", "group", "metric"),
         *numbers("mean", "low", "high"),
-        *integers("over", "tasks", "episodes", "graded", "ungraded", "infra"),
+        *integers("over", "tasks", "episodes", "graded", "ungraded", "infra", "infra_attempts"),
     )
     rows = [row for agent_findings in findings.subjects for row in _metric_rows(agent_findings)]
     return DataTable("metrics", columns, rows)
@@ -89,6 +89,7 @@ def _metric_rows(agent_findings: SubjectFindings) -> Iterator[Row]:
                 counts.graded,
                 counts.ungraded,
                 counts.infra,
+                counts.infra + counts.repeated,
             )
 
 

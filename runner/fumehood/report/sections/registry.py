@@ -17,6 +17,7 @@ SECTIONS: Registry[SectionBuilder] = Registry(
     "report section",
     {
         "metrics": "fumehood.report.sections.metrics:metrics_section",
+        "attempts": "fumehood.report.sections.attempts:attempts_section",
         "safety": "fumehood.report.sections.metrics:safety_section",
         "success": "fumehood.report.sections.success:success_section",
         "budget": "fumehood.report.sections.budget:budget_section",

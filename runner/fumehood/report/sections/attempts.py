@@ -1,0 +1,93 @@
+"""Section with the attempts that ended without a score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fumehood.report import wording
+from fumehood.report.data_table import DataTable, integers, numbers, texts
+from fumehood.report.findings import Findings
+from fumehood.report.runs import Subject
+from fumehood.report.sections.section import Section
+from fumehood.report.statistics.infra import Attempts, attempts_of, infra_differences
+from fumehood.report.statistics.metrics import Unit
+from fumehood.report.text_table import TextTable
+
+NOTE = (
+    "Infra: attempts that ended as infra, repeated attempts and those of resumed runs included. "
+    "In the last column each of them counts as a failure."
+)
+
+
+def attempts_section(findings: Findings) -> Section:
+    """Return the attempts without a score, per agent."""
+    subjects = [agent.subject for agent in findings.subjects]
+    return Section(
+        label="Attempts",
+        title="Attempts without a score",
+        tables=[attempts_table(subjects)],
+        data=[attempts_data(subjects)],
+        is_open=True,
+    )
+
+
+def attempts_table(subjects: Sequence[Subject]) -> TextTable:
+    """Return one row per agent; the note names agents whose infra rates differ."""
+    rows = []
+    for subject in subjects:
+        own = _attempts(subject)
+        rate = own.successes / own.graded if own.graded else None
+        rows.append(
+            (
+                subject.label,
+                f"{own.total:,}",
+                f"{own.infra:,}",
+                f"{own.ungraded:,}",
+                wording.amount(rate, Unit.SHARE),
+                wording.amount(own.success_with_infra_failed, Unit.SHARE),
+            )
+        )
+    header = ("Agent", "Attempts", "Infra", "Ungraded", "Success", "Infra as failure")
+    note = " ".join([NOTE, *(f"{line}." for line in notices(subjects))])
+    return TextTable("Attempts without a score", header, rows, note=note)
+
+
+def notices(subjects: Sequence[Subject]) -> list[str]:
+    """Return one sentence for each agent whose infra rate differs from that of its run."""
+    runs = {id(subject.run): subject.run for subject in subjects}
+    return [
+        str(difference)
+        for key in runs
+        for difference in infra_differences(
+            {one.label: _attempts(one) for one in subjects if id(one.run) == key}
+        )
+    ]
+
+
+def attempts_data(subjects: Sequence[Subject]) -> DataTable:
+    """Return the attempts of each agent."""
+    columns = (
+        *texts("run", "agent"),
+        *integers("attempts", "graded", "successes", "ungraded", "infra_attempts"),
+        *numbers("success_rate_with_infra_failed"),
+    )
+    rows = []
+    for subject in subjects:
+        own = _attempts(subject)
+        rows.append(
+            (
+                subject.run.label,
+                subject.agent,
+                own.total,
+                own.graded,
+                own.successes,
+                own.ungraded,
+                own.infra,
+                own.success_with_infra_failed,
+            )
+        )
+    return DataTable("attempts", columns, rows)
+
+
+def _attempts(subject: Subject) -> Attempts:
+    return attempts_of(result.row for result in subject.results)
