@@ -12,6 +12,7 @@ import structlog
 from click.core import ParameterSource
 
 from fumehood.core.errors import InfraError, InputError, nearest
+from fumehood.orchestrator.stop_signals import Stopped, exit_status
 from fumehood.version import __version__
 
 COMMANDS = {
@@ -44,7 +45,20 @@ INFRA = 3
 """Exit status of infrastructure failures."""
 
 
+class _Interrupted(Exception):
+    """Passes a signal through click, which would print an empty line."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
 class _Commands(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except Stopped as stopped:
+            raise _Interrupted(stopped.number) from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
 
@@ -69,7 +83,8 @@ def fumehood(**_: Any) -> None:
       fumehood show runs/DIR EPISODE              show an episode call by call
 
     Exit status: 0 success; 1 a difference, damage or failed check; 2 an error that you can fix,
-    described in one line on standard error; 3 an infrastructure failure; 130 interrupted.
+    described in one line on standard error; 3 an infrastructure failure, such as a full disk;
+    130, 143, 129 interrupted by SIGINT, SIGTERM, SIGHUP.
     """
 
 
@@ -90,9 +105,14 @@ def main() -> None:
     except InfraError as error:
         click.echo(f"fumehood: {_one_line(error)}", err=True)
         sys.exit(INFRA)
-    except (click.Abort, KeyboardInterrupt):
+    except _Interrupted as interrupted:
         click.echo("fumehood: interrupted; finished episodes are stored", err=True)
-        sys.exit(130)
+        sys.exit(exit_status(interrupted.number))
+    except OSError as error:
+        # A disk, a descriptor limit or a permission; the modules that expect one name the remedy.
+        where = f": {error.filename}" if error.filename else ""
+        click.echo(f"fumehood: {_one_line(error.strerror or error)}{where}", err=True)
+        sys.exit(INFRA)
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -107,5 +127,5 @@ def _click_message(error: click.ClickException) -> str:
     return error.format_message()
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: object) -> str:
     return " ".join(str(error).split())

@@ -52,7 +52,7 @@ class RunProgress:
     ) -> None:
         self._bar.stop()
         self._print_speed()
-        if kind is KeyboardInterrupt and self._folder is not None:
+        if isinstance(error, KeyboardInterrupt) and self._folder is not None:
             hint = f"continue with: fumehood resume {self._folder}"
             line = f"{self._done} of {self._total} episodes are finished; {hint}"
             self._console.print(line, highlight=False, markup=False, soft_wrap=True)

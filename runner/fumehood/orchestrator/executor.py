@@ -15,20 +15,31 @@ R = TypeVar("R")
 
 QUEUED_MAX = 64
 """Items that wait for a thread; limits the items taken from a long list."""
+LOOK_S = 0.1
+"""Interval at which a wait for results looks around."""
 
 
 class EpisodeExecutor(Generic[W, R]):
     """A bounded queue before a pool of threads. Not thread-safe."""
 
-    def __init__(self, size: int, work: Callable[[W], R], items: Iterable[W]) -> None:
+    def __init__(
+        self,
+        size: int,
+        work: Callable[[W], R],
+        items: Iterable[W],
+        while_waiting: Callable[[], None] = lambda: None,
+    ) -> None:
         """Create the executor; :meth:`batches` starts the work.
 
         Args:
             size: number of threads.
             work: processes one item. An exception ends all processing.
             items: taken as threads become free, so the list may be long.
+            while_waiting: called repeatedly during a wait for results; an exception of it ends
+                the wait.
         """
         self._work = work
+        self._while_waiting = while_waiting
         self._items = iter(items)
         self._pending_max = size + QUEUED_MAX
         self._threads = ThreadPoolExecutor(size, "episode")
@@ -38,7 +49,8 @@ class EpisodeExecutor(Generic[W, R]):
         """Yield results as they are done, until all items are done.
 
         Raises:
-            Exception: ``work`` or the list of items raised it. Earlier results have been yielded.
+            Exception: ``work``, the list of items or ``while_waiting`` raised it. Earlier results
+                have been yielded.
         """
         self._take_items()
         while self._pending:
@@ -64,7 +76,10 @@ class EpisodeExecutor(Generic[W, R]):
             self._pending.append(self._threads.submit(self._work, item))
 
     def _wait_for_some(self) -> list[Future[R]]:
-        done, _ = wait(self._pending, return_when=FIRST_COMPLETED)
+        done: set[Future[R]] = set()
+        while not done:
+            self._while_waiting()
+            done, _ = wait(self._pending, LOOK_S, FIRST_COMPLETED)
         finished = [future for future in self._pending if future in done]
         self._pending = [future for future in self._pending if future not in done]
         return finished

@@ -30,8 +30,9 @@ from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.models import ModelRun
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.run import Run, RunLimits, missing
-from fumehood.orchestrator.service_pool import ServicePool, http_offer
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool, http_offer
 from fumehood.orchestrator.setup import RunSetup, config_of
+from fumehood.orchestrator.stop_signals import StopRequests, deferred_stop_signals
 from fumehood.records.caches import last_probe
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.row import EpisodeName, EpisodeRow
@@ -67,10 +68,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _ReadyEngine:
-    """A chosen engine and the images of all participants."""
+    """A chosen engine, the images of all participants, and what their sockets offer."""
 
     chosen: ChosenEngine
     images: Mapping[AgentSource, Image]
+    http: HttpOffer | None
 
 
 def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
@@ -84,16 +86,18 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
     Raises:
         InputError: a suite, agent, engine or folder cannot be used; nothing was run.
         InfraError: the services do not start.
+        Stopped: a signal was received.
     """
     setup = RunSetup.create(config)
     setup.check()
     ready = _prepare_engine(setup, progress)
-    manifest = _manifest(setup, ready)
-    signing = setup.signing()
-    # The lock comes first: of two commands with the same --out, the second fails cleanly.
-    with one_writer(_create_folder(out)):
-        folder = RunFolder.create(out, manifest, setup.suite, signing)
-        _execute(folder, setup, ready, setup.episodes, progress)
+    with deferred_stop_signals() as stop:
+        manifest = _manifest(setup, ready)
+        signing = setup.signing()
+        # The lock comes first: of two commands with the same --out, the second fails cleanly.
+        with one_writer(_create_folder(out)):
+            folder = RunFolder.create(out, manifest, setup.suite, signing)
+            _execute(folder, setup, ready, setup.episodes, progress, stop)
     return folder
 
 
@@ -108,6 +112,7 @@ def resume_run(folder: RunFolder, progress: Progress, concurrency: int | None = 
     Raises:
         InputError: the folder was changed, or an agent that it names cannot be used.
         InfraError: the services do not start.
+        Stopped: a signal was received.
     """
     setup = RunSetup.from_folder(folder)
     if concurrency is not None:
@@ -125,7 +130,9 @@ def resume_run(folder: RunFolder, progress: Progress, concurrency: int | None = 
             folder.seal()
             return
         setup.check()
-        _execute(folder, setup, _prepare_engine(setup, progress), to_run, progress)
+        ready = _prepare_engine(setup, progress)
+        with deferred_stop_signals() as stop:
+            _execute(folder, setup, ready, to_run, progress, stop)
 
 
 def run_or_resume(config: RunConfig, path: Path, progress: Progress) -> RunFolder:
@@ -237,11 +244,14 @@ def _prepare_engine(setup: RunSetup, progress: Progress) -> _ReadyEngine:
         builtin_only=all_builtin and not scaffolds,
         progress=progress.on_wait,
     )
-    chosen = choose_engine(config.engine, options)
-    reap_local(owner_is_alive)
-    reap(chosen.engine, owner_is_alive)
+    with deferred_stop_signals():  # An engine starts a box as a trial, which is removed.
+        chosen = choose_engine(config.engine, options)
+        reap_local(owner_is_alive)
+        reap(chosen.engine, owner_is_alive)
     sources = [agent.source for agent in agents]
-    return _ReadyEngine(chosen, {source: chosen.engine.prepare(source) for source in sources})
+    images = {source: chosen.engine.prepare(source) for source in sources}
+    http = http_offer(agents, setup.gateway, progress.on_wait)
+    return _ReadyEngine(chosen, images, http)
 
 
 def _execute(
@@ -250,6 +260,7 @@ def _execute(
     ready: _ReadyEngine,
     to_run: Sequence[PlannedEpisode],
     progress: Progress,
+    stop: StopRequests,
 ) -> None:
     config, engine = setup.config, ready.chosen.engine
     done = len(setup.episodes) - len(to_run)
@@ -262,7 +273,7 @@ def _execute(
         pool = stack.enter_context(
             ServicePool(
                 config.service_workers,
-                http_offer(setup.participants.all(), setup.gateway, progress.on_wait),
+                ready.http,
                 labels,
                 worlds=sorted({case.task.world for case in setup.suite.cases}),
                 limits=config.messages.changed(),
@@ -276,7 +287,8 @@ def _execute(
         limits = RunLimits(concurrency=config.concurrency, wall_ms=round(config.wall_time_s * 1000))
         runner = EpisodeRunner(pool, models)
         judge = RunJudge(setup.judge, folder.path)
-        Run(folder, runner.attempt, boxes.plan, limits, judge).execute(to_run, progress.on_row)
+        run = Run(folder, runner.attempt, boxes.plan, limits, judge, stop, pool.abandon)
+        run.execute(to_run, progress.on_row)
     folder.seal()
 
 

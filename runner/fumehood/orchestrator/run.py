@@ -17,6 +17,7 @@ from fumehood.orchestrator.executor import EpisodeExecutor
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
+from fumehood.orchestrator.stop_signals import StopRequests
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 
@@ -60,6 +61,8 @@ class Run:
         planner: EpisodePlanner,
         limits: RunLimits,
         judge: RunJudge,
+        stop: StopRequests,
+        abandon: Callable[[], None],
     ) -> None:
         """Create the run; :meth:`execute` starts it.
 
@@ -69,17 +72,25 @@ class Run:
             planner: plans how the agents of an episode are reached; called from several threads.
             limits: concurrency, attempts and time.
             judge: answers the questions of criteria that no rule decides.
+            stop: signals that ask to stop the run.
+            abandon: fails every running episode at once.
         """
         self._folder = folder
         self._attempt = attempt
         self._planner = planner
         self._limits = limits
         self._judge = judge
+        self._stop = stop
+        self._abandon = abandon
+        self._is_ending = self._is_abandoned = False
 
     def execute(
         self, planned: Iterable[PlannedEpisode], on_row: Callable[[EpisodeRow], None]
     ) -> None:
         """Run every episode, ``concurrency`` at once.
+
+        At the end, also after a signal, episodes that have begun are finished and written. They are
+        abandoned without a row after a second signal, and if a row cannot be written.
 
         Args:
             planned: what to run; taken as threads become free, so the list may be long.
@@ -87,9 +98,13 @@ class Run:
 
         Raises:
             InputError: no box can be started from the agent that the user named.
-            InfraError: the infrastructure failed ``CONSECUTIVE_FAILURES_MAX`` episodes in a row.
+            InfraError: a row cannot be written, or the infrastructure failed
+                ``CONSECUTIVE_FAILURES_MAX`` episodes in a row.
+            Stopped: a signal was received.
         """
-        executor = EpisodeExecutor(self._limits.concurrency, self._run_episode, planned)
+        executor = EpisodeExecutor(
+            self._limits.concurrency, self._run_episode, planned, self._look_for_signals
+        )
         consecutive_failures = 0
         try:
             for rows in executor.batches():
@@ -99,12 +114,44 @@ class Run:
                     if consecutive_failures >= CONSECUTIVE_FAILURES_MAX:
                         raise InfraError(_reason_to_stop(row, consecutive_failures, self._folder))
         finally:
-            # Episodes that are begun are finished and written, also after an interrupt.
-            for rows in executor.rest():
-                self._write(rows, on_row)
+            self._is_ending = True
+            self._write_rest(executor, on_row)
+
+    def _look_for_signals(self) -> None:
+        if not self._is_ending:
+            self._stop.check()
+        elif self._stop.count > 1:
+            self._abandon_rest()
+
+    def _abandon_rest(self) -> None:
+        if not self._is_abandoned:
+            self._is_abandoned = True
+            self._abandon()
+
+    def _write_rest(
+        self,
+        executor: EpisodeExecutor[PlannedEpisode, EpisodeRow],
+        on_row: Callable[[EpisodeRow], None],
+    ) -> None:
+        failure: InfraError | None = None
+        for rows in executor.rest():
+            kept = [row for row in rows if not (self._is_abandoned and row.is_infra)]
+            try:
+                self._write(kept, on_row)
+            except InfraError as error:
+                # The other episodes still run, and their boxes must be removed.
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def _write(self, rows: list[EpisodeRow], on_row: Callable[[EpisodeRow], None]) -> None:
-        self._folder.append_rows(rows)
+        if not rows:
+            return
+        try:
+            self._folder.append_rows(rows)
+        except InfraError:
+            self._abandon_rest()
+            raise
         for row in rows:
             on_row(row)
 
@@ -114,7 +161,8 @@ class Run:
             attempt = self._attempt(spec, self._planner(planned))
             ask = self._judge.ask_for(spec.episode_id, planned.case.task.harness_mode)
             scored = score_attempt(planned.case, attempt.records, attempt.exit, attempt.infra, ask)
-            if not _is_retried(scored) or number == self._limits.infra_attempts:
+            is_last = number == self._limits.infra_attempts or self._is_abandoned
+            if not _is_retried(scored) or is_last:
                 break
             _log.warning(
                 "attempting again", episode=str(planned.name), failure=outcome_name(scored.outcome)

@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 
-from fumehood.core.errors import FumehoodError, InfraError, InputError
+from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.engine import AgentKind
 from fumehood.engines.images.helper import build_helper
 from fumehood.engines.ownership import owner_labels
@@ -160,7 +160,7 @@ class ServiceWorker:
         try:
             self._wait_for(directory / "control.sock")
             self._wait_for_answer()
-        except FumehoodError:
+        except BaseException:
             self.stop()
             raise
 
@@ -214,6 +214,10 @@ class ServiceWorker:
     def pid(self) -> int:
         """Number of the process."""
         return self._process.pid
+
+    def kill(self) -> None:
+        """Kill the process; :meth:`stop` is still needed."""
+        self._process.kill()
 
     def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """End the process and remove its sockets.
@@ -275,10 +279,11 @@ class ServicePool:
         self._directory.chmod(0o711)
         self._lock = Lock()
         self._slots: list[_Slot] = []
+        self._is_abandoned = False
         try:
             for _ in range(workers):
                 self._slots.append(_Slot(self._start()))
-        except FumehoodError:
+        except BaseException:
             self.stop()
             raise
 
@@ -298,13 +303,15 @@ class ServicePool:
         """Lend the service with the fewest leases; one that has died is replaced first.
 
         Raises:
-            InfraError: the replacement does not start.
+            InfraError: the replacement does not start, or the pool was abandoned.
         """
         with self._lock:
             slot = min(self._slots, key=lambda slot: slot.worker.episodes)
-            if not slot.worker.usable:
+            if not (self._is_abandoned or slot.worker.usable):
                 slot.worker.stop(timeout_s=0)
                 slot.worker = self._start()
+            if self._is_abandoned:
+                raise InfraError("the run was stopped")
             worker = slot.worker
             worker.episodes += 1
         try:
@@ -321,6 +328,13 @@ class ServicePool:
     def workers(self) -> tuple[ServiceWorker, ...]:
         """Return the services as they are now."""
         return tuple(slot.worker for slot in self._slots)
+
+    def abandon(self) -> None:
+        """Kill every service, which fails its episodes, and replace none; :meth:`stop` is still
+        needed."""
+        self._is_abandoned = True
+        for slot in self._slots:
+            slot.worker.kill()
 
     def stop(self) -> None:
         """End every service and remove every socket."""

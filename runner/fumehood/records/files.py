@@ -115,9 +115,9 @@ def append_whole(path: Path, lines: bytes, size: int | None = None) -> int:
         if size not in (None, before):
             raise OSError(errno.ESTALE, f"another program removed or changed {path.name}")
         try:
-            written = file.write(lines)
-            if written != len(lines):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            rest = memoryview(lines)
+            while rest:  # The error that cut a write short is raised by the next write.
+                rest = rest[file.write(rest) :]
             os.fsync(file.fileno())
         except OSError:
             file.truncate(before)
