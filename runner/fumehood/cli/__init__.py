@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 
 def main() -> None:
     """Run the command line and exit."""
+    import sys
+
     from fumehood.orchestrator import stop_signals
 
     status: str | int | None
@@ -20,6 +20,3 @@ def main() -> None:
         print("fumehood: interrupted", file=sys.stderr)
         status = stop_signals.exit_status(stopped.number)
     sys.exit(status)
-
-
-__all__ = ["main"]

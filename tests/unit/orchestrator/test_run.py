@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from threading import Semaphore
+from signal import SIGINT, SIGTERM
+from threading import Event, Semaphore
 
 import pytest
 
@@ -20,6 +21,7 @@ from fumehood.orchestrator.episode_runner import Attempt, EpisodePlan, InlinePla
 from fumehood.orchestrator.judging import JudgeSource, RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.run import CONSECUTIVE_FAILURES_MAX, AttemptEpisode, Run, RunLimits
+from fumehood.orchestrator.stop_signals import Stopped, StopRequests
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.service.inline import play_in_process
@@ -54,6 +56,8 @@ class Runs:
     def __init__(self, folder: Path, *, infra_attempts: int = 1) -> None:
         self.rows: list[EpisodeRow] = []
         self.attempts: list[str] = []
+        self.stop = StopRequests()
+        self.abandoned = Event()
         self._path = folder
         self._infra_attempts = infra_attempts
         self._turn = Semaphore(1)
@@ -80,7 +84,15 @@ class Runs:
 
         limits = RunLimits(concurrency=1, infra_attempts=self._infra_attempts)
         judge = RunJudge(JudgeSource(None, JudgingConfig()), self.folder.path)
-        run = Run(self.folder, in_turn, lambda _: InlinePlan(()), limits, judge)
+        run = Run(
+            self.folder,
+            in_turn,
+            lambda _: InlinePlan(()),
+            limits,
+            judge,
+            self.stop,
+            self.abandoned.set,
+        )
         run.execute(episodes, self._on_row)
         return self.folder
 
@@ -158,6 +170,45 @@ def test_an_interrupt_keeps_the_rows_of_begun_episodes(runs: Runs) -> None:
     with pytest.raises(KeyboardInterrupt):
         runs.run(planned_episodes(5), attempt)
     assert [row.outcome for row in runs.folder.rows()] == [Finished("done")]
+
+
+def test_a_signal_finishes_the_episode_that_has_begun(runs: Runs) -> None:
+    def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+        runs.stop.receive(SIGTERM)
+        return played(spec)
+
+    with pytest.raises(Stopped) as stopped:
+        runs.run(planned_episodes(5), attempt)
+    assert stopped.value.number == SIGTERM
+    assert len(runs.attempts) == 1
+    assert [row.outcome for row in runs.folder.rows()] == [Finished("done")]
+    assert not runs.abandoned.is_set()
+
+
+def test_a_second_signal_abandons_the_episode_that_has_begun(tmp_path: Path) -> None:
+    runs = Runs(tmp_path / "run", infra_attempts=3)
+
+    def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+        runs.stop.receive(SIGINT)
+        runs.stop.receive(SIGTERM)
+        assert runs.abandoned.wait(PATIENCE_S)
+        return lost()
+
+    with pytest.raises(Stopped) as stopped:
+        runs.run(planned_episodes(5), attempt)
+    assert stopped.value.number == SIGINT
+    assert len(runs.attempts) == 1
+    assert runs.folder.rows() == []
+
+
+def test_a_row_that_cannot_be_written_abandons_the_other_episodes(runs: Runs) -> None:
+    def attempt(spec: EpisodeSpec, plan: EpisodePlan) -> Attempt:
+        (runs.folder.path / "episodes.jsonl").mkdir(exist_ok=True)
+        return lost()
+
+    with pytest.raises(InfraError, match=r"cannot be written: Is a directory"):
+        runs.run(planned_episodes(5), attempt)
+    assert runs.abandoned.is_set()
 
 
 @pytest.mark.parametrize(("harness_mode", "files"), [("native", 1), (ENCRYPTED, 0)])

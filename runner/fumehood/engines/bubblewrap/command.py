@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -73,6 +74,9 @@ def box_command(
         filter_fd: bwrap reads the system call filter from it; None for no filter.
         limits: applied to each process.
         command: to run inside.
+
+    Raises:
+        InfraError: this process may open fewer files than a box.
     """
     last: tuple[str, ...] = ("--json-status-fd", str(status_fd))
     if filter_fd is not None:
@@ -137,6 +141,13 @@ def _documents(text: str) -> Iterator[dict[str, int]]:
 
 
 def _prlimit(limits: Limits) -> tuple[str, ...]:
+    # Otherwise prlimit would fail in the box, which looks like a crash of the agent.
+    _, files_max = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files_max < limits.open_files:
+        raise InfraError(
+            f"a box may open {limits.open_files} files, but this process may open {files_max}; "
+            "raise its hard limit (ulimit -Hn)"
+        )
     return (
         _tool("prlimit"),
         f"--nproc={limits.processes}",
