@@ -12,8 +12,18 @@ import pytest
 from docker import APIClient
 
 from fumehood.core.errors import InputError
+from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.docker.engine import DockerEngine
-from fumehood.engines.engine import AgentKind, AgentSource, Box, BoxSpec, Image, Limits
+from fumehood.engines.engine import (
+    TIMERS_MAX,
+    AgentKind,
+    AgentSource,
+    Box,
+    BoxSpec,
+    Image,
+    Limits,
+)
+from fumehood.engines.host_names import MASKED
 from fumehood.engines.images.agent_python import NAME as AGENT_PYTHON
 from fumehood.engines.ownership import RUN
 from fumehood.engines.seccomp import docker_profile
@@ -95,13 +105,21 @@ def test_a_box_is_hardened_in_every_setting(
         ("fsize", 1 << 20),
         ("core", 0),
         ("msgqueue", 0),
+        ("sigpending", TIMERS_MAX),
     }
-    assert [(one["Destination"], one["RW"]) for one in seen["Mounts"]] == [("/fumehood", False)]
+    mounts = {(one["Destination"], one["RW"]) for one in seen["Mounts"]}
+    private = {("/sbin/docker-init", False), ("/etc/passwd", False)}
+    assert mounts - private == {("/fumehood", False)}
+    assert host["Dns"] == ["127.0.0.1"]
+    assert set(MASKED) < set(host["MaskedPaths"])
     assert host["Tmpfs"] == {
         "/tmp": "rw,noexec,nosuid,nodev,mode=1777,size=67108864,nr_inodes=16384"
     }
     assert host["LogConfig"]["Type"] == "none"
-    assert (config["User"], config["Hostname"]) == ("65534:65534", "localhost")
+    user, _, group = config["User"].partition(":")
+    assert user == group
+    assert int(user) in BOX_UIDS
+    assert config["Hostname"] == "localhost"
 
 
 def test_an_image_without_cmd_and_entrypoint_is_rejected(
@@ -220,7 +238,7 @@ def test_settings_of_an_image_are_overridden(
 ) -> None:
     """A volume could fill the disk, a health check adds a process, a user could be root."""
     look = (
-        "import os; open('/data/x', 'w').write('kept in memory'); print(os.getuid())\\n"
+        "import os; open('/data/x', 'w').write('kept in memory'); print(os.getuid() > 0)\\n"
         "try: open('/data/y', 'wb').write(bytes(3 << 20))\\nexcept OSError as e: print(e.strerror)"
     )
     image = docker_engine.prepare(
@@ -240,5 +258,56 @@ def test_settings_of_an_image_are_overridden(
     during = {one["Name"] for one in daemon.volumes()["Volumes"] or ()}
     assert box.wait(PATIENCE_MS) is not None
     output = box.close()
-    assert output.stdout == b"65534\nNo space left on device\n", output.stderr
+    assert output.stdout == b"True\nNo space left on device\n", output.stderr
     assert during <= before
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        ("WORKDIR /proc/self/fd/7", "WORKDIR '/proc/self/fd/7'"),
+        ("WORKDIR /link", "WORKDIR '/link' leads to /proc/self/fd/8"),
+        ("WORKDIR /parent/8", "WORKDIR '/parent/8' leads to /proc/self/fd"),
+        ("VOLUME /proc", "VOLUME '/proc'"),
+        ("VOLUME /dev", "VOLUME '/dev'"),
+        ("VOLUME tmp/../fumehood/bin", "VOLUME 'tmp/../fumehood/bin' hides /fumehood/bin"),
+    ],
+)
+def test_an_image_that_cannot_start_is_an_input_error_that_names_the_setting(
+    setting: str,
+    name: str,
+    docker_engine: DockerEngine,
+    tmp_path: Path,
+    remove_images: list[str],
+) -> None:
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "link").symlink_to("/proc/self/fd/8")
+    (tmp_path / "links" / "parent").symlink_to("/proc/self/fd")
+    with pytest.raises(InputError) as raised:
+        docker_engine.prepare(write_agent(tmp_path, "COPY links /", setting))
+    remove_images.append(str(raised.value).split("'")[1])
+    assert name in str(raised.value)
+    assert "Dockerfile" in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_an_image_with_a_usual_working_folder_starts_in_it(
+    docker_engine: DockerEngine, socket_dir: Path, tmp_path: Path, remove_images: list[str]
+) -> None:
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "link").symlink_to("/srv/app")
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "agent.py").write_text("import os; print(os.getcwd())")
+    image = docker_engine.prepare(
+        write_agent(
+            tmp_path,
+            "COPY app /srv/app",
+            "COPY links /",
+            "WORKDIR /link",
+            'CMD ["python3", "agent.py"]',
+        )
+    )
+    remove_images.append(image.reference)
+    box = docker_engine.start(BoxSpec(image=image, socket_dir=socket_dir))
+    assert box.wait(PATIENCE_MS) is not None
+    assert box.close().stdout == b"/srv/app\n"

@@ -9,9 +9,10 @@ The life of a box::
     box.close()            ──▶ BoxOutput    always; removes the box from the host
     engine.close()                          after the last box is closed
 
-Inside a box the user is :data:`BOX_UID`. Everything is read-only except /tmp. The seat's sockets
-are in :data:`BOX_SOCKET_DIR`. There is no network. The environment holds the variables of the image
-and :data:`ENVIRONMENT_NAMES`. If an engine cannot provide one of these, its
+Each box has a separate user; inside a user namespace it is :data:`BOX_UID`. Everything is read-only
+except /tmp. The seat's sockets are in :data:`BOX_SOCKET_DIR`. There is no network. The environment
+holds the variables of the image and :data:`ENVIRONMENT_NAMES`. If an engine cannot provide one of
+these, its
 :attr:`Engine.isolation`, its :attr:`Engine.unenforced` and its documentation page state it.
 
 An engine does not know episodes, tasks, sockets or scores. It gets a folder to show inside the box
@@ -35,7 +36,11 @@ AGENT_FOLDER = "/agent"
 """Folder inside a box with the module or package of an agent named ``module:Class``."""
 
 BOX_UID = 65534
-"""User and group inside a box: ``nobody``, which owns no file."""
+"""User and group inside a box with a user namespace: ``nobody``, which owns no file."""
+
+TIMERS_MAX = 4096
+"""Timers and pending signals of a box (RLIMIT_SIGPENDING), of which the kernel keeps one number for
+each user."""
 
 ENVIRONMENT_NAMES = frozenset({"HOME", "HOSTNAME", "LANG", "LD_LIBRARY_PATH", "PATH", "PWD"})
 """Variables that a box may hold in addition to those of its image."""
@@ -130,6 +135,10 @@ class Image:
     """Variables set inside; they override those of the image."""
     scratch: tuple[str, ...] = ()
     """Folders that the image declares writable; each becomes a small tmpfs."""
+    working_dir: str = ""
+    """Folder in which the command starts; empty for that of the image."""
+    users: bytes = b""
+    """The image's /etc/passwd, to which an engine adds the user of a box; empty for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fumehood.core.errors import InfraError, InputError
+from fumehood.engines.box_users import BoxUsers
 from fumehood.engines.engine import Engine, Orphan, OrphanKind, OwnerCheck
 from fumehood.engines.ownership import RUN
 from fumehood.engines.records import FolderRecords, SessionRecords
@@ -23,7 +24,9 @@ def reap_local(is_owned: OwnerCheck) -> int:
     Raises:
         InfraError: another user can write to the folder of records.
     """
-    return SessionRecords().reap(is_owned) + FolderRecords().reap(is_owned)
+    removed = SessionRecords().reap(is_owned) + FolderRecords().reap(is_owned)
+    BoxUsers().reap(is_owned)
+    return removed
 
 
 def reap(engine: Engine, is_owned: OwnerCheck) -> int:

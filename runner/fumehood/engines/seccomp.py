@@ -3,8 +3,8 @@
 The list is the same for all engines whose boxes share the host's kernel. A rejected call fails with
 ENOSYS, as on a kernel that lacks it, so libraries fall back on older calls. The list is Docker's
 default profile without calls that an agent does not need: io_uring and BPF, tracing and reading
-other processes, keys, mounts and namespaces, System V shared memory, rare network protocols, and
-all calls that need a capability.
+other processes, asking for the state of the page cache, keys, mounts and namespaces, System V
+shared memory, rare network protocols, and all calls that need a capability.
 
 libseccomp generates the BPF filter, because it knows the call numbers of every processor. Without
 that library there is no filter, and the engine reports it.
@@ -152,21 +152,20 @@ class Condition:
 
 ALLOWED = """
     access faccessat faccessat2 open openat openat2 creat close close_range read readv pread64
-    preadv preadv2 write writev pwrite64 pwritev pwritev2 lseek _llseek sendfile copy_file_range
-    splice tee readahead fadvise64 fallocate truncate ftruncate fsync fdatasync sync_file_range
+    preadv write writev pwrite64 pwritev lseek _llseek sendfile copy_file_range
+    splice tee readahead fallocate truncate ftruncate fsync fdatasync sync_file_range
     flock fcntl ioctl dup dup2 dup3 pipe pipe2 stat fstat lstat newfstatat statx statfs fstatfs
     getdents getdents64 getcwd chdir fchdir mkdir mkdirat rmdir mknod mknodat link linkat symlink
     symlinkat readlink readlinkat unlink unlinkat rename renameat renameat2 chmod fchmod fchmodat
     fchmodat2 chown fchown fchownat lchown umask utime utimes utimensat futimesat getxattr
     lgetxattr fgetxattr setxattr lsetxattr fsetxattr listxattr llistxattr flistxattr removexattr
-    lremovexattr fremovexattr cachestat
+    lremovexattr fremovexattr
 
     poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
     epoll_pwait2 eventfd eventfd2 signalfd signalfd4 timerfd_create timerfd_settime timerfd_gettime
-    inotify_init inotify_init1 inotify_add_watch inotify_rm_watch io_setup io_destroy io_submit
-    io_cancel io_getevents io_pgetevents
+    inotify_init inotify_init1 inotify_add_watch inotify_rm_watch
 
-    brk mmap munmap mremap mprotect madvise mincore msync mlock mlock2 munlock mlockall munlockall
+    brk mmap munmap mremap mprotect madvise msync mlock mlock2 munlock mlockall munlockall
     memfd_create pkey_alloc pkey_free pkey_mprotect map_shadow_stack membarrier
 
     fork vfork execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open
@@ -195,12 +194,16 @@ _NEW_NAMESPACES = 0x7E02_0000
 """Every flag of clone(2) that makes a namespace. Source: linux/sched.h."""
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _NETLINK_ROUTE = 0
+_NO_FLAGS = 0
 _AS_USUAL, _ASK = 0x0, 0xFFFF_FFFF
 
 CONDITIONS = (
     Condition("clone", 0, 0, _NEW_NAMESPACES),
     Condition("personality", 0, _AS_USUAL),
     Condition("personality", 0, _ASK),
+    # The flag RWF_NOWAIT tells whether a page of a file is in memory.
+    Condition("preadv2", 5, _NO_FLAGS),
+    Condition("pwritev2", 5, _NO_FLAGS),
     Condition("socket", 0, _AF_UNIX),
     Condition("socket", 0, _AF_INET),
     Condition("socket", 0, _AF_INET6),
@@ -216,6 +219,8 @@ REFUSED = """
 
     ptrace process_vm_readv process_vm_writev process_madvise process_mrelease pidfd_getfd kcmp
     mbind get_mempolicy set_mempolicy set_mempolicy_home_node migrate_pages move_pages memfd_secret
+
+    mincore cachestat fadvise64 io_setup io_destroy io_submit io_cancel io_getevents io_pgetevents
 
     add_key request_key keyctl
 
@@ -233,5 +238,6 @@ REFUSED = """
     _sysctl afs_syscall epoll_ctl_old epoll_wait_old getpmsg putpmsg nfsservctl remap_file_pages
     security sysfs tuxcall uselib ustat vserver
 """.split()  # noqa: SIM905
-"""Rejected calls, grouped: kernel attack surface; other processes; keys; mounts and namespaces;
-shared memory; the machine; obsolete calls. Calls in no list are rejected too."""
+"""Rejected calls, grouped: kernel attack surface; other processes; the page cache, and asynchronous
+reads, which tell what is in it; keys; mounts and namespaces; shared memory; the machine; obsolete
+calls. Calls in no list are rejected too."""

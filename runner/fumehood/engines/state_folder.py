@@ -1,7 +1,8 @@
 """Chooses the folder of this user's engine state: records of owners, sockets, files of boxes.
 
 It is never a folder that every user can write, such as /tmp, unless no other exists: there, another
-user can make X
+user can make the folder first. In every place, the folder is used only if this user owns it and no
+other user can write it.
 
 The places, in this order: the user's runtime folder, for root /run, the user's state folder, for
 root /var/lib, and memory, for a user without a writable home.

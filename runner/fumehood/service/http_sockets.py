@@ -6,7 +6,6 @@ than an episode takes to play.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
@@ -60,24 +59,14 @@ class HttpSockets:
         self._gateway = Gateway(models) if models else None
         self._limits = limits or HttpLimits()
         self._helper_bytes = helper.read_bytes() if helper else None
-        self._helper: Path | None = None
         for name in _IMPORTED_LATE:
             import_module(name)
         silence_loggers()
 
-    def start(self, directory: Path) -> None:
-        """Start the event loop and the threads.
-
-        Args:
-            directory: of the service, on the same file system as the folders of its seats.
-        """
+    def start(self) -> None:
+        """Start the event loop and the threads."""
         self._loop = LoopThread()
         self._threads = ThreadPoolExecutor(THREADS, "http-call")
-        if self._helper_bytes is not None:
-            # The kernel allows hard links only to files of the same user (protected_hardlinks).
-            self._helper = directory / HELPER_NAME
-            self._helper.write_bytes(self._helper_bytes)
-            self._helper.chmod(0o555)
 
     def open(
         self,
@@ -86,7 +75,7 @@ class HttpSockets:
         trace: TraceStream,
         exchanges: Sequence[ModelExchange],
     ) -> HttpListener:
-        """Listen in the folder of a seat, and link the helper program into it.
+        """Listen in the folder of a seat, and copy the helper program into it.
 
         Args:
             endpoint: the seat's endpoint.
@@ -102,10 +91,13 @@ class HttpSockets:
             path, lambda: self._app(endpoint, trace, exchanges), self._loop, self._limits
         )
         path.chmod(0o666)
-        if self._helper is not None:
+        if self._helper_bytes is not None:
             (folder / HELPER_FOLDER).mkdir(mode=0o755)
             (folder / HELPER_FOLDER).chmod(0o755)
-            os.link(self._helper, folder / HELPER_FOLDER / HELPER_NAME)
+            # A copy: locks on a shared file, and its link count, would connect boxes.
+            helper = folder / HELPER_FOLDER / HELPER_NAME
+            helper.write_bytes(self._helper_bytes)
+            helper.chmod(0o555)
         return listener
 
     def _app(

@@ -106,7 +106,7 @@ def serve(
         load_builtin_agents()
     confine(directory)
     if http_sockets is not None:
-        http_sockets.start(directory)
+        http_sockets.start()
     host = Host(
         directory, MonotonicClock(), bounds.seat, bounds.server, http_sockets, inline=inline
     )

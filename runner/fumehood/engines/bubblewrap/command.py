@@ -1,7 +1,7 @@
 """Builds the command line of a bubblewrap box, and the view of the host that the box sees.
 
 An ordinary user needs one bwrap. Root needs two nested ones: the outer bwrap builds the view,
-because only root may be able to read its parts; setpriv then switches to the user "nobody", who
+because only root may be able to read its parts; setpriv then switches to the user of the box, who
 starts the inner bwrap. With a single bwrap the agent would be root on the host, without
 capabilities, and RLIMIT_NPROC does not apply to root.
 
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from fumehood.core.errors import InfraError
-from fumehood.engines.engine import BOX_UID, Limits, Mount
+from fumehood.engines.engine import BOX_UID, TIMERS_MAX, Limits, Mount
 
 _HOSTNAME = "localhost"
 _STATUS_BYTES_MAX = 65536
@@ -64,7 +64,12 @@ def view_arguments(view: View, environment: Mapping[str, str], limits: Limits) -
 
 
 def box_command(
-    view_fd: int, status_fd: int, filter_fd: int | None, limits: Limits, command: Sequence[str]
+    view_fd: int,
+    status_fd: int,
+    filter_fd: int | None,
+    limits: Limits,
+    command: Sequence[str],
+    user: int | None,
 ) -> list[str]:
     """Return the whole command line.
 
@@ -74,6 +79,7 @@ def box_command(
         filter_fd: bwrap reads the system call filter from it; None for no filter.
         limits: applied to each process.
         command: to run inside.
+        user: of the box on the host, if root starts it; otherwise None.
 
     Raises:
         InfraError: this process may open fewer files than a box.
@@ -82,10 +88,10 @@ def box_command(
     if filter_fd is not None:
         last = (*last, "--seccomp", str(filter_fd))
     inside = [*_prlimit(limits), *command]
-    if os.geteuid() != 0:
+    if user is None:
         return [_tool("bwrap"), *_UNPRIVILEGED, *last, "--args", str(view_fd), "--", *inside]
     kept = ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
-    outer = [_tool("bwrap"), *kept, "--args", str(view_fd), "--", *_setpriv()]
+    outer = [_tool("bwrap"), *kept, "--args", str(view_fd), "--", *_setpriv(user)]
     return [
         *outer,
         *(_tool("bwrap"), *_UNPRIVILEGED, *last, "--die-with-parent", "--dev-bind", "/", "/", "--"),
@@ -155,13 +161,14 @@ def _prlimit(limits: Limits) -> tuple[str, ...]:
         f"--nofile={limits.open_files}",
         f"--data={limits.memory_bytes}",
         "--core=0",
+        f"--sigpending={TIMERS_MAX}",
         "--",
     )
 
 
-def _setpriv() -> tuple[str, ...]:
+def _setpriv(user: int) -> tuple[str, ...]:
     return (
-        *(_tool("setpriv"), "--reuid", str(BOX_UID), "--regid", str(BOX_UID)),
+        *(_tool("setpriv"), "--reuid", str(user), "--regid", str(user)),
         *("--clear-groups", "--inh-caps=-all", "--"),
     )
 

@@ -14,7 +14,9 @@ from functools import cached_property
 from hashlib import sha256
 
 from fumehood.core.errors import InfraError, InputError
+from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.agent_code import ENVIRONMENT, agent_mounts, sdk_command
+from fumehood.engines.box_files import HeldByBox, give_sockets
 from fumehood.engines.bubblewrap.command import (
     PACKAGES_FOLDER,
     StatusPipe,
@@ -26,7 +28,6 @@ from fumehood.engines.bubblewrap.command import (
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     BOX_SOCKET_DIR,
-    BOX_UID,
     AgentKind,
     AgentSource,
     BoxOutput,
@@ -95,7 +96,9 @@ class BubblewrapEngine:
         program = filter_program()
         return IsolationFacts(
             kernel=host_kernel(),
-            users=str(BOX_UID) if os.geteuid() == 0 else str(os.geteuid()),
+            users=f"{BOX_UIDS.start}-{BOX_UIDS.stop - 1}"
+            if os.geteuid() == 0
+            else str(os.geteuid()),
             network="none",
             system_call_filter="" if program is None else sha256(program).hexdigest(),
         )
@@ -134,12 +137,23 @@ class BubblewrapEngine:
             InfraError: the process cannot be started.
         """
         command = (*spec.image.command, *spec.arguments)
-        view = self._view.with_mounts(
-            (*spec.image.mounts, *spec.mounts, Mount(spec.socket_dir, BOX_SOCKET_DIR))
-        )
-        if not view.holds_command(command[0]):
-            raise InputError(f"the box has no command {command[0]!r}")
-        return self._start(view, spec.image.environment, spec.limits, command, spec.labels)
+        held = HeldByBox(spec.labels)
+        try:
+            view = self._view.with_mounts(self._mounts(spec, held))
+            if not view.holds_command(command[0]):
+                raise InputError(f"the box has no command {command[0]!r}")
+            if os.geteuid() == 0:
+                give_sockets(spec.socket_dir, held.user())
+            return self._start(view, spec.image.environment, spec.limits, command, held)
+        except (InfraError, InputError):
+            held.release()
+            raise
+
+    def _mounts(self, spec: BoxSpec, held: HeldByBox) -> tuple[Mount, ...]:
+        mounts = (*spec.image.mounts, *spec.mounts)
+        sdk = tuple(mount for mount in mounts if mount.target == PACKAGES_FOLDER)
+        own = held.files.copies(mount for mount in mounts if mount not in sdk)
+        return (*own, *sdk, Mount(spec.socket_dir, BOX_SOCKET_DIR))
 
     def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
         """Return the boxes whose owner is gone.
@@ -159,7 +173,12 @@ class BubblewrapEngine:
         self._starter.close()
 
     def _trial(self) -> tuple[Exit | None, BoxOutput]:
-        box = self._start(self._view, {}, Limits(), ("true",), owner_labels("trial"))
+        held = HeldByBox(owner_labels("trial"))
+        try:
+            box = self._start(self._view, {}, Limits(), ("true",), held)
+        except InfraError:
+            held.release()
+            raise
         try:
             ended = box.wait(_CHECK_TIMEOUT_MS)
         finally:
@@ -172,8 +191,9 @@ class BubblewrapEngine:
         environment: Mapping[str, str],
         limits: Limits,
         command: Sequence[str],
-        labels: dict[str, str],
+        held: HeldByBox,
     ) -> ChildBox:
+        user = held.user() if os.geteuid() == 0 else None
         status = StatusPipe()
         program = filter_program()
         view_file = _file("\0".join(view_arguments(view, environment, limits)).encode())
@@ -184,14 +204,14 @@ class BubblewrapEngine:
             *([filter_file] if filter_file is not None else []),
         ]
         try:
-            arguments = box_command(view_file, status.write_fd, filter_file, limits, command)
+            arguments = box_command(view_file, status.write_fd, filter_file, limits, command, user)
             # The box can read the command line of its first process, so the mark is random.
             mark = secrets.token_hex(8)
             start = Command(
                 arguments=arguments, environment={}, descriptors=tuple(inherited), mark=mark
             )
             child = self._starter.start(start)
-            record = self._records.write(child.pid, labels, mark)
+            record = self._records.write(child.pid, held.labels, mark)
         except InfraError:
             status.close()
             raise
@@ -202,6 +222,7 @@ class BubblewrapEngine:
         def forget() -> None:
             status.close()
             record.unlink(missing_ok=True)
+            held.release()
 
         return ChildBox(child, limits.output_bytes, read_code=status.read_code, on_close=forget)
 

@@ -15,8 +15,10 @@ from typing import Any
 from docker import APIClient
 from docker.types import Healthcheck, HostConfig, LogConfig, Mount, Ulimit
 
-from fumehood.engines.engine import BOX_SOCKET_DIR, BOX_UID, BoxSpec, Isolation, Limits
+from fumehood.core.user_ids import BOX_UIDS
+from fumehood.engines.engine import TIMERS_MAX, BoxSpec, Isolation, Limits
 from fumehood.engines.engine import Mount as BoxMount
+from fumehood.engines.host_names import MASKED
 from fumehood.engines.seccomp import docker_profile
 
 _HOSTNAME = "localhost"
@@ -25,6 +27,13 @@ _KERNEL_TASKS = 256
 """Threads of a busy gVisor sentry; with fewer it crashes, and the box with it."""
 _TMP_BYTES_PER_FILE = 4096
 """Sets the number of inodes: empty files use kernel memory too."""
+_RESOLVER = "127.0.0.1"
+_MASKED_BY_DOCKER = (
+    *("/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats"),
+    *("/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi"),
+    "/sys/firmware",
+)
+"""Docker's default, which the request replaces. Source: moby, oci/defaults.go."""
 _WRITABLE = "rw,noexec,nosuid,nodev,mode=1777"
 
 
@@ -46,8 +55,18 @@ class Runtime:
         return self.filters and not self.own_kernel
 
 
+@dataclass(frozen=True, slots=True)
+class Private:
+    """What one box has for itself."""
+
+    user: int
+    """User and group inside."""
+    mounts: tuple[BoxMount, ...]
+    """Private copies of files, and the folder with its sockets."""
+
+
 def container_config(
-    client: APIClient, spec: BoxSpec, command: Sequence[str], runtime: Runtime
+    client: APIClient, spec: BoxSpec, command: Sequence[str], runtime: Runtime, private: Private
 ) -> dict[str, Any]:
     """Return the body of the request that creates a box.
 
@@ -56,24 +75,27 @@ def container_config(
         spec: the box.
         command: to run, with its arguments; replaces that of the image.
         runtime: of the container.
+        private: its user and its files; the mounts of ``spec`` are not used.
     """
     config: dict[str, Any] = client.create_container_config(
         spec.image.digest or spec.image.reference,
         list(command[1:]),
         entrypoint=list(command[:1]),
         hostname=_HOSTNAME,
-        user=f"{BOX_UID}:{BOX_UID}",
+        user=f"{private.user}:{private.user}",
+        working_dir=spec.image.working_dir or None,
         environment=spec.image.environment,
         labels=spec.labels,
         healthcheck=Healthcheck(test=["NONE"]),
-        host_config=_host_config(client, spec, runtime),
+        host_config=_host_config(client, spec, runtime, private.mounts),
     )
     return config
 
 
-def _host_config(client: APIClient, spec: BoxSpec, runtime: Runtime) -> HostConfig:
-    mounts = (BoxMount(spec.socket_dir, BOX_SOCKET_DIR), *spec.image.mounts, *spec.mounts)
-    return client.create_host_config(
+def _host_config(
+    client: APIClient, spec: BoxSpec, runtime: Runtime, mounts: Sequence[BoxMount]
+) -> HostConfig:
+    config = client.create_host_config(
         network_mode="none",
         read_only=True,
         cap_drop=["ALL"],
@@ -86,11 +108,16 @@ def _host_config(client: APIClient, spec: BoxSpec, runtime: Runtime) -> HostConf
         mounts=[
             Mount(mount.target, str(mount.source), type="bind", read_only=True) for mount in mounts
         ],
+        # Otherwise the file names the servers and domains of the host.
+        dns=[_RESOLVER],
+        dns_search=["."],
         # Output is read by attaching and must not fill the daemon's disk.
         log_config=LogConfig(type="none", config={}),
         runtime=runtime.name,
         **_resources(spec.limits, _KERNEL_TASKS if runtime.own_kernel else 0),
     )
+    config["MaskedPaths"] = [*_MASKED_BY_DOCKER, *MASKED]
+    return config
 
 
 def _security(runtime: Runtime) -> list[str]:
@@ -109,6 +136,7 @@ def _resources(limits: Limits, kernel_tasks: int) -> dict[str, Any]:
             _both("nofile", limits.open_files),
             _both("fsize", limits.file_bytes),
             _both("core", 0),
+            _both("sigpending", TIMERS_MAX),
             # Docker always mounts /dev/mqueue, which is writable.
             _both("msgqueue", 0),
         ],
@@ -123,6 +151,24 @@ def _tmpfs(spec: BoxSpec) -> dict[str, str]:
     size_bytes = spec.limits.tmp_bytes
     options = f"{_WRITABLE},size={size_bytes},nr_inodes={size_bytes // _TMP_BYTES_PER_FILE}"
     return dict.fromkeys(("/tmp", *spec.image.scratch), options)
+
+
+def container_user(info: Mapping[str, Any], user: int) -> int:
+    """Return the user inside a container for a reserved one.
+
+    A daemon with a user namespace maps only small numbers, and the host sees others.
+
+    Args:
+        info: the daemon's answer to ``GET /info``.
+        user: one of ``BOX_UIDS``.
+    """
+    return user - BOX_UIDS.start if has_user_namespace(info) else user
+
+
+def has_user_namespace(info: Mapping[str, Any]) -> bool:
+    """Return whether the daemon runs its containers in a user namespace."""
+    options = info.get("SecurityOptions") or ()
+    return any(option.startswith(("name=userns", "name=rootless")) for option in options)
 
 
 _OWN_KERNEL = ("runsc", "kata")

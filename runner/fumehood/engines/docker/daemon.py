@@ -11,10 +11,14 @@ stream, and leaves a connection open when no daemon answers. ``SharedPool``, ``h
 
 from __future__ import annotations
 
+import base64
+import io
+import json
 import socket
+import tarfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
@@ -35,6 +39,8 @@ DEADLINE_S = 60
 """Per request. A daemon under load takes seconds; a stuck one never answers."""
 CONNECT_DEADLINE_S = 5
 ATTEMPTS = 3
+_PATH_STATUS = "X-Docker-Container-Path-Stat"
+_SMALL_BYTES_MAX = 64 * 1024
 _DEFAULT_HOST = "unix:///var/run/docker.sock"
 
 
@@ -233,18 +239,43 @@ class Daemon:
 
         return self._ask("remove an image", remove)
 
-    def has_file(self, container: str, path: str) -> bool:
-        """Return whether there is a file or folder at ``path`` in a container, running or not."""
+    def path_status(self, container: str, path: str) -> dict[str, Any] | None:
+        """Return the status of a path in a container, running or not; None if it does not exist.
 
-        def look() -> bool:
-            try:
-                content, _ = self.client.get_archive(container, path)
-            except NotFound:
-                return False
-            content.close()
-            return True
+        ``linkTarget`` is the target of a link, resolved inside the container.
+        """
+
+        def look() -> dict[str, Any] | None:
+            address = f"/v{self.client.api_version}/containers/{container}/archive"
+            answer = self.client.head(f"{self.client.base_url}{address}", params={"path": path})
+            if answer.status_code == requests.codes.not_found:
+                return None
+            if not answer.ok:
+                raise APIError(answer.reason, answer)
+            status = json.loads(base64.b64decode(answer.headers[_PATH_STATUS]))
+            return dict(status)
 
         return self._ask("read from a container", look)
+
+    def small_file(self, container: str, path: str) -> bytes:
+        """Return the content of a file in a container; empty if there is no such file, or if it is
+        larger than 64 KiB."""
+
+        def read() -> bytes:
+            try:
+                content, status = self.client.get_archive(container, path)
+            except NotFound:
+                return b""
+            with closing(content):
+                if not 0 < status["size"] <= _SMALL_BYTES_MAX:
+                    return b""
+                archive = io.BytesIO(b"".join(content))
+            with tarfile.open(fileobj=archive) as files:
+                entry = files.next()
+                found = files.extractfile(entry) if entry is not None and entry.isreg() else None
+                return found.read() if found else b""
+
+        return self._ask("read from a container", read)
 
     def attach(self, container: str) -> socket.socket:
         """Return a stream of frames with all further output of a container, without a deadline."""

@@ -6,7 +6,9 @@ attaching, because a log driver would write all of it to the daemon's disk.
 
 from __future__ import annotations
 
+import os
 import secrets
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -16,19 +18,28 @@ from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from fumehood.core.errors import InfraError, InputError
+from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.agent_code import ENVIRONMENT, agent_mounts, sdk_command
+from fumehood.engines.box_files import HeldByBox, give_sockets, users_with
 from fumehood.engines.docker.container import (
+    Private,
     Runtime,
     container_config,
+    container_user,
     has_seccomp,
     isolation_of,
     runtime_problem,
     sandboxed_runtimes,
 )
 from fumehood.engines.docker.daemon import Daemon
+from fumehood.engines.docker.image_settings import (
+    failures_of_image,
+    resolved_working_dir,
+    scratch_folders,
+)
 from fumehood.engines.engine import (
     AGENT_FOLDER,
-    BOX_UID,
+    BOX_SOCKET_DIR,
     AgentKind,
     AgentSource,
     BoxOutput,
@@ -44,13 +55,17 @@ from fumehood.engines.engine import (
     OwnerCheck,
     Readiness,
 )
+from fumehood.engines.engine import Mount as BoxMount
 from fumehood.engines.images.agent_python import build_agent_python
 from fumehood.engines.images.folder import build_folder
 from fumehood.engines.images.stale import stale_images
 from fumehood.engines.output import FrameReader
-from fumehood.engines.ownership import OWNER_PID, RUN
+from fumehood.engines.ownership import OWNER_PID, RUN, owner_labels
 from fumehood.engines.seccomp import docker_profile
 
+_INIT_INSIDE = "/sbin/docker-init"
+"""Docker's place for its init; a mount at this place replaces it."""
+_USERS_INSIDE = "/etc/passwd"
 _KILLED = 137
 """Exit status of a process that SIGKILL ended: 128 + 9."""
 _DRAIN_TIMEOUT_S = 10.0
@@ -114,7 +129,7 @@ class DockerEngine:
             kernel=f"that of the runtime {runtime.name}, on {linux}"
             if runtime.own_kernel
             else linux,
-            users=str(BOX_UID),
+            users=f"{BOX_UIDS.start}-{BOX_UIDS.stop - 1}",
             network="none",
             system_call_filter=(
                 sha256(docker_profile().encode()).hexdigest() if runtime.installs_filter else ""
@@ -151,8 +166,9 @@ class DockerEngine:
                 return self._agent_image(build_folder(Path(source.name), progress, self._daemon))
             case AgentKind.BUILTIN | AgentKind.MODULE:
                 mounts = agent_mounts(source, as_other_user=True)
+                image = self._image(build_agent_python(progress, self._daemon))
                 return replace(
-                    self._image(build_agent_python(progress, self._daemon)),
+                    self._inspected(image, "", is_started=False),
                     command=sdk_command(source),
                     mounts=mounts,
                     environment=ENVIRONMENT | ({"PYTHONPATH": AGENT_FOLDER} if mounts else {}),
@@ -168,17 +184,22 @@ class DockerEngine:
         command = (*spec.image.command, *spec.arguments)
         if not command:
             raise InputError(f"the image {spec.image.reference!r} needs a command")
-        config = container_config(self._daemon.client, spec, command, self._runtime())
         name = f"box-{secrets.token_hex(8)}"
+        held = HeldByBox(spec.labels)
         with self._starting:
             try:
+                private = self._private(spec, held)
+                config = container_config(
+                    self._daemon.client, spec, command, self._runtime(), private
+                )
                 self._daemon.create(name, config)
                 self._require_command(spec.image, command[0], name)
                 output = self._run(name, spec.limits.output_bytes)
             except (InfraError, InputError):
                 self._daemon.remove(name)
+                held.release()
                 raise
-        return DockerBox(self._daemon, name, output)
+        return DockerBox(self._daemon, name, output, held)
 
     def orphans(self, is_owned: OwnerCheck, *, images: bool = False) -> Iterable[Orphan]:
         """Return the containers whose owner is gone, and with ``images`` the stale images."""
@@ -208,6 +229,57 @@ class DockerEngine:
         own_kernel = self.isolation is Isolation.SANDBOXED_KERNEL
         return Runtime(self._options.runtime, own_kernel, has_seccomp(self._info))
 
+    @cached_property
+    def _init_program(self) -> bytes | None:
+        """Docker's init, which is one file of the host in every container; None if it is not found
+        or the containers have a separate kernel."""
+        path = shutil.which(self._info.get("InitBinary") or "docker-init")
+        return None if path is None or self._runtime().own_kernel else Path(path).read_bytes()
+
+    def _private(self, spec: BoxSpec, held: HeldByBox) -> Private:
+        user = held.user()
+        inside = container_user(self._info, user)
+        if os.geteuid() == 0 and inside == user:
+            give_sockets(spec.socket_dir, user)
+        mounts = [BoxMount(spec.socket_dir, BOX_SOCKET_DIR)]
+        mounts += held.files.copies((*spec.image.mounts, *spec.mounts))
+        if self._init_program is not None:
+            mounts.append(BoxMount(held.files.write(self._init_program, 0o555), _INIT_INSIDE))
+        if spec.image.users:
+            users = users_with(spec.image.users, inside)
+            mounts.append(BoxMount(held.files.write(users), _USERS_INSIDE))
+        return Private(inside, tuple(mounts))
+
+    def _inspected(self, image: Image, working_dir: str, *, is_started: bool) -> Image:
+        """Return an image with its users and its working folder.
+
+        Args:
+            image: without these.
+            working_dir: the image's setting; empty for none.
+            is_started: whether to start a container once, without a program of the image.
+
+        Raises:
+            InputError: its settings keep it from starting.
+        """
+        name = f"box-{secrets.token_hex(8)}"
+        held = HeldByBox(owner_labels("trial"))
+        spec = BoxSpec(image=image, socket_dir=held.files.folder(), labels=held.labels)
+        command = (_INIT_INSIDE, "--version")
+        try:
+            private, client = self._private(spec, held), self._daemon.client
+            with failures_of_image(image.reference):
+                config = container_config(client, spec, command, self._runtime(), private)
+                self._daemon.create(name, config | {"WorkingDir": "/"})
+            folder = resolved_working_dir(self._daemon, name, image.reference, working_dir)
+            users = self._daemon.small_file(name, _USERS_INSIDE)
+            if is_started:
+                with failures_of_image(image.reference):
+                    self._daemon.start(name)
+        finally:
+            self._daemon.remove(name)
+            held.release()
+        return replace(image, working_dir=folder, users=users)
+
     def _run(self, container: str, limit_bytes: int) -> FrameReader:
         output = FrameReader(self._daemon.attach(container), limit_bytes)
         try:
@@ -223,7 +295,11 @@ class DockerEngine:
             raise InputError(
                 f"the image {reference!r} has no command; give it a CMD or an ENTRYPOINT"
             )
-        return image
+        return self._inspected(image, self._working_dir(image), is_started=True)
+
+    def _working_dir(self, image: Image) -> str:
+        details = self._daemon.image(image.digest or image.reference) or {"Config": {}}
+        return details["Config"].get("WorkingDir") or ""
 
     def _image(self, reference: str) -> Image:
         details = self._daemon.image(reference)
@@ -231,9 +307,8 @@ class DockerEngine:
             raise InputError(f"there is no image {reference!r} here; pull or build it")
         config = details["Config"]
         command = (*(config.get("Entrypoint") or ()), *(config.get("Cmd") or ()))
-        return Image(
-            reference, details["Id"], command, scratch=tuple(sorted(config.get("Volumes") or ()))
-        )
+        scratch = scratch_folders(reference, config.get("Volumes") or ())
+        return Image(reference, details["Id"], command, scratch=scratch)
 
     def _require_command(self, image: Image, command: str, container: str) -> None:
         """Check once per image that the command exists, so that the user gets an error message.
@@ -244,14 +319,15 @@ class DockerEngine:
         key = (image.digest or image.reference, command)
         if key in self._known_commands:
             return
-        if not any(self._daemon.has_file(container, path) for path in self._paths(image, command)):
+        paths = self._paths(image, command)
+        if not any(self._daemon.path_status(container, path) for path in paths):
             raise InputError(f"the image {image.reference!r} has no command {command!r}")
         self._known_commands.add(key)
 
     def _paths(self, image: Image, command: str) -> list[str]:
-        details = self._daemon.image(image.digest or image.reference) or {"Config": {}}
         if "/" in command:
-            return [str(PurePosixPath("/", details["Config"].get("WorkingDir") or "", command))]
+            return [str(PurePosixPath("/", self._working_dir(image), command))]
+        details = self._daemon.image(image.digest or image.reference) or {"Config": {}}
         inherited = dict(pair.split("=", 1) for pair in details["Config"].get("Env") or ())
         path = (inherited | image.environment).get("PATH", _DEFAULT_PATH)
         return [str(PurePosixPath(folder, command)) for folder in path.split(":") if folder]
@@ -260,8 +336,9 @@ class DockerEngine:
 class DockerBox:
     """A container."""
 
-    def __init__(self, daemon: Daemon, name: str, output: FrameReader) -> None:
+    def __init__(self, daemon: Daemon, name: str, output: FrameReader, held: HeldByBox) -> None:
         self._daemon = daemon
+        self._held = held
         self._name = name
         self._output = output
         self._lock = Lock()
@@ -298,6 +375,7 @@ class DockerBox:
         with self._lock:
             if self._closed is None:
                 self._daemon.remove(self._name)
+                self._held.release()
                 self._closed = self._output.finish(_DRAIN_TIMEOUT_S)
             return self._closed
 

@@ -1,0 +1,103 @@
+"""Checks the settings of an image that can keep a box from starting.
+
+Only the user can correct such an image, so it is an input error and not a failure of the
+infrastructure.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from docker.errors import APIError
+
+from fumehood.core.errors import InfraError, InputError
+from fumehood.engines.docker.daemon import Daemon
+from fumehood.engines.engine import AGENT_FOLDER, BOX_SOCKET_DIR
+
+_RESERVED = ("/proc", "/sys", "/dev", BOX_SOCKET_DIR, AGENT_FOLDER)
+"""Folders that the engine makes in every box."""
+_TMP = "/tmp"
+
+
+def scratch_folders(reference: str, volumes: Iterable[str]) -> tuple[str, ...]:
+    """Return the normalised paths of an image's volumes, sorted, without /tmp.
+
+    Args:
+        reference: of the image.
+        volumes: as the image declares them.
+
+    Raises:
+        InputError: a volume would hide a folder that the engine makes.
+    """
+    paths = {volume: normalised(volume) for volume in volumes}
+    for volume, path in paths.items():
+        if path == "/" or is_reserved(path):
+            raise InputError(
+                f"the image {reference!r} cannot start: VOLUME {volume!r} hides {path}, which "
+                "every box needs; remove it from the Dockerfile"
+            )
+    return tuple(sorted({path for path in paths.values() if path != _TMP}))
+
+
+def resolved_working_dir(daemon: Daemon, container: str, reference: str, setting: str) -> str:
+    """Return the working folder of an image without links.
+
+    A folder below /proc/self/fd can be one of the host, which the runtime has open while it starts
+    a container (CVE-2024-21626), so links to it are resolved before anything starts.
+
+    Args:
+        daemon: of the image.
+        container: made from the image, not started.
+        reference: of the image.
+        setting: the image's WORKDIR; empty for none.
+
+    Raises:
+        InputError: the folder does not exist, or is one that the engine makes.
+    """
+    path = "/"
+    for part in filter(None, normalised(setting).split("/")):
+        path = posixpath.join(path, part)
+        status = None if is_reserved(path) else daemon.path_status(container, path)
+        if status is None:
+            raise InputError(
+                f"the image {reference!r} cannot start: WORKDIR {setting!r} leads to {path}, which "
+                "is no folder of the image; name one of its folders in the Dockerfile"
+            )
+        path = normalised(status.get("linkTarget") or path)
+    if is_reserved(path):
+        raise InputError(
+            f"the image {reference!r} cannot start: WORKDIR {setting!r} leads to {path}, which "
+            "is no folder of the image; name one of its folders in the Dockerfile"
+        )
+    return path
+
+
+@contextmanager
+def failures_of_image(reference: str) -> Iterator[None]:
+    """Convert what the daemon answers about an image into an error of the image.
+
+    Raises:
+        InputError: the daemon refused.
+        InfraError: the daemon does not answer.
+    """
+    try:
+        yield
+    except InfraError as error:
+        if not isinstance(error.__cause__, APIError):
+            raise
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"the image {reference!r} cannot start; correct its Dockerfile: {reason}"
+        ) from error
+
+
+def normalised(path: str) -> str:
+    """Return an absolute path without ``.``, ``..`` and doubled slashes."""
+    return posixpath.normpath(f"/{path.lstrip('/')}")
+
+
+def is_reserved(path: str) -> bool:
+    """Return whether a normalised path is in a folder that the engine makes."""
+    return any(path == one or path.startswith(f"{one}/") for one in _RESERVED)
