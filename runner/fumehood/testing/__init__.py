@@ -1,1 +1,1 @@
-"""Parts for tests and benchmarks of this project and of extensions: real, small, in memory."""
+"""Helpers for tests of this project and of extensions: in-memory seats and a stub provider."""

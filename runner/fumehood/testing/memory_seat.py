@@ -1,4 +1,4 @@
-"""The SDK's seat without a socket: agent and episode in one process, for proofs and benchmarks."""
+"""The SDK's seat directly over the core, without a service: for tests and measurements."""
 
 from __future__ import annotations
 

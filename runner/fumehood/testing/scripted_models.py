@@ -1,7 +1,7 @@
-"""A provider of models for tests: it sends scripted replies and failures, and keeps the requests.
+"""A stub model provider for tests: it sends scripted replies and failures, and stores the requests.
 
-It serves OpenAI's chat completions and responses and Anthropic's messages, whole and streamed, over
-plain HTTP on loopback.
+It serves OpenAI's chat completions and responses and Anthropic's messages, with and without
+streaming, over HTTP on loopback.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from fumehood.testing.scripted_replies import ScriptedReply, events, whole
 
 @dataclass(frozen=True, slots=True)
 class AskedOfModel:
-    """One request as it arrived."""
+    """One request that the stub received."""
 
     path: str
     headers: dict[str, str]
-    """With names in lower case."""
+    """Names are in lower case."""
     body: bytes
 
     @property
     def request(self) -> dict[str, Any]:
-        """The request, parsed."""
+        """The body, parsed."""
         value: dict[str, Any] = json.loads(self.body)
         return value
 
@@ -36,16 +36,16 @@ class AskedOfModel:
 FAILED = {"error": {"message": "as scripted", "type": "scripted"}}
 
 Script = Sequence[ScriptedReply] | Callable[[AskedOfModel], ScriptedReply]
-"""Answers in order, the last of them again and again; or from a request to its answer."""
+"""Replies in order, of which the last one repeats; or a function from a request to its reply."""
 
 
 class ScriptedModels:
-    """A context manager that serves while it is open."""
+    """A context manager that serves scripted replies while it is open."""
 
     def __init__(self, script: Script) -> None:
         self.asked: list[AskedOfModel] = []
         self.list_status = 200
-        """Of the answer to who asks which models there are."""
+        """HTTP status of the response to a request for the list of models."""
         self._script = script
         self._lock = Lock()
         self._over = Event()
@@ -54,7 +54,7 @@ class ScriptedModels:
 
     @property
     def address(self) -> str:
-        """Where it is, without a path."""
+        """URL of the stub, without a path."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> Self:
@@ -68,7 +68,7 @@ class ScriptedModels:
         self._thread.join()
 
     def answer(self, asked: AskedOfModel) -> ScriptedReply:
-        """Return what comes next."""
+        """Store a request and return its reply."""
         with self._lock:
             number = len(self.asked)
             self.asked.append(asked)
@@ -77,7 +77,7 @@ class ScriptedModels:
         return self._script[min(number, len(self._script) - 1)]
 
     def pause(self, seconds: float | None) -> None:
-        """Wait; without a number, until all is over."""
+        """Wait some seconds; with None, wait until the stub closes."""
         if seconds != 0:
             self._over.wait(seconds)
 
@@ -94,11 +94,11 @@ class _Server(ThreadingHTTPServer):
 def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        # Head and body are two writes, and must not wait for one another.
+        # Headers and body are two writes; Nagle's algorithm would delay the second.
         disable_nagle_algorithm = True
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
         def do_GET(self) -> None:
             listed = {"object": "list", "data": []} if models.list_status == 200 else FAILED

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A call of a tool that the model asks for."""
+    """A tool call that the model requests."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -21,7 +21,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedReply:
-    """One answer, or one way to fail."""
+    """One reply or one failure of the model."""
 
     text: str = ""
     tools: tuple[ToolUse, ...] = ()
@@ -30,17 +30,17 @@ class ScriptedReply:
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     pause_s: float = 0.0
-    """Before each part of a stream."""
+    """Pause before each part of a stream, seconds."""
     stalls_after: int | None = None
-    """Parts of a stream after which nothing more comes."""
+    """Number of parts after which a stream stalls; None never stalls."""
     malformed: bytes = b""
-    """Put into a stream before its second part."""
+    """Bytes that are inserted before the second part of a stream."""
     echo: str = ""
-    """Of the request's instructions, which OpenAI's responses repeat."""
+    """Instructions that the reply repeats, as OpenAI's responses do."""
 
 
 def whole(path: str, model: str, reply: ScriptedReply) -> Json:
-    """Return the answer to a request without streaming."""
+    """Return the response to a request without streaming."""
     if path.endswith("/messages"):
         return _message(model, reply)
     return _response(model, reply) if path.endswith("/responses") else _completion(model, reply)
@@ -50,10 +50,10 @@ def events(path: str, model: str, reply: ScriptedReply, *, reports: bool) -> Ite
     """Yield the parts of a stream.
 
     Args:
-        path: of the request.
-        model: as asked for.
-        reply: to say.
-        reports: whether a chat was asked to report its usage.
+        path: path of the request, which selects the format.
+        model: name of the model in the request.
+        reply: content of the response.
+        reports: whether the request asks for a usage report.
     """
     if path.endswith("/messages"):
         yield from _message_events(model, reply)
