@@ -30,7 +30,7 @@ def probes() -> Iterator[Callable[[str], Probe]]:
                 chosen = stack.enter_context(
                     closing(choose_engine(engine, EngineOptions(runtime=runtime)).engine)
                 )
-                ready[name] = stack.enter_context(Probe(chosen))
+                ready[name] = stack.enter_context(Probe(chosen, interference=False))
             return ready[name]
 
         yield probe_of

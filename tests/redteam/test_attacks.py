@@ -13,7 +13,15 @@ from fumehood.redteam.attacks import ATTACKS, Attack, Boundary, Result, Verdict
 from fumehood.redteam.page import BEGIN, END, attack_cells, attack_table, replace_table
 from tests.architecture.project import ROOT
 
-HELPERS = {"attempts.py", "calls.py", "frames.py", "speak_http.py", "try.h", "ruff.toml"}
+HELPERS = {
+    "quiet.py",
+    "attempts.py",
+    "calls.py",
+    "frames.py",
+    "speak_http.py",
+    "try.h",
+    "ruff.toml",
+}
 LIMITS = {"processes", "memory_bytes", "tmp_bytes", "open_files", "cpus"}
 
 
@@ -57,8 +65,8 @@ def test_the_page_has_a_row_for_every_attack_and_no_other() -> None:
         for line in table.splitlines()
         if line.startswith("| [")
     ]
-    assert [row[:4] for row in rows] == [attack_cells(attack) for attack in ATTACKS]
-    assert all(len(row) == 4 + 3 for row in rows), "docker, docker/runsc and bubblewrap"
+    assert [row[:5] for row in rows] == [attack_cells(attack) for attack in ATTACKS]
+    assert all(len(row) == 5 + 3 for row in rows), "docker, docker/runsc and bubblewrap"
 
 
 def test_the_table_lists_the_details_of_results() -> None:
@@ -70,7 +78,7 @@ def test_the_table_lists_the_details_of_results() -> None:
         }
     )
     assert "| stopped | **not stopped** |" in table
-    assert table.endswith(f"* two, {attack.name}: it got &lt;out> and more")
+    assert f"* two, {attack.name}: it got &lt;out> and more\n" in table
 
 
 def test_a_new_table_replaces_the_old_one() -> None:

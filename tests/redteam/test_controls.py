@@ -1,158 +1,81 @@
-"""Controls: without the protection each attack succeeds, and the probe reports it.
-
-Otherwise agents that try nothing would count as stopped. Attacks that would change the machine run
-in boxes without restrictions, the others as plain processes.
-"""
+"""Without its protection each attack succeeds, and the probe reports it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-from fumehood.engines.engine import EngineOptions
-from fumehood.engines.process import ProcessEngine
-from fumehood.redteam.attacks import ATTACKS, Result
-from fumehood.redteam.probe import Probe
-from tests.redteam.open_box import PYTHON, OpenBoxes
+from fumehood.redteam.attacks import ATTACKS, Attack, Boundary, Result, Verdict
+from fumehood.redteam.controls.declared import (
+    CONTROLS,
+    Control,
+    ControlOutcome,
+    ControlResult,
+    Setting,
+)
+from fumehood.redteam.controls.runs import ControlRuns
 
-BY_NAME = {attack.name: attack for attack in ATTACKS}
-UNBOXED = {
-    "egress": "of the host was reached",
-    "abstract-sockets": "an abstract socket was reached",
-    "host-processes": "a process of the host was stopped",
-    "host-files": "a file of the host was written",
-    "neighbours": "a call was made in another episode",
-    "gold": "it has the secret of the gold",
-    "fork-bomb": "processes and threads, of",
-    "fork-bomb-sh": "processes and threads, of",
-    "zombies": "processes and threads, of",
-    "memory-bomb": "MiB of memory, of",
-    "descriptors": "it got descriptors",
-    "deaf": "of its processes still run",
-}
-"""Attack that does no harm outside a box → the expected detail."""
-UNBOXED_AS_ROOT = {"raise-limits": "it got a higher priority", "devices": "it got the device kmsg"}
-DECLARED = {
-    "shared-memory": "process does not limit memory_bytes of a box",
-    "fill-inodes": "process does not limit memory_bytes of a box",
-    "spin": "",
-}
-"""Attack → the declaration of an engine without limits, also if a loaded machine stopped the attack
-early."""
-IN_OPEN_BOXES = {
-    "dns": "it got a question to 127.0.0.53",
-    "metadata": "it got metadata of 169.254.169.254",
-    "raw-sockets": "it got packets",
-    "daemon-sockets": "a daemon of the host was reached",
-    "file-handles": "it got change the root",
-    "special-files": "a file of the host was written",
-    "fill-tmp": "it got places filled",
-    "privilege": "it got every capability",
-    "setuid-programs": "it got a program of root's",
-    "mounts": "it got mount",
-    "namespaces": "it got a user namespace",
-    "tracing": "it got trace the first process",
-    "keyring": "it got leave a key",
-    "kernel-surface": "it got a ring into the kernel",
-    "kernel-files": "it got any file that the kernel obeys",
-}
-AGAINST_THE_SERVICE = {"forged-messages", "replays", "json-bombs", "oversized", "http-nonsense"}
-"""See test_service_controls.py."""
-SEEN_BY_CHECKS = {
-    *(
-        "protobuf-bombs",
-        "second-client",
-        "slow-loris",
-        "many-streams",
-        "frame-floods",
-        "http-floods",
-        "refusals",
-    ),
-    *(
-        "flood",
-        "flood-sh",
-        "endless-line",
-        "terminal",
-        "forged-trace",
-        "look-around",
-        "provoke-errors",
-    ),
-}
-"""Attacks whose effects only the checks of the probe can see; see test_breaches.py."""
-SECRETS = {"host-processes": "process", "host-files": "file"}
-TAKES_LONG = {
-    "deaf",
-    "fill-inodes",
-    "fill-tmp",
-    "fork-bomb-sh",
-    "gold",
-    "memory-bomb",
-    "shared-memory",
-    "spin",
-    "zombies",
-}
-
-
-def _names(table: dict[str, str]) -> list[object]:
-    return [
-        pytest.param(name, marks=[pytest.mark.every_attack] if name in TAKES_LONG else [])
-        for name in table
-    ]
-
-
-def test_every_attack_has_a_control() -> None:
-    controlled = {*UNBOXED, *UNBOXED_AS_ROOT, *DECLARED, *IN_OPEN_BOXES}
-    assert controlled | AGAINST_THE_SERVICE | SEEN_BY_CHECKS == BY_NAME.keys()
+ALWAYS = {"egress", "dns", "json-bombs", "endless-line", "terminal"}
+"""One for most settings; ``make redteam`` runs them all."""
 
 
 @pytest.fixture(scope="module")
-def unboxed() -> Iterator[Probe]:
-    with closing(ProcessEngine(EngineOptions(trust=True))) as engine, Probe(engine) as probe:
-        yield probe
+def controls() -> Iterator[ControlRuns]:
+    with ControlRuns() as runs:
+        yield runs
 
 
-@pytest.fixture(scope="module")
-def open_boxes() -> Iterator[Probe]:
-    if not Path(PYTHON).exists():
-        pytest.skip(f"needs {PYTHON}, a Python that all users can execute")
-    with closing(OpenBoxes()) as engine, Probe(engine) as probe:
-        yield probe
+def test_every_attack_declares_a_control() -> None:
+    assert CONTROLS.keys() == {attack.name for attack in ATTACKS}
 
 
-def _succeeds(probe: Probe, name: str, seen: str) -> None:
-    verdict = probe.attack(BY_NAME[name])
-    if "needs gcc" in verdict.detail:
-        pytest.skip(verdict.detail)
-    assert verdict.result is Result.NOT_STOPPED
-    assert seen in verdict.detail
-    if name in SECRETS:
-        assert f"it has the secret of the {SECRETS[name]}" in verdict.detail
+def test_every_setting_is_used() -> None:
+    assert {control.setting for control in CONTROLS.values()} == set(Setting)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", _names(UNBOXED))
-def test_an_attack_succeeds_without_a_box(unboxed: Probe, name: str) -> None:
-    _succeeds(unboxed, name, UNBOXED[name])
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(
+            attack,
+            id=attack.name,
+            marks=() if attack.name in ALWAYS else (pytest.mark.every_attack,),
+        )
+        for attack in ATTACKS
+    ],
+)
+def test_an_attack_succeeds_without_its_protection(controls: ControlRuns, attack: Attack) -> None:
+    result = controls.run(attack)
+    if result.outcome is ControlOutcome.NOT_POSSIBLE:
+        pytest.skip(result.detail)
+    assert result.outcome is ControlOutcome.SUCCEEDED, result.detail
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-@pytest.mark.parametrize("name", _names(UNBOXED_AS_ROOT))
-def test_an_attack_succeeds_as_root(unboxed: Probe, name: str) -> None:
-    _succeeds(unboxed, name, UNBOXED_AS_ROOT[name])
+def _verdict(result: Result) -> Verdict:
+    attack = Attack("one", "one.py", Boundary.BOX, "something", "do something")
+    return Verdict(attack, result, "", 1, 1)
 
 
-@pytest.mark.parametrize("name", _names(DECLARED))
-def test_an_engine_without_limits_declares_them(unboxed: Probe, name: str) -> None:
-    _succeeds(unboxed, name, DECLARED[name])
+@pytest.mark.parametrize("outcome", [ControlOutcome.FAILED, ControlOutcome.NOT_POSSIBLE])
+def test_an_attack_without_a_successful_control_does_not_count_as_stopped(
+    outcome: ControlOutcome,
+) -> None:
+    control = ControlResult(Setting.ROOT, outcome, "needs root")
+    verdict = _verdict(Result.STOPPED).with_control(control)
+    assert verdict.result is Result.NOT_SHOWN
+    assert verdict.detail == f"its control {outcome.value}: needs root"
 
 
-@pytest.mark.slow
-@pytest.mark.bubblewrap
-@pytest.mark.parametrize("name", _names(IN_OPEN_BOXES))
-def test_an_attack_succeeds_in_an_unrestricted_box(open_boxes: Probe, name: str) -> None:
-    _succeeds(open_boxes, name, IN_OPEN_BOXES[name])
+def test_an_attack_that_succeeds_needs_no_control() -> None:
+    control = ControlResult(Setting.ROOT, ControlOutcome.FAILED, "")
+    assert _verdict(Result.NOT_STOPPED).with_control(control).result is Result.NOT_STOPPED
+
+
+def test_a_control_must_show_the_declared_breach() -> None:
+    control = Control(Setting.NO_BOX, "a file was read|a file was written")
+    assert control.shown_in("nothing; a file was written on the host") == (
+        "a file was written on the host"
+    )
+    assert not control.shown_in("a socket was reached")

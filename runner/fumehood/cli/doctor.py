@@ -21,6 +21,7 @@ from fumehood.engines.engine import Engine, EngineOptions, Isolation
 from fumehood.engines.registry import ENGINES, choose_engine
 from fumehood.records.caches import keep_probe, last_probe, probe_summary, system_name
 from fumehood.redteam.attacks import ATTACKS, Attack, Result, Verdict
+from fumehood.redteam.controls.runs import ControlRuns
 from fumehood.redteam.page import attack_table, replace_table
 from fumehood.redteam.probe import Probe
 from fumehood.report.safe_text import safe
@@ -104,7 +105,8 @@ def doctor(
     """Check which engines work here, and what to install.
 
     Exit status 2 if no engine isolates an untrusted agent. With --probe, runs the red-team attacks
-    from boxes of an engine; exit status 1 if an attack was not stopped.
+    from boxes of an engine, each with its control: the same attack without its protection, which
+    must succeed. Exit status 1 if an attack was not stopped, or if its control did not succeed.
 
     \b
     Examples:
@@ -169,7 +171,7 @@ def _engine_table(findings: list[_Finding]) -> TextTable:
 
 
 BREACHED = 1
-"""Exit status if an attack was not stopped, or could not be tried."""
+"""Exit status if an attack was not stopped, or not shown to be stopped."""
 
 
 _STYLES = {Result.STOPPED: "green", Result.NOT_APPLICABLE: "dim"}
@@ -191,7 +193,8 @@ def _probe(
     """
     attacks = _choose(names)
     console = Console(soft_wrap=True, quiet=as_json, highlight=False)
-    verdicts = {engine: _attack(engine, attacks, console) for engine in engines}
+    with ControlRuns() as controls:
+        verdicts = {engine: _attack(engine, attacks, controls, console) for engine in engines}
     if page is not None:
         page.write_text(replace_table(page.read_text("utf-8"), attack_table(verdicts)), "utf-8")
     if as_json:
@@ -209,7 +212,9 @@ def _choose(names: Sequence[str]) -> list[Attack]:
     return [attack for attack in ATTACKS if not names or attack.name in names]
 
 
-def _attack(name: str, attacks: Sequence[Attack], console: Console) -> list[Verdict]:
+def _attack(
+    name: str, attacks: Sequence[Attack], controls: ControlRuns, console: Console
+) -> list[Verdict]:
     engine_name, _, runtime = name.partition("/")
     options = EngineOptions(runtime=runtime or None, progress=console.print)
     chosen = choose_engine(engine_name, options)
@@ -221,7 +226,10 @@ def _attack(name: str, attacks: Sequence[Attack], console: Console) -> list[Verd
     results = []
     with closing(chosen.engine) as engine, Probe(engine) as session:
         for attack in attacks:
-            results.append(session.attack(attack))
+            verdict = session.attack(attack)
+            if verdict.result is not Result.NOT_APPLICABLE:
+                verdict = verdict.with_control(controls.run(attack))
+            results.append(verdict)
             _print(results[-1], console, {verdict.detail for verdict in results[:-1]})
         if len(results) == len(ATTACKS):
             _keep(engine, results, console)
@@ -254,9 +262,13 @@ def _keep(engine: Engine, results: Sequence[Verdict], console: Console) -> None:
 def _print(verdict: Verdict, console: Console, printed: Container[str]) -> None:
     attack, style = verdict.attack, _STYLES.get(verdict.result, "bold red")
     console.print(f"  {verdict.result.value:<14}", style=style, end="")
+    control = f"control {verdict.control.outcome.value}" if verdict.control else ""
+    console.print(f" {control:<18}", end="")
     console.print(f" {attack.name:<17} {attack.boundary.value}: {attack.by}", markup=False)
     if verdict.detail and verdict.detail not in printed:
         console.print(f"{'':<16} {safe(verdict.detail)}", markup=False)
+    if verdict.interference is not None:
+        console.print(f"{'':<16} {verdict.interference.summary()}", style="dim", markup=False)
 
 
 def _probe_report(verdicts: dict[str, list[Verdict]]) -> dict[str, object]:
@@ -280,4 +292,6 @@ def _verdict_json(verdict: Verdict) -> JsonObject:
         "detail": verdict.detail,
         "attempts": verdict.attempts,
         "wall_ms": verdict.wall_ms,
+        "interference": verdict.interference.to_json() if verdict.interference else None,
+        "control": verdict.control.to_json() if verdict.control else None,
     }

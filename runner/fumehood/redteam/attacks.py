@@ -7,8 +7,11 @@ error whether it was permitted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+
+from fumehood.redteam.controls.declared import ControlOutcome, ControlResult
+from fumehood.redteam.interference import Interference
 
 
 class Boundary(Enum):
@@ -58,6 +61,8 @@ class Result(Enum):
 
     STOPPED = "stopped"
     NOT_STOPPED = "not stopped"
+    NOT_SHOWN = "not shown"
+    """It did not succeed, but its control did not either, so nothing is proven."""
     NOT_APPLICABLE = "not applicable"
     """The attack cannot be tried here; the detail gives the reason."""
     NOT_RUN = "not run"
@@ -75,6 +80,17 @@ class Verdict:
     attempts: int
     """Number of attempts that the agent reported."""
     wall_ms: int
+    interference: Interference | None = None
+    """The latency of a neighbour's calls during the attack; None if it was not measured."""
+    control: ControlResult | None = None
+    """The same attack without its protection; None if it was not run."""
+
+    def with_control(self, control: ControlResult) -> Verdict:
+        """Return the verdict in the light of its control: only what can succeed is stopped."""
+        if self.result is Result.STOPPED and control.outcome is not ControlOutcome.SUCCEEDED:
+            detail = f"its control {control.outcome.value}: {control.detail}"
+            return replace(self, result=Result.NOT_SHOWN, detail=detail, control=control)
+        return replace(self, control=control)
 
 
 _BOX, _SOCKET, _SERVICE, _ORCHESTRATOR = Boundary

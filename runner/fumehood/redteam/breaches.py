@@ -47,15 +47,24 @@ def attempts_of(attempt: Attempt) -> int:
 def reported_successes(attempt: Attempt) -> Iterator[str]:
     """Yield the successes that an agent reported."""
     if attempt.output is not None:
-        for success in _GOT.findall(attempt.output.stdout):
-            yield f"it got {success.decode(errors='replace')}"
+        yield from successes_in(attempt.output.stdout)
+
+
+def successes_in(stdout: bytes) -> Iterator[str]:
+    """Yield the successes in the output of an agent."""
+    for success in _GOT.findall(stdout):
+        yield f"it got {success.decode(errors='replace')}"
 
 
 def revealing_words(attempt: Attempt) -> Iterator[str]:
     """Yield text that an agent read and that reveals the harness."""
-    if attempt.output is None:
-        return
-    for line in attempt.output.stdout.decode(errors="replace").splitlines():
+    if attempt.output is not None:
+        yield from revealing_words_in(attempt.output.stdout)
+
+
+def revealing_words_in(stdout: bytes) -> Iterator[str]:
+    """Yield text in the output of an agent that reveals the harness."""
+    for line in stdout.decode(errors="replace").splitlines():
         word = _REVEALING.search(line)
         if word is not None:
             context = line[max(0, word.start() - 60) : word.end() + 60].strip()

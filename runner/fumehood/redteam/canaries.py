@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
@@ -38,7 +38,6 @@ class Canaries:
         self._folder = folder
         self._sockets = CanarySockets()
         self._decoy_process: subprocess.Popen[bytes] | None = None
-        self._variable_before = os.environ.get(VARIABLE)
 
     def __enter__(self) -> Self:
         self._folder.chmod(0o755)
@@ -47,7 +46,6 @@ class Canaries:
         (self._folder / "open").write_text(_UNTOUCHED, encoding="ascii")
         (self._folder / "open").chmod(0o666)
         self._sockets.open(self._folder / "daemon.sock")
-        os.environ[VARIABLE] = self.secrets["environment"]
         self._decoy_process = self._start_decoy_process()
         return self
 
@@ -58,9 +56,6 @@ class Canaries:
         trace: TracebackType | None,
     ) -> None:
         self._sockets.close()
-        del os.environ[VARIABLE]
-        if self._variable_before is not None:
-            os.environ[VARIABLE] = self._variable_before
         if self._decoy_process is not None:
             self._decoy_process.kill()
             self._decoy_process.communicate()
@@ -69,6 +64,19 @@ class Canaries:
         secret = self.secrets["process"]
         command = [sys.executable, "-c", "input()", secret]
         return subprocess.Popen(command, stdin=subprocess.PIPE, env={VARIABLE: secret})
+
+    @contextmanager
+    def in_environment(self) -> Iterator[None]:
+        """Put a secret into the environment of this process while a box is started."""
+        before = os.environ.get(VARIABLE)
+        os.environ[VARIABLE] = self.secrets["environment"]
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[VARIABLE]
+            else:
+                os.environ[VARIABLE] = before
 
     def arguments(self) -> tuple[str, ...]:
         """Return the locations of the canaries as arguments of an agent."""

@@ -6,8 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from fumehood.core.errors import InputError
 from fumehood.redteam.attacks import Attack, Result, Verdict
+from fumehood.redteam.controls.declared import CONTROLS
+from fumehood.redteam.victim import PROTOCOLS
 
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
+_INTERFERENCE_TITLE = (
+    "Latency of a neighbour's calls beside each attack, p50/p99 ms (quiet p50/p99):"
+)
 _AGENTS = "../runner/fumehood/redteam/agents"
 _MARKS = {
     Result.STOPPED: "stopped",
@@ -23,6 +28,7 @@ def attack_cells(attack: Attack) -> tuple[str, ...]:
         attack.aim,
         attack.boundary.value,
         attack.by,
+        CONTROLS[attack.name].setting.value,
     )
 
 
@@ -35,13 +41,14 @@ def attack_table(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
     engines = list(verdicts)
     attacks = [verdict.attack for verdict in verdicts[engines[0]]]
     lines = [
-        _row("attack", "tries to", "boundary", "stopped by", *engines),
-        _row(*["---"] * (4 + len(engines))),
+        _row("attack", "tries to", "boundary", "stopped by", "control", *engines),
+        _row(*["---"] * (5 + len(engines))),
     ]
     for number, attack in enumerate(attacks):
         results = (_MARKS.get(verdicts[engine][number].result, "not run") for engine in engines)
         lines.append(_row(*attack_cells(attack), *results))
-    return "\n".join([*lines, "", *_notes(verdicts)])
+    interference = (_INTERFERENCE_TITLE, "", interference_table(verdicts))
+    return "\n".join([*lines, "", *_notes(verdicts), "", *interference])
 
 
 def replace_table(page: str, table: str) -> str:
@@ -64,6 +71,33 @@ def _notes(verdicts: Mapping[str, Sequence[Verdict]]) -> list[str]:
         for verdict in results
         if verdict.detail
     ]
+
+
+def interference_table(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
+    """Return the latency of a neighbour's calls beside each attack, p50/p99 in milliseconds.
+
+    Args:
+        verdicts: by engine, each in the same order of attacks.
+    """
+    engines = list(verdicts)
+    columns = [f"{engine}, {protocol}" for engine in engines for protocol in PROTOCOLS]
+    lines = [_row("attack", *columns), _row(*["---"] * (1 + len(columns)))]
+    for number, verdict in enumerate(verdicts[engines[0]]):
+        cells = (
+            _percentiles(verdicts[engine][number], protocol)
+            for engine in engines
+            for protocol in PROTOCOLS
+        )
+        lines.append(_row(verdict.attack.name, *cells))
+    return "\n".join(lines)
+
+
+def _percentiles(verdict: Verdict, protocol: str) -> str:
+    if verdict.interference is None:
+        return "–"
+    seen = verdict.interference.attacked[protocol]
+    quiet = verdict.interference.quiet[protocol]
+    return f"{seen.p50_ms:.1f}/{seen.p99_ms:.0f} ({quiet.p50_ms:.1f}/{quiet.p99_ms:.0f})"
 
 
 def _row(*cells: str) -> str:

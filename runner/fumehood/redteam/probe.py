@@ -11,9 +11,9 @@ import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -49,7 +49,10 @@ from fumehood.redteam.breaches import (
 )
 from fumehood.redteam.canaries import Canaries
 from fumehood.redteam.control_episodes import ControlEpisodes
+from fumehood.redteam.controls.plain_reader import plain_reader_breaches
+from fumehood.redteam.interference import Interference
 from fumehood.redteam.record_checks import record_breaches
+from fumehood.redteam.victim import Latencies
 from fumehood.redteam.watched_engine import WatchedEngine
 
 MIB = 1 << 20
@@ -71,22 +74,48 @@ GROWTH_BYTES_MAX = 384 * MIB
 """Growth of the service's memory that one attack may cause; allocators keep freed memory."""
 DESCRIPTORS_MAX = 64
 """File descriptors that the service may keep open after one attack."""
+QUIET = Attack("quiet", "quiet.py", Boundary.BOX, "nothing", "wait")
+"""The baseline of latencies: an agent that only waits."""
+WARM_UP_S = 1.0
+"""Time until a new service has connected and loaded all that its first calls need."""
+INTERFERENCE_ATTEMPTS = 3
+"""Runs of an attack that raises the latencies of a neighbour, until it counts as a breach."""
 SETTLE_S = 0.4
 """Time until all effects of an attack are visible."""
 _LOCK_MODE = 0o666
 """Another user may run the next probe."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """Protections that a probe removes for a control; none by default."""
+
+    kept_output_bytes: int = LIMITS.output_bytes
+    """Kept bytes of each stream of a box."""
+    service_limits: Mapping[str, int] | None = None
+    """Limits of the service that differ from its defaults, by name."""
+    cpus: float = LIMITS.cpus
+    """Processors that the usage of a box is compared with."""
+    plain_reader: bool = False
+    """Read records with a reader that escapes nothing."""
+
+
 class Probe:
     """One engine under attack. A context manager."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(
+        self, engine: Engine, removed: Removed | None = None, *, interference: bool = True
+    ) -> None:
         """Create the probe; entering it prepares the service and the image.
 
         Args:
             engine: an engine that is ready; the caller closes it.
+            removed: protections to remove, for controls; None for none.
+            interference: compare the latencies of a neighbour with a quiet baseline.
         """
         self._engine = WatchedEngine(engine)
+        self._removed = removed or Removed()
+        self._measures_interference = interference and not engine.isolation.is_none
         self._resources_to_close = ExitStack()
 
     def __enter__(self) -> Self:
@@ -98,11 +127,19 @@ class Probe:
             self._canaries = stack.enter_context(
                 Canaries(Path(stack.enter_context(tempfile.TemporaryDirectory())))
             )
-            self._pool = stack.enter_context(ServicePool(1, HttpOffer()))
-            self._worker = self._pool.workers()[0]
-            self._controls = stack.enter_context(ControlEpisodes(self._worker.client))
+            self._service = stack.enter_context(ExitStack())
+            self._start_service()
             self._resources_to_close = stack.pop_all()
         return self
+
+    def _start_service(self) -> None:
+        """Start a service with its control episodes; replaces one that an attack has damaged."""
+        self._service.close()
+        self._quiet: dict[str, Latencies] | None = None
+        limits = self._removed.service_limits
+        self._pool = self._service.enter_context(ServicePool(1, HttpOffer(), limits=limits))
+        self._worker = self._pool.workers()[0]
+        self._controls = self._service.enter_context(ControlEpisodes(self._worker.client))
 
     def __exit__(
         self,
@@ -123,29 +160,65 @@ class Probe:
         return self._agents.path
 
     def attack(self, attack: Attack) -> Verdict:
-        """Run one attack and return its result."""
+        """Run one attack and return its result.
+
+        An attack whose only breach is a raised latency is repeated, each time with a new baseline,
+        because other programs of the machine raise latencies too.
+        """
+        with _exclusive():
+            for _ in range(INTERFERENCE_ATTEMPTS):
+                verdict, interference = self._attack(attack)
+                raised = list(interference.raised()) if interference else []
+                if verdict.result is not Result.STOPPED or not raised:
+                    break
+                self._quiet = None
+        verdict = replace(verdict, interference=interference)
+        if verdict.result is Result.STOPPED and raised:
+            return replace(verdict, result=Result.NOT_STOPPED, detail="; ".join(raised))
+        return verdict
+
+    def _attack(self, attack: Attack) -> tuple[Verdict, Interference | None]:
+        quiet = self._quiet_latencies() if self._measures_interference else None
+        for _ in self._canaries.touched():
+            pass  # Discard accesses by an earlier attack of another probe.
+        before = self._resources()
+        self._controls.latencies()
+        try:
+            attempt = self._attempt(attack)
+        except InputError as error:
+            return Verdict(attack, Result.NOT_APPLICABLE, str(error), 0, 0), None
+        interference = Interference(quiet, self._controls.latencies()) if quiet else None
+        time.sleep(SETTLE_S)
+        breaches = [*self._breaches(attack, attempt), *self._damage(before)]
+        if any("service" in breach or "not served" in breach for breach in breaches):
+            self._start_service()
+        return self._verdict(attack, attempt, breaches), interference
+
+    def _quiet_latencies(self) -> dict[str, Latencies]:
+        """Return the latencies of the working episode beside a box that only waits."""
+        if self._quiet is None:
+            time.sleep(WARM_UP_S)
+            self._controls.latencies()
+            self._attempt(QUIET)
+            self._quiet = self._controls.latencies()
+        return self._quiet
+
+    def _attempt(self, attack: Attack) -> Attempt:
+        """Run the agent of an attack in a box.
+
+        Raises:
+            InputError: the agent cannot run here.
+        """
         command = self._agents.command(attack.file, self._image)
         if command is None:
-            return Verdict(attack, Result.NOT_APPLICABLE, self._agents.missing_c, 0, 0)
+            raise InputError(self._agents.missing_c)
         image = replace(
             self._image,
             command=command,
             mounts=(*self._image.mounts, Mount(self._agents.path, AGENT_FOLDER)),
         )
-        with _exclusive():
-            return self._attack(attack, image)
-
-    def _attack(self, attack: Attack, image: Image) -> Verdict:
-        for _ in self._canaries.touched():
-            pass  # Discard accesses by an earlier attack of another probe.
-        before = self._resources()
-        try:
-            attempt = attempt_episode(self._spec(attack), self._box(image, attack), self._pool)
-        except InputError as error:
-            return Verdict(attack, Result.NOT_APPLICABLE, str(error), 0, 0)
-        time.sleep(SETTLE_S)
-        breaches = [*self._breaches(attack, attempt), *self._damage(before)]
-        return self._verdict(attack, attempt, breaches)
+        with self._canaries.in_environment():
+            return attempt_episode(self._spec(attack), self._box(image, attack), self._pool)
 
     def _verdict(self, attack: Attack, attempt: Attempt, breaches: Sequence[str]) -> Verdict:
         attempts = attempts_of(attempt)
@@ -180,7 +253,7 @@ class Probe:
         yield from infrastructure_damage(attack, attempt, LIMITS.output_bytes)
         if self._engine.watch is not None:
             self._engine.watch.end()
-            yield from excess(attack, self._engine.watch, _limits(attack), self._tasks_spare())
+            yield from excess(attack, self._engine.watch, self._limits(attack), self._tasks_spare())
             yield from surviving_processes(self._engine.watch)
         if attack.repeats:
             yield from revealing_words(attempt)
@@ -191,7 +264,10 @@ class Probe:
         ):
             yield "it learned the host path of its socket"
         if attack.recorded and attempt.infra is None:
-            yield from record_breaches(self._spec(attack), attempt)
+            if self._removed.plain_reader:
+                yield from plain_reader_breaches(attempt)
+            else:
+                yield from record_breaches(self._spec(attack), attempt)
 
     def _damage(self, before: tuple[int, int]) -> Iterator[str]:
         if not self._worker.alive or self._worker is not self._pool.workers()[0]:
@@ -225,6 +301,14 @@ class Probe:
     def _resources(self) -> tuple[int, int]:
         return self._worker.client.health().resident_bytes, open_descriptors(self._worker.pid)
 
+    def _limits(self, attack: Attack) -> Limits:
+        return replace(
+            LIMITS,
+            memory_bytes=attack.memory_mb * MIB,
+            output_bytes=self._removed.kept_output_bytes,
+            cpus=self._removed.cpus,
+        )
+
     def _spec(self, attack: Attack) -> EpisodeSpec:
         secret = self._canaries.secrets
         plan = FaultRule(0, "timeout", {"on_nth_call": 999_999}, "soft", {"note": secret["plan"]})
@@ -256,14 +340,10 @@ class Probe:
         return BoxPlan(
             engine=self._engine,
             image=image,
-            limits=_limits(attack),
+            limits=self._limits(attack),
             arguments=arguments,
             labels=labels,
         )
-
-
-def _limits(attack: Attack) -> Limits:
-    return replace(LIMITS, memory_bytes=attack.memory_mb * MIB)
 
 
 def _last_line(attempt: Attempt) -> str:

@@ -122,10 +122,12 @@ def _check_pages(run: RunFolder, out: Path) -> Iterator[str]:
 def active_markup(folder: Path) -> Iterator[str]:
     """Yield the active markup in the pages of a folder."""
     for page in (*folder.rglob("*.html"), *folder.rglob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        yield from (
-            f"{page.name} contains {markup!r}" for markup in _ACTIVE_MARKUP if markup in text
-        )
+        yield from active_markup_in(page.name, page.read_text(encoding="utf-8"))
+
+
+def active_markup_in(name: str, text: str) -> Iterator[str]:
+    """Yield the active markup in a page."""
+    yield from (f"{name} contains {markup!r}" for markup in _ACTIVE_MARKUP if markup in text)
 
 
 def _command(*arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,11 +17,14 @@ from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 CANARY = re.compile(rb"canary-[a-z]+-[0-9a-f]{32}")
 FILE_BYTES_MAX = 2_000_000
 ALL_BYTES_MAX = 300_000_000
+SEARCH_S = 10
+"""Bounds the search where the view is that of the whole host."""
 
 
 def files() -> Iterator[str]:
     yield GIVEN.get("gold", "/gold")
     tops = [
+        os.path.dirname(GIVEN.get("gold", "/gold")),
         "/fumehood",
         "/tmp",
         "/run",
@@ -33,7 +37,6 @@ def files() -> Iterator[str]:
         "/srv",
         "/dev/shm",
         "/agent",
-        os.path.dirname(GIVEN.get("gold", "/gold")),
     ]
     for top in tops:
         for folder, _, names in os.walk(top):
@@ -48,7 +51,10 @@ def files() -> Iterator[str]:
 def search() -> str:
     found: set[bytes] = set()
     left = ALL_BYTES_MAX
+    deadline = time.monotonic() + SEARCH_S
     for path in files():
+        if time.monotonic() > deadline:
+            break
         try:
             if os.path.isfile(path) and left > 0:
                 with open(path, "rb") as file:

@@ -9,7 +9,7 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 
-enum { PIECE = 16 << 20, PIECES = 48 };
+enum { PIECE = 16 << 20, PIECES = 24 };
 
 static int segments(void) {
     int made = 0;
@@ -44,11 +44,17 @@ static int nameless_files(void) {
     return made;
 }
 
-int main(void) {
+static void judge(const char *kind, int made, long limit) {
+    int exceeds = (long)made * PIECE > limit;
+    dprintf(1, "%s memory without an owner: %d %s of %d MiB\n", exceeds ? "got" : "tried", made, kind, PIECE >> 20);
+}
+
+int main(int argc, char **argv) {
+    long limit = atol(given(argc, argv, "memory", "268435456")) + (64 << 20);
     signal(SIGXFSZ, SIG_IGN);
     tried("memory without an owner", "begun");
-    dprintf(1, "tried segments: %d of %d MiB\n", segments(), PIECE >> 20);
-    dprintf(1, "tried files without a name: %d of %d MiB\n", nameless_files(), PIECE >> 20);
+    judge("segments", segments(), limit);
+    judge("files without a name", nameless_files(), limit);
     mq_open("/queue", O_CREAT | O_RDWR, 0600, NULL);
     semget(IPC_PRIVATE, 250, IPC_CREAT | 0600);
     msgget(IPC_PRIVATE, IPC_CREAT | 0600);

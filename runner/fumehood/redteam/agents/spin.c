@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-enum { SPINNERS = 8, SPIN_S = 3 };
+enum { SPINNERS = 16, SPIN_S = 5 };
 
 int main(void) {
     tried("every processor", "begun");

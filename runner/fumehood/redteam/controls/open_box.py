@@ -18,7 +18,7 @@ from fumehood.engines.subprocess_box import ChildBox
 
 PYTHON = "/usr/bin/python3"
 """A Python that all users can execute, unlike one in root's home folder."""
-CLOUD = Path(__file__).with_name("fake_cloud.py")
+_CLOUD = Path(__file__).with_name("fake_cloud.py")
 
 
 class OpenBoxes(ProcessEngine):
@@ -31,7 +31,7 @@ class OpenBoxes(ProcessEngine):
         """Start the agent as root in new namespaces, with a metadata service and a name server."""
         (agents,) = (mount.source for mount in spec.image.mounts if mount.target == AGENT_FOLDER)
         program = tuple(PYTHON if word == sys.executable else word for word in spec.image.command)
-        shutil.copy(CLOUD, agents)
+        shutil.copy(_CLOUD, agents)
         canaries = next(
             Path(word[5:]).parent for word in spec.arguments if word.startswith("gold=")
         )
@@ -39,7 +39,7 @@ class OpenBoxes(ProcessEngine):
             *_unprivileged(),
             *_namespaces(agents, canaries),
             PYTHON,
-            f"{agents}/{CLOUD.name}",
+            f"{agents}/{_CLOUD.name}",
             *program,
         )
         return super().start(replace(spec, image=replace(spec.image, command=command)))

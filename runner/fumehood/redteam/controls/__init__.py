@@ -1,0 +1,1 @@
+"""Controls: the attacks of the corpus with their protection removed."""

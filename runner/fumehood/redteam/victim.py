@@ -1,0 +1,154 @@
+"""A victim: a client that calls a service over gRPC and HTTP, and measures how long calls take."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Lock, Thread
+from types import TracebackType
+from typing import Self
+
+from fumehood_agent.errors import FumehoodError
+from fumehood_agent.session import Session
+
+ANSWER_TIMEOUT_S = 10.0
+"""A call that takes longer counts as not served."""
+INTERVAL_S = 0.02
+"""Time between two calls."""
+PROTOCOLS = ("grpc", "http")
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Percentiles of the calls of one protocol, milliseconds."""
+
+    p50_ms: float
+    p99_ms: float
+    calls: int
+
+
+class Victim:
+    """Calls a service from two threads while it is open. A context manager."""
+
+    def __init__(self, socket_dir: Path) -> None:
+        """Create the victim.
+
+        Args:
+            socket_dir: folder of ``grpc.sock`` and ``http.sock``.
+        """
+        self._socket_dir = socket_dir
+        self._lock = Lock()
+        self._calls_ms = _no_calls()
+        self._errors: list[str] = []
+        self._began: dict[str, float] = {}
+        self._stop = Event()
+        self._threads = [
+            Thread(target=self._repeat, args=(protocol,), name=f"victim-{protocol}", daemon=True)
+            for protocol in PROTOCOLS
+        ]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(2 * ANSWER_TIMEOUT_S)
+
+    def take_latencies(self) -> dict[str, Latencies]:
+        """Return the latencies since the last call of this method, by protocol.
+
+        A call that has not ended yet counts with the time that it has taken so far.
+        """
+        now = time.monotonic()
+        with self._lock:
+            calls_ms, self._calls_ms = self._calls_ms, _no_calls()
+            for protocol, began in self._began.items():
+                calls_ms[protocol].append((now - began) * 1000)
+        return {name: _latencies(values) for name, values in calls_ms.items()}
+
+    def take_errors(self) -> list[str]:
+        """Return the errors since the last call of this method."""
+        with self._lock:
+            errors, self._errors = self._errors, []
+        return errors
+
+    def _repeat(self, protocol: str) -> None:
+        while not self._stop.is_set():
+            try:
+                if protocol == "http":
+                    self._call_over_http()
+                else:
+                    self._call_over_grpc()
+            except (FumehoodError, OSError) as error:
+                self._fail(protocol, str(error))
+                self._stop.wait(0.2)
+
+    def _call_over_grpc(self) -> None:
+        with Session(f"{self._socket_dir}/grpc.sock", stream=False) as session:
+            while not self._stop.wait(INTERVAL_S):
+                self._begin("grpc")
+                session.call("list_dir", {"path": "/"})
+                self._end("grpc")
+
+    def _call_over_http(self) -> None:
+        while not self._stop.wait(INTERVAL_S):
+            self._begin("http")
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(2 * ANSWER_TIMEOUT_S)
+                connection.connect(f"{self._socket_dir}/http.sock")
+                connection.sendall(b"GET /task HTTP/1.1\r\nhost: box\r\nconnection: close\r\n\r\n")
+                answer = connection.recv(64)
+            if not answer.startswith(b"HTTP/1.1 200"):
+                raise OSError(f"its HTTP socket answers {answer[:40]!r}")
+            self._end("http")
+
+    def _begin(self, protocol: str) -> None:
+        with self._lock:
+            self._began[protocol] = time.monotonic()
+
+    def _end(self, protocol: str) -> None:
+        now = time.monotonic()
+        with self._lock:
+            taken_s = now - self._began.pop(protocol)
+            self._calls_ms[protocol].append(taken_s * 1000)
+            if taken_s > ANSWER_TIMEOUT_S:
+                self._errors.append(f"it waited {taken_s:.0f} s for an answer")
+
+    def _fail(self, protocol: str, reason: str) -> None:
+        now = time.monotonic()
+        with self._lock:
+            self._errors.append(reason)
+            if protocol in self._began:
+                taken_ms = (now - self._began.pop(protocol)) * 1000
+                self._calls_ms[protocol].append(taken_ms)
+
+
+def _no_calls() -> dict[str, list[float]]:
+    return {protocol: [] for protocol in PROTOCOLS}
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Return the nearest-rank percentile of values; 0 for none.
+
+    Args:
+        values: in any order.
+        share: from 0 to 1.
+    """
+    if not values:
+        return 0.0
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def _latencies(values: Sequence[float]) -> Latencies:
+    return Latencies(percentile(values, 0.5), percentile(values, 0.99), len(values))
