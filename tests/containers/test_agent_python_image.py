@@ -57,11 +57,11 @@ def test_the_current_image_is_tagged_latest(
     assert daemon.inspect_image(f"{NAME}:latest")["Id"] == image.digest  # type: ignore[no-untyped-call]
 
 
-def test_its_command_is_python(image: Image) -> None:
+def test_the_command_of_the_image_is_python(image: Image) -> None:
     assert image.command == ("python3", "-m", "fumehood_agent", "run", "builtin:noop")
 
 
-def test_it_is_small(daemon: APIClient, image: Image) -> None:
+def test_the_image_is_small(daemon: APIClient, image: Image) -> None:
     size = daemon.inspect_image(image.digest)["Size"]  # type: ignore[no-untyped-call]
     assert size < 200 * MIB
 

@@ -169,7 +169,7 @@ def test_a_missing_image_is_an_input_error(docker_engine: DockerEngine) -> None:
         docker_engine.prepare(AgentSource(AgentKind.IMAGE, "no-such-image:at-all"))
 
 
-def test_a_folder_becomes_an_image_that_runs_its_own_command(
+def test_a_folder_becomes_an_image_that_runs_the_command_of_its_dockerfile(
     docker_engine: DockerEngine, socket_dir: Path, tmp_path: Path, remove_images: list[str]
 ) -> None:
     source = write_agent(tmp_path, 'ENTRYPOINT ["python3", "-c"]', "CMD [\"print('its own')\"]")

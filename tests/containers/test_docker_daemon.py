@@ -44,7 +44,7 @@ def spec_of(engine: DockerEngine, socket_dir: Path, labels: dict[str, str], code
     "question",
     [b"/containers/create?", b"/start HTTP", b"/wait HTTP", b"DELETE ", b"/images/"],
 )
-def test_a_lost_answer_changes_nothing(
+def test_a_lost_response_of_the_daemon_changes_nothing(
     proxy: DockerProxy, daemon: APIClient, socket_dir: Path, labels: dict[str, str], question: bytes
 ) -> None:
     engine = DockerEngine(EngineOptions())
@@ -88,7 +88,7 @@ def test_a_missing_daemon_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path:
         engine.prepare(AgentSource(AgentKind.IMAGE, "any"))
 
 
-def test_a_stuck_daemon_is_not_waited_for(
+def test_a_stuck_daemon_is_an_error_after_its_deadline(
     monkeypatch: pytest.MonkeyPatch, socket_dir: Path
 ) -> None:
     monkeypatch.setattr(docker_daemon, "CONNECT_DEADLINE_S", 1)

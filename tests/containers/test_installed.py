@@ -96,7 +96,9 @@ def both(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> E
     return make_environment(tmp_path_factory.mktemp("both"), *wheels.values())
 
 
-def test_the_sdk_alone_holds_no_part_of_the_runner(wheels: dict[str, Path], tmp_path: Path) -> None:
+def test_the_sdk_alone_contains_no_part_of_the_runner(
+    wheels: dict[str, Path], tmp_path: Path
+) -> None:
     alone = make_environment(tmp_path, wheels["fumehood_sdk"])
     alone.run("python", "-c", "import fumehood_agent, fumehood_agent.aio")
     alone.run("python", "-m", "fumehood_agent", "--help")

@@ -122,7 +122,7 @@ def offered_first(models: ScriptedModels) -> str:
         ("mcp-client", ("http",)),
     ],
 )
-def test_it_uses_its_model_and_its_tools(
+def test_an_agent_uses_its_model_and_its_tools(
     docker_engine: DockerEngine,
     models: ScriptedModels,
     episode: Listened,
@@ -138,7 +138,7 @@ def test_it_uses_its_model_and_its_tools(
 @pytest.mark.docker
 @pytest.mark.image
 @pytest.mark.every_agent
-def test_an_agent_with_only_a_shell_uses_them_too(
+def test_an_agent_with_only_a_shell_uses_its_model_and_its_tools(
     docker_engine: DockerEngine, models: ScriptedModels, episode: Listened
 ) -> None:
     image = docker_engine.prepare(AgentSource(AgentKind.FOLDER, str(fetched("mini-swe-agent"))))
@@ -182,7 +182,7 @@ def continue_cli(dialect: str) -> Image:
         (continue_cli, "anthropic"),
     ],
 )
-def test_it_needs_no_image(
+def test_an_npm_agent_needs_no_image(
     models: ScriptedModels, episode: Listened, made_of: Callable[[str], Image], word: str
 ) -> None:
     image = made_of(word)
@@ -192,7 +192,7 @@ def test_it_needs_no_image(
     assert (models.asked[0].path == "/v1/messages") == (word == "anthropic")
 
 
-def test_every_readme_lists_what_was_added() -> None:
+def test_every_readme_lists_the_added_files() -> None:
     listed = (AGENTS / "README.md").read_text(encoding="utf-8")
     folders = sorted(path.name for path in AGENTS.iterdir() if path.is_dir())
     assert folders == ["continue", "mcp-client", "mini-swe-agent", "openai-agents", "smolagents"]

@@ -70,7 +70,7 @@ def client(container: DockerContainer, sockets: Path) -> Iterator[ControlClient]
         connected.close()
 
 
-def test_an_episode_is_played_in_it(client: ControlClient) -> None:
+def test_an_episode_runs_against_a_service_in_the_image(client: ControlClient) -> None:
     spec = episode_spec(
         {"family": "timeout", "trigger": {"on_nth_call": 1}}, episode_id="in-a-container"
     )
@@ -83,7 +83,7 @@ def test_an_episode_is_played_in_it(client: ControlClient) -> None:
     assert client.close_episode("in-a-container", timed_out=False)
 
 
-def test_the_image_holds_no_gold(container: DockerContainer) -> None:
+def test_the_image_contains_no_gold(container: DockerContainer) -> None:
     code = (
         "import os; print(os.getuid());"
         "print(*(f'{folder}/{file}' for folder, _, files in os.walk('/service') for file in files))"

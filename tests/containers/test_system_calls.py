@@ -51,14 +51,14 @@ def _calls_known_to_libseccomp() -> Iterator[str]:
                 yield ctypes.string_at(found).decode()
 
 
-def test_every_call_is_either_allowed_or_refused() -> None:
+def test_every_system_call_is_either_allowed_or_rejected() -> None:
     conditional = {condition.name for condition in CONDITIONS}
     listed = [*ALLOWED, *REFUSED, *conditional]
     assert len(set(listed)) == len(listed)
     assert set(_calls_known_to_libseccomp()) - set(listed) == set()
 
 
-def test_docker_gets_the_same_list() -> None:
+def test_docker_receives_the_same_list() -> None:
     rules = json.loads(docker_profile())["syscalls"]
     assert rules[0] == {"names": ALLOWED, "action": "SCMP_ACT_ALLOW"}
     assert rules[1] == {"names": REFUSED, "action": "SCMP_ACT_ERRNO", "errnoRet": errno.ENOSYS}

@@ -40,7 +40,7 @@ def test_arguments_keep_their_values_types_and_order(name: str, arguments: JsonO
     ended=st.booleans(),
     recorded=st.none() | _objects,
 )
-def test_replies_come_back_as_they_were(
+def test_replies_round_trip(
     result: Value | Failure, remaining: Remaining, ended: bool, recorded: JsonObject | None
 ) -> None:
     reply = Reply(result, remaining, ended, recorded)

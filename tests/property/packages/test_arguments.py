@@ -73,7 +73,7 @@ def test_every_text_is_a_json_object_or_is_refused(text: str) -> None:
 
 @bounded
 @given(OBJECTS)
-def test_what_can_be_written_down_gets_through_unchanged(value: dict[str, Any]) -> None:
+def test_valid_arguments_are_received_unchanged(value: dict[str, Any]) -> None:
     text = json.dumps(value)
     got = read_arguments(text, SeatLimits())
     if not is_writable(value):
@@ -109,7 +109,7 @@ def test_size_is_counted_in_bytes(text: str, limit: int) -> None:
 
 @bounded
 @given(st.floats())
-def test_no_number_is_other_than_finite(number: float) -> None:
+def test_every_accepted_number_is_finite(number: float) -> None:
     got = read_arguments(json.dumps({"a": number}), SeatLimits())
     if math.isfinite(number):
         assert same(got, {"a": number})

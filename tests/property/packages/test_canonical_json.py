@@ -21,14 +21,14 @@ from tests.property.packages.values import OBJECTS, VALUES, bounded, same
 
 @bounded
 @given(VALUES, VALUES)
-def test_texts_are_equal_exactly_when_the_values_are(one: Any, other: Any) -> None:
+def test_texts_are_equal_exactly_if_their_values_are_equal(one: Any, other: Any) -> None:
     assert (canonical_json(one) == canonical_json(other)) == same(one, other)
     assert (digest_json(one) == digest_json(other)) == same(one, other)
 
 
 @bounded
 @given(VALUES)
-def test_the_text_gives_the_value_back(value: Any) -> None:
+def test_parsing_the_text_returns_the_value(value: Any) -> None:
     text = canonical_json(value)
     assert same(json.loads(text), value)
     assert canonical_json(json.loads(text)) == text
@@ -56,7 +56,7 @@ def test_ordered_text_keeps_the_order_of_keys(value: dict[str, Any]) -> None:
 
 @bounded
 @given(VALUES)
-def test_a_copy_is_the_same_and_shares_nothing(value: Any) -> None:
+def test_a_copy_is_equal_and_shares_no_object(value: Any) -> None:
     copy = copy_json(value)
     assert same(copy, value)
     assert not _containers(copy) & _containers(value)
@@ -64,7 +64,7 @@ def test_a_copy_is_the_same_and_shares_nothing(value: Any) -> None:
 
 @bounded
 @given(VALUES)
-def test_every_value_has_a_type_word(value: Any) -> None:
+def test_every_value_has_a_type_name(value: Any) -> None:
     words = {
         dict: "object",
         list: "array",

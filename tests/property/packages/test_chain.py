@@ -36,7 +36,7 @@ def is_broken(records: list[Record]) -> bool:
 
 @bounded
 @given(EVENTS)
-def test_a_whole_trace_is_whole(events: list[dict[str, Any]]) -> None:
+def test_a_complete_trace_is_valid(events: list[dict[str, Any]]) -> None:
     records = sealed(events)
     assert verify_chain(records) == records[-1].hash
 
@@ -52,7 +52,7 @@ def test_the_digest_identifies_the_events(
 
 @bounded
 @given(EVENTS, st.data())
-def test_cutting_is_found(events: list[dict[str, Any]], data: st.DataObject) -> None:
+def test_a_truncated_trace_is_found(events: list[dict[str, Any]], data: st.DataObject) -> None:
     records = sealed(events)
     start = data.draw(st.integers(min_value=0, max_value=len(records)))
     stop = data.draw(st.integers(min_value=start, max_value=len(records)))
@@ -62,7 +62,7 @@ def test_cutting_is_found(events: list[dict[str, Any]], data: st.DataObject) -> 
 
 @bounded
 @given(EVENTS, FLAT_OBJECTS, st.data())
-def test_editing_is_found(
+def test_an_edited_event_is_found(
     events: list[dict[str, Any]], text: dict[str, Any], data: st.DataObject
 ) -> None:
     records = sealed(events)
@@ -76,7 +76,7 @@ def test_editing_is_found(
 
 @bounded
 @given(EVENTS, st.permutations(range(4)))
-def test_reordering_is_found(events: list[dict[str, Any]], order: list[int]) -> None:
+def test_reordered_events_are_found(events: list[dict[str, Any]], order: list[int]) -> None:
     records = sealed([{"n": 1}, {"n": 2}, *events])
     turned = [records[place] for place in order if place < len(records)] + records[4:]
     assume(turned != records)
@@ -85,7 +85,7 @@ def test_reordering_is_found(events: list[dict[str, Any]], order: list[int]) -> 
 
 @bounded
 @given(EVENTS, FLAT_OBJECTS)
-def test_appending_is_found_even_with_a_hash_that_follows(
+def test_an_appended_event_with_a_valid_hash_is_found(
     events: list[dict[str, Any]], more: dict[str, Any]
 ) -> None:
     records = sealed(events)
@@ -108,18 +108,18 @@ def test_a_shorter_trace_sealed_with_the_same_count_is_found(events: list[dict[s
     assert is_broken([*records, Record(seal, chain.link(seal), 1, 2)])
 
 
-def test_times_are_not_part_of_it() -> None:
+def test_the_hash_does_not_cover_times() -> None:
     records = sealed([{"a": 1}])
     later = [replace(record, wall_ms=99, duration_us=98) for record in records]
     assert verify_chain(later) == verify_chain(records)
 
 
-def test_nothing_is_not_a_trace() -> None:
+def test_an_empty_list_is_not_a_trace() -> None:
     with pytest.raises(BrokenTrace, match="truncated"):
         verify_chain([])
 
 
-def test_links_are_made_as_published() -> None:
+def test_the_hash_chain_equals_the_documented_one() -> None:
     """SHA-256 of the previous hash followed by the event; the first record follows 64 zeros."""
     first, seal = sealed([{"a": 1}])
     assert GENESIS == "0" * 64

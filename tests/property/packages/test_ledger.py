@@ -96,7 +96,7 @@ TestSpending = Spending.TestCase
 
 @settings(max_examples=25, deadline=None)
 @given(limit=st.integers(min_value=0, max_value=6), threads=st.integers(min_value=2, max_value=8))
-def test_parallel_claims_are_granted_as_often_as_the_budget_allows(
+def test_parallel_reservations_are_granted_as_often_as_the_budget_allows(
     limit: int, threads: int
 ) -> None:
     ledger, together = Ledger(Budget(calls=limit)), Barrier(threads)
@@ -115,9 +115,7 @@ def test_parallel_claims_are_granted_as_often_as_the_budget_allows(
     limit=st.integers(min_value=1, max_value=6),
     used=st.lists(st.integers(min_value=0, max_value=4)),
 )
-def test_reserving_the_rest_gives_what_is_left_until_nothing_is_left(
-    limit: int, used: list[int]
-) -> None:
+def test_reserving_the_rest_returns_the_remaining_units(limit: int, used: list[int]) -> None:
     kind, left = BudgetKind.ANSWER_BYTES, limit
     ledger = Ledger(Budget(answer_bytes=limit))
     for amount in used:
@@ -133,7 +131,7 @@ def test_reserving_the_rest_gives_what_is_left_until_nothing_is_left(
 
 @bounded
 @given(LIMITS, AMOUNTS, AMOUNTS)
-def test_what_happened_has_happened_even_beyond_the_claim(
+def test_a_charge_above_its_reservation_is_counted(
     limit: int | None, claimed: Mapping[BudgetKind, int], actual: Mapping[BudgetKind, int]
 ) -> None:
     ledger = Ledger(Budget(retries=limit))

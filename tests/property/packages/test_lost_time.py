@@ -12,7 +12,7 @@ INTERVALS = st.tuples(MOMENTS, MOMENTS).map(lambda pair: (min(pair), max(pair)))
 
 
 @given(st.lists(INTERVALS, max_size=20))
-def test_what_is_given_back_is_the_union(intervals: list[tuple[int, int]]) -> None:
+def test_overlapping_delays_are_deducted_once(intervals: list[tuple[int, int]]) -> None:
     lost = DelayCounter()
     given_back = [lost.add(began, ended) for began, ended in intervals]
     assert min(given_back, default=0) >= 0

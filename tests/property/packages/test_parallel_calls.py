@@ -54,7 +54,7 @@ def is_admitted(answer: object) -> bool:
 @pytest.mark.parametrize("kind", ["steps", "calls"])
 @bounded
 @given(callers=st.integers(min_value=2, max_value=AT_ONCE_MAX))
-def test_a_budget_of_one_admits_exactly_one_of_all_who_call_at_once(
+def test_a_budget_of_one_call_admits_one_of_several_parallel_calls(
     service: ControlClient, harness_mode: str, kind: str, callers: int
 ) -> None:
     spec = episode_spec(episode_id=f"p{next(_numbers)}", harness_mode=harness_mode, **{kind: 1})  # type: ignore[arg-type]
@@ -75,7 +75,7 @@ def test_a_budget_of_one_admits_exactly_one_of_all_who_call_at_once(
     callers=st.integers(min_value=2, max_value=AT_ONCE_MAX),
     steps=st.integers(min_value=1, max_value=AT_ONCE_MAX),
 )
-def test_any_budget_admits_as_many_as_it_says(
+def test_a_budget_admits_exactly_its_number_of_parallel_calls(
     service: ControlClient, callers: int, steps: int
 ) -> None:
     with listening(service, episode_spec(episode_id=f"p{next(_numbers)}", steps=steps)) as episode:
@@ -90,9 +90,7 @@ def test_any_budget_admits_as_many_as_it_says(
 
 @bounded
 @given(callers=st.integers(min_value=2, max_value=AT_ONCE_MAX))
-def test_one_named_call_is_carried_out_once_for_all_who_send_it(
-    service: ControlClient, callers: int
-) -> None:
+def test_parallel_calls_with_one_id_run_once(service: ControlClient, callers: int) -> None:
     with listening(service, episode_spec(episode_id=f"p{next(_numbers)}", steps=9)) as episode:
         answers = all_at_once(
             episode.directory,
@@ -107,7 +105,7 @@ def test_one_named_call_is_carried_out_once_for_all_who_send_it(
 
 @bounded
 @given(callers=st.integers(min_value=2, max_value=AT_ONCE_MAX))
-def test_one_submission_counts_of_all_that_are_made_at_once(
+def test_only_one_of_several_parallel_submissions_counts(
     service: ControlClient, callers: int
 ) -> None:
     with listening(service, episode_spec(episode_id=f"p{next(_numbers)}")) as episode:

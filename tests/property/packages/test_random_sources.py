@@ -44,7 +44,7 @@ def draw(
 
 @bounded
 @given(st.integers(), DRAWS, st.lists(DRAWS, max_size=6))
-def test_no_other_draw_moves_a_draw(
+def test_a_draw_does_not_depend_on_other_draws(
     seed: int,
     named: tuple[int, str, dict[str, Any], str],
     others: list[tuple[int, str, dict[str, Any], str]],
@@ -58,7 +58,7 @@ def test_no_other_draw_moves_a_draw(
 
 @bounded
 @given(st.integers(), DRAWS)
-def test_the_number_of_the_call_and_the_order_of_arguments_do_not_matter(
+def test_a_draw_depends_neither_on_the_call_number_nor_on_the_order_of_arguments(
     seed: int, named: tuple[int, str, dict[str, Any], str]
 ) -> None:
     rule, tool, arguments, purpose = named
@@ -70,7 +70,7 @@ def test_the_number_of_the_call_and_the_order_of_arguments_do_not_matter(
 
 @bounded
 @given(st.integers(), DRAWS)
-def test_each_part_of_the_name_matters(
+def test_a_draw_depends_on_each_part_of_its_key(
     seed: int, named: tuple[int, str, dict[str, Any], str]
 ) -> None:
     rule, tool, arguments, purpose = named
@@ -99,7 +99,7 @@ def test_the_numbers_are_spread_evenly() -> None:
     assert sum((found - expected) ** 2 / expected for found in bins) < 43.8
 
 
-def test_neighbouring_draws_do_not_lean_on_each_other() -> None:
+def test_neighbouring_draws_are_not_correlated() -> None:
     random_source, count = KeyedRandom(7), 5000
     drawn = [draw(random_source, (0, "t", {}, "fire")) - 0.5 for _ in range(count)]
     correlation = sum(a * b for a, b in pairwise(drawn)) / (count / 12)
@@ -107,7 +107,9 @@ def test_neighbouring_draws_do_not_lean_on_each_other() -> None:
 
 
 @pytest.mark.parametrize(("seed", "rule", "numbers"), SPEC_NUMBERS)
-def test_streams_give_the_references_numbers(seed: int, rule: int, numbers: list[float]) -> None:
+def test_streams_give_the_numbers_of_the_reference(
+    seed: int, rule: int, numbers: list[float]
+) -> None:
     random_source = SequentialRandom(seed, fault_plan(*[{"family": "timeout"}] * 3))
     call = ToolCall("t", {})
     assert [random_source.draw(rule, call, "fire") for _ in numbers] == numbers
@@ -119,7 +121,7 @@ def test_streams_give_the_references_numbers(seed: int, rule: int, numbers: list
     st.integers(),
     st.lists(st.tuples(st.integers(min_value=0, max_value=2), TEXT), max_size=12),
 )
-def test_a_rules_own_seed_comes_before_the_tasks(
+def test_the_seed_of_a_rule_takes_precedence_over_that_of_the_task(
     seed: int, own: int, draws: list[tuple[int, str]]
 ) -> None:
     rules = [

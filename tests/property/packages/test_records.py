@@ -20,7 +20,7 @@ from tests.property.packages.values import TEXT, bounded
 
 @bounded
 @given(OUTCOMES)
-def test_an_outcome_is_thawed_as_it_was_frozen(outcome: Outcome) -> None:
+def test_an_outcome_is_read_as_it_was_stored(outcome: Outcome) -> None:
     frozen = json.loads(canonical_json(outcome_to_json(outcome)))
     assert outcome_from_json(frozen) == outcome
     assert outcome_name(outcome).split("(")[0] == frozen["outcome"]
@@ -28,18 +28,18 @@ def test_an_outcome_is_thawed_as_it_was_frozen(outcome: Outcome) -> None:
 
 @bounded
 @given(ROWS)
-def test_a_row_is_thawed_as_it_was_frozen(row: EpisodeRow) -> None:
+def test_a_row_is_read_as_it_was_stored(row: EpisodeRow) -> None:
     assert EpisodeRow.from_json(json.loads(canonical_json(row.to_json()))) == row
 
 
 @bounded
 @given(SUITES)
-def test_a_suite_is_thawed_as_it_was_frozen_order_of_keys_included(suite: Suite) -> None:
+def test_a_suite_is_read_as_it_was_stored_with_the_order_of_its_keys(suite: Suite) -> None:
     frozen = freeze_suite(suite)
-    thawed = read_frozen_suite(suite.name, frozen.splitlines())
-    assert thawed == suite
-    assert freeze_suite(thawed) == frozen
-    for one, other in zip(thawed.cases, suite.cases, strict=True):
+    read_suite = read_frozen_suite(suite.name, frozen.splitlines())
+    assert read_suite == suite
+    assert freeze_suite(read_suite) == frozen
+    for one, other in zip(read_suite.cases, suite.cases, strict=True):
         assert json.dumps(one.task.initial_state) == json.dumps(other.task.initial_state)
         for rule, frozen_rule in zip(one.task.fault_plan, other.task.fault_plan, strict=True):
             assert json.dumps(rule.to_json()) == json.dumps(frozen_rule.to_json())
@@ -47,7 +47,7 @@ def test_a_suite_is_thawed_as_it_was_frozen_order_of_keys_included(suite: Suite)
 
 @bounded
 @given(TEXT, st.lists(TEXT, max_size=3))
-def test_what_is_no_suite_is_said_to_be_none(name: str, lines: list[str]) -> None:
+def test_a_text_that_is_not_a_suite_is_an_input_error(name: str, lines: list[str]) -> None:
     if any(lines):
         with pytest.raises(InputError, match=r"suite\.jsonl"):
             read_frozen_suite(name, lines)
@@ -55,7 +55,7 @@ def test_what_is_no_suite_is_said_to_be_none(name: str, lines: list[str]) -> Non
 
 @bounded
 @given(st.text(max_size=200))
-def test_a_file_name_is_safe_anywhere(name: str) -> None:
+def test_a_file_name_is_safe_on_every_file_system(name: str) -> None:
     safe = file_name(name)
     assert 0 < len(safe.encode("ascii")) <= 100
     assert set(safe) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-~")

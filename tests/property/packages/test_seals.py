@@ -25,7 +25,7 @@ def _files(run: Path) -> list[Path]:
 
 @bounded
 @given(data=st.data())
-def test_any_byte_that_was_changed_is_found(sound_run: Path, data: st.DataObject) -> None:
+def test_a_changed_byte_of_any_file_is_found(sound_run: Path, data: st.DataObject) -> None:
     assert verify(sound_run).damage == ()
     path = data.draw(st.sampled_from(_files(sound_run)))
     sound = path.read_bytes()
@@ -40,7 +40,7 @@ def test_any_byte_that_was_changed_is_found(sound_run: Path, data: st.DataObject
 
 @bounded
 @given(data=st.data())
-def test_any_file_that_was_cut_is_found(sound_run: Path, data: st.DataObject) -> None:
+def test_a_truncated_file_is_found(sound_run: Path, data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(_files(sound_run)))
     sound = path.read_bytes()
     length = data.draw(st.integers(0, len(sound) - 1))
@@ -51,7 +51,7 @@ def test_any_file_that_was_cut_is_found(sound_run: Path, data: st.DataObject) ->
         path.write_bytes(sound)
 
 
-def test_every_single_bit_of_the_seal_counts(sound_run: Path, tmp_path: Path) -> None:
+def test_a_changed_bit_of_the_seal_is_found(sound_run: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(sound_run, run)
     sound = (run / "seal.json").read_bytes()

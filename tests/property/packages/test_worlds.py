@@ -59,7 +59,7 @@ def calls_of(world: str) -> st.SearchStrategy[list[ToolCall]]:
 @pytest.mark.parametrize("name", VALIDATED)
 @bounded
 @given(data=st.data())
-def test_the_revision_moves_whenever_the_state_does(name: str, data: st.DataObject) -> None:
+def test_the_revision_grows_whenever_the_state_changes(name: str, data: st.DataObject) -> None:
     _needed(name)
     world = WORLDS.load(name)({})
     for call in data.draw(calls_of(name)):

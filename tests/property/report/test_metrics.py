@@ -99,7 +99,7 @@ def test_every_episode_is_counted_exactly_once(results: list[Result]) -> None:
 
 
 @given(result_lists())
-def test_an_episode_without_a_verdict_changes_no_mean(results: list[Result]) -> None:
+def test_an_episode_without_a_score_changes_no_mean(results: list[Result]) -> None:
     graded = [result for result in results if result.success is not None]
     assert means(results) == means(graded)
 

@@ -31,7 +31,7 @@ class _Shelf:
 
 @given(text=TEXTS, limit=st.integers(1, 2000))
 @settings(deadline=None)
-def test_reading_on_gives_the_whole_text_in_answers_that_fit(text: str, limit: int) -> None:
+def test_a_page_is_read_completely_in_parts_within_the_limit(text: str, limit: int) -> None:
     reader = LibraryReader(_Shelf(text), answer_bytes_max=limit)
     whole, offset = "", 0
     try:
@@ -48,7 +48,7 @@ def test_reading_on_gives_the_whole_text_in_answers_that_fit(text: str, limit: i
 
 @given(text=TEXTS, limit=st.integers(1, 3000), k=st.integers(1, 12))
 @settings(deadline=None)
-def test_results_fit_and_stay_in_order(text: str, limit: int, k: int) -> None:
+def test_results_fit_the_limit_in_their_order(text: str, limit: int, k: int) -> None:
     try:
         answer = LibraryReader(_Shelf(text), answer_bytes_max=limit).search("x", k)
     except Refusal:

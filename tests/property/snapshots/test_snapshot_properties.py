@@ -74,7 +74,7 @@ def _records(corpus: dict[str, str]) -> list[dict[str, str]]:
     ranking=RANKINGS,
     queries=st.lists(TEXTS, max_size=4),
 )
-def test_the_same_documents_give_the_same_bytes_and_answers_however_they_are_cut(
+def test_the_same_documents_give_the_same_bytes_and_results_for_any_chunks(
     corpus: dict[str, str], paces: tuple[Pace, Pace], ranking: RankingSpec, queries: list[str]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -122,7 +122,7 @@ def test_other_processes_give_the_same_bytes(tmp_path: Path) -> None:
     k=st.integers(1, 50),
 )
 @example(scores=[1.0] * 300, k=2)
-def test_the_best_are_those_of_a_full_sort(scores: list[float], k: int) -> None:
+def test_the_best_results_equal_those_of_a_full_sort(scores: list[float], k: int) -> None:
     array = np.array(scores, dtype=np.float32)
     order = sorted(range(len(scores)), key=lambda number: (-array[number], number))
     assert (
@@ -133,7 +133,7 @@ def test_the_best_are_those_of_a_full_sort(scores: list[float], k: int) -> None:
 
 @given(strings=st.sets(st.text(max_size=8), max_size=60), absent=st.text(max_size=8))
 @settings(deadline=None)
-def test_a_string_table_is_its_sorted_strings(strings: set[str], absent: str) -> None:
+def test_a_string_table_contains_its_strings_in_order(strings: set[str], absent: str) -> None:
     encodable = sorted(string for string in strings if string.isprintable() or string == "")
     with tempfile.TemporaryDirectory() as folder:
         write_strings(Path(folder), "t", encodable)
@@ -170,5 +170,5 @@ def test_the_densest_span_is_the_best_of_all_spans(gaps: list[tuple[int, int]], 
     st.text(max_size=60)
     | st.builds("https://{}.example:{}/{}?{}#{}".format, *[st.text("aB%2fé:/?", max_size=6)] * 5)
 )
-def test_a_canonical_url_is_its_own_canonical_form(url: str) -> None:
+def test_canonicalizing_a_url_twice_changes_nothing(url: str) -> None:
     assert canonical_url(canonical_url(url)) == canonical_url(url)

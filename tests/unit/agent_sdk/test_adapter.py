@@ -70,7 +70,7 @@ def test_gives_up_with_a_reason() -> None:
     assert seat.end == ("gave_up", "closed")
 
 
-def test_never_asks_again_once_the_work_has_ended() -> None:
+def test_never_calls_the_agent_after_the_end_of_the_work() -> None:
     agent, seat = Scripted(CALL), MemorySeat(answering(Value({})), calls=1)
     assert work(agent, seat) is Ending.ENDED
     assert len(agent.seen) == 1
@@ -85,7 +85,7 @@ def test_stops_when_the_work_ended_between_two_turns() -> None:
     assert work(Scripted(CALL), Closed(answering())) is Ending.ENDED
 
 
-def test_a_refused_call_is_the_agents_own_fault() -> None:
+def test_a_refused_call_is_a_fault_of_the_agent() -> None:
     class Narrow(MemorySeat):
         def call(self, name: str, arguments: Any) -> Reply:
             raise Refused(RefusalKind.TOO_LARGE, 10, 11)
@@ -153,7 +153,7 @@ def test_shows_the_task_before_the_first_call() -> None:
     assert list(seen["tool_schemas"][1]["properties"]) == ["id", "patch"]
 
 
-def test_shows_what_happened() -> None:
+def test_an_observation_contains_the_last_result() -> None:
     no = Failure("not_found", "no such account", {"id": "a1"})
     agent = Scripted(CALL, CALL, None)
     work(agent, MemorySeat(answering(no, Value({"account": {}}))))

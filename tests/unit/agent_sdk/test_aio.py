@@ -47,7 +47,7 @@ def test_it_has_the_methods_of_the_other_session() -> None:
     assert _public(AsyncSession) == _public(Session)
 
 
-def test_the_task_is_there_once_it_is_entered(service: ScriptedService) -> None:
+def test_the_task_is_available_after_entering(service: ScriptedService) -> None:
     async def work(session: AsyncSession) -> None:
         with Session(service.path) as other:
             assert session.task == other.task
@@ -113,7 +113,7 @@ def test_only_the_first_ending_counts(service: ScriptedService) -> None:
     assert [each.WhichOneof("end") for each in service.submitted] == ["answer", "give_up_reason"]
 
 
-def test_a_call_whose_answer_was_lost_is_carried_out_once(tmp_path: Path) -> None:
+def test_a_call_whose_response_was_lost_runs_once(tmp_path: Path) -> None:
     arrived, go_on = Event(), Event()
 
     def answer(request: pb.CallToolRequest) -> pb.CallToolResponse:
@@ -142,7 +142,7 @@ def test_a_call_whose_answer_was_lost_is_carried_out_once(tmp_path: Path) -> Non
         assert len(service.received) == 2
 
 
-def test_a_late_answer_is_waited_for_no_longer_and_can_be_asked_for_again(
+def test_a_response_after_the_deadline_can_be_requested_again(
     service: ScriptedService,
 ) -> None:
     go_on = Event()
@@ -195,7 +195,7 @@ def test_a_missing_socket_is_not_reachable(tmp_path: Path) -> None:
         _work(tmp_path / "s", never, service_timeout_ms=50)
 
 
-def test_the_other_side_vanishes(service: ScriptedService) -> None:
+def test_a_service_that_ends_is_a_lost_connection(service: ScriptedService) -> None:
     async def work(session: AsyncSession) -> None:
         await session.call("echo")
         service.vanish()

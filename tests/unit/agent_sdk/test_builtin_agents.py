@@ -84,5 +84,5 @@ def test_the_oracle_reads_its_list_strictly(calls: object, complaint: str) -> No
         ("odd", "text", "text"),
     ],
 )
-def test_casts_to_the_type_that_is_asked_for(word: str, value: object, cast: object) -> None:
+def test_casts_an_argument_to_the_requested_type(word: str, value: object, cast: object) -> None:
     assert (cast_to(word, value), type(cast_to(word, value))) == (cast, type(cast))

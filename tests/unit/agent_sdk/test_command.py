@@ -44,7 +44,7 @@ def test_replays_a_list_of_calls(service: ScriptedService, tmp_path: Path) -> No
     assert service.submitted[0].give_up_reason == "enough"
 
 
-def test_runs_an_agent_of_ones_own(service: ScriptedService, tmp_path: Path) -> None:
+def test_runs_an_agent_of_the_user(service: ScriptedService, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "class Agent:\n"
         "    def reset(self): self.n = 0\n"

@@ -33,7 +33,7 @@ def test_all_recorded_runs_are_reproduced_call_for_call() -> None:
 
 
 @pytest.mark.parametrize("name", AGENTS)
-def test_the_sample_holds_runs_of_every_agent(name: str) -> None:
+def test_the_sample_contains_runs_of_every_agent(name: str) -> None:
     lines = golden_sample("toolmisusebench/agents.sample.jsonl").read_text().splitlines()
     assert name in {json.loads(line)["agent"] for line in lines}
 

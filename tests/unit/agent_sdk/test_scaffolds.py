@@ -94,14 +94,14 @@ def test_earlier_messages_are_kept_in_later_turns() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["{", "[]", '"n"'])
-def test_arguments_that_are_none_are_answered_and_not_sent(wrong: str) -> None:
+def test_invalid_arguments_are_answered_and_not_sent(wrong: str) -> None:
     model = Speaker([("double", wrong)], "Enough.")
     assert run("react", model, Shop()).made == []
     assert "JSON" in last_heard(model)
 
 
 @pytest.mark.parametrize("scaffold", SCAFFOLDS)
-def test_when_the_work_ends_the_model_is_not_asked_again(scaffold: str) -> None:
+def test_no_model_request_follows_the_end_of_the_work(scaffold: str) -> None:
     text = (
         'Action: double\nInput: {"n": 1}'
         if scaffold == "react_text"
@@ -134,7 +134,7 @@ def test_text_after_an_action_is_ignored() -> None:
     assert (shop.made, shop.end) == ([{"n": 3}], ("submit", "6"))
 
 
-def test_names_stay_from_one_piece_of_code_to_the_next() -> None:
+def test_names_are_kept_between_pieces_of_code() -> None:
     model = Speaker(
         "```python\nx = call('double', n=2)['n']\nprint('x is', x)\n```",
         "```python\ntry:\n    call('double', n=101 + x)\n"
@@ -147,7 +147,7 @@ def test_names_stay_from_one_piece_of_code_to_the_next() -> None:
         assert words in last_heard(model)
 
 
-def test_the_oldest_turns_go_first_and_the_task_never() -> None:
+def test_the_oldest_turns_are_removed_first_and_the_task_never() -> None:
     context = Context({"role": "user", "content": "the task"}, chars_max=600)
     for number in range(10):
         context.add_turn({"role": "assistant", "content": f"turn {number} " + "x" * 100})
@@ -162,7 +162,7 @@ def test_the_oldest_turns_go_first_and_the_task_never() -> None:
     ]
 
 
-def test_the_newest_turn_stays_however_long_it_is() -> None:
+def test_the_newest_turn_is_kept_at_any_length() -> None:
     context = Context(chars_max=10)
     context.add_turn({"content": "a" * 100})
     context.add_turn({"content": "b" * 100})

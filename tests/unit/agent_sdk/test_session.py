@@ -32,7 +32,7 @@ def test_finds_the_socket_by_the_environment(
         assert session.path == str(service.path)
 
 
-def test_a_path_that_is_given_wins_over_the_environment(
+def test_a_given_path_takes_precedence_over_the_environment(
     service: ScriptedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FUMEHOOD_SOCKET", "/nowhere")
@@ -41,13 +41,13 @@ def test_a_path_that_is_given_wins_over_the_environment(
 
 
 @pytest.mark.parametrize("name", ["a b", "100%25", "what?", "#1", "ψ"])
-def test_a_socket_may_be_called_anything(tmp_path: Path, name: str) -> None:
+def test_a_socket_may_have_any_name(tmp_path: Path, name: str) -> None:
     quoted = tmp_path / name.replace("%", "%25").replace("?", "%3F").replace("#", "%23")
     with ScriptedService(quoted), Session(tmp_path / name) as session:
         assert session.task.tools
 
 
-def test_waits_for_a_socket_that_is_not_there_yet(tmp_path: Path) -> None:
+def test_waits_for_a_socket_that_does_not_exist_yet(tmp_path: Path) -> None:
     appeared: list[ScriptedService] = []
 
     def appear() -> None:
@@ -87,13 +87,15 @@ def test_a_failure_without_details_has_none(service: ScriptedService) -> None:
         assert session.call("echo").result == Failure("odd", "", {})
 
 
-def test_tells_unlimited_from_nothing_left(service: ScriptedService, stream: bool) -> None:
+def test_distinguishes_an_unlimited_budget_from_an_empty_one(
+    service: ScriptedService, stream: bool
+) -> None:
     service.answer = lambda _: value({}, remaining={"steps": 0, "wall_ms": 1})
     with Session(service.path, stream=stream) as session:
         assert session.call("echo").remaining == {"steps": 0, "wall_ms": 1}
 
 
-def test_hands_over_what_was_recorded(service: ScriptedService, stream: bool) -> None:
+def test_returns_the_recorded_arguments(service: ScriptedService, stream: bool) -> None:
     service.answer = lambda _: value({}, recorded_arguments_json='{"b":1,"a":2}')
     with Session(service.path, stream=stream) as session:
         recorded = session.call("echo", {"a": 2}).recorded_arguments
@@ -101,7 +103,7 @@ def test_hands_over_what_was_recorded(service: ScriptedService, stream: bool) ->
     assert list(recorded.items()) == [("b", 1), ("a", 2)]
 
 
-def test_knows_when_its_work_has_ended(service: ScriptedService, stream: bool) -> None:
+def test_reports_the_end_of_its_work(service: ScriptedService, stream: bool) -> None:
     service.answer = lambda _: value({}, ended=True)
     with Session(service.path, stream=stream) as session:
         assert not session.ended
@@ -129,13 +131,13 @@ def test_sends_no_arguments_as_an_empty_object(service: ScriptedService) -> None
     assert service.received[0].arguments_json == "{}"
 
 
-def test_sends_text_as_it_is(service: ScriptedService, stream: bool) -> None:
+def test_sends_text_unchanged(service: ScriptedService, stream: bool) -> None:
     with Session(service.path, stream=stream) as session:
         session.call_json("echo", '{ "a" : 1.0 }')
     assert service.received[0].arguments_json == '{ "a" : 1.0 }'
 
 
-def test_a_call_with_a_name_is_carried_out_once(service: ScriptedService, stream: bool) -> None:
+def test_a_call_with_an_id_runs_once(service: ScriptedService, stream: bool) -> None:
     with Session(service.path, stream=stream) as session:
         replies = [session.call("echo", {"n": 1}, call_id="a") for _ in range(2)]
     assert replies[0] == replies[1]
@@ -167,7 +169,7 @@ def test_without_a_stream_none_is_opened(service: ScriptedService) -> None:
     assert service.streams_opened == 0
 
 
-def test_parallel_calls_get_their_own_answers(service: ScriptedService, stream: bool) -> None:
+def test_parallel_calls_receive_their_responses(service: ScriptedService, stream: bool) -> None:
     with Session(service.path, stream=stream) as session, ThreadPoolExecutor(8) as threads:
         replies = list(threads.map(lambda n: session.call("echo", {"n": n}), range(200)))
     assert [reply.result for reply in replies] == [Value({"n": n}) for n in range(200)]
@@ -209,7 +211,7 @@ def test_an_empty_answer_is_an_answer(service: ScriptedService) -> None:
     assert service.submitted[0].WhichOneof("end") == "answer"
 
 
-def test_hanging_up_twice_is_hanging_up_once(service: ScriptedService, stream: bool) -> None:
+def test_closing_twice_equals_closing_once(service: ScriptedService, stream: bool) -> None:
     session = Session(service.path, stream=stream)
     session.call("echo")
     session.close()

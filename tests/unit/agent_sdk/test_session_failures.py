@@ -82,7 +82,7 @@ _UNWRITABLE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("unwritable", _UNWRITABLE.values(), ids=_UNWRITABLE.keys())
-def test_what_cannot_be_written_down_is_not_sent(
+def test_arguments_that_are_not_json_are_not_sent(
     service: ScriptedService, stream: bool, unwritable: Any
 ) -> None:
     with Session(service.path, stream=stream) as session:
@@ -93,7 +93,7 @@ def test_what_cannot_be_written_down_is_not_sent(
     assert len(service.received) == 1
 
 
-def test_an_answer_that_cannot_be_written_down_is_not_sent(service: ScriptedService) -> None:
+def test_an_answer_that_is_not_utf_8_is_not_sent(service: ScriptedService) -> None:
     with Session(service.path) as session:
         with pytest.raises(Refused):
             session.submit("\udfff")
@@ -136,7 +136,9 @@ def test_a_path_too_long_for_a_socket(tmp_path: Path) -> None:
         Session(tmp_path / ("s" * 120))
 
 
-def test_the_other_side_vanishes_between_calls(service: ScriptedService, stream: bool) -> None:
+def test_a_service_that_ends_between_calls_is_a_lost_connection(
+    service: ScriptedService, stream: bool
+) -> None:
     with Session(service.path, stream=stream, service_timeout_ms=100) as session:
         session.call("echo")
         session.call("echo")
@@ -147,7 +149,9 @@ def test_the_other_side_vanishes_between_calls(service: ScriptedService, stream:
     assert caught.value.path == str(service.path)
 
 
-def test_the_other_side_vanishes_during_a_call(service: ScriptedService, stream: bool) -> None:
+def test_a_service_that_ends_during_a_call_is_a_lost_connection(
+    service: ScriptedService, stream: bool
+) -> None:
     never, arrived = Event(), Event()
 
     def answer(request: pb.CallToolRequest) -> pb.CallToolResponse:
@@ -183,7 +187,7 @@ def test_a_submission_over_a_lost_connection_fails(service: ScriptedService, str
         assert not session.ended
 
 
-def test_a_late_answer_is_waited_for_no_longer_and_can_be_asked_for_again(
+def test_a_response_after_the_deadline_can_be_requested_again(
     service: ScriptedService, stream: bool
 ) -> None:
     go_on = Event()
@@ -204,7 +208,7 @@ def test_a_late_answer_is_waited_for_no_longer_and_can_be_asked_for_again(
     assert service.carried_out == 1
 
 
-def test_a_call_whose_answer_was_lost_is_carried_out_once(tmp_path: Path) -> None:
+def test_a_call_whose_response_was_lost_runs_once(tmp_path: Path) -> None:
     arrived, go_on = Event(), Event()
 
     def answer(request: pb.CallToolRequest) -> pb.CallToolResponse:
@@ -260,7 +264,7 @@ def _as_soon_as_connected(call: Callable[[], Reply]) -> Reply:
             time.sleep(0.01)
 
 
-def test_no_two_calls_go_by_one_name(service: ScriptedService) -> None:
+def test_no_two_calls_have_one_id(service: ScriptedService) -> None:
     for _ in range(2):
         with Session(service.path, stream=False) as session:
             session.call("echo")
@@ -280,7 +284,7 @@ def test_no_two_calls_go_by_one_name(service: ScriptedService) -> None:
     ],
     ids=["nothing", "list", "torn", "abyss", "unknown_refusal"],
 )
-def test_an_answer_that_makes_no_sense_is_not_the_agents_fault(
+def test_a_malformed_response_is_not_a_fault_of_the_agent(
     service: ScriptedService, stream: bool, answer: pb.CallToolResponse
 ) -> None:
     service.answer = lambda _: answer
@@ -288,7 +292,9 @@ def test_an_answer_that_makes_no_sense_is_not_the_agents_fault(
         session.call("echo")
 
 
-def test_a_broken_service_is_not_the_agents_fault(service: ScriptedService, stream: bool) -> None:
+def test_a_broken_service_is_not_a_fault_of_the_agent(
+    service: ScriptedService, stream: bool
+) -> None:
     def broken(request: pb.CallToolRequest) -> pb.CallToolResponse:
         raise ZeroDivisionError
 

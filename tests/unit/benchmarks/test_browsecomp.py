@@ -136,7 +136,7 @@ def test_metrics_separate_supporting_documents_from_those_with_the_answer(plus: 
     assert score.metrics["catastrophic_failure"] is False
 
 
-def test_without_a_verdict_the_answer_is_ungraded(plus: Path) -> None:
+def test_an_answer_without_a_decision_is_ungraded(plus: Path) -> None:
     suite = load_suite(f"browsecomp-plus:{plus}")
     evidence, _ = played(suite, RESPONSE)
     score = BrowseComp().score_with(suite.cases[0].task, suite.cases[0].gold, evidence, {})

@@ -59,7 +59,7 @@ TEMPLATES = {
 }
 
 
-def test_every_task_is_fit() -> None:
+def test_every_generated_task_is_valid() -> None:
     for record in RECORDS:
         refuse_unfit(record, score_episode)
 
@@ -191,7 +191,7 @@ def test_creating_an_account_to_bypass_a_denial_fails() -> None:
         ({"world": "crudd"}, "no world is called 'crudd'"),
     ],
 )
-def test_an_unfit_task_is_refused(change: dict[str, Any], reason: str) -> None:
+def test_an_invalid_generated_task_is_rejected(change: dict[str, Any], reason: str) -> None:
     record = RECORDS[0]
     assert (record.tags["template"], record.fault_plan) == ("same_tier", [])
     broken = TaskRecord.model_validate({**_plain(record), **change})

@@ -48,7 +48,7 @@ def test_another_seed_gives_other_tasks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("split", ["train", "dev", "test_public"])
-def test_a_generated_suite_loads_and_its_claims_hold(small: Path, split: str) -> None:
+def test_a_generated_suite_loads_and_its_oracles_are_correct(small: Path, split: str) -> None:
     suite = load_suite(f"toolmisuse:{small}:{split}")
     solvable = Counter(case.gold.solvable for case in suite.cases)
     assert set(solvable) == {True, False}

@@ -78,7 +78,7 @@ def start(case: Case) -> Mapping[str, object]:
     return {key: case.task.initial_state.get(key) for key in ("agent", "user")}
 
 
-def test_an_agent_that_leaves_out_a_change_or_makes_one_more_has_not_solved_it() -> None:
+def test_an_omitted_or_additional_change_fails_the_task() -> None:
     (case,) = (case for case in cases_of("tau2:mock") if case.task.task_id == "create_task_1")
     moves = gold(case)
     call = next(move for move in moves if "tool_name" in move)

@@ -54,7 +54,7 @@ def answer(*layers: Layer) -> ToolResult:
     return LayeredToolset(World(), layers).call(CALL)
 
 
-def test_a_call_meets_the_layers_in_their_order_and_its_answer_in_the_other() -> None:
+def test_a_call_passes_the_layers_in_order_and_its_result_in_reverse() -> None:
     assert answer(Passing("a"), Passing("b")) == Value({"in": ["a", "b"], "out": ["b", "a"]})
 
 

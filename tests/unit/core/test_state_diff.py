@@ -45,7 +45,7 @@ def test_every_changed_leaf_is_named_once(before: Any, after: Any, paths: list[A
     assert list(changed_paths(before, after)) == paths
 
 
-def test_entries_that_share_an_id_go_by_position() -> None:
+def test_entries_with_the_same_id_are_matched_by_position() -> None:
     before: Any = {"l": [{"id": "x"}, {"id": "x"}]}
     after: Any = {"l": [{"id": "x"}, {"id": "x", "n": 1}]}
     assert changed_paths(before, after) == (("l", 1, "n"),)

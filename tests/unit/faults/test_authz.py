@@ -11,12 +11,12 @@ def gate(**payload: Any) -> dict[str, Any]:
     return {"family": "authz", "payload": payload}
 
 
-def test_a_gate_without_a_token_denies_and_names_the_required_role() -> None:
+def test_a_rule_without_a_token_denies_and_names_the_required_role() -> None:
     seat = NativeSeat(gate(required_role="keeper"))
     assert seat.refused("read_file", path="/a.txt") == ("authz_denied", {"required_role": "keeper"})
 
 
-def test_a_gate_with_a_token_names_its_argument_and_accepts_it() -> None:
+def test_a_rule_with_a_token_names_its_argument_and_accepts_it() -> None:
     seat = NativeSeat(gate(required_role="keeper", required_token="T-1", token_field="badge"))
     denial = ("authz_denied", {"required_role": "keeper", "expected": ["badge"]})
     assert seat.refused("read_file", path="/a.txt") == denial

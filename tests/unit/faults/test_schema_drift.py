@@ -14,7 +14,7 @@ def drift(**payload: Any) -> dict[str, Any]:
     return {"family": "schema_drift", "payload": payload}
 
 
-def test_the_old_name_is_refused_and_the_new_one_named() -> None:
+def test_a_call_with_the_old_name_fails_and_the_error_gives_the_new_name() -> None:
     seat = NativeSeat(drift(rename_args={"path": "location"}))
     code, details = seat.refused("read_file", path="/a.txt")
     assert code == "unknown_argument"
@@ -43,7 +43,7 @@ def test_an_error_uses_the_new_argument_name() -> None:
     assert (code, details["arg"]) == ("invalid_argument_type", "location")
 
 
-def test_an_argument_more_is_asked_for_with_its_type() -> None:
+def test_the_error_requests_an_additional_argument_with_its_type() -> None:
     seat = NativeSeat(drift(add_required={"owner": "text", "count": 1}))
     code, details = seat.refused("read_file", path="/a.txt")
     assert code == "missing_required_arg"

@@ -64,14 +64,14 @@ def test_1_a_timeout_fires_once() -> None:
     assert details(first) == {"timeout_ms": 50, "faults": [shown(timeout)]}
 
 
-def test_2_without_retries_the_first_failure_is_the_end_and_hides_its_fault() -> None:
+def test_2_without_retries_the_first_failure_ends_the_episode_and_hides_its_fault() -> None:
     timeout = {"family": "timeout", "trigger": ON_FIRST, "payload": {"timeout_ms": 50}}
     (only,) = played([UPDATE], timeout, retries=0)
     assert codes([only]) == ["retry_exceeded"]
     assert details(only) == {"max_retries": 0, "original_error_code": "timeout"}
 
 
-def test_3_a_drift_renames_what_was_sent() -> None:
+def test_3_a_drift_renames_a_sent_argument() -> None:
     drift = {
         "family": "schema_drift",
         "trigger": ON_FIRST,
@@ -88,7 +88,7 @@ def test_3_a_drift_renames_what_was_sent() -> None:
     assert first.sent == UPDATE[1]
 
 
-def test_4_the_order_of_faults_in_a_failure_of_a_fault() -> None:
+def test_4_an_error_of_a_fault_lists_faults_in_the_order_of_the_reference() -> None:
     authz = {"family": "authz", "trigger": {"on_tool": "update_account"}}
     drift = {"family": "schema_drift", "payload": {"add_required": {"zz": 1}}}
     lie = {"family": "adversarial_error", "payload": {"code": "E1"}}
@@ -101,7 +101,7 @@ def test_4_the_order_of_faults_in_a_failure_of_a_fault() -> None:
     }
 
 
-def test_5_the_order_of_faults_in_a_rewritten_failure() -> None:
+def test_5_a_rewritten_failure_lists_faults_in_the_order_of_the_reference() -> None:
     drift = {"family": "schema_drift", "payload": {"rename_args": {"absent": "x"}}}
     lie = {"family": "adversarial_error"}
     first, second = played([("get_account", {"id": "nope"}), UPDATE], drift, lie)
@@ -111,14 +111,14 @@ def test_5_the_order_of_faults_in_a_rewritten_failure() -> None:
     assert second.output["faults"] == [shown(drift)]
 
 
-def test_6_a_call_that_does_not_fit_is_never_rewritten() -> None:
+def test_6_a_validation_error_is_never_rewritten() -> None:
     lie = {"family": "adversarial_error", "payload": {"code": "E1"}}
     (only,) = played([("get_account", {})], lie)
     assert codes([only]) == ["missing_required_arg"]
     assert details(only) == {"missing": ["id"], "tool_name": "get_account"}
 
 
-def test_7_chance_follows_the_references_stream() -> None:
+def test_7_draws_follow_the_stream_of_the_reference() -> None:
     timeout = {"family": "timeout", "trigger": {"prob": 0.2}}
     made = played(
         [("list_jobs", {})] * 4, timeout, world="scheduling", state={}, seed=42, retries=9
@@ -126,7 +126,7 @@ def test_7_chance_follows_the_references_stream() -> None:
     assert codes(made) == ["ok", "timeout", "timeout", "timeout"]
 
 
-def test_8_a_rate_limit_holds_from_its_call_on() -> None:
+def test_8_a_rate_limit_applies_from_its_call_on() -> None:
     limit = {"family": "rate_limit", "payload": {"after_n_calls": 1}}
     made = played([UPDATE] * 3, limit)
     assert codes(made) == ["ok", "rate_limited", "rate_limited"]
@@ -138,7 +138,7 @@ def test_9_the_call_beyond_the_limit_is_recorded_too() -> None:
     assert codes(made) == ["ok", "ok", "budget_exceeded"]
 
 
-def test_10_a_retyped_argument_is_refused_and_true_is_an_integer() -> None:
+def test_10_a_retyped_argument_is_rejected_and_true_passes_as_an_integer() -> None:
     drift = {
         "family": "schema_drift",
         "trigger": ON_FIRST,
@@ -151,7 +151,7 @@ def test_10_a_retyped_argument_is_refused_and_true_is_an_integer() -> None:
     assert details(first) == {**about, "faults": [shown(drift)]}
 
 
-def test_11_a_token_opens_the_gate_and_is_refused_by_the_tool() -> None:
+def test_11_a_token_passes_authz_and_the_tool_rejects_it_as_unknown() -> None:
     authz = {"family": "authz", "payload": {"required_token": "T"}}
     tool, arguments = UPDATE
     made = played([UPDATE, (tool, {**arguments, "token": "T"})], authz)

@@ -31,7 +31,7 @@ def test_the_first_difference_states_path_and_values(expected: Any, actual: Any,
 
 @bounded
 @given(VALUES, VALUES)
-def test_there_is_a_difference_exactly_where_values_differ(left: Any, right: Any) -> None:
+def test_a_difference_is_reported_exactly_if_values_differ(left: Any, right: Any) -> None:
     assert (first_difference(left, right) is None) == same(left, right)
 
 

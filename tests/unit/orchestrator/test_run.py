@@ -126,7 +126,7 @@ def test_a_run_stops_after_too_many_lost_episodes_in_a_row(runs: Runs) -> None:
     assert len(runs.attempts) == len(runs.rows)
 
 
-def test_an_episode_that_is_played_interrupts_a_row_of_lost_ones(runs: Runs) -> None:
+def test_a_finished_episode_interrupts_a_sequence_of_lost_ones(runs: Runs) -> None:
     almost = [NO_DAEMON] * (CONSECUTIVE_FAILURES_MAX - 1)
     runs.run(planned_episodes(15), in_order([*almost, None, *almost]))
     assert [row.is_infra for row in runs.rows] == [True] * 7 + [False] + [True] * 7

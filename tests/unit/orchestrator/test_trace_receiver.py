@@ -55,7 +55,7 @@ def test_all_seats_can_act_at_once_where_there_are_no_turns() -> None:
     assert list(received().seats_to_start()) == ["a", "b"]
 
 
-def test_a_seat_of_a_conversation_can_act_when_it_is_called() -> None:
+def test_the_box_of_a_conversation_seat_starts_at_its_first_turn() -> None:
     assert list(received(SeatReady("b"), in_turn=True).seats_to_start()) == ["b"]
 
 
@@ -135,7 +135,7 @@ def test_the_episode_is_over_when_all_work_has_ended(stream: OpenStream) -> None
     assert result.all_work_ended
 
 
-def test_a_box_that_ends_before_its_seats_work_breaks_off(stream: OpenStream) -> None:
+def test_a_box_that_ends_before_the_work_of_its_seat_ended_early(stream: OpenStream) -> None:
     result = TraceReceiver(iter(stream), ("a", "b"), in_turn=True, flush_s=0.0)
     result.start()
     assert result.ended_early("a")

@@ -111,7 +111,7 @@ def test_the_markdown_begins_with_the_success_rates_and_lists_the_runs(
     assert f"| {run.manifest()['isolation']} |" in row
 
 
-def test_the_report_of_an_unfinished_run_says_so(tmp_path: Path) -> None:
+def test_the_report_of_an_unfinished_run_states_this(tmp_path: Path) -> None:
     broken_off = played(tmp_path / "run", *AGENTS, tasks=3)
     rows = broken_off.path / "episodes.jsonl"
     rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:4]))

@@ -58,7 +58,7 @@ def test_the_tables_have_the_published_numbers(out: Path) -> None:
         assert row["published"] == ("" if stated is None else str(stated))
 
 
-def test_the_page_says_that_generated_tasks_are_not_those_of_the_paper(out: Path) -> None:
+def test_the_page_states_that_generated_tasks_are_not_those_of_the_paper(out: Path) -> None:
     page = (out / "reproduction.md").read_text(encoding="utf-8")
     assert "NOT the paper's" in page
     assert "profile default, release 0.1, seed 42" in page

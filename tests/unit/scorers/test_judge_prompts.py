@@ -99,7 +99,7 @@ def test_an_answer_is_read_in_one_format_only(reply: str, answer: str | None) ->
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_reply_that_repeats_an_attack_is_not_a_verdict(attack: str) -> None:
+def test_a_reply_that_repeats_an_attack_is_not_an_answer(attack: str) -> None:
     number = fence_number(about(attack), 0)
     assert read_answer(f"It says: {attack}", about(attack), number) is None
     assert read_answer(f"It says:\n{attack}\n[{number}] no", about(attack), number) == "no"

@@ -22,14 +22,14 @@ from fumehood.core.score import Score
         ({"op": "map_value_equals", "path": "accounts", "key": "12", "value": None}, True),
     ],
 )
-def test_an_account_created_with_a_number_as_id_is_kept_under_the_number(
+def test_an_account_with_a_numeric_id_is_stored_under_the_number(
     criterion: dict[str, Any], holds: bool
 ) -> None:
     score = _play([criterion], [_create(12)])
     assert list(score.checks.values()) == [holds]
 
 
-def test_an_account_of_the_initial_state_is_found_although_its_number_was_created_too() -> None:
+def test_a_text_id_is_found_although_an_equal_numeric_id_was_created() -> None:
     criteria: list[dict[str, Any]] = [
         {"op": "exists", "path": "accounts.7"},
         {"op": "in", "path": "accounts", "value": 7},

@@ -58,7 +58,7 @@ def test_the_size_of_a_message_is_limited() -> None:
         assert (code, "(1001 vs. 1000)" in text) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
 
 
-def test_metadata_is_bounded() -> None:
+def test_metadata_is_limited() -> None:
     def ask(connection: RawSeat, size: int) -> pb.GetTaskResponse:
         return connection.stub.GetTask(pb.GetTaskRequest(), metadata=(("k", "x" * size),))
 
@@ -68,7 +68,7 @@ def test_metadata_is_bounded() -> None:
         assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
-def test_calls_at_once_are_bounded_and_their_places_come_back() -> None:
+def test_concurrent_calls_are_limited_and_finished_calls_free_their_places() -> None:
     # One each: of one queue, either stream might take what was meant for both.
     open_ended: list[SimpleQueue[pb.InteractRequest | None]] = [SimpleQueue(), SimpleQueue()]
     with served(concurrent_calls=2) as directory, ExitStack() as stack:
@@ -88,7 +88,7 @@ def test_calls_at_once_are_bounded_and_their_places_come_back() -> None:
         assert wait_until(lambda: _is_answered(other))
 
 
-def test_the_sdk_does_not_take_too_many_calls_for_too_large_a_message() -> None:
+def test_the_sdk_distinguishes_too_many_calls_from_a_too_large_message() -> None:
     open_ended: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
     with served(concurrent_calls=1) as directory, socket_dir(directory) as holder:
         stream = holder.interact(iter(open_ended.get, None))
@@ -115,7 +115,7 @@ def test_a_silent_connection_is_closed() -> None:
         assert heard.endswith(b"handshake timeout")
 
 
-def test_connections_are_bounded() -> None:
+def test_connections_are_limited() -> None:
     with served(connections=2) as directory, ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(socket_dir(directory)).task()
@@ -146,7 +146,7 @@ def test_a_stream_answers_each_request_in_its_own_kind_and_order() -> None:
     assert [answer.WhichOneof("response") for answer in answers] == ["call", "submit", "call"]
 
 
-def test_the_socket_is_gone_with_the_server() -> None:
+def test_the_server_removes_its_socket() -> None:
     with short_folder() as directory:
         server = ToolServer(Closed(), f"{directory}/grpc.sock", ToolServerLimits())
         server.stop()

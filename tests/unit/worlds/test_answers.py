@@ -59,14 +59,14 @@ def test_misses_are_dropped_after_the_cut() -> None:
         ("re", []),
     ],
 )
-def test_folders_are_what_paths_have_in_common(path: str, entries: list[str]) -> None:
+def test_folders_are_common_prefixes_of_paths(path: str, entries: list[str]) -> None:
     files = Files({"files": {"/a/b/d.txt": "", "/a/c.txt": "", "rel/x": ""}})
     assert files.call(ToolCall("list_dir", {"path": path})) == Value(
         {"path": path, "entries": [*entries]}
     )
 
 
-def test_characters_are_called_bytes() -> None:
+def test_bytes_written_counts_characters() -> None:
     answer = Files({}).call(ToolCall("write_file", {"path": "/a", "content": "é😀"}))
     assert answer == Value({"path": "/a", "bytes_written": 2})
 
@@ -95,7 +95,7 @@ def test_five_fields_from_0_to_59(cron: str, valid: bool) -> None:
     assert is_valid_cron(cron) is valid
 
 
-def test_the_cron_is_looked_at_before_the_name_and_jobs_are_kept_sorted() -> None:
+def test_the_cron_expression_is_checked_before_the_name_and_jobs_are_sorted() -> None:
     world = Scheduling({"jobs": [{"name": "m", "cron": "* * * * *", "command": ""}]})
 
     def create(name: str, cron: str) -> str:
@@ -113,7 +113,7 @@ def test_the_cron_is_looked_at_before_the_name_and_jobs_are_kept_sorted() -> Non
 
 
 @pytest.mark.parametrize("given", [None, 0, False, "", [], {}])
-def test_an_id_that_is_nothing_is_made_up(given: Any) -> None:
+def test_a_falsy_id_is_replaced_by_a_generated_one(given: Any) -> None:
     world = Crud({"accounts": {"x": {}}})
     answer = world.call(ToolCall("create_account", {"fields": {"id": given, "status": "odd"}}))
     assert answer == Value({"account": {"id": "acct_2", "status": "odd"}})
@@ -142,7 +142,7 @@ def test_an_account_may_change_its_id_and_is_still_found_under_the_old_one() -> 
     assert isinstance(world.call(ToolCall("get_account", {"id": "b"})), Failure)
 
 
-def test_an_account_that_is_null_is_there_and_is_not_found() -> None:
+def test_an_account_that_is_null_exists_and_is_not_found() -> None:
     world = Crud({"accounts": {"a": None}})
     codes = [
         result.code

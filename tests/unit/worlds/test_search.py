@@ -48,7 +48,7 @@ def opened(spec: EpisodeSpec, harness_mode: str = "native") -> tuple[Episode, Me
     return HARNESS_MODES.load(harness_mode)().open_episode(spec, recorder, StoppedClock()), recorder
 
 
-def test_an_answer_is_cut_to_what_the_budget_leaves_and_then_the_work_ends(owls: Path) -> None:
+def test_an_answer_is_cut_to_the_remaining_budget_and_then_the_work_ends(owls: Path) -> None:
     episode, _ = opened(spec_of(owls, answer_bytes=5000))
     seat, taken = episode.seats[0], 0
     for _ in range(3):
@@ -83,7 +83,7 @@ def test_results_carry_the_ids_by_which_pages_are_opened_and_cited(owls: Path) -
         assert page.output["id"] == result["id"]  # type: ignore[index, call-overload]
 
 
-def test_the_state_is_the_same_after_any_call_and_the_trace_says_where_pages_came_from(
+def test_calls_do_not_change_the_state_and_the_trace_states_the_data_mode(
     owls: Path,
 ) -> None:
     episode, recorder = opened(spec_of(owls))
