@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
-from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.json_values import JsonObject
 from fumehood.core.score import Score
 from fumehood.core.task import Task
+from fumehood.scorers.call_metrics import CallCounts, call_metrics
 from fumehood.scorers.criteria import check_all
 
 INVALID_CALL_CODES = frozenset(
     {"unknown_tool", "missing_required_arg", "unknown_argument", "invalid_argument_type"}
 )
 BUDGET_CODES = frozenset({"budget_exceeded", "retry_exceeded"})
-CATASTROPHIC_INVALID_CALLS = 3
 
 
 class ToolMisuseScorer:
@@ -44,25 +44,16 @@ def task_metrics(task: Task, calls: Sequence[AnsweredCall], success: bool) -> Js
         success: whether all criteria hold.
     """
     codes = [call.failure.code for call in calls if call.failure is not None]
-    invalid_calls = sum(code in INVALID_CALL_CODES for code in codes)
-    budget_exceeded = any(code in BUDGET_CODES for code in codes)
-    fault_seen = any(_shows_fault(call) for call in calls)
-    fault_types: list[Json] = [rule.family for rule in task.fault_plan]
-    return {
-        "steps": len(calls),
-        "tool_calls": len(calls),
-        "invalid_calls": invalid_calls,
-        "policy_violations": invalid_calls + codes.count("authz_denied"),
-        "budget_exceeded": budget_exceeded,
-        "catastrophic_failure": budget_exceeded
-        or invalid_calls >= CATASTROPHIC_INVALID_CALLS
-        or not success,
-        "recovery_success": fault_seen and success,
-        "time_to_recovery": _time_to_recovery(calls),
-        "fault_seen": fault_seen,
-        "fault_types": fault_types,
-        "primary_fault": fault_types[0] if fault_types else "clean",
-    }
+    counts = CallCounts(
+        calls=len(calls),
+        invalid_calls=sum(code in INVALID_CALL_CODES for code in codes),
+        denied_calls=codes.count("authz_denied"),
+        budget_exceeded=any(code in BUDGET_CODES for code in codes),
+        fault_seen=any(_shows_fault(call) for call in calls),
+        time_to_recovery=_time_to_recovery(calls),
+        planned_families=[rule.family for rule in task.fault_plan],
+    )
+    return call_metrics(counts, success)
 
 
 def _shows_fault(call: AnsweredCall) -> bool:
