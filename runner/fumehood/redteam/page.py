@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from fumehood.core.errors import InputError
 from fumehood.redteam.attacks import Attack, Result, Verdict
-from fumehood.redteam.controls.declared import CONTROLS
 from fumehood.redteam.victim import PROTOCOLS
 
 BEGIN, END = "<!-- attacks: begin -->", "<!-- attacks: end -->"
@@ -26,9 +25,7 @@ def attack_cells(attack: Attack) -> tuple[str, ...]:
     return (
         f"[{attack.name}]({_AGENTS}/{attack.file})",
         attack.aim,
-        attack.boundary.value,
         attack.by,
-        CONTROLS[attack.name].setting.value,
     )
 
 
@@ -41,8 +38,8 @@ def attack_table(verdicts: Mapping[str, Sequence[Verdict]]) -> str:
     engines = list(verdicts)
     attacks = [verdict.attack for verdict in verdicts[engines[0]]]
     lines = [
-        _row("attack", "tries to", "boundary", "stopped by", "control", *engines),
-        _row(*["---"] * (5 + len(engines))),
+        _row("attack", "tries to", "stopped by", *engines),
+        _row(*["---"] * (3 + len(engines))),
     ]
     for number, attack in enumerate(attacks):
         results = (_MARKS.get(verdicts[engine][number].result, "not run") for engine in engines)
