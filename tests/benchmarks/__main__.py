@@ -139,8 +139,9 @@ def _play_varied(suite: str, varied: Callable[[Suite], Suite]) -> int:
             "suite": suite,
             "config": config.model_dump(mode="json"),
         }
-        run = signed_run(Path(folder, "run"), manifest, varied(load_suite(suite)))
-        resume_run(run, Progress(lambda *_: None, lambda _: None, lambda _: None))
+        path = Path(folder, "run")
+        signed_run(path, manifest, varied(load_suite(suite)))
+        run = resume_run(path, Progress(lambda *_: None, lambda _: None, lambda _: None))
         return sum(row.score.success is True for row in run.rows())
 
 

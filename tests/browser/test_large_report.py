@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import expect
 
 from fumehood.benchmarks.registry import load_suite
-from fumehood.records.run_folder import RunFolder
 from tests.browser.conftest import Watched
 from tests.browser.reports import report_of
 from tests.parts.memory_runs import builtin, play_run
+from tests.parts.reading import verified
 
 EPISODES = 10_000
 AGENTS = ("policy_aware", "instruction_parser", "schema_repair", "heuristic", "noop")
@@ -40,7 +40,7 @@ def run_path() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def page_path(run_path: Path) -> Path:
-    return report_of(RunFolder.open(run_path), out=run_path / "report")
+    return report_of(verified(run_path), out=run_path / "report")
 
 
 def test_the_page_with_all_episodes_stays_small(page_path: Path) -> None:

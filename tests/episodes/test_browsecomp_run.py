@@ -12,7 +12,7 @@ from fumehood.cli.report import report
 from fumehood.core.outcome import Finished
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.rescore import rescore
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from tests.parts.browsecomp import QUESTIONS, write_plus
 from tests.parts.folders import short_folder
 from tests.parts.libraries import play
@@ -31,7 +31,7 @@ class Chatty:
 
 
 @pytest.fixture
-def folder(monkeypatch: pytest.MonkeyPatch) -> RunFolder:  # type: ignore[misc]
+def folder(monkeypatch: pytest.MonkeyPatch) -> RunReader:  # type: ignore[misc]
     """A run of the searcher and of an agent that repeats the question everywhere."""
     with short_folder() as place:
         (Path(place) / "chatty_agent.py").write_text(CHATTY)
@@ -47,7 +47,7 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> RunFolder:  # type: ignore[misc]
         yield play(config, Path(place) / "run")
 
 
-def test_no_file_of_a_run_contains_a_question(folder: RunFolder) -> None:
+def test_no_file_of_a_run_contains_a_question(folder: RunReader) -> None:
     pytest.importorskip("vl_convert")
     ends = [row.outcome for row in folder.rows()]
     assert all(isinstance(end, Finished) for end in ends), ends
@@ -62,7 +62,7 @@ def test_no_file_of_a_run_contains_a_question(folder: RunFolder) -> None:
                 assert piece.encode() not in content, path
 
 
-def test_a_run_is_rescored_from_its_files(folder: RunFolder) -> None:
+def test_a_run_is_rescored_from_its_files(folder: RunReader) -> None:
     again = rescore(folder)
     assert [row.score for row in again] == [row.score for row in folder.rows()]
     assert {row.score.success for row in again} == {True, False}

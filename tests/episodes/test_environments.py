@@ -13,7 +13,6 @@ import pytest
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.launch import Progress, resume_run
 from fumehood.orchestrator.rescore import rescore
-from fumehood.records.run_folder import RunFolder
 from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.cut_short import cut_short
 from tests.parts.folders import short_folder
@@ -141,9 +140,8 @@ def test_the_service_rejects_a_host_that_is_not_allowed(site: Site, place: Path)
 def test_a_run_is_resumed_in_its_data_mode(site: Site, place: Path) -> None:
     folder = play(config_for(site, place / "tasks.jsonl", "live"), place / "live")
     cut_short(folder.path, 1)
-    folder = RunFolder.open(folder.path)
-    resume_run(folder, _silent())
-    assert [row.data_mode for row in folder.rows()] == ["live"] * 3
+    resumed = resume_run(folder.path, _silent())
+    assert [row.data_mode for row in resumed.rows()] == ["live"] * 3
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only a service that root starts is another user")

@@ -98,7 +98,8 @@ def test_a_rescore_without_the_provider_gives_the_same_result(
     assert fumehood_json("verify", str(run.path), "--json")["sound"] is True
     (exchanges,) = (run.path / "judge" / "episodes").iterdir()
     exchanges.write_text("")
-    again = fumehood_json("score", str(run.path), "--json")
+    fumehood("score", str(run.path), status=2)
+    again = fumehood_json("score", str(run.path), "--unverified", "--json")
     assert again["agents"][0]["ungraded"] == 1, "without kept replies the episode is ungraded"
     assert fumehood_json("verify", str(run.path), "--json", status=1)["sound"] is False
 

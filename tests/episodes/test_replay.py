@@ -97,7 +97,9 @@ def test_the_first_differing_call_is_reported(
     run = _copy(native_run, tmp_path / "run")
     row = _episode_with_calls(run, 2)
     _rewrite(run / row["trace"], change)
-    report = fumehood_json("replay", str(run), "--episode", row["episode"], "--json", status=1)
+    report = fumehood_json(
+        "replay", str(run), "--unverified", "--episode", row["episode"], "--json", status=1
+    )
     (difference,) = report["differences"]
     assert (difference["episode"], difference["call"]) == (row["episode"], 2)
     assert difference["tool"]
@@ -114,8 +116,8 @@ def test_a_changed_world_is_reported_at_the_first_differing_call(
     for task in tasks:
         task["initial_state"]["grown_since"] = {}
     (run / "suite.jsonl").write_text("".join(json.dumps(task) + "\n" for task in tasks))
-    done = fumehood("replay", str(run), "--episode", row["episode"], status=1)
-    assert done.splitlines()[0].startswith(f"{row['episode']}: call 1 (")
+    done = fumehood("replay", str(run), "--unverified", "--episode", row["episode"], status=1)
+    assert done.splitlines()[1].startswith(f"{row['episode']}: call 1 (")
     assert done.splitlines()[-1] == "1 replayed, 0 identical, 1 different"
 
 
@@ -140,7 +142,7 @@ def test_a_truncated_trace_is_reported_and_not_replayed(native_run: Path, tmp_pa
     row = _episode_with_calls(run, 1)
     lines = (run / row["trace"]).read_text().splitlines(keepends=True)
     (run / row["trace"]).write_text("".join(lines[:-1]))
-    done = fumehood("replay", str(run), "--episode", row["episode"], status=1)
+    done = fumehood("replay", str(run), "--unverified", "--episode", row["episode"], status=1)
     assert "the recorded trace is broken: the end record is missing" in done
 
 
@@ -169,7 +171,9 @@ def test_the_trace_of_another_episode_is_refused(toolmisuse_run: Path, tmp_path:
     rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
     first, other = _two_that_went_otherwise(rows)
     shutil.copy(run / other["trace"], run / first["trace"])
-    report = fumehood_json("replay", str(run), "--episode", first["episode"], "--json", status=1)
+    report = fumehood_json(
+        "replay", str(run), "--unverified", "--episode", first["episode"], "--json", status=1
+    )
     assert report["identical"] == 0
     (difference,) = report["differences"]
     assert difference["difference"] == "the recorded trace is another than its row names"
@@ -184,7 +188,8 @@ def test_an_episode_without_a_row_is_reported(native_run: Path, tmp_path: Path) 
     run = _copy(native_run, tmp_path / "run")
     first, second, *_ = (run / "episodes.jsonl").read_text().splitlines(keepends=True)
     (run / "episodes.jsonl").write_text(first)
-    done = fumehood("replay", str(run), status=1).splitlines()
+    done = fumehood("replay", str(run), "--unverified", status=1).splitlines()
     assert f"{json.loads(second)['episode']}: planned, but has no row" in done
     assert done[-1] == "1 replayed, 1 identical, 0 different"
-    assert len(done) == 40
+    assert done[0].startswith("UNVERIFIED: ")
+    assert len(done) == 41

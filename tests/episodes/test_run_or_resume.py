@@ -11,7 +11,7 @@ from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.launch import Progress, run_or_resume
 from fumehood.records.row import EpisodeRow
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.records.verify import verify
 from tests.architecture.project import ROOT
 from tests.parts.cut_short import cut_short
@@ -105,5 +105,5 @@ def test_machine_settings_are_no_part_of_the_plan(tasks: Path, tmp_path: Path) -
     out, recorder = tmp_path / "run", Recorder()
     run_or_resume(config_of(tasks), out, recorder.progress())
     changed = config_of(tasks, concurrency=4, service_workers=2, engine="process")
-    assert isinstance(run_or_resume(changed, out, recorder.progress()), RunFolder)
+    assert isinstance(run_or_resume(changed, out, recorder.progress()), RunReader)
     assert recorder.started == [(4, 0), (0, 4)]

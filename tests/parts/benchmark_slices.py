@@ -20,6 +20,7 @@ from fumehood.records.run_folder import RunFolder
 from fumehood_snapshots.almanac.benchmark import build_almanac
 from tests.parts.benchmark_data import SAMPLES
 from tests.parts.mariadb import has_mariadb
+from tests.parts.reading import unverified
 from tests.parts.taubench import write_checkout
 
 _SAMPLE = (
@@ -124,15 +125,14 @@ def play(out: Path, suite: Suite, agents: tuple[str, ...], **settings: object) -
         "suite": suite.name,
         "config": config.model_dump(mode="json"),
     }
-    folder = signed_run(out, manifest, suite)
-    resume_run(folder, SILENT)
-    return folder.rows()
+    signed_run(out, manifest, suite)
+    return resume_run(out, SILENT).rows()
 
 
-def signed_run(out: Path, manifest: JsonObject, suite: Suite) -> RunFolder:
+def signed_run(out: Path, manifest: JsonObject, suite: Suite) -> None:
     """Create a run folder without rows, signed with the plan of its configuration."""
     draft = RunFolder.create(out.with_name(f"{out.name}-draft"), manifest, suite)
-    return RunFolder.create(out, manifest, suite, RunSetup.from_folder(draft).signing())
+    RunFolder.create(out, manifest, suite, RunSetup.of_run(unverified(draft.path)).signing())
 
 
 SILENT = Progress(lambda *_: None, lambda _: None, lambda _: None)

@@ -10,7 +10,7 @@ from typing import Any
 from fumehood.orchestrator.config import RunConfig, run_config
 from fumehood.orchestrator.launch import Progress, start_run
 from fumehood.orchestrator.rescore import rescore
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report.runs import Run, join_run
 from fumehood_snapshots.build.options import BuildOptions
 from fumehood_snapshots.build.pipeline import build_snapshot
@@ -80,13 +80,13 @@ def config_for(site: Site, tasks: Path, data_mode: str, **changes: Any) -> RunCo
     return run_config({**settings, **changes})
 
 
-def play(config: RunConfig, out: Path) -> RunFolder:
+def play(config: RunConfig, out: Path) -> RunReader:
     """Start a run and return its folder."""
     ignored = Progress(lambda *_: None, lambda _: None, lambda _: None)
     return start_run(config, out, ignored)
 
 
-def joined(folder: RunFolder) -> Run:
+def joined(folder: RunReader) -> Run:
     """Return a run with its rescored rows."""
     return join_run(folder, rescore(folder))
 
@@ -98,7 +98,7 @@ def seal(recording: Path, out: Path) -> Path:
     return out
 
 
-def calls_of(folder: RunFolder) -> dict[str, list[Any]]:
+def calls_of(folder: RunReader) -> dict[str, list[Any]]:
     """Return the calls of each episode with their results."""
     return {
         str(row.name): [

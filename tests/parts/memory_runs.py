@@ -19,6 +19,10 @@ from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader, open_run
+from fumehood.records.seals import Signing
+from fumehood.records.signing_key import user_key
+from fumehood.records.trust import Trust
 from fumehood.service.inline import Worker, play_in_process
 from fumehood.service.open_episode import MonotonicClock
 from fumehood.service.seat_endpoint import SeatLimits
@@ -36,8 +40,8 @@ def builtin(name: str) -> Worker:
 
 def play_run(
     path: Path, suite: Suite, players: Mapping[str, Worker], *, trials: int = 1, seed: int = 0
-) -> RunFolder:
-    """Play every episode of a plan and write a run folder, as ``fumehood run`` would.
+) -> RunReader:
+    """Play every episode of a plan and write a signed run folder, as ``fumehood run`` would.
 
     Args:
         path: of the folder; must not exist, or be empty.
@@ -52,10 +56,13 @@ def play_run(
     config = run_config(
         {"suite": suite.name, "agents": tuple(players), "trials": trials, "seed": seed}
     )
-    folder = RunFolder.create(path, _manifest(config, suite), suite)
-    for planned in plan_episodes(suite, tuple(players), trials, seed):
-        _write(folder, planned, *_play(planned, players[planned.agent]))
-    return folder
+    planned = tuple(plan_episodes(suite, tuple(players), trials, seed))
+    signing = Signing(user_key(), tuple(episode.name for episode in planned))
+    folder = RunFolder.create(path, _manifest(config, suite), suite, signing)
+    for episode in planned:
+        _write(folder, episode, *_play(episode, players[episode.agent]))
+    folder.seal()
+    return open_run(path, Trust.of_user())
 
 
 def _play(planned: PlannedEpisode, player: Worker) -> tuple[tuple[Record, ...], ScoredAttempt, int]:

@@ -7,22 +7,23 @@ from pathlib import Path
 import click
 
 from fumehood.cli.output import print_tables
+from fumehood.cli.reading import read_run, unverified_option
 from fumehood.core.outcome import outcome_name
-from fumehood.records.run_folder import RunFolder
 from fumehood.report.text_table import TextTable
 
 
 @click.command()
 @click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
+@unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def outcomes(run_dir: Path, as_json: bool) -> None:
+def outcomes(run_dir: Path, unverified: bool, as_json: bool) -> None:
     """Count the outcomes of a run.
 
     \b
     Example:
       fumehood outcomes runs/20260101-120000
     """
-    rows = RunFolder.open(run_dir).rows()
+    rows = read_run(run_dir, unverified=unverified).rows()
     counts = Counter(outcome_name(row.outcome) for row in rows)
     if as_json:
         click.echo(json.dumps(dict(counts)))

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 
 from fumehood.cli.output import print_tables
+from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.rescore import rescore
-from fumehood.records.run_folder import RunFolder
 from fumehood.report.results import join_results
-from fumehood.report.safe_text import safe
+from fumehood.report.safe_text import one_line
 from fumehood.report.statistics.failures import LEVELS, TITLES, Attribution, Label
 from fumehood.report.statistics.failures import attribute as attribute_result
 from fumehood.report.text_table import TextTable
@@ -26,8 +26,9 @@ Attributions = dict[str, Attribution]
 @click.command()
 @click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--each", is_flag=True, help="Print one line per failed episode.")
+@unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def attribute(run_dir: Path, each: bool, as_json: bool) -> None:
+def attribute(run_dir: Path, each: bool, unverified: bool, as_json: bool) -> None:
     """Show why episodes failed, by rules on their traces.
 
     Each failed episode gets one primary label, and secondary labels for other evidence. An episode
@@ -37,21 +38,28 @@ def attribute(run_dir: Path, each: bool, as_json: bool) -> None:
     Example:
       fumehood attribute runs/20260101-120000 --each
     """
-    folder = RunFolder.open(run_dir)
+    folder = read_run(run_dir, unverified=unverified)
+    mark = folder.provenance.mark
     attributions: Attributions = {}
     for result, trace in read_traces(folder, join_results(rescore(folder), folder.suite())):
         why = attribute_result(result, trace.evidence)
         if why is not None:
             attributions[str(result.row.name)] = why
     if as_json:
-        click.echo(json.dumps(_to_json(attributions), indent=2))
+        click.echo(
+            json.dumps(
+                {"verification": verification_of([folder]), **_to_json(attributions)}, indent=2
+            )
+        )
         return
+    if mark:
+        click.echo(one_line(mark))
     if each:
         for line in _lines(attributions):
             click.echo(line)
         return
     click.echo(f"{len(attributions)} failed episodes")
-    print_tables(_label_table(attributions))
+    print_tables(_label_table(attributions), mark=mark)
 
 
 def _label_table(attributions: Attributions) -> TextTable:
@@ -74,7 +82,7 @@ def _lines(attributions: Attributions) -> list[str]:
     lines = []
     for name, why in attributions.items():
         signs = "; ".join(sign.description for sign in why.signs)
-        lines.append(f"{safe(name)}  {why.primary.value}  {safe(signs)}")
+        lines.append(f"{one_line(name)}  {why.primary.value}  {one_line(signs)}")
     return lines
 
 

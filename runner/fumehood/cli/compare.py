@@ -12,10 +12,11 @@ import click
 
 from fumehood.cli.output import print_tables, report_extra
 from fumehood.cli.progress import run_with_progress
+from fumehood.cli.reading import mark_of, read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import read_yaml, run_config
 from fumehood.orchestrator.rescore import rescore
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report.statistics.infra import attempts_of
 from fumehood_agent.scaffolds.table import SCAFFOLDS
 
@@ -63,6 +64,7 @@ DIMENSION_NAMES = ("agent", "scaffold", "data-mode")
     "--out", type=click.Path(path_type=Path), help="Folder of the runs.  [default: runs/TIME]"
 )
 @click.option("--report", type=click.Path(path_type=Path), help="Also write a report there.")
+@unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(
     targets: tuple[str, ...],
@@ -73,6 +75,7 @@ def compare(
     config: Path | None,
     out: Path | None,
     report: Path | None,
+    unverified: bool,
     as_json: bool,
     **flags: Any,
 ) -> None:
@@ -106,7 +109,7 @@ def compare(
     )
     chosen = DIMENSIONS.load(dimension)()
     if all(_split(text)[2] for text in targets):
-        sides = _read(targets)
+        sides = _read(targets, unverified=unverified)
     else:
         settings = {**(read_yaml(config) if config else {})}
         settings |= {name: value for name, value in flags.items() if value is not None}
@@ -150,7 +153,7 @@ def _run_arms(
     ]
 
 
-def _read(targets: Sequence[str]) -> list[Target]:
+def _read(targets: Sequence[str], *, unverified: bool) -> list[Target]:
     """Read run folders, each once."""
     from fumehood.report.compare.dimension import Target
 
@@ -160,12 +163,12 @@ def _read(targets: Sequence[str]) -> list[Target]:
         path, agent, _ = _split(text)
         key = path.resolve()
         if key not in runs:
-            runs[key] = _target(RunFolder.open(path))
+            runs[key] = _target(read_run(path, unverified=unverified))
         sides.append(Target(runs[key].run, agent))
     return sides
 
 
-def _target(folder: RunFolder) -> Target:
+def _target(folder: RunReader) -> Target:
     from fumehood.report.compare.dimension import Target
     from fumehood.report.runs import join_run
 
@@ -193,19 +196,27 @@ def _write_report(result: Compared, out: Path) -> Path:
 def _print(
     dimension: str, sides: Sequence[Target], result: Compared, page: Path | None, *, as_json: bool
 ) -> None:
+    folders = list({side.run.folder.path: side.run.folder for side in sides}.values())
     if as_json:
-        runs = list(dict.fromkeys(str(side.run.folder.path) for side in sides))
+        runs = list(dict.fromkeys(str(folder.path) for folder in folders))
         extra = {"page": str(page)} if page else {}
         attempts = {
             subject.label: attempts_of(one.row for one in subject.results).to_json()
             for subject in result.subjects
         }
-        report = {"by": dimension, "runs": runs, **result.json, "attempts": attempts, **extra}
+        report = {
+            "by": dimension,
+            "runs": runs,
+            "verification": verification_of(folders),
+            **result.json,
+            "attempts": attempts,
+            **extra,
+        }
         click.echo(json.dumps(report, indent=2))
         return
     # This module needs the extra `report`.
     from fumehood.report.sections.attempts import attempts_table
 
-    print_tables(*result.tables, attempts_table(result.subjects))
+    print_tables(*result.tables, attempts_table(result.subjects), mark=mark_of(folders))
     if page:
         click.echo(f"\n{page}")

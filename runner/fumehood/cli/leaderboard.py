@@ -11,9 +11,9 @@ import click
 
 from fumehood.cli.baselines import noop_of
 from fumehood.cli.output import print_tables, report_extra
+from fumehood.cli.reading import mark_of, read_run, unverified_option
 from fumehood.cli.report import unique_labels
 from fumehood.orchestrator.rescore import rescore
-from fumehood.records.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from fumehood.report.runs import Run
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 @click.argument(
     "run_dirs", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
+@unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list, one object per agent.")
-def leaderboard(run_dirs: tuple[Path, ...], as_json: bool) -> None:
+def leaderboard(run_dirs: tuple[Path, ...], unverified: bool, as_json: bool) -> None:
     """Rank the agents of runs within each suite.
 
     Shows success with its interval and the score of the no-op baseline. Episodes are scored again
@@ -40,14 +41,14 @@ def leaderboard(run_dirs: tuple[Path, ...], as_json: bool) -> None:
     paths = list(dict.fromkeys(path.resolve() for path in run_dirs))
     runs = []
     for path, label in zip(paths, unique_labels(paths), strict=True):
-        folder = RunFolder.open(path)
+        folder = read_run(path, unverified=unverified)
         runs.append(join_run(folder, rescore(folder), label))
     noops = _noop_rates(runs)
     entries = ranked(entry(subject, noops[subject.run.label]) for subject in subjects_of(runs))
     if as_json:
         click.echo(json.dumps([line.to_json() for line in entries], indent=2))
         return
-    print_tables(leaderboard_table(entries))
+    print_tables(leaderboard_table(entries), mark=mark_of(run.folder for run in runs))
 
 
 def _noop_rates(runs: Sequence[Run]) -> dict[str, float | None]:

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from fumehood.core.errors import InfraError, InputError, nearest
 from fumehood.orchestrator.stop_signals import Stopped, exit_status
+from fumehood.report.safe_text import one_line
 from fumehood.version import __version__
 
 COMMANDS = {
@@ -22,6 +23,7 @@ COMMANDS = {
     "compare": "fumehood.cli.compare:compare",
     "doctor": "fumehood.cli.doctor:doctor",
     "images": "fumehood.cli.images:images",
+    "keys": "fumehood.cli.keys:keys",
     "leaderboard": "fumehood.cli.leaderboard:leaderboard",
     "list": "fumehood.cli.listing:list_all",
     "replay": "fumehood.cli.replay:replay",
@@ -97,7 +99,7 @@ def main() -> None:
     try:
         status = fumehood.main(standalone_mode=False)
     except click.ClickException as error:
-        click.echo("fumehood: " + _click_message(error).replace("\n\t", " "), err=True)
+        click.echo(f"fumehood: {_one_line(_click_message(error))}", err=True)
         sys.exit(BAD_INPUT)
     except InputError as error:
         click.echo(f"fumehood: {_one_line(error)}", err=True)
@@ -128,4 +130,5 @@ def _click_message(error: click.ClickException) -> str:
 
 
 def _one_line(error: object) -> str:
-    return " ".join(str(error).split())
+    """Return an error on one line; it may quote file names and labels of other users."""
+    return one_line(" ".join(str(error).split()))

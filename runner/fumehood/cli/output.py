@@ -1,4 +1,4 @@
-"""Output of several commands: text tables, damage warnings, and missing extras."""
+"""Output of several commands: text tables, and missing extras."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import click
 from rich.console import Console
 from rich.table import Table
 
 from fumehood.core.errors import InputError, how_to_install
-from fumehood.records.run_folder import RunFolder
-from fumehood.records.seals import SEAL
-from fumehood.records.verify import verify
-from fumehood.report.safe_text import safe
+from fumehood.report.safe_text import one_line
 from fumehood.report.text_table import TextTable
 
 PIPE_COLUMNS = 200
@@ -23,17 +19,24 @@ REPORT_LIBRARIES = frozenset({"jinja2", "markupsafe", "numpy", "pyarrow", "scipy
 """Libraries of the extra ``report``."""
 
 
-def print_tables(*tables: TextTable) -> None:
-    """Print the tables that have rows on standard output, each below its title."""
+def print_tables(*tables: TextTable, mark: str = "") -> None:
+    """Print the tables that have rows on standard output, each below its title.
+
+    Args:
+        tables: to print.
+        mark: line above each table, if it is not empty.
+    """
     console = Console(width=None if sys.stdout.isatty() else PIPE_COLUMNS)
     for table in tables:
         if not table.rows:
             continue
+        if mark:
+            console.print(f"\n{one_line(mark)}", style="bold red", markup=False, highlight=False)
         if table.title:
-            console.print(f"\n{safe(table.title)}", style="bold", markup=False, highlight=False)
+            console.print(f"\n{one_line(table.title)}", style="bold", markup=False, highlight=False)
         console.print(_rich_table(table))
         if table.note:
-            console.print(safe(table.note), style="dim", markup=False, highlight=False)
+            console.print(one_line(table.note), style="dim", markup=False, highlight=False)
 
 
 @contextmanager
@@ -53,26 +56,12 @@ def report_extra() -> Iterator[None]:
         ) from None
 
 
-def warn_of_damage(folder: RunFolder) -> None:
-    """Write one line to standard error if the plan or the rows of a signed run were changed.
-
-    Traces are not checked here: hashing all of them takes too long for a look at one.
-    """
-    if "signing_key" not in folder.manifest() and not (folder.path / SEAL).exists():
-        return
-    damage = [item for item in verify(folder.path, with_files=False).damage if not item.is_of_crash]
-    if damage:
-        more = f", and {len(damage) - 1} more" if len(damage) > 1 else ""
-        line = f"fumehood: DO NOT TRUST THIS: {damage[0]}{more}; see: fumehood verify {folder.path}"
-        click.echo(safe(" ".join(line.split())), err=True)
-
-
 def _rich_table(table: TextTable) -> Table:
     shown = Table(box=None, pad_edge=False, header_style="bold")
     last_number = len(table.header) - table.trailing_text
     for position, title in enumerate(table.header):
         is_text = position < table.names or position >= last_number
-        shown.add_column(safe(title), justify="left" if is_text else "right", overflow="fold")
+        shown.add_column(one_line(title), justify="left" if is_text else "right", overflow="fold")
     for row in table.rows:
-        shown.add_row(*(safe(cell) for cell in row))
+        shown.add_row(*(one_line(cell) for cell in row))
     return shown

@@ -14,7 +14,7 @@ from fumehood.core.outcome import outcome_name
 from fumehood.orchestrator import launch
 from fumehood.orchestrator.config import RunConfig
 from fumehood.records.row import EpisodeRow
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 
 LINE_EVERY_S = 5.0
 """Interval of the lines that are printed without a terminal."""
@@ -118,8 +118,8 @@ class RunProgress:
             )
 
 
-def run_with_progress(config: RunConfig, path: Path, *, quiet: bool) -> RunFolder:
-    """Return the folder of a finished run: a new run, or an existing one that is resumed.
+def run_with_progress(config: RunConfig, path: Path, *, quiet: bool) -> RunReader:
+    """Return the content of a finished run: a new run, or an existing one that is resumed.
 
     Args:
         config: of the run.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.core.episode_spec import DataMode, EpisodeSpec
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import RunConfig
@@ -18,8 +19,8 @@ from fumehood.orchestrator.replay import Divergence, Replayed, replay_episode
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.setup import config_of, planned_of
 from fumehood.records.row import EpisodeName, EpisodeRow
-from fumehood.records.run_folder import RunFolder
-from fumehood.report.safe_text import safe
+from fumehood.records.run_reader import RunReader
+from fumehood.report.safe_text import one_line
 
 DIFFERS = 1
 
@@ -35,9 +36,15 @@ class _Episode:
 @click.option("--episode", multiple=True, help="AGENT/TASK/TRIAL, or a part. Repeatable.")
 @click.option("--concurrency", "-j", default=2, show_default=True, help="Parallel episodes.")
 @click.option("--service-workers", default=1, show_default=True, help="Service processes.")
+@unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def replay(
-    run_dir: Path, episode: tuple[str, ...], concurrency: int, service_workers: int, as_json: bool
+    run_dir: Path,
+    episode: tuple[str, ...],
+    concurrency: int,
+    service_workers: int,
+    unverified: bool,
+    as_json: bool,
 ) -> int:
     """Repeat the recorded calls of a run without its agents.
 
@@ -49,7 +56,7 @@ def replay(
     Example:
       fumehood replay runs/20260101-120000 --episode policy_aware
     """
-    folder = RunFolder.open(run_dir)
+    folder = read_run(run_dir, unverified=unverified)
     rows = folder.rows()
     planned = [_offline(item) for item in planned_of(folder)]
     chosen = _chosen(planned, [row for row in rows if row.trace], episode)
@@ -78,13 +85,15 @@ def replay(
     identical = sum(result.is_identical for result in replayed)
     if as_json:
         click.echo(
-            json.dumps(_report(run_dir, len(chosen), identical, missing, differences), indent=2)
+            json.dumps(_report(folder, len(chosen), identical, missing, differences), indent=2)
         )
     else:
+        if folder.provenance.mark:
+            click.echo(one_line(folder.provenance.mark))
         for row, divergence in differences:
-            click.echo(safe(f"{row.name}: {divergence}"))
+            click.echo(one_line(f"{row.name}: {divergence}"))
         for name in missing:
-            click.echo(safe(f"{name}: planned, but has no row"))
+            click.echo(one_line(f"{name}: planned, but has no row"))
         click.echo(f"{len(chosen)} replayed, {identical} identical, {len(differences)} different")
     return DIFFERS if differences or missing else 0
 
@@ -141,14 +150,15 @@ def _spec(planned: PlannedEpisode, config: RunConfig) -> EpisodeSpec:
 
 
 def _report(
-    run_dir: Path,
+    folder: RunReader,
     replayed: int,
     identical: int,
     missing: list[EpisodeName],
     differences: list[tuple[EpisodeRow, Divergence]],
 ) -> dict[str, object]:
     return {
-        "run": str(run_dir),
+        "run": str(folder.path),
+        "verification": verification_of([folder]),
         "replayed": replayed,
         "identical": identical,
         "missing": [str(name) for name in missing],

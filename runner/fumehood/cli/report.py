@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from fumehood.cli.output import report_extra
+from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.rescore import rescore
-from fumehood.records.run_folder import RunFolder
 
 
 @click.command()
@@ -22,9 +22,14 @@ from fumehood.records.run_folder import RunFolder
     "--out", type=click.Path(path_type=Path), help="Output folder.  [default: DIR/report]"
 )
 @click.option("--baseline", metavar="AGENT", help="Baseline of comparisons.  [default: first]")
+@unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def report(
-    run_dirs: tuple[Path, ...], out: Path | None, baseline: str | None, as_json: bool
+    run_dirs: tuple[Path, ...],
+    out: Path | None,
+    baseline: str | None,
+    unverified: bool,
+    as_json: bool,
 ) -> None:
     """Write a report of one or more runs.
 
@@ -42,7 +47,7 @@ def report(
         from fumehood.report.write import write_report
     runs = []
     for label, path in zip(unique_labels(run_dirs), run_dirs, strict=True):
-        folder = RunFolder.open(path)
+        folder = read_run(path, unverified=unverified)
         runs.append(join_run(folder, rescore(folder), label))
     subjects = subjects_of(runs)
     candidates = [subject for subject in subjects if baseline in (None, subject.label)]
@@ -58,7 +63,10 @@ def report(
     )
     if as_json:
         files = [str(path) for path in written]
-        click.echo(json.dumps({"page": files[0], "files": files}, indent=2))
+        checked = verification_of(run.folder for run in runs)
+        click.echo(
+            json.dumps({"verification": checked, "page": files[0], "files": files}, indent=2)
+        )
     else:
         click.echo(str(written[0]))
 

@@ -17,7 +17,7 @@ from fumehood.cli.output import print_tables, report_extra
 from fumehood.cli.progress import run_with_progress
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.rescore import rescore
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.scorers.registry import score_evidence
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def reproduce(
     _print(findings, data_source, written, as_json=as_json)
 
 
-def _find(folder: RunFolder) -> Findings:
+def _find(folder: RunReader) -> Findings:
     from fumehood.report.findings import compute_findings
     from fumehood.report.runs import join_run, subjects_of
 

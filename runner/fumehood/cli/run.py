@@ -16,7 +16,6 @@ from fumehood.cli.run_summary import finish
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import CONCURRENCY_MAX, RunConfig, read_yaml, run_config
 from fumehood.orchestrator.launch import resume_run, start_run
-from fumehood.records.run_folder import RunFolder
 
 FILE_ONLY = ("fetch", "judging", "limits", "messages", "models", "search", "seats")
 """Structured settings, which have no flag."""
@@ -136,9 +135,8 @@ def resume(run_dir: Path, concurrency: int | None, as_json: bool) -> int:
     Example:
       fumehood resume runs/20260101-120000
     """
-    folder = RunFolder.open(run_dir)
     with RunProgress(Console(stderr=True), quiet=as_json) as progress:
-        resume_run(folder, progress.callbacks(), concurrency)
+        folder = resume_run(run_dir, progress.callbacks(), concurrency)
     return finish(folder, folder.rows(), as_json=as_json)
 
 

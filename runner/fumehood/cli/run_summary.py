@@ -12,13 +12,14 @@ from rich.console import Console
 from fumehood.benchmarks.shared.baselines import Baseline
 from fumehood.cli.baselines import describe, noop_of
 from fumehood.cli.output import print_tables
+from fumehood.cli.reading import verification_of
 from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.setup import config_of, planned_of
 from fumehood.records.row import EpisodeRow
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report import wording
 from fumehood.report.results import Counts, Results, count, join_results
-from fumehood.report.safe_text import safe
+from fumehood.report.safe_text import one_line
 from fumehood.report.statistics.infra import infra_differences
 from fumehood.report.statistics.metrics import Unit
 from fumehood.report.summary import (
@@ -42,7 +43,7 @@ LAST_LINE_CHARS = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Result:
-    folder: RunFolder
+    folder: RunReader
     planned: int
     digest: str
     results: Results
@@ -57,7 +58,7 @@ class _Result:
         return wording.why_no_headline(self.counts)
 
 
-def finish(folder: RunFolder, rows: list[EpisodeRow], *, as_json: bool) -> int:
+def finish(folder: RunReader, rows: list[EpisodeRow], *, as_json: bool) -> int:
     """Print the result and return the exit status.
 
     Args:
@@ -134,6 +135,7 @@ def agent_table(agents: Sequence[AgentSummary]) -> TextTable:
 def _to_json(result: _Result) -> JsonObject:
     return {
         "run": str(result.folder.path),
+        "verification": verification_of([result.folder]),
         "trace_digest": result.digest,
         "episodes": len(result.results),
         "planned": result.planned,
@@ -164,36 +166,36 @@ def _print_result(result: _Result) -> None:
         _print_error(f"{result.no_headline}{hint}")
     # Ungraded episodes alone do not hide the table: a judge may grade them later.
     if counts.graded and wording.why_no_headline(replace(counts, ungraded=0)) is None:
-        print_tables(agent_table(result.agents))
+        print_tables(agent_table(result.agents), mark=result.folder.provenance.mark)
         click.echo(f"\nno-op baseline: {describe(result.noop)}")
         if counts.ungraded:
             click.echo(f"scores are over {counts.graded} of {counts.episodes} episodes{hint}")
         isolation = result.folder.manifest()["isolation"]
         digest = f"trace digest: {result.digest[:DIGEST_CHARS]}…"
-        click.echo(f"isolation: {isolation}   {digest}   {result.folder.path}/")
+        click.echo(one_line(f"isolation: {isolation}   {digest}   {result.folder.path}/"))
     for agent, costs in result.costs.items():
-        click.echo(f"models: {agent} {costs}")
+        click.echo(one_line(f"models: {agent} {costs}"))
     if len(result.results) < result.planned:
         done = f"{len(result.results)} of {result.planned} episodes"
         _print_error(f"{done}; finish with: fumehood resume {result.folder.path}")
 
 
 def _print_error(line: str) -> None:
-    Console(stderr=True).print(line, markup=False, highlight=False, soft_wrap=True)
+    Console(stderr=True).print(one_line(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def _judge_hint(folder: RunFolder, counts: Counts) -> str:
+def _judge_hint(folder: RunReader, counts: Counts) -> str:
     if not counts.ungraded or config_of(folder).judge:
         return ""
     return "; episodes without a score may need a --judge"
 
 
-def _last_words(folder: RunFolder, violation: ContractViolation) -> str:
+def _last_words(folder: RunReader, violation: ContractViolation) -> str:
     """Return the last line that the example episode wrote to standard error, and the file."""
     for path in folder.outputs(violation.example):
         if path.suffix == ".stderr":
             lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            return f": {safe(lines[-1][:LAST_LINE_CHARS])}; see {path}" if lines else ""
+            return f": {one_line(lines[-1][:LAST_LINE_CHARS])}; see {path}" if lines else ""
     return ""
 
 

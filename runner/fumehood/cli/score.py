@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from fumehood.cli.reading import read_run, unverified_option
 from fumehood.cli.run_summary import finish
 from fumehood.orchestrator.config import read_yaml, run_config
 from fumehood.orchestrator.judging import RunJudge, judge_source
 from fumehood.orchestrator.rescore import rescore
 from fumehood.orchestrator.setup import config_of
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 
 JUDGE_SETTINGS = ("judging", "models")
 """Settings of a judge in a configuration file."""
@@ -25,11 +26,14 @@ JUDGE_SETTINGS = ("judging", "models")
     type=click.Path(path_type=Path),
     help="YAML file with `models` and `judging` for --judge.",
 )
+@unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def score(run_dir: Path, judge: str | None, config: Path | None, as_json: bool) -> int:
+def score(
+    run_dir: Path, judge: str | None, config: Path | None, unverified: bool, as_json: bool
+) -> int:
     """Score a run again from its traces.
 
-    Verifies each trace. Criteria that need a judge use the stored answers of the run's judge,
+    Verifies the seals first. Criteria that need a judge use the stored answers of the run's judge,
     unless --judge names another one.
 
     \b
@@ -37,12 +41,12 @@ def score(run_dir: Path, judge: str | None, config: Path | None, as_json: bool) 
       fumehood score runs/20260101-120000
       fumehood score runs/20260101-120000 --judge some-model --config models.yaml
     """
-    folder = RunFolder.open(run_dir)
+    folder = read_run(run_dir, unverified=unverified)
     judging = None if judge is None else _other_judge(folder, judge, config)
     return finish(folder, rescore(folder, judging), as_json=as_json)
 
 
-def _other_judge(folder: RunFolder, judge: str, path: Path | None) -> RunJudge:
+def _other_judge(folder: RunReader, judge: str, path: Path | None) -> RunJudge:
     file = {} if path is None else read_yaml(path)
     settings = {name: file[name] for name in JUDGE_SETTINGS if name in file}
     # The author of a run folder must not choose which host gets which key of this user.

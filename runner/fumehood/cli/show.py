@@ -9,20 +9,20 @@ from typing import Any
 
 import click
 
-from fumehood.cli.output import warn_of_damage
+from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
 from fumehood.core.outcome import outcome_name
-from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.records.row import EpisodeRow
-from fumehood.records.run_folder import RunFolder
-from fumehood.report.safe_text import safe
+from fumehood.records.run_reader import RunReader
+from fumehood.report.safe_text import one_line
 
 
 @click.command()
 @click.argument("run_dir", metavar="DIR", type=click.Path(path_type=Path))
 @click.argument("episode", required=False)
+@unverified_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def show(run_dir: Path, episode: str | None, as_json: bool) -> None:
+def show(run_dir: Path, episode: str | None, unverified: bool, as_json: bool) -> None:
     """Show an episode call by call, or list all episodes.
 
     EPISODE is AGENT/TASK/TRIAL, or a part of it that only one episode has.
@@ -32,48 +32,33 @@ def show(run_dir: Path, episode: str | None, as_json: bool) -> None:
       fumehood show runs/20260101-120000
       fumehood show runs/20260101-120000 policy_aware/crud_gold
     """
-    folder = RunFolder.open(run_dir)
+    folder = read_run(run_dir, unverified=unverified)
     rows = folder.rows()
-    warn_of_damage(folder)
     if episode is None:
-        _list(rows, as_json)
+        _list(folder, as_json)
         return
     row = _find(rows, episode)
-    events = [json.loads(record.event_json) for record in _trace(folder, row)]
+    records = folder.read_trace(row) if row.trace else []
+    events = [json.loads(record.event_json) for record in records]
     if as_json:
-        click.echo(json.dumps({"row": row.to_json(), "events": events}, indent=2))
+        checked = verification_of([folder])
+        shown = {"verification": checked, "row": row.to_json(), "events": events}
+        click.echo(json.dumps(shown, indent=2))
         return
     for line in _lines(folder, row, events):
-        click.echo(safe(line))
+        click.echo(one_line(line))
 
 
-def _trace(folder: RunFolder, row: EpisodeRow) -> list[Record]:
-    """Return the trace of a row.
-
-    Raises:
-        InputError: the trace was changed.
-    """
-    if not row.trace:
-        return []
-    records = folder.read_trace(row)
-    try:
-        is_intact = verify_chain(records) == row.trace_digest
-    except BrokenTrace:
-        is_intact = False
-    if not is_intact:
-        raise InputError(
-            f"{folder.path / row.trace} is not the trace that was recorded for {row.name}; "
-            f"see: fumehood verify {folder.path}"
-        )
-    return records
-
-
-def _list(rows: list[EpisodeRow], as_json: bool) -> None:
+def _list(folder: RunReader, as_json: bool) -> None:
+    mark = folder.provenance.mark
     if as_json:
-        click.echo(json.dumps([row.to_json() for row in rows], indent=2))
+        extra = {"unverified": mark} if mark else {}
+        click.echo(json.dumps([{**extra, **row.to_json()} for row in folder.rows()], indent=2))
         return
-    for row in rows:
-        click.echo(f"{_mark(row.score.success)} {safe(str(row.name))}  {outcome_name(row.outcome)}")
+    if mark:
+        click.echo(one_line(mark))
+    for row in folder.rows():
+        click.echo(one_line(f"{_mark(row.score.success)} {row.name}  {outcome_name(row.outcome)}"))
 
 
 def _find(rows: list[EpisodeRow], wanted: str) -> EpisodeRow:
@@ -89,13 +74,18 @@ def _find(rows: list[EpisodeRow], wanted: str) -> EpisodeRow:
     )
 
 
-def _lines(folder: RunFolder, row: EpisodeRow, events: list[dict[str, Any]]) -> Iterator[str]:
+def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> Iterator[str]:
+    if folder.provenance.mark:
+        yield folder.provenance.mark
     yield f"{row.name}   {outcome_name(row.outcome)}   {_mark(row.score.success)}"
     task = next(
         (case.task for case in folder.suite().cases if case.task.task_id == row.name.task), None
     )
     if task is not None:
-        yield f"\n  {task.seats[0].instruction}\n"
+        yield ""
+        for line in task.seats[0].instruction.splitlines():
+            yield f"  > {line}"
+        yield ""
     several = task is not None and len(task.seats) > 1
     for event in events:
         prefix = f"{event['seat']}: " if several and "seat" in event else ""
@@ -124,7 +114,7 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
         case "model_call":
             status = "" if event["status"] == 200 else f", status {event['status']}"
             tokens = event["spent"]["model_tokens"]
-            yield f"      model request to {safe(event['model'])}: {tokens:,} tokens{status}"
+            yield f"      model request to {event['model']}: {tokens:,} tokens{status}"
         case "refused":
             yield f"      refused: {event['refusal']} ({event['actual']}, limit {event['limit']})"
         case "turn_began":

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from fumehood.core.errors import InputError
-from fumehood.records.signing_key import key_path, read_key
+from fumehood.records.trust import PUBLIC_KEY, Trust
 from fumehood.records.verify import NOT_RUN, Verification
 from fumehood.records.verify import verify as verify_folder
-from fumehood.report.safe_text import safe
+from fumehood.report.safe_text import one_line
 
 DAMAGED = 1
-_HEX_KEY = re.compile(r"[0-9a-f]{64}")
 
 
 @click.command()
@@ -26,30 +24,30 @@ _HEX_KEY = re.compile(r"[0-9a-f]{64}")
 def verify(run_dir: Path, key: str | None, as_json: bool) -> int:
     """Verify the seals of a run and list all damage.
 
-    Damage is anything that was removed, moved, edited or added. Without --key the command cannot
-    detect a folder that was signed again with another key. Exit status 1 if there is damage, or if
-    the run is not finished.
+    Damage is anything that was removed, moved, edited or added. Exit status 1 if there is damage,
+    if the run is not finished, or if the signer is unknown: not --key, not you, and not in
+    `fumehood keys list`.
 
     \b
     Example:
       fumehood verify runs/20260101-120000
     """
-    if key is not None and not _HEX_KEY.fullmatch(key):
+    if key is not None and not PUBLIC_KEY.fullmatch(key):
         raise InputError(
             f"--key must be 64 hex digits, as `fumehood verify` prints them, not {key!r}"
         )
     result = verify_folder(run_dir, key)
+    signer = "the expected key" if result.key == key else Trust.of_user().signer(result.key)
     if as_json:
-        click.echo(json.dumps(_report(run_dir, result), indent=2))
+        click.echo(json.dumps(_report(run_dir, result, signer), indent=2))
     else:
         for line in _lines(run_dir, result):
-            click.echo(safe(line))
+            click.echo(one_line(line))
         if not result.damage:
-            click.echo(
-                f"sound: {result.episodes} episodes, signed with {result.key} "
-                f"({_whose(result.key)})"
-            )
-    return DAMAGED if result.damage else 0
+            whose = signer or "an unknown key: see fumehood keys"
+            sound = "sound" if signer else "unchanged, but the signer is unknown"
+            click.echo(f"{sound}: {result.episodes} episodes, signed with {result.key} ({whose})")
+    return DAMAGED if result.damage or signer is None else 0
 
 
 def _lines(run_dir: Path, result: Verification) -> Iterator[str]:
@@ -63,19 +61,13 @@ def _lines(run_dir: Path, result: Verification) -> Iterator[str]:
         )
 
 
-def _report(run_dir: Path, result: Verification) -> dict[str, object]:
+def _report(run_dir: Path, result: Verification, signer: str | None) -> dict[str, object]:
     return {
         "run": str(run_dir),
         "sound": not result.damage,
         "signing_key": result.key,
+        "signer": signer,
         "planned": result.planned,
         "episodes": result.episodes,
         "damage": [{"where": item.where, "what": item.what} for item in result.damage],
     }
-
-
-def _whose(key: str) -> str:
-    try:
-        return "your key" if read_key(key_path()).public == key else "not your key"
-    except (InputError, OSError):
-        return "not your key"

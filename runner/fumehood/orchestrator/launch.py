@@ -37,7 +37,10 @@ from fumehood.records.caches import last_probe
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder, one_writer
+from fumehood.records.run_reader import Accept, RunReader, open_run
 from fumehood.records.seals import Signing
+from fumehood.records.signing_key import user_key
+from fumehood.records.trust import Trust
 from fumehood.records.verify import verify
 from fumehood.version import __version__
 
@@ -75,8 +78,8 @@ class _ReadyEngine:
     http: HttpOffer | None
 
 
-def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
-    """Execute a run in a new folder.
+def start_run(config: RunConfig, out: Path, progress: Progress) -> RunReader:
+    """Execute a run in a new folder and return its content.
 
     Args:
         config: of the run.
@@ -98,45 +101,57 @@ def start_run(config: RunConfig, out: Path, progress: Progress) -> RunFolder:
         with one_writer(_create_folder(out)):
             folder = RunFolder.create(out, manifest, setup.suite, signing)
             _execute(folder, setup, ready, setup.episodes, progress, stop)
-    return folder
+    return open_run(out, Trust(own=signing.key.public))
 
 
-def resume_run(folder: RunFolder, progress: Progress, concurrency: int | None = None) -> None:
-    """Run the missing episodes of a folder and seal it; finished episodes are not repeated.
+def resume_run(path: Path, progress: Progress, concurrency: int | None = None) -> RunReader:
+    """Run the missing episodes of a run and seal it; finished episodes are not repeated.
 
     Args:
-        folder: of the run.
+        path: of the run folder.
         progress: receives the progress.
         concurrency: concurrent episodes; None uses the setting of the run.
+
+    Returns:
+        The content of the finished run.
 
     Raises:
         InputError: the folder was changed, or an agent that it names cannot be used.
         InfraError: the services do not start.
         Stopped: a signal was received.
     """
-    setup = RunSetup.from_folder(folder)
-    if concurrency is not None:
-        config = setup.config.model_copy(update={"concurrency": concurrency})
-        setup = replace(setup, config=config)
-    with one_writer(folder.path):
-        repeated = prepare_resume(folder, setup.signing())
-        if repeated:
-            _log.warning(
-                "running again", episodes=repeated, why="their traces or output are torn or missing"
-            )
-        to_run = missing(setup.episodes, folder.finished_rows())
-        if not to_run:
-            progress.on_start(folder.path, "nothing to run", 0, len(setup.episodes))
-            folder.seal()
-            return
-        setup.check()
-        ready = _prepare_engine(setup, progress)
-        with deferred_stop_signals() as stop:
-            _execute(folder, setup, ready, to_run, progress, stop)
+    folder = RunFolder.open(path)
+    trust = Trust(own=user_key().public)
+    with one_writer(path):
+        # Its configuration chooses the agents, the engine and the hosts that get keys.
+        folder.require_signer(trust.own)
+        setup = RunSetup.of_run(open_run(path, trust, Accept.RESUMABLE))
+        if concurrency is not None:
+            config = setup.config.model_copy(update={"concurrency": concurrency})
+            setup = replace(setup, config=config)
+        _resume(folder, setup, progress)
+    return open_run(path, trust)
 
 
-def run_or_resume(config: RunConfig, path: Path, progress: Progress) -> RunFolder:
-    """Return the folder of a finished run: a new run, or an existing one that is resumed.
+def _resume(folder: RunFolder, setup: RunSetup, progress: Progress) -> None:
+    repeated = prepare_resume(folder, setup.signing())
+    if repeated:
+        _log.warning(
+            "running again", episodes=repeated, why="their traces or output are torn or missing"
+        )
+    to_run = missing(setup.episodes, folder.finished_rows())
+    if not to_run:
+        progress.on_start(folder.path, "nothing to run", 0, len(setup.episodes))
+        folder.seal()
+        return
+    setup.check()
+    ready = _prepare_engine(setup, progress)
+    with deferred_stop_signals() as stop:
+        _execute(folder, setup, ready, to_run, progress, stop)
+
+
+def run_or_resume(config: RunConfig, path: Path, progress: Progress) -> RunReader:
+    """Return the content of a finished run: a new run, or an existing one that is resumed.
 
     Args:
         config: of the run.
@@ -149,14 +164,13 @@ def run_or_resume(config: RunConfig, path: Path, progress: Progress) -> RunFolde
     """
     if not (path / "run.json").is_file():
         return start_run(config, path, progress)
-    folder = RunFolder.open(path)
-    different = _plan_differences(RunSetup.create(config), folder)
+    run = open_run(path, Trust(own=user_key().public), Accept.RESUMABLE)
+    different = _plan_differences(RunSetup.create(config), run)
     if different:
         raise InputError(
             f"{path} holds a run with another plan ({', '.join(different)}): choose another --out"
         )
-    resume_run(folder, progress)
-    return folder
+    return resume_run(path, progress)
 
 
 def prepare_resume(folder: RunFolder, signing: Signing) -> int:
@@ -173,11 +187,6 @@ def prepare_resume(folder: RunFolder, signing: Signing) -> int:
         InputError: no key or another key signed the run, or its content differs from the sealed
             content.
     """
-    if "signing_key" not in folder.manifest():
-        # Its configuration chooses the agents, the engine and the hosts that get keys.
-        raise InputError(
-            f"{folder.path} is not signed, so its origin is unknown: start another run"
-        )
     folder.sign_with(signing)
     damaged = _damaged_episodes(folder, signing.key.public)
     folder.drop_torn_row()
@@ -193,12 +202,12 @@ def prepare_resume(folder: RunFolder, signing: Signing) -> int:
     return len(again)
 
 
-def _plan_differences(setup: RunSetup, folder: RunFolder) -> list[str]:
-    """Return the settings in which a folder's plan differs from a setup."""
-    existing = config_of(folder)
+def _plan_differences(setup: RunSetup, run: RunReader) -> list[str]:
+    """Return the settings in which the plan of a run differs from a setup."""
+    existing = config_of(run)
     names = RunConfig.model_fields.keys() - MACHINE_SETTINGS - SUITE_SETTINGS
     different = {name for name in names if getattr(existing, name) != getattr(setup.config, name)}
-    if _suite_digest(setup) != folder.manifest().get("suite_digest"):
+    if _suite_digest(setup) != run.manifest().get("suite_digest"):
         different.add("suite")
     return sorted(different)
 

@@ -11,10 +11,10 @@ from fumehood.orchestrator.judging import RunJudge, judge_source
 from fumehood.orchestrator.scoring import score_attempt
 from fumehood.orchestrator.setup import config_of
 from fumehood.records.row import EpisodeRow
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 
 
-def rescore(folder: RunFolder, judge: RunJudge | None = None) -> list[EpisodeRow]:
+def rescore(folder: RunReader, judge: RunJudge | None = None) -> list[EpisodeRow]:
     """Return the rows of a run with outcome and score computed again from trace and gold.
 
     Args:

@@ -18,7 +18,7 @@ from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.judging import JudgeSource, judge_source
 from fumehood.orchestrator.models import check_scaffolds, gateway_settings
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.records.seals import Signing
 from fumehood.records.signing_key import user_key
 
@@ -48,13 +48,13 @@ class RunSetup:
         return cls._plan(resolve_config(config, suite), suite)
 
     @classmethod
-    def from_folder(cls, folder: RunFolder) -> RunSetup:
-        """Read the setup of an existing run; the folder holds its configuration and its suite.
+    def of_run(cls, run: RunReader) -> RunSetup:
+        """Return the setup of an existing run, which contains its configuration and its suite.
 
         Raises:
-            InputError: the folder cannot be read, or an agent that it names no longer exists.
+            InputError: its plan cannot be read, or an agent that it names no longer exists.
         """
-        return cls._plan(config_of(folder), folder.suite())
+        return cls._plan(config_of(run), run.suite())
 
     @classmethod
     def _plan(cls, config: RunConfig, suite: Suite) -> RunSetup:
@@ -102,23 +102,23 @@ class RunSetup:
         return Signing(user_key(), tuple(planned.name for planned in self.episodes))
 
 
-def config_of(folder: RunFolder) -> RunConfig:
-    """Return the configuration of a run folder.
+def config_of(run: RunReader) -> RunConfig:
+    """Return the configuration of a run.
 
     Raises:
-        InputError: the folder holds no valid configuration.
+        InputError: the run has no valid configuration.
     """
-    config = folder.manifest().get("config")
+    config = run.manifest().get("config")
     if not isinstance(config, dict):
-        raise InputError(f"{folder.path / 'run.json'}: config: must be an object")
+        raise InputError(f"{run.path / 'run.json'}: config: must be an object")
     return run_config(config)
 
 
-def planned_of(folder: RunFolder) -> tuple[PlannedEpisode, ...]:
-    """Return every episode of a run folder, finished or not, in the order of the plan."""
-    config = config_of(folder)
+def planned_of(run: RunReader) -> tuple[PlannedEpisode, ...]:
+    """Return every episode of a run, finished or not, in the order of the plan."""
+    config = config_of(run)
     labels = [agent.label for agent in name_agents(config.agents)]
-    return _episodes(config, folder.suite(), labels)
+    return _episodes(config, run.suite(), labels)
 
 
 def _episodes(config: RunConfig, suite: Suite, labels: Iterable[str]) -> tuple[PlannedEpisode, ...]:

@@ -32,7 +32,7 @@ from fumehood.records.files import (
     write_plain,
     write_whole,
 )
-from fumehood.records.frozen_suite import freeze_suite, read_frozen_suite
+from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.seals import ROWS, UNREADABLE, Sealing, Signing, digest_bytes, row_lines
 from fumehood.records.signing_key import KEY_VARIABLE
@@ -58,7 +58,7 @@ def one_writer(folder: Path) -> Iterator[None]:
 
 
 class RunFolder:
-    """Reads and writes one run. Writing is safe from several threads of one process."""
+    """Writes one run, from several threads of one process. Readers use ``run_reader``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -119,21 +119,31 @@ class RunFolder:
             raise InputError(f"{path / 'run.json'} does not have the format {FORMAT}")
         return folder
 
-    def sign_with(self, signing: Signing) -> None:
-        """Sign new rows, if the run is signed.
+    def require_signer(self, key: str) -> None:
+        """Check who signed the run.
 
         Raises:
-            InputError: another key signed the run, or its plan was changed.
+            InputError: the run is not signed, or not with this public key.
         """
-        manifest = self.manifest()
-        key = manifest.get("signing_key")
-        if key is None:
-            return
-        if key != signing.key.public:
+        signing_key = self.manifest().get("signing_key")
+        if signing_key is None:
             raise InputError(
-                f"{self.path} is signed with another key, {key}: set {KEY_VARIABLE} to its file"
+                f"{self.path} is not signed, so its origin is unknown: start another run"
             )
-        self._sealing = Sealing(self.path, signing, str(manifest.get("run", "")))
+        if signing_key != key:
+            raise InputError(
+                f"{self.path} is signed with another key, {signing_key}: "
+                f"set {KEY_VARIABLE} to its file"
+            )
+
+    def sign_with(self, signing: Signing) -> None:
+        """Sign new rows.
+
+        Raises:
+            InputError: the run is not signed, another key signed it, or its plan was changed.
+        """
+        self.require_signer(signing.key.public)
+        self._sealing = Sealing(self.path, signing, str(self.manifest().get("run", "")))
         self._sealing.require_plan()
 
     def reopen(self) -> None:
@@ -182,18 +192,6 @@ class RunFolder:
     def _isolation(self) -> str | None:
         isolation = self.manifest().get("isolation")
         return None if isolation is None else str(isolation)
-
-    def suite(self) -> Suite:
-        """Return the tasks of the run.
-
-        Raises:
-            InputError: they cannot be read.
-        """
-        try:
-            lines = read_plain(self.path / "suite.jsonl").decode("ascii").splitlines()
-        except (OSError, ValueError):
-            raise InputError(f"{self.path / 'suite.jsonl'} cannot be read") from None
-        return read_frozen_suite(str(self.manifest().get("suite", "")), lines)
 
     def rows(self) -> list[EpisodeRow]:
         """Return one row per episode, in the order in which episodes first finished.
@@ -290,9 +288,10 @@ class RunFolder:
         """
         path = self.path / row.trace
         try:
-            return [_read_record(line) for line in read_plain(path).decode("ascii").splitlines()]
-        except UNREADABLE:
+            content = read_plain(path)
+        except OSError:
             raise InputError(f"{path} is not a readable trace") from None
+        return parse_trace(path, content)
 
     def write_output(self, name: EpisodeName, stdout: bytes, stderr: bytes) -> None:
         """Write the output of the boxes, and remove that of an earlier attempt.
@@ -313,13 +312,6 @@ class RunFolder:
                     write_plain(Path(path), content)
                 elif os.path.lexists(path):
                     os.unlink(path)
-
-    def outputs(self, name: EpisodeName) -> Iterator[Path]:
-        """Yield the files with the output of an episode's boxes."""
-        for stream in ("stdout", "stderr"):
-            path = self.path / f"{name.output_path}.{stream}"
-            if path.exists():
-                yield path
 
     def _create(self, path: Path) -> None:
         if path not in self._created:
@@ -357,6 +349,22 @@ def _record_line(record: Record, isolation: str | None = None) -> str:
         f'{{"duration_us":{record.duration_us},"event":{record.event_json},"hash":"{record.hash}",'
         f'{extra}"wall_ms":{record.wall_ms}}}\n'
     )
+
+
+def parse_trace(path: Path, content: bytes) -> list[Record]:
+    """Return the records of a trace.
+
+    Args:
+        path: of the trace, for messages.
+        content: of the file.
+
+    Raises:
+        InputError: it is not a trace.
+    """
+    try:
+        return [_read_record(line) for line in content.decode("ascii").splitlines()]
+    except UNREADABLE:
+        raise InputError(f"{path} is not a readable trace") from None
 
 
 def _read_record(line: str) -> Record:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from fumehood.core.json_values import JsonObject, canonical_json
 KEY_VARIABLE = "FUMEHOOD_SIGNING_KEY"
 """Environment variable with the path of the key file."""
 _OTHERS = 0o077
+_CANONICAL_HEX = re.compile("[0-9a-f]{192}")
+"""A public key of 32 bytes and a signature of 64 bytes, both in lower case."""
 
 
 class SigningKey:
@@ -46,6 +49,9 @@ def is_signed_by(public: str, statement: JsonObject, signature: object) -> bool:
         signature: in hex; may be any value of an untrusted file.
     """
     try:
+        # bytes.fromhex also takes capitals and blanks: the same signature would have many texts.
+        if not _CANONICAL_HEX.fullmatch(f"{public}{signature}"):
+            return False
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
         key.verify(bytes.fromhex(str(signature)), canonical_json(statement).encode("ascii"))
     except (InvalidSignature, ValueError):
@@ -58,8 +64,13 @@ def key_path() -> Path:
     named = os.environ.get(KEY_VARIABLE)
     if named:
         return Path(named)
+    return data_folder() / "signing_key.pem"
+
+
+def data_folder() -> Path:
+    """Return the folder of this user's data, which may not exist yet."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(data, "fumehood", "signing_key.pem")
+    return Path(data, "fumehood")
 
 
 def user_key() -> SigningKey:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.trace import BrokenTrace, CutTrace, Record, verify_chain
-from fumehood.records.files import digest_file
+from fumehood.records.files import digest_file, read_plain
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.seals import (
@@ -57,6 +57,8 @@ class Damage:
     """True if a crash or a power cut can cause this in an unfinished run, which can be resumed."""
     episode: EpisodeName | None = None
     """Episode of the damaged trace or output."""
+    is_of_unfinished: bool = False
+    """True if every unfinished run has this: it lacks rows, and its last row may be torn."""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
@@ -69,26 +71,39 @@ class Verification:
     key: str
     """Public key of the signer, 64 hex digits; empty if the seal cannot be read."""
     planned: int
-    episodes: int
-    """Number of episodes whose row is as sealed."""
     damage: tuple[Damage, ...]
+    is_final: bool = False
+    """True if the signer sealed the run as finished."""
+    plan: Mapping[str, bytes] = field(default_factory=dict)
+    """Content of the plan files that was compared with the seal."""
+    rows: Mapping[EpisodeName, SealedRow] = field(default_factory=dict)
+    """The last row of each episode whose row is as sealed."""
+
+    @property
+    def episodes(self) -> int:
+        """Number of episodes whose row is as sealed."""
+        return len(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
-class _SealedRow:
+class SealedRow:
+    """A row whose seal is valid."""
+
     row: EpisodeRow
     digest: str
+    """SHA-256 of its line."""
     files: tuple[SealedFile, ...]
+    """Of its episode."""
     records: int
+    """Number of records of its trace."""
 
 
-def verify(path: Path, key: str | None = None, *, with_files: bool = True) -> Verification:
+def verify(path: Path, key: str | None = None) -> Verification:
     """Compare a run folder with its seals.
 
     Args:
         path: of the run folder.
         key: expected public key of the signer, 64 hex digits; None accepts any key.
-        with_files: whether to read traces, output and all other files too.
 
     Raises:
         InputError: the path is not a run folder, or the run was never signed.
@@ -98,30 +113,39 @@ def verify(path: Path, key: str | None = None, *, with_files: bool = True) -> Ve
     try:
         seal = read_seal(path)
     except InputError:
-        return Verification("", 0, 0, (Damage(SEAL, "missing or changed"),))
+        return Verification("", 0, (Damage(SEAL, "missing or changed"),))
     if key is not None and key != seal.key:
         return Verification(
-            seal.key, len(seal.episodes), 0, (Damage(SEAL, f"signed with {seal.key}"),)
+            seal.key, len(seal.episodes), (Damage(SEAL, f"signed with {seal.key}"),)
         )
-    damage = list(_plan_damage(path, seal))
-    rows: dict[EpisodeName, _SealedRow] = {}
+    plan: dict[str, bytes] = {}
+    damage = list(_plan_damage(path, seal, plan))
+    rows: dict[EpisodeName, SealedRow] = {}
     damage.extend(_row_damage(path, seal, rows))
     damage.extend(_set_damage(path, seal, rows))
-    if with_files:
-        for row in rows.values():
-            damage.extend(_file_damage(path, seal, row))
-        damage.extend(_unsealed_files(path, seal, rows))
-    return Verification(seal.key, len(seal.episodes), len(rows), tuple(damage))
+    for row in rows.values():
+        damage.extend(_file_damage(path, seal, row))
+    damage.extend(_unsealed_files(path, seal, rows))
+    return Verification(
+        seal.key, len(seal.episodes), tuple(damage), seal.is_final, plan=plan, rows=rows
+    )
 
 
-def _plan_damage(path: Path, seal: RunSeal) -> Iterator[Damage]:
+def _plan_damage(path: Path, seal: RunSeal, plan: dict[str, bytes]) -> Iterator[Damage]:
+    """Yield the damage of the plan; fill ``plan`` with the content of its sound files."""
     sealed = {file.path: file.sha256 for file in seal.files}
     for name in PLAN_FILES:
-        if digest_file(path / name) != sealed.get(name):
+        try:
+            content = read_plain(path / name)
+        except OSError:
+            content = b""
+        if digest_bytes(content) != sealed.get(name):
             yield Damage(name, "missing or edited")
+            continue
+        plan[name] = content
 
 
-def _row_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, _SealedRow]) -> Iterator[Damage]:
+def _row_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]) -> Iterator[Damage]:
     """Yield the damage of rows; fill ``rows`` with the last valid one of each episode."""
     before = FIRST
     try:
@@ -133,7 +157,8 @@ def _row_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, _SealedRow]) 
         where = f"{ROWS}:{number}"
         before, after = digest_bytes(line), before
         if not line.endswith(b"\n"):
-            yield Damage(where, "a torn row", is_of_crash=not seal.is_final)
+            is_open = not seal.is_final
+            yield Damage(where, "a torn row", is_of_crash=is_open, is_of_unfinished=is_open)
             continue
         try:
             value = json.loads(line)
@@ -151,14 +176,15 @@ def _row_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, _SealedRow]) 
             yield Damage(
                 where, f"the row of {name} does not follow the one before it: cut or reordered"
             )
-        rows[name] = row
+        earlier = rows.get(name)
+        rows[name] = replace(row, row=row.row.replacing(earlier.row if earlier else None))
 
 
-def _read_row(line: bytes, value: JsonObject) -> _SealedRow:
+def _read_row(line: bytes, value: JsonObject) -> SealedRow:
     seal = value["seal"]
     if not isinstance(seal, dict):
         raise TypeError("seal must be an object")
-    return _SealedRow(
+    return SealedRow(
         EpisodeRow.from_json(value),
         digest_bytes(line),
         tuple(sealed_files(seal["files"])),
@@ -166,13 +192,14 @@ def _read_row(line: bytes, value: JsonObject) -> _SealedRow:
     )
 
 
-def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, _SealedRow]) -> Iterator[Damage]:
+def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]) -> Iterator[Damage]:
     """Yield missing and unplanned episodes, and differences from the seal of the run."""
     planned = {episode.name for episode in seal.episodes}
     for episode in seal.episodes:
         if episode.name not in rows:
-            what = "missing" if seal.is_final else NOT_RUN
-            yield Damage(str(episode.name), what, is_of_crash=not seal.is_final)
+            is_open = not seal.is_final
+            what = NOT_RUN if is_open else "missing"
+            yield Damage(str(episode.name), what, is_of_crash=is_open, is_of_unfinished=is_open)
         elif episode.row not in ("", rows[episode.name].digest):
             yield Damage(str(episode.name), "its row is not the one that was sealed with the run")
     for name in rows:
@@ -181,13 +208,13 @@ def _set_damage(path: Path, seal: RunSeal, rows: dict[EpisodeName, _SealedRow]) 
     complete = all(episode.name in rows for episode in seal.episodes)
     if not seal.is_final and complete:
         what = "the finished run was not sealed; run fumehood resume to seal it"
-        yield Damage(SEAL, what, is_of_crash=True)
+        yield Damage(SEAL, what, is_of_crash=True, is_of_unfinished=True)
     sealed = {file.path: file.sha256 for file in seal.files}
     if seal.is_final and digest_file(path / ROWS) != sealed.get(ROWS):
         yield Damage(ROWS, "not the file that was sealed with the run")
 
 
-def _file_damage(path: Path, seal: RunSeal, sealed: _SealedRow) -> Iterator[Damage]:
+def _file_damage(path: Path, seal: RunSeal, sealed: SealedRow) -> Iterator[Damage]:
     row, is_open = sealed.row, not seal.is_final
     own = episode_files(row.name)
     if row.trace not in ("", row.name.trace_path):
@@ -207,7 +234,7 @@ def _file_damage(path: Path, seal: RunSeal, sealed: _SealedRow) -> Iterator[Dama
 
 
 def _describe_change(
-    path: Path, sealed: _SealedRow, file: SealedFile, digest: str
+    path: Path, sealed: SealedRow, file: SealedFile, digest: str
 ) -> tuple[str, bool]:
     """Return a description of the change of a file, and whether a power cut can cause it."""
     if not digest:
@@ -216,7 +243,7 @@ def _describe_change(
     return _trace_change(path, sealed) if file.path == sealed.row.trace else ("edited", True)
 
 
-def _trace_change(path: Path, sealed: _SealedRow) -> tuple[str, bool]:
+def _trace_change(path: Path, sealed: SealedRow) -> tuple[str, bool]:
     try:
         records: list[Record] = RunFolder(path).read_trace(sealed.row)
         trace_digest = verify_chain(records)
@@ -233,7 +260,7 @@ def _trace_change(path: Path, sealed: _SealedRow) -> tuple[str, bool]:
 
 
 def _unsealed_files(
-    path: Path, seal: RunSeal, rows: dict[EpisodeName, _SealedRow]
+    path: Path, seal: RunSeal, rows: dict[EpisodeName, SealedRow]
 ) -> Iterator[Damage]:
     sealed = {file.path for row in rows.values() for file in row.files}
     # An interrupted attempt may leave files, which the next attempt replaces.

@@ -18,6 +18,8 @@ from fumehood.orchestrator.episode_runner import Attempt
 from fumehood.orchestrator.scoring import score_attempt
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
+from fumehood.records.seals import Signing
+from fumehood.records.signing_key import user_key
 
 _COMMAND_TIMEOUT_S = 120
 _ACTIVE_MARKUP = (
@@ -41,8 +43,13 @@ def record_breaches(spec: EpisodeSpec, attempt: Attempt) -> Iterator[str]:
     case = _case_of(spec)
     scored = score_attempt(case, attempt.records, attempt.exit, attempt.infra)
     with tempfile.TemporaryDirectory() as folder:
-        run = RunFolder.create(Path(folder, "run"), {"suite": "probe"}, Suite("probe", (case,)))
         name = EpisodeName("agent", case.task.task_id, 0)
+        run = RunFolder.create(
+            Path(folder, "run"),
+            {"suite": "probe"},
+            Suite("probe", (case,)),
+            Signing(user_key(), (name,)),
+        )
         output = attempt.output
         assert output is not None
         run.write_output(name, output.stdout, output.stderr)
@@ -60,6 +67,7 @@ def record_breaches(spec: EpisodeSpec, attempt: Attempt) -> Iterator[str]:
             refusals=0,
         )
         run.append_row(row)
+        run.seal()
         yield from _compare(run, row, attempt)
         yield from _check_terminal(run, row)
         yield from _check_pages(run, Path(folder, "report"))

@@ -73,6 +73,12 @@ class Findings:
     """Every other agent against the baseline."""
 
     @property
+    def mark(self) -> str:
+        """The text that marks every output; empty if all runs are verified."""
+        marks = (run.folder.provenance.mark for run in self.runs)
+        return "; ".join(dict.fromkeys(mark for mark in marks if mark))
+
+    @property
     def any_graded(self) -> bool:
         """Whether any episode is graded."""
         return any(agent_findings.whole.counts.graded for agent_findings in self.subjects)

@@ -62,6 +62,7 @@ class LeaderboardEntry:
             "suite_digest": digest,
             "agent": self.subject.agent,
             "run": str(self.subject.run.folder.path),
+            "verification": self.subject.run.folder.provenance.to_json(),
             "success_rate": self.success.value,
             "interval": [ends.low, ends.high] if ends else None,
             "noop": self.noop,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite
 from fumehood.records.row import EpisodeRow
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report.results import Result, join_results
 
 
@@ -19,7 +19,7 @@ class Run:
 
     label: str
     """Unique among the runs of a report."""
-    folder: RunFolder
+    folder: RunReader
     suite: Suite
     manifest: JsonObject
     results: tuple[Result, ...]
@@ -47,7 +47,7 @@ class Subject:
     results: tuple[Result, ...]
 
 
-def join_run(folder: RunFolder, rows: Sequence[EpisodeRow], label: str = "") -> Run:
+def join_run(folder: RunReader, rows: Sequence[EpisodeRow], label: str = "") -> Run:
     """Join a run folder with its rows.
 
     Args:

@@ -12,7 +12,7 @@ from statistics import fmean
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import AgentCrashed, TimedOut, outcome_name
 from fumehood.records.row import EpisodeName, EpisodeRow
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report.results import Results, by_domain, by_family, count
 from fumehood.report.statistics.infra import Attempts, attempts_of
 from fumehood.report.statistics.metrics import means
@@ -194,7 +194,7 @@ class ModelCosts:
         return f"{self.calls:,} calls, {self.tokens:,} tokens{money}"
 
 
-def model_costs(folder: RunFolder, rows: Iterable[EpisodeRow]) -> dict[str, ModelCosts]:
+def model_costs(folder: RunReader, rows: Iterable[EpisodeRow]) -> dict[str, ModelCosts]:
     """Return the model costs by agent; agents without model requests are left out.
 
     Costs of another seat than the first have a combined name, such as ``react/user``.

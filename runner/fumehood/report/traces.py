@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fumehood.core.errors import InputError
 from fumehood.core.evidence import Evidence, read_evidence
 from fumehood.core.json_values import JsonObject
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report.results import Result
 
 
@@ -31,7 +31,7 @@ class ReadTrace:
     evidence: Evidence | None
 
 
-def read_traces(folder: RunFolder, results: Iterable[Result]) -> Iterator[tuple[Result, ReadTrace]]:
+def read_traces(folder: RunReader, results: Iterable[Result]) -> Iterator[tuple[Result, ReadTrace]]:
     """Yield each result with its trace, one at a time to limit memory.
 
     Raises:
@@ -41,7 +41,7 @@ def read_traces(folder: RunFolder, results: Iterable[Result]) -> Iterator[tuple[
         yield result, _read(folder, result)
 
 
-def _read(folder: RunFolder, result: Result) -> ReadTrace:
+def _read(folder: RunReader, result: Result) -> ReadTrace:
     if not result.row.trace:
         return ReadTrace((), None)
     records = folder.read_trace(result.row)

@@ -17,7 +17,7 @@ from fumehood.core.gold import Gold
 from fumehood.core.ledger import Budget
 from fumehood.core.task import Case, Suite, Task
 from fumehood.orchestrator.rescore import rescore
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report.results import join_results
 from fumehood.report.statistics.metrics import means
 from fumehood.report.statistics.resources import WHOLE_EPISODE, spent, spreads
@@ -87,7 +87,7 @@ def test_means_equal_those_computed_from_the_lines_of_the_traces(data: st.DataOb
         _assert_resources_add_up(folder, suite)
 
 
-def _obvious(folder: RunFolder) -> dict[str, float | None]:
+def _obvious(folder: RunReader) -> dict[str, float | None]:
     columns: dict[str, list[float]] = {}
     for path in sorted((folder.path / "traces").rglob("*.jsonl")):
         for name, value in _of_one(_events(path)).items():
@@ -124,7 +124,7 @@ def _of_one(events: list[dict[str, Any]]) -> dict[str, float | None]:
     }
 
 
-def _assert_resources_add_up(folder: RunFolder, suite: Suite) -> None:
+def _assert_resources_add_up(folder: RunReader, suite: Suite) -> None:
     results = join_results(folder.rows(), suite)
     entries = [
         entry for result, trace in read_traces(folder, results) for entry in spent(result, trace)

@@ -13,7 +13,7 @@ from fumehood.core.json_values import canonical_json
 from fumehood.core.task import Suite
 from fumehood.orchestrator.added_faults import with_faults
 from fumehood.records.frozen_suite import freeze_suite
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report.summary import run_digest
 from tests.parts.benchmark_data import SAMPLES
 from tests.parts.memory_runs import builtin, play_run
@@ -39,7 +39,7 @@ def _plan(folder: Path, text: str) -> str:
     return str(file)
 
 
-def _digest(folder: RunFolder) -> str:
+def _digest(folder: RunReader) -> str:
     rows = folder.rows()
     return run_digest(rows, sorted(str(row.name) for row in rows))
 

@@ -105,8 +105,14 @@ def test_one_command_writes_a_folder_at_a_time(tmp_path: Path) -> None:
 def test_the_lock_is_not_inherited_by_other_processes(tmp_path: Path) -> None:
     with one_writer(tmp_path):
         child = subprocess.Popen(
-            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False
+            [sys.executable, "-c", "print(flush=True); input()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            close_fds=False,
         )
+        # Popen may return before the kernel has closed all descriptors of the child.
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"\n"
     try:
         with one_writer(tmp_path):
             pass

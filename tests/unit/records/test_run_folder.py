@@ -22,6 +22,7 @@ from fumehood.orchestrator.run import missing
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.seals import Signing
+from tests.parts.reading import unverified
 from tests.parts.sealed_runs import KEY, NAMES, new_run, play
 from tests.parts.specs import fault_plan
 from tests.parts.tasks import crud_task
@@ -86,12 +87,12 @@ def test_a_folder_is_read_unchanged(folder: RunFolder) -> None:
     assert other.rows() == [written]
     assert other.read_trace(written) == records
     assert verify_chain(other.read_trace(written)) == written.trace_digest
-    assert [path.read_bytes() for path in other.outputs(NAME)] == [b"printed\xff"]
+    assert [path.read_bytes() for path in unverified(folder.path).outputs(NAME)] == [b"printed\xff"]
     assert other.manifest() == {"format": "fumehood.run/1", "suite": "small", "n": 1}
 
 
 def test_a_suite_keeps_the_order_of_its_keys(folder: RunFolder) -> None:
-    suite = again(folder).suite()
+    suite = unverified(folder.path).suite()
     assert suite == SUITE
     payload = suite.cases[0].task.fault_plan[0].payload["rename_args"]
     assert isinstance(payload, dict)
@@ -269,9 +270,10 @@ def test_rows_that_another_program_removes_during_a_run_are_an_infra_error(
         play(folder, NAMES[1])
 
 
-def test_an_unsigned_run_stays_unsigned(folder: RunFolder) -> None:
+def test_an_unsigned_run_is_not_signed_later(folder: RunFolder) -> None:
     resumed = again(folder)
-    resumed.sign_with(Signing(KEY, NAMES))
+    with pytest.raises(InputError, match="not signed, so its origin is unknown"):
+        resumed.sign_with(Signing(KEY, NAMES))
     resumed.append_row(row())
     resumed.seal()
     assert b'"seal"' not in (folder.path / "episodes.jsonl").read_bytes()

@@ -305,7 +305,7 @@ def test_output_of_an_earlier_attempt_is_removed(tmp_path: Path) -> None:
     folder = new_run(tmp_path / "run")
     folder.write_output(NAMES[0], b"first", b"first")
     play(folder, NAMES[0], printed=b"")
-    assert list(folder.outputs(NAMES[0])) == []
+    assert list((folder.path / "output").rglob("*.std*")) == []
 
 
 def test_an_unsigned_run_cannot_be_verified(tmp_path: Path) -> None:
@@ -317,9 +317,13 @@ def test_an_unsigned_run_cannot_be_verified(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_one_line_per_difference(run: Path) -> None:
-    sound = CliRunner().invoke(command, [str(run)], standalone_mode=False)
+    unknown = CliRunner().invoke(command, [str(run)], standalone_mode=False)
+    assert unknown.return_value == 1
+    assert unknown.output.startswith("unchanged, but the signer is unknown: 3 episodes, signed")
+    expected = ["--key", KEY.public]
+    sound = CliRunner().invoke(command, [str(run), *expected], standalone_mode=False)
     assert sound.return_value == 0
-    assert sound.output.startswith(f"sound: 3 episodes, signed with {KEY.public} (not your key)")
+    assert sound.output == f"sound: 3 episodes, signed with {KEY.public} (the expected key)\n"
     line = edit_row(run)
     damaged = CliRunner().invoke(command, [str(run)], standalone_mode=False)
     assert damaged.return_value == 1

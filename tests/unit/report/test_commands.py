@@ -18,13 +18,15 @@ from fumehood.cli.compare import DIMENSION_NAMES, compare
 from fumehood.cli.report import report
 from fumehood.core.errors import InputError, how_to_install
 from fumehood.orchestrator.setup import planned_of
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report.compare.registry import DIMENSIONS
 from fumehood.report.findings import Versus
 from fumehood.report.runs import join_run, subjects_of
 from fumehood.report.sections.comparisons import versus_table
 from fumehood.report.statistics.pairs import compare as compare_results
 from fumehood.report.summary import run_digest
+from tests.parts.cut_short import cut_short
+from tests.parts.reading import sign_again, verified
 from tests.unit.report.runs import played
 
 AGENTS = ("policy_aware", "instruction_parser")
@@ -35,7 +37,7 @@ def test_the_command_offers_every_dimension() -> None:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunReader:
     return played(tmp_path_factory.mktemp("runs") / "run", *AGENTS, tasks=20)
 
 
@@ -45,7 +47,7 @@ def _invoke(command: Any, *arguments: object) -> Result:
     )
 
 
-def test_a_report_is_a_page_markdown_pictures_and_tables(run: RunFolder, tmp_path: Path) -> None:
+def test_a_report_is_a_page_markdown_pictures_and_tables(run: RunReader, tmp_path: Path) -> None:
     done = _invoke(report, run.path, "--out", tmp_path / "out", "--json")
     files = [Path(name) for name in json.loads(done.stdout)["files"]]
     assert json.loads(done.stdout)["page"] == str(tmp_path / "out" / "report.html")
@@ -57,7 +59,7 @@ def test_a_report_is_a_page_markdown_pictures_and_tables(run: RunFolder, tmp_pat
     "name", ["report", "report/figures", "report/report.html", "report/tables/results.parquet"]
 )
 def test_a_report_follows_no_link_in_the_folder_of_a_run(
-    name: str, run: RunFolder, tmp_path: Path
+    name: str, run: RunReader, tmp_path: Path
 ) -> None:
     folder, target = tmp_path / "run", tmp_path / "target"
     shutil.copytree(run.path, folder)
@@ -78,7 +80,7 @@ def test_a_report_follows_no_link_in_the_folder_of_a_run(
     assert target.read_text() == "of the user" if is_file else not list(target.iterdir())
 
 
-def test_the_same_run_gives_the_same_files(run: RunFolder, tmp_path: Path) -> None:
+def test_the_same_run_gives_the_same_files(run: RunReader, tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     for out in (one, other):
         _invoke(report, run.path, "--out", out)
@@ -86,7 +88,7 @@ def test_the_same_run_gives_the_same_files(run: RunFolder, tmp_path: Path) -> No
         assert path.read_bytes() == (other / path.relative_to(one)).read_bytes(), path.name
 
 
-def test_agents_of_one_name_in_two_runs_are_kept_apart(run: RunFolder, tmp_path: Path) -> None:
+def test_agents_of_one_name_in_two_runs_are_kept_apart(run: RunReader, tmp_path: Path) -> None:
     again = played(tmp_path / "again", *AGENTS, tasks=10)
     _invoke(report, run.path, again.path, "--out", tmp_path / "out")
     markdown = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
@@ -96,7 +98,7 @@ def test_agents_of_one_name_in_two_runs_are_kept_apart(run: RunFolder, tmp_path:
 
 
 def test_the_markdown_begins_with_the_success_rates_and_lists_the_runs(
-    run: RunFolder, tmp_path: Path
+    run: RunReader, tmp_path: Path
 ) -> None:
     _invoke(report, run.path, "--out", tmp_path / "out")
     title, _, summary, *rest = (
@@ -113,8 +115,7 @@ def test_the_markdown_begins_with_the_success_rates_and_lists_the_runs(
 
 def test_the_report_of_an_unfinished_run_states_this(tmp_path: Path) -> None:
     broken_off = played(tmp_path / "run", *AGENTS, tasks=3)
-    rows = broken_off.path / "episodes.jsonl"
-    rows.write_text("".join(rows.read_text().splitlines(keepends=True)[:4]))
+    cut_short(broken_off.path, 4)
     _invoke(report, broken_off.path, "--out", tmp_path / "out")
     assert "4 of 6 planned episodes" in (tmp_path / "out" / "report.html").read_text(
         encoding="utf-8"
@@ -123,7 +124,7 @@ def test_the_report_of_an_unfinished_run_states_this(tmp_path: Path) -> None:
 
 def test_a_run_without_episodes_can_be_reported(tmp_path: Path) -> None:
     nothing = played(tmp_path / "run", *AGENTS, tasks=3)
-    (nothing.path / "episodes.jsonl").unlink()
+    cut_short(nothing.path, 0)
     done = _invoke(report, nothing.path, "--out", tmp_path / "out")
     assert done.exit_code == 0
     assert "0 of 6 planned episodes" in (tmp_path / "out" / "report.html").read_text(
@@ -131,22 +132,22 @@ def test_a_run_without_episodes_can_be_reported(tmp_path: Path) -> None:
     )
 
 
-def test_an_unknown_baseline_is_rejected(run: RunFolder) -> None:
+def test_an_unknown_baseline_is_rejected(run: RunReader) -> None:
     with pytest.raises(
         InputError, match="no agent is called 'unknown'; the runs have: policy_aware"
     ):
         _invoke(report, run.path, "--baseline", "unknown")
 
 
-def test_a_changed_trace_is_rejected(run: RunFolder, tmp_path: Path) -> None:
+def test_a_changed_trace_is_rejected(run: RunReader, tmp_path: Path) -> None:
     changed = played(tmp_path / "changed", "policy_aware", tasks=2)
     (path, *_) = sorted((changed.path / "traces").rglob("*.jsonl"))
     path.write_text(path.read_text().replace("finished", "gave_up"))
-    with pytest.raises(InputError, match="is not the trace that was recorded"):
+    with pytest.raises(InputError, match="the hash of record"):
         _invoke(report, changed.path)
 
 
-def test_two_agents_of_one_run_are_compared_pair_by_pair(run: RunFolder) -> None:
+def test_two_agents_of_one_run_are_compared_pair_by_pair(run: RunReader) -> None:
     done = _invoke(compare, f"{run.path}:policy_aware", f"{run.path}:instruction_parser", "--json")
     (found,) = json.loads(done.stdout)["comparisons"]
     successes = {
@@ -166,7 +167,7 @@ def test_two_agents_of_one_run_are_compared_pair_by_pair(run: RunFolder) -> None
     assert success["difference"] == pytest.approx((found["won"] - found["lost"]) / 20)
 
 
-def test_two_runs_are_compared_by_agents_of_the_same_name(run: RunFolder, tmp_path: Path) -> None:
+def test_two_runs_are_compared_by_agents_of_the_same_name(run: RunReader, tmp_path: Path) -> None:
     again = played(tmp_path / "again", "noop", *AGENTS, tasks=10, start=5)
     found = json.loads(_invoke(compare, run.path, again.path, "--json").stdout)["comparisons"]
     assert [(one["first"]["agent"], one["second"]["agent"]) for one in found] == [
@@ -176,12 +177,13 @@ def test_two_runs_are_compared_by_agents_of_the_same_name(run: RunFolder, tmp_pa
     assert all(one["p_value"] == 1.0 and not one["flipped"] for one in found)
 
 
-def test_different_tasks_of_the_same_name_are_not_compared(run: RunFolder, tmp_path: Path) -> None:
+def test_different_tasks_of_the_same_name_are_not_compared(run: RunReader, tmp_path: Path) -> None:
     other = played(tmp_path / "other", "policy_aware", tasks=20)
     suite = other.path / "suite.jsonl"
     suite.write_text(
         suite.read_text().replace('"steps": 6', '"steps": 7').replace('"steps":6', '"steps":7')
     )
+    sign_again(other.path)
     found = json.loads(_invoke(compare, f"{run.path}:policy_aware", other.path, "--json").stdout)[
         "comparisons"
     ][0]
@@ -190,7 +192,7 @@ def test_different_tasks_of_the_same_name_are_not_compared(run: RunFolder, tmp_p
 
 
 def test_runs_without_a_common_task_are_rejected_with_the_reason(
-    run: RunFolder, tmp_path: Path
+    run: RunReader, tmp_path: Path
 ) -> None:
     elsewhere = played(tmp_path / "elsewhere", "policy_aware", tasks=5, start=30)
     with pytest.raises(
@@ -200,11 +202,12 @@ def test_runs_without_a_common_task_are_rejected_with_the_reason(
     other = played(tmp_path / "other", "policy_aware", tasks=20)
     suite = other.path / "suite.jsonl"
     suite.write_text(suite.read_text().replace('"initial_state":{', '"initial_state":{"more":1,'))
+    sign_again(other.path)
     with pytest.raises(InputError, match="20 belong to tasks that have the same name"):
         _invoke(compare, f"{run.path}:policy_aware", other.path)
 
 
-def test_ambiguous_comparisons_are_rejected(run: RunFolder, tmp_path: Path) -> None:
+def test_ambiguous_comparisons_are_rejected(run: RunReader, tmp_path: Path) -> None:
     noop = played(tmp_path / "noop", "noop", tasks=2)
     with pytest.raises(InputError, match="name the agents to compare, as DIR:AGENT"):
         _invoke(compare, run.path, noop.path)
@@ -215,19 +218,20 @@ def test_ambiguous_comparisons_are_rejected(run: RunFolder, tmp_path: Path) -> N
 
 
 def test_there_is_no_headline_difference_if_too_many_scores_are_missing(
-    run: RunFolder, tmp_path: Path
+    run: RunReader, tmp_path: Path
 ) -> None:
     lost = played(tmp_path / "lost", "policy_aware", tasks=20)
     rows = lost.path / "episodes.jsonl"
     ungraded = rows.read_text().replace('"success":true', '"success":null')
     rows.write_text(ungraded)
-    subjects = subjects_of([join_run(run, run.rows()), join_run(lost, lost.rows())])
+    edited = verified(sign_again(lost.path))
+    subjects = subjects_of([join_run(run, run.rows()), join_run(edited, edited.rows())])
     first, second = subjects[0], subjects[-1]
     versus = Versus(first, second, compare_results(first.results, second.results))
     assert "no headline difference" in versus_table([versus]).rows[0][-1]
 
 
-def test_failures_are_counted_and_listed(run: RunFolder) -> None:
+def test_failures_are_counted_and_listed(run: RunReader) -> None:
     found = json.loads(_invoke(attribute, run.path, "--json").stdout)
     failed = [row for row in run.rows() if row.score.success is False]
     assert (
@@ -236,12 +240,12 @@ def test_failures_are_counted_and_listed(run: RunFolder) -> None:
         == sum(label["primary"] for label in found["labels"].values())
     )
     assert set(found["episodes"]) == {str(row.name) for row in failed}
-    lines = _invoke(attribute, run.path, "--each").output.splitlines()
+    lines = _invoke(attribute, run.path, "--each").stdout.splitlines()
     assert len(lines) == len(failed)
-    assert _invoke(attribute, run.path).output.startswith(f"{len(failed)} failed episodes")
+    assert _invoke(attribute, run.path).stdout.startswith(f"{len(failed)} failed episodes")
 
 
-def test_without_the_extra_a_command_names_the_install_command(run: RunFolder) -> None:
+def test_without_the_extra_a_command_names_the_install_command(run: RunReader) -> None:
     hidden = "import sys; sys.modules['numpy'] = None; from fumehood.cli import main; main()"
     for command, status in (("score", 0), ("attribute", 0), ("report", 2)):
         done = subprocess.run(

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report.sections.containment import attack_table, probe_table
 from fumehood.report.sections.registry import build_sections
+from tests.parts.reading import sign_again, verified
 from tests.unit.report.runs import findings_of, played
 
 PROBE = {
@@ -38,13 +39,13 @@ PROBE = {
 }
 
 
-def _run(path: Path, runtime: str | None = None, **said: Any) -> RunFolder:
+def _run(path: Path, runtime: str | None = None, **said: Any) -> RunReader:
     folder = played(path, "noop", tasks=1)
     manifest = json.loads((path / "run.json").read_text(encoding="utf-8"))
     config = {**manifest["config"], "runtime": runtime}
     manifest |= {"engine": "docker", "isolation": "container", "config": config, **said}
     (path / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
-    return folder
+    return verified(sign_again(folder.path))
 
 
 def test_each_attack_has_its_result_and_the_layer_that_stopped_it(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from scipy.stats import fisher_exact as scipys
 from fumehood.core.outcome import Infra, InfraKind
 from fumehood.core.score import UNGRADED
 from fumehood.records.row import EpisodeRow
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report.sections.attempts import attempts_data, attempts_table
 from fumehood.report.sections.episodes import episode_data
 from fumehood.report.statistics.infra import (
@@ -25,6 +25,7 @@ from fumehood.report.statistics.infra import (
     infra_differences,
 )
 from fumehood.report.summary import summarize
+from tests.parts.reading import sign_again, verified
 from tests.unit.report.runs import findings_of, played
 
 VOID = Infra(InfraKind.SERVICE, "gone")
@@ -37,24 +38,24 @@ def voided(row: EpisodeRow, attempts: int = 3) -> EpisodeRow:
 
 
 @pytest.fixture
-def resumed(tmp_path: Path) -> RunFolder:
+def resumed(tmp_path: Path) -> RunReader:
     """A run of two agents; one of them lost every attempt at two tasks before a resume."""
     source = played(tmp_path / "run", "policy_aware", "noop", tasks=6)
     rows = source.rows()
     lost = [voided(row) for row in rows if row.name.agent == "policy_aware"][:2]
     text = "".join(json.dumps(row.to_json()) + "\n" for row in [*lost, *rows])
     (source.path / "episodes.jsonl").write_text(text, encoding="utf-8")
-    return RunFolder.open(source.path)
+    return verified(sign_again(source.path))
 
 
-def test_attempts_before_a_resume_are_counted(resumed: RunFolder) -> None:
+def test_attempts_before_a_resume_are_counted(resumed: RunReader) -> None:
     honest, noop = summarize(resumed.rows(), ("policy_aware", "noop"))
     assert (honest.infra, honest.attempts.infra, noop.attempts.infra) == (0, 6, 0)
     assert honest.attempts.success_with_infra_failed == honest.successes / (6 + 6)
     assert honest.success_rate == honest.successes / 6
 
 
-def test_every_table_and_export_shows_them(resumed: RunFolder) -> None:
+def test_every_table_and_export_shows_them(resumed: RunReader) -> None:
     findings = findings_of(resumed, score_again=False)
     subjects = [agent.subject for agent in findings.subjects]
     assert attempts_table(subjects).rows[0][1:4] == ("12", "6", "0")
@@ -66,7 +67,7 @@ def test_every_table_and_export_shows_them(resumed: RunFolder) -> None:
     assert findings.subjects[0].whole.counts.repeated == 6
 
 
-def test_a_repeated_attempt_of_one_command_is_counted(resumed: RunFolder) -> None:
+def test_a_repeated_attempt_of_one_command_is_counted(resumed: RunReader) -> None:
     row = resumed.rows()[2]
     assert replace(row, attempts=3).infra_attempts == 2
     assert voided(row).infra_attempts == 3

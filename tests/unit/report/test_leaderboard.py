@@ -13,6 +13,7 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.cli.leaderboard import leaderboard
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.added_faults import with_faults
+from tests.parts.cut_short import cut_short
 from tests.parts.memory_runs import builtin, play_run
 from tests.unit.report.runs import part_of_sample, played
 
@@ -70,7 +71,7 @@ def test_a_run_that_is_named_twice_counts_once(tmp_path: Path) -> None:
 
 def test_a_run_without_an_episode_has_no_headline(tmp_path: Path) -> None:
     run = played(tmp_path / "run", "noop", "policy_aware", tasks=3)
-    (run.path / "episodes.jsonl").unlink()
+    cut_short(run.path, 0)
     lines = _lines(run.path)
     assert [(line["headline"], line["success_rate"]) for line in lines] == [(False, None)] * 2
     assert "–" in _board(run.path)

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet  # type: ignore[import-untyped]
 
-from fumehood.records.run_folder import RunFolder
+from fumehood.records.run_reader import RunReader
 from fumehood.report.findings import Findings
 from fumehood.report.sections.registry import SECTIONS, build_sections, data_tables
 from fumehood.report.sections.section import Section
 from fumehood.report.text_table import markdown_text
 from fumehood.report.write import write_report
+from tests.parts.reading import sign_again, verified
 from tests.unit.report.runs import findings_of, played
 from tests.unit.report.test_containment_tables import PROBE
 
@@ -23,7 +24,7 @@ AGENTS = ("policy_aware", "instruction_parser")
 SEARCH_METRICS = {"evidence_recall": 0.5, "citation_precision": 1.0, "confidence": 0.8}
 
 
-def _with_everything(folder: RunFolder) -> RunFolder:
+def _with_everything(folder: RunReader) -> RunReader:
     """Add a probe, search metrics and safety checks to a run, so that no section is empty."""
     path = folder.path / "run.json"
     manifest = json.loads(path.read_text(encoding="utf-8")) | {
@@ -40,7 +41,7 @@ def _with_everything(folder: RunFolder) -> RunFolder:
         row["checks"] |= {"safety": True}
         changed.append(json.dumps(row))
     rows.write_text("\n".join(changed) + "\n", encoding="utf-8")
-    return folder
+    return verified(sign_again(folder.path))
 
 
 @pytest.fixture(scope="module")

@@ -24,6 +24,7 @@ from fumehood.report.runs import join_run, subjects_of
 from fumehood.report.sections.metrics import metric_table
 from fumehood.report.sections.registry import build_sections, data_tables
 from fumehood.report.text_table import TextTable, markdown_table, markdown_text
+from tests.parts.reading import sign_again, verified
 from tests.unit.report.runs import findings_of, played
 
 TABLE = DataTable(
@@ -99,7 +100,8 @@ def test_missing_episodes_are_shown_next_to_the_mean(tmp_path: Path) -> None:
     rows = folder.path / "episodes.jsonl"
     lost = rows.read_text().replace('"success":true', '"success":null', 1)
     rows.write_text(lost)
-    run = join_run(folder, folder.rows())
+    edited = verified(sign_again(folder.path))
+    run = join_run(edited, edited.rows())
     subjects = subjects_of([run])
     table = metric_table(compute_findings([run], subjects, subjects[0]))
     assert table.rows[0][1] == "9 of 10 (1 ungraded)"

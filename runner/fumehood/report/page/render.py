@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from fumehood.records.trust import SHOWN_DIGITS
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.page.assets import content_security_policy, script, style
 from fumehood.report.page.contents import Chunk, embedded_json, index_and_chunks
@@ -72,7 +73,13 @@ def render(findings: Findings, sections: Mapping[str, Section]) -> list[Page]:
     }
     index["pages"] = [page_of[number] for number in range(len(chunks))]
     first = _first(findings, sections, index, [])
-    return [first, *(_volume(index, chunks, volume, at) for at, volume in enumerate(volumes, 1))]
+    return [
+        first,
+        *(
+            _volume(index, chunks, volume, at, findings.mark)
+            for at, volume in enumerate(volumes, 1)
+        ),
+    ]
 
 
 def _first(
@@ -85,7 +92,7 @@ def _first(
         _environment()
         .get_template("report.html.j2")
         .render(
-            **_frame(index, dict(enumerate(chunks))),
+            **_frame(index, dict(enumerate(chunks)), findings.mark),
             title=", ".join(dict.fromkeys(run.suite.name for run in findings.runs)),
             facts=_facts(findings),
             agents=[
@@ -120,7 +127,9 @@ def _drawn(picture: Picture) -> _DrawnPicture:
     return _DrawnPicture(picture.title, picture.caption, wide, narrow)
 
 
-def _volume(index: dict[str, Any], chunks: Sequence[Chunk], volume: Sequence[int], at: int) -> Page:
+def _volume(
+    index: dict[str, Any], chunks: Sequence[Chunk], volume: Sequence[int], at: int, mark: str
+) -> Page:
     tasks = {task for number in volume for task in chunks[number].tasks}
     own = _only(index, tasks)
     own["pages"] = ["" if number in volume else None for number in range(len(chunks))]
@@ -129,7 +138,7 @@ def _volume(index: dict[str, Any], chunks: Sequence[Chunk], volume: Sequence[int
         _environment()
         .get_template("volume.html.j2")
         .render(
-            **_frame(own, {number: chunks[number] for number in volume}),
+            **_frame(own, {number: chunks[number] for number in volume}, mark),
             title=f"Episodes, part {at}",
         )
     )
@@ -159,8 +168,9 @@ def _volume_path(at: int) -> str:
     return f"{VOLUMES}/{at}.html"
 
 
-def _frame(index: dict[str, Any], chunks: dict[int, Chunk]) -> dict[str, Any]:
+def _frame(index: dict[str, Any], chunks: dict[int, Chunk], mark: str) -> dict[str, Any]:
     return {
+        "mark": mark,
         "policy": content_security_policy(style(), script()),
         "style": Markup(style()),
         "script": Markup(script()),
@@ -204,7 +214,17 @@ def _facts(findings: Findings) -> list[str]:
         if episodes == planned
         else f"{episodes:,} of {planned:,} planned episodes",
         f"isolation: {', '.join(isolations)}",
+        _signers(findings),
     ]
+
+
+def _signers(findings: Findings) -> str:
+    keys = dict.fromkeys(
+        run.folder.provenance.key[:SHOWN_DIGITS]
+        for run in findings.runs
+        if not run.folder.provenance.problem
+    )
+    return f"verified, signed with {', '.join(f'{key}…' for key in keys)}" if keys else "unverified"
 
 
 def _plural(number: int, word: str) -> str:

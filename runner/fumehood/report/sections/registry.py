@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from fumehood.core.registry import Registry
-from fumehood.report.data_table import DataTable
+from fumehood.report.data_table import DataTable, texts
 from fumehood.report.findings import Findings
 from fumehood.report.sections.section import Section
 
@@ -38,13 +38,35 @@ SECTIONS: Registry[SectionBuilder] = Registry(
 
 def build_sections(findings: Findings) -> dict[str, Section]:
     """Return all sections by anchor, in reading order, without their empty tables."""
-    return {name: _without_empty(SECTIONS.load(name)(findings)) for name in SECTIONS}
+    sections = {name: _without_empty(SECTIONS.load(name)(findings)) for name in SECTIONS}
+    if findings.mark:
+        return {name: _marked(section, findings.mark) for name, section in sections.items()}
+    return sections
 
 
 def data_tables(sections: Mapping[str, Section]) -> Iterator[DataTable]:
     """Yield each data table once, in the order of the sections."""
     by_name = {table.name: table for section in sections.values() for table in section.data}
     yield from by_name.values()
+
+
+def _marked(section: Section, mark: str) -> Section:
+    """Return a section in which every picture and every table carries a mark."""
+    return replace(
+        section,
+        pictures=[
+            replace(picture, caption=f"{mark}. {picture.caption}") for picture in section.pictures
+        ],
+        tables=[replace(table, note=f"{mark}. {table.note}".rstrip()) for table in section.tables],
+        data=[
+            replace(
+                table,
+                columns=(*table.columns, *texts("unverified")),
+                rows=[(*row, mark) for row in table.rows],
+            )
+            for table in section.data
+        ],
+    )
 
 
 def _without_empty(section: Section) -> Section:

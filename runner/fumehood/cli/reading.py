@@ -1,0 +1,43 @@
+"""Opens runs for commands that read them, after their seals were verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from fumehood.core.json_values import Json
+from fumehood.records.run_reader import Accept, RunReader, open_run
+from fumehood.records.trust import Trust
+from fumehood.report.safe_text import one_line
+
+unverified_option = click.option(
+    "--unverified", is_flag=True, help="Read a run that does not verify, and mark every output."
+)
+
+
+def read_run(path: Path, *, unverified: bool) -> RunReader:
+    """Verify a run, and print on standard error whose key signed it.
+
+    Args:
+        path: of the run folder.
+        unverified: whether a run that does not verify is read too.
+
+    Raises:
+        InputError: the path is not a run folder, or the run does not verify.
+    """
+    accept = Accept.UNVERIFIED if unverified else Accept.VERIFIED
+    run = open_run(path, Trust.of_user(), accept)
+    click.echo(f"fumehood: {one_line(str(run.provenance))}", err=True)
+    return run
+
+
+def mark_of(runs: Iterable[RunReader]) -> str:
+    """Return the text that marks outputs about these runs; empty if all are verified."""
+    return "; ".join(dict.fromkeys(run.provenance.mark for run in runs if run.provenance.mark))
+
+
+def verification_of(runs: Iterable[RunReader]) -> list[Json]:
+    """Return what verification found out about each run, for JSON output."""
+    return [{"run": str(run.path), **run.provenance.to_json()} for run in runs]

@@ -1,0 +1,276 @@
+"""Opens a run for reading, after its seals were verified. No other module hands out rows of runs.
+
+::
+
+    run = open_run(path, Trust.of_user())                   refuses what does not verify
+    run = open_run(path, trust, Accept.UNVERIFIED)          reads it anyway; run.provenance.mark
+                                                            is then part of every output
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.core.task import Suite
+from fumehood.core.trace import Record
+from fumehood.records.files import read_plain
+from fumehood.records.frozen_suite import read_frozen_suite
+from fumehood.records.row import EpisodeName, EpisodeRow
+from fumehood.records.run_folder import FORMAT, RunFolder, parse_trace
+from fumehood.records.seals import PLAN_FILES, UNREADABLE
+from fumehood.records.trust import SHOWN_DIGITS, Trust
+from fumehood.records.verify import Verification, verify
+
+_MANIFEST, _SUITE = PLAN_FILES
+
+
+class Accept(Enum):
+    """What a reader accepts."""
+
+    VERIFIED = "verified"
+    """Sound runs of accepted signers, finished or not."""
+    RESUMABLE = "resumable"
+    """Also the damage that a crash leaves in an unfinished run."""
+    UNVERIFIED = "unverified"
+    """Everything that can be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """What verification found out about a run."""
+
+    folder: str
+    key: str
+    """Public key of the signer; empty if there is no valid seal."""
+    signer: str
+    """Whose key it is, in words."""
+    is_finished: bool
+    planned: int
+    """Number of planned episodes."""
+    episodes: int
+    """Number of episodes with a row."""
+    problem: str = ""
+    """Why the run is unverified; empty if it is verified."""
+
+    @property
+    def mark(self) -> str:
+        """The text that marks every output of an unverified run; empty for a verified run."""
+        return f"UNVERIFIED: {self.folder}: {self.problem}" if self.problem else ""
+
+    def __str__(self) -> str:
+        """Return one line for a reader."""
+        if self.problem:
+            return self.mark
+        line = f"{self.folder} is verified: signed with {self.signer}, {self.key[:SHOWN_DIGITS]}…"
+        if self.is_finished:
+            return line
+        counts = f"{self.episodes} of {self.planned} episodes"
+        return (
+            f"{line}; the run is unfinished: {counts}; continue with: fumehood resume {self.folder}"
+        )
+
+    def to_json(self) -> JsonObject:
+        """Return the fields for JSON output."""
+        return {
+            "verified": not self.problem,
+            "problem": self.problem or None,
+            "signing_key": self.key or None,
+            "signer": self.signer,
+            "finished": self.is_finished,
+        }
+
+
+class RunReader:
+    """The content of one run. Only :func:`open_run` creates it."""
+
+    def __init__(
+        self,
+        path: Path,
+        provenance: Provenance,
+        plan: dict[str, bytes],
+        rows: list[EpisodeRow],
+        trace_digests: dict[str, str] | None,
+    ) -> None:
+        """Create the reader.
+
+        Args:
+            path: of the run folder.
+            provenance: the result of the verification.
+            plan: content of the plan files, as verified.
+            rows: one per episode, as verified.
+            trace_digests: SHA-256 of each sealed trace by path; None accepts any trace.
+        """
+        self.path = path
+        self.provenance = provenance
+        self._plan = plan
+        self._rows = rows
+        self._trace_digests = trace_digests
+
+    def manifest(self) -> JsonObject:
+        """Return the content of ``run.json``."""
+        return self._manifest
+
+    @cached_property
+    def _manifest(self) -> JsonObject:
+        return _manifest_of(self.path, self._plan)
+
+    def suite(self) -> Suite:
+        """Return the tasks of the run.
+
+        Raises:
+            InputError: they cannot be read.
+        """
+        return self._suite
+
+    @cached_property
+    def _suite(self) -> Suite:
+        try:
+            lines = self._plan[_SUITE].decode("ascii").splitlines()
+        except (KeyError, ValueError):
+            raise InputError(f"{self.path / _SUITE} cannot be read") from None
+        return read_frozen_suite(str(self._manifest.get("suite", "")), lines)
+
+    def rows(self) -> list[EpisodeRow]:
+        """Return one row per episode, in the order in which episodes first finished."""
+        return list(self._rows)
+
+    def read_trace(self, row: EpisodeRow) -> list[Record]:
+        """Return the trace of an episode.
+
+        Raises:
+            InputError: it is not a trace, or it changed after the run was verified.
+        """
+        path = self.path / row.trace
+        try:
+            content = read_plain(path)
+        except OSError:
+            raise InputError(f"{path} is not a readable trace") from None
+        digest = sha256(content).hexdigest()
+        if self._trace_digests is not None and digest != self._trace_digests.get(row.trace):
+            raise InputError(
+                f"{path} is not the trace that was recorded for {row.name}; "
+                f"see: fumehood verify {self.path}"
+            )
+        return parse_trace(path, content)
+
+    def outputs(self, name: EpisodeName) -> Iterator[Path]:
+        """Yield the files with the output of an episode's boxes."""
+        for stream in ("stdout", "stderr"):
+            path = self.path / f"{name.output_path}.{stream}"
+            if path.is_file() and not path.is_symlink():
+                yield path
+
+
+def open_run(path: Path, trust: Trust, accept: Accept = Accept.VERIFIED) -> RunReader:
+    """Verify a run and return its content.
+
+    Args:
+        path: of the run folder.
+        trust: keys that the reader accepts.
+        accept: what the reader accepts.
+
+    Raises:
+        InputError: the path is not a run folder, or the run is not accepted.
+    """
+    plan = _read_plan(path)
+    _manifest_of(path, plan)
+    found, problem = _verify(path, trust, accept)
+    if found is None or problem:
+        if accept is not Accept.UNVERIFIED:
+            remedy = (
+                "read it anyway with --unverified, or"
+                if accept is Accept.VERIFIED
+                else "nothing was run or signed;"
+            )
+            raise InputError(
+                f"{path} does not verify: {problem}; {remedy} see: fumehood verify {path}"
+            )
+        return _unverified(path, plan, problem, found, trust)
+    sealed = found.rows.values()
+    digests = {file.path: file.sha256 for row in sealed for file in row.files}
+    rows = [row.row for row in sealed]
+    return RunReader(path, _provenance(path, found, trust), dict(found.plan), rows, digests)
+
+
+def _verify(path: Path, trust: Trust, accept: Accept) -> tuple[Verification | None, str]:
+    """Return the verification, if the run was signed, and why the run is not accepted."""
+    try:
+        found = verify(path)
+    except InputError as error:
+        return None, str(error)
+    blocking = [
+        damage
+        for damage in found.damage
+        if not (damage.is_of_crash if accept is Accept.RESUMABLE else damage.is_of_unfinished)
+    ]
+    if blocking:
+        more = f", and {len(blocking) - 1} more" if len(blocking) > 1 else ""
+        hint = (
+            "; fumehood resume repeats torn episodes"
+            if all(damage.is_of_crash for damage in blocking)
+            else ""
+        )
+        return found, f"{blocking[0]}{more}{hint}"
+    if trust.signer(found.key) is None:
+        return found, (
+            f"signed with {found.key}, which is not one of your keys: "
+            f"if you know its owner, run fumehood keys add {found.key} NAME"
+        )
+    return found, ""
+
+
+def _unverified(
+    path: Path, plan: dict[str, bytes], problem: str, found: Verification | None, trust: Trust
+) -> RunReader:
+    rows = RunFolder(path).rows()
+    provenance = Provenance(
+        folder=str(path),
+        key=found.key if found else "",
+        signer=(trust.signer(found.key) if found else None) or "an unknown key",
+        is_finished=bool(found and found.is_final),
+        planned=found.planned if found else len(rows),
+        episodes=len(rows),
+        problem=problem,
+    )
+    return RunReader(path, provenance, plan, rows, None)
+
+
+def _provenance(path: Path, found: Verification, trust: Trust) -> Provenance:
+    return Provenance(
+        folder=str(path),
+        key=found.key,
+        signer=trust.signer(found.key) or "an unknown key",
+        is_finished=found.is_final,
+        planned=found.planned,
+        episodes=found.episodes,
+    )
+
+
+def _read_plan(path: Path) -> dict[str, bytes]:
+    plan = {}
+    for name in PLAN_FILES:
+        try:
+            plan[name] = read_plain(path / name)
+        except OSError:
+            continue
+    return plan
+
+
+def _manifest_of(path: Path, plan: dict[str, bytes]) -> dict[str, Json]:
+    try:
+        manifest = json.loads(plan[_MANIFEST])
+    except UNREADABLE:
+        raise InputError(f"{path} is not a run folder: it has no readable {_MANIFEST}") from None
+    if not isinstance(manifest, dict):
+        raise InputError(f"{path / _MANIFEST}: must be an object")
+    if manifest.get("format") != FORMAT:
+        raise InputError(f"{path / _MANIFEST} does not have the format {FORMAT}")
+    return manifest
