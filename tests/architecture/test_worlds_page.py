@@ -1,4 +1,4 @@
-"""docs/worlds.md lists every tool with its arguments."""
+"""docs/worlds.md and the pages of benchmarks list every tool with its arguments."""
 
 from __future__ import annotations
 
@@ -11,8 +11,16 @@ from fumehood.core.tools import ToolSpec
 from fumehood.worlds.registry import WORLDS
 from tests.architecture.project import ROOT
 
-PAGE = (ROOT / "docs" / "worlds.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"^## `(\w+)`[^\n]*\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
+BENCHMARKS = ROOT / "runner" / "fumehood" / "benchmarks"
+PAGES = [ROOT / "docs" / "worlds.md", *sorted(BENCHMARKS.glob("*/README.md"))]
+SECTION = re.compile(
+    r"^## (?:The world )?`(\w+)`[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL
+)
+SECTIONS = {
+    world: text
+    for page in PAGES
+    for world, text in SECTION.findall(page.read_text(encoding="utf-8"))
+}
 
 
 OF_PACKAGES = {"sql_mariadb", "tau2_telecom"} | {
@@ -35,7 +43,7 @@ def test_every_general_world_has_a_section() -> None:
 
 
 @pytest.mark.parametrize(("world", "spec"), _tools())
-def test_a_tool_is_there_with_all_its_arguments(world: str, spec: ToolSpec) -> None:
+def test_a_tool_is_listed_with_all_its_arguments(world: str, spec: ToolSpec) -> None:
     (takes,) = re.findall(rf"^\| `{spec.name}` \| ([^|]*) \|", SECTIONS[world], re.MULTILINE)
     properties = spec.parameters["properties"]
     assert isinstance(properties, dict)
