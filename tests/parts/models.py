@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
 
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from tests.parts.http import HttpSeat
-from tests.parts.listening import Listened
+from tests.parts.listening import Listened, listening
+from tests.parts.specs import episode_spec
 
 KEY = "sk-never-to-be-seen-0123456789"
 CHAT = "/v1/chat/completions"
@@ -54,11 +58,17 @@ class Script:
 
     def __init__(self) -> None:
         self.replies: list[ScriptedReply] = []
+        self._answer: Callable[[AskedOfModel], ScriptedReply] | None = None
 
     def says(self, *replies: ScriptedReply) -> None:
-        self.replies = list(replies)
+        self.replies, self._answer = list(replies), None
+
+    def answers(self, answer: Callable[[AskedOfModel], ScriptedReply]) -> None:
+        self._answer = answer
 
     def __call__(self, asked: AskedOfModel) -> ScriptedReply:
+        if self._answer is not None:
+            return self._answer(asked)
         return self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
 
 
@@ -82,6 +92,20 @@ class Asker:
     def calls(self) -> list[dict[str, Any]]:
         self.episode.close()
         return [event for event in self.episode.events if event["kind"] == "model_call"]
+
+
+@contextmanager
+def new_service(models: ScriptedModels, **change: Any) -> Iterator[Asker]:
+    """Open a seat in a service without earlier model requests."""
+    offer = HttpOffer(None, gateway_settings(models, **change))
+    with (
+        ServicePool(1, offer) as pool,
+        pool.lease() as client,
+        listening(client, episode_spec()) as episode,
+    ):
+        asker = Asker(episode)
+        with closing(asker.http):
+            yield asker
 
 
 def with_budget(**budget: int) -> pytest.MarkDecorator:

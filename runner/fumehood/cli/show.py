@@ -115,6 +115,9 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
             status = "" if event["status"] == 200 else f", status {event['status']}"
             tokens = event["spent"]["model_tokens"]
             yield f"      model request to {event['model']}: {tokens:,} tokens{status}"
+        case "model_refused":
+            needs = ", ".join(event["needs"])
+            yield f"      model request refused: {event['reason']}{f' ({needs})' if needs else ''}"
         case "refused":
             yield f"      refused: {event['refusal']} ({event['actual']}, limit {event['limit']})"
         case "turn_began":

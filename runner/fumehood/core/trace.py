@@ -50,6 +50,26 @@ class ModelCalled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRefused:
+    """Event: the gateway refused a model request; no provider received it."""
+
+    seat: str
+    reason: str
+    """Such as ``capability_not_granted``."""
+    needs: JsonObject = field(default_factory=dict)
+    """Capabilities and fields that the run does not grant → field of the request."""
+
+    def to_json(self) -> JsonObject:
+        """Return the event."""
+        return {
+            "kind": "model_refused",
+            "seat": self.seat,
+            "reason": self.reason,
+            "needs": self.needs,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelExchange:
     """One model request and its complete response, as a cassette stores them."""
 
@@ -170,6 +190,7 @@ Event = (
     | CallMade
     | CallRefused
     | ModelCalled
+    | ModelRefused
     | TurnBegan
     | TurnEnded
     | SeatEnded

@@ -70,7 +70,7 @@ def amounts(input_tokens: int, output_tokens: int, price: Price | None) -> Amoun
 
 
 def fewest_tokens(
-    request: Mapping[str, Any],
+    text_characters: int,
     size_bytes: int,
     answer_bytes: int,
     dialect: Dialect,
@@ -80,7 +80,7 @@ def fewest_tokens(
     """Return the smallest possible numbers of tokens of a request and of its response.
 
     Args:
-        request: the parsed request.
+        text_characters: of the request; see :func:`text_length`.
         size_bytes: size of the request.
         answer_bytes: size of the response.
         dialect: the request's dialect.
@@ -88,9 +88,7 @@ def fewest_tokens(
     """
     bytes_per_token = STREAMED_BYTES_PER_TOKEN_MAX if streamed else BYTES_PER_TOKEN_MAX
     text_bytes = answer_bytes - FRAME_BYTES - dialect.echoes * size_bytes
-    return max(1, _text_length(request) // BYTES_PER_TOKEN_MAX), max(
-        1, text_bytes // bytes_per_token
-    )
+    return max(1, text_characters // BYTES_PER_TOKEN_MAX), max(1, text_bytes // bytes_per_token)
 
 
 def tokens_to_charge(
@@ -108,7 +106,7 @@ def tokens_to_charge(
     return input_tokens, output
 
 
-def _text_length(request: object) -> int:
+def text_length(request: object) -> int:
     """Return the number of characters of a request that are text, without images and sounds."""
     length, left = 0, [request]
     while left:

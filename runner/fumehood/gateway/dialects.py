@@ -1,7 +1,4 @@
-"""The model APIs that the gateway accepts, by path: where each states token limits and usage.
-
-The gateway passes everything else on without reading it.
-"""
+"""The model APIs that the gateway accepts, by path: where each states token limits and usage."""
 
 from __future__ import annotations
 
@@ -79,12 +76,14 @@ def _messages_usage(response: Mapping[str, Any]) -> Usage:
     return Usage(read, _count(usage.get("output_tokens")))
 
 
+RESPONSES_PATH = "/v1/responses"
+
 DIALECTS: Mapping[str, Dialect] = {
     "/v1/chat/completions": Dialect(
         _bearer, ("max_completion_tokens", "max_tokens"), ("n",), _chat_usage
     ),
     # Three events of a stream repeat instructions and tools: created, in progress, completed.
-    "/v1/responses": Dialect(_bearer, ("max_output_tokens",), (), _responses_usage, echoes=3),
+    RESPONSES_PATH: Dialect(_bearer, ("max_output_tokens",), (), _responses_usage, echoes=3),
     "/v1/messages": Dialect(lambda key: ("x-api-key", key), ("max_tokens",), (), _messages_usage),
 }
 """Path → dialect."""

@@ -1,7 +1,7 @@
 """The gateway: reserves the cost of a model request, sends it to a provider, and charges it.
 
-It parses a request to find its model and its token limit, and sends the original bytes. It passes
-the response on as it arrives and reads the reported usage from it.
+A provider gets a request that this package wrote. The response is passed on as it arrives, and its
+reported usage is read.
 """
 
 from __future__ import annotations
@@ -18,24 +18,21 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
-from fumehood.core.trace import ModelCalled, ModelExchange
+from fumehood.core.trace import ModelCalled, ModelExchange, ModelRefused
 from fumehood.gateway.costs import (
-    InvalidLimit,
     amounts,
     fewest_tokens,
-    most_tokens,
     tokens_to_charge,
 )
 from fumehood.gateway.provider_client import DelayCounter, ProviderClient, ProviderFailed
 from fumehood.gateway.requests import (
-    MemoryQuota,
     ModelRefusal,
     ModelRequest,
+    Refused,
     RequestMemory,
+    RequestReader,
     SeatCassette,
-    read_request,
     refuse,
-    request_key,
 )
 from fumehood.gateway.responses import PassedResponse, ResponseReader
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
@@ -65,6 +62,10 @@ class BudgetPort(Protocol):
 
     def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
         """Charge the actual cost of a request, and record the request."""
+        ...
+
+    def refuse(self, event: ModelRefused) -> None:
+        """Record a refused request, unless the trace has too many of them."""
         ...
 
     def grant(self, granted_ms: int) -> None:
@@ -110,11 +111,8 @@ class _Admitted:
     """A request whose cost is reserved."""
 
     model_request: ModelRequest
-    key: str
     occurrence: int
     price: Price | None
-    tokens: tuple[int, int]
-    """Reserved for the request and for the response."""
     reservation: Reservation
 
 
@@ -134,14 +132,14 @@ class ModelEndpoint:
         self._budget = budget
         self._cassette = SeatCassette(budget.name, exchanges)
         self._threads = threads
-        self._memory = MemoryQuota(2 * settings.body_bytes_max)
+        self._requests = RequestReader(settings, threads)
         self._delays = DelayCounter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         request = Request(scope, receive)
         async with AsyncExitStack() as stack:
-            memory = stack.enter_context(self._memory.hold())
+            memory = stack.enter_context(self._requests.hold_memory())
             response = await self._answer(request, memory, stack)
             await response(scope, receive, send)
 
@@ -150,22 +148,27 @@ class ModelEndpoint:
     ) -> Response:
         if request.scope["path"] == "/v1/models" and request.method == "GET":
             return self._list_models()
-        model_request = await read_request(request, self._settings.body_bytes_max, memory)
-        if isinstance(model_request, Response):
-            return model_request
+        try:
+            model_request = await self._requests.read(request, memory)
+        except Refused as refused:
+            return await self._refuse(refused)
         replays = self._settings.mode is ModelsMode.REPLAY
         provider = self._settings.provider_of(model_request.model)
-        if provider is None and not replays:
-            return refuse(
-                ModelRefusal.UNKNOWN_MODEL,
-                f"no provider has the model {model_request.model}; see GET /v1/models",
-            )
         call = await self._admit(model_request)
         if isinstance(call, Response):
             return call
         if provider is None or replays:
             return await self._replay(call)
-        return await self._forward(call, provider, request, stack)
+        return await self._forward(call, provider, stack)
+
+    async def _refuse(self, refused: Refused) -> Response:
+        event = ModelRefused(
+            seat=self._budget.name,
+            reason=refused.kind.name.lower(),
+            needs=dict(refused.needs),
+        )
+        await self._off_loop(lambda: self._budget.refuse(event))
+        return refuse(refused.kind, str(refused))
 
     def _list_models(self) -> Response:
         names = [
@@ -182,18 +185,13 @@ class ModelEndpoint:
     async def _admit(self, model_request: ModelRequest) -> _Admitted | Response:
         model = model_request.model
         price = self._settings.price_of(model)
-        default = self._settings.output_tokens_max
-        try:
-            tokens = most_tokens(
-                model_request.parsed, len(model_request.body), model_request.dialect, default
-            )
-        except InvalidLimit as error:
-            return refuse(ModelRefusal.MALFORMED, str(error))
         if price is None and self._budget.has_limit(BudgetKind.MODEL_MICROUSD):
             return refuse(
                 ModelRefusal.NO_PRICE, f"the budget limits the price, and {model} has no price"
             )
-        reservation = await self._off_loop(lambda: self._budget.reserve(amounts(*tokens, price)))
+        reservation = await self._off_loop(
+            lambda: self._budget.reserve(amounts(*model_request.tokens_max, price))
+        )
         if reservation is None:
             return refuse(ModelRefusal.ENDED, "your work has ended")
         if isinstance(reservation, Exhausted):
@@ -203,18 +201,18 @@ class ModelEndpoint:
                 f"the request may need more {reservation.kind.unit} "
                 f"than the {left} left of {reservation.limit}",
             )
-        key = request_key(model_request.path, model_request.parsed)
-        return _Admitted(model_request, key, self._cassette.count(key), price, tokens, reservation)
+        occurrence = self._cassette.count(model_request.key)
+        return _Admitted(model_request, occurrence, price, reservation)
 
     async def _forward(
-        self, call: _Admitted, provider: Provider, request: Request, stack: AsyncExitStack
+        self, call: _Admitted, provider: Provider, stack: AsyncExitStack
     ) -> Response:
         model_request = call.model_request
         sending = self._provider_client.send(
             provider,
             model_request.path,
             model_request.body,
-            dict(request.headers),
+            model_request.headers,
             model_request.dialect.key_header(provider.key),
             named=self._settings.names(model_request.model),
         )
@@ -230,7 +228,9 @@ class ModelEndpoint:
             # The agent disconnected, or this code has a bug. The cost is unknown, so charge the
             # reservation.
             await asyncio.shield(
-                self._settle_without_response(call, DISCONNECTED_STATUS, spent=call.tokens)
+                self._settle_without_response(
+                    call, DISCONNECTED_STATUS, spent=call.model_request.tokens_max
+                )
             )
             raise
         status, content_type = (
@@ -253,7 +253,7 @@ class ModelEndpoint:
             self._budget.grant(granted_ms)
 
     async def _replay(self, call: _Admitted) -> Response:
-        exchange = self._cassette.find(call.key, call.occurrence)
+        exchange = self._cassette.find(call.model_request.key, call.occurrence)
         if exchange is None:
             return await self._not_recorded(call)
         reader = self._reader(call, exchange.content_type)
@@ -264,7 +264,7 @@ class ModelEndpoint:
     async def _not_recorded(self, call: _Admitted) -> Response:
         await self._settle_without_response(call, ModelRefusal.NOT_RECORDED.value, spent=(0, 0))
         if self._settings.names(call.model_request.model):
-            request = f"request {call.key[:16]}, occurrence {call.occurrence}"
+            request = f"request {call.model_request.key[:16]}, occurrence {call.occurrence}"
             self._budget.end_episode(f"the cassette has no response to {request}")
         return refuse(ModelRefusal.NOT_RECORDED, "the cassette has no response to this request")
 
@@ -280,16 +280,18 @@ class ModelEndpoint:
             spent = (0, 0)
         elif whole:
             spent = tokens_to_charge(
-                reader.usage, call.tokens, self._fewest(call.model_request, reader)
+                reader.usage,
+                call.model_request.tokens_max,
+                self._fewest(call.model_request, reader),
             )
         else:
-            spent = call.tokens
+            spent = call.model_request.tokens_max
         await self._settle(call, status, reader, spent=spent)
         if self._settings.mode is ModelsMode.RECORD:
             self._budget.keep(
                 ModelExchange(
                     seat=self._budget.name,
-                    key=call.key,
+                    key=call.model_request.key,
                     occurrence=call.occurrence,
                     request=call.model_request.body,
                     status=status,
@@ -301,7 +303,11 @@ class ModelEndpoint:
     def _fewest(self, request: ModelRequest, reader: ResponseReader) -> tuple[int, int]:
         size_bytes = len(request.body)
         return fewest_tokens(
-            request.parsed, size_bytes, reader.size_bytes, request.dialect, streamed=reader.streams
+            request.text_characters,
+            size_bytes,
+            reader.size_bytes,
+            request.dialect,
+            streamed=reader.streams,
         )
 
     async def _settle_without_response(
@@ -316,7 +322,7 @@ class ModelEndpoint:
         event = ModelCalled(
             seat=self._budget.name,
             model=call.model_request.model,
-            request=call.key,
+            request=call.model_request.key,
             status=status,
             response=reader.digest,
             spent={kind.value: amount for kind, amount in actual.items()},

@@ -26,10 +26,6 @@ REFUSED_KEY_STATUS = frozenset({401, 403})
 LIST_PATH = "/v1/models"
 """A request that checks the key independently of the agent's request."""
 LIST_HEADERS = ("authorization", "x-api-key", "anthropic-version")
-PASSED_ON = frozenset(
-    {"accept", "anthropic-beta", "anthropic-version", "content-type", "openai-beta"}
-)
-"""Headers of an agent that are sent to the provider."""
 
 
 class ProviderFailed(Exception):
@@ -82,8 +78,8 @@ class ProviderClient:
         Args:
             provider: the provider.
             path: below its address.
-            body: of the request, unchanged.
-            headers: of the agent's request; only those in ``PASSED_ON`` are sent.
+            body: of the request.
+            headers: of the request, without the key.
             key_header: name and value of the header with the key.
             named: whether the run names the model, so that the provider must have it.
 
@@ -91,11 +87,8 @@ class ProviderClient:
             ProviderFailed: the provider does not answer, or rejects the key.
         """
         sent_ms = _now_ms()
-        sent = {
-            name: value for name, value in headers.items() if name in PASSED_ON and _is_plain(value)
-        }
         # Uncompressed, so that the gateway reads the same bytes as the agent.
-        sent["accept-encoding"] = "identity"
+        sent = {**headers, "accept-encoding": "identity"}
         if provider.key:
             sent[key_header[0]] = key_header[1]
         request = self._client.build_request("POST", provider.url(path), content=body, headers=sent)
@@ -180,11 +173,6 @@ class ProviderClient:
 
 def _now_ms() -> int:
     return time.monotonic_ns() // 1_000_000
-
-
-def _is_plain(value: str) -> bool:
-    # The HTTP client raises an exception for other characters.
-    return value.isascii() and value.isprintable()
 
 
 def _seconds(text: str | None) -> float | None:

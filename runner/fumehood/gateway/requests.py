@@ -1,11 +1,16 @@
-"""Model requests of agents: parsing, refusals, memory limits, keys of recorded exchanges."""
+"""Model requests of agents: checks, refusals, memory limits, keys of recorded exchanges.
+
+The gateway parses a request, checks it against the allowed fields, and writes it anew.
+"""
 
 from __future__ import annotations
 
-import json
+import asyncio
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
@@ -15,7 +20,18 @@ from starlette.responses import JSONResponse, Response
 
 from fumehood.core.json_values import Json, JsonObject, canonical_json
 from fumehood.core.trace import ModelExchange
-from fumehood.gateway.dialects import DIALECTS, Dialect
+from fumehood.gateway.allowed_fields import BETA_HEADERS, beta_names, needs_of
+from fumehood.gateway.capabilities import Capability
+from fumehood.gateway.costs import InvalidLimit, most_tokens, text_length
+from fumehood.gateway.dialects import DIALECTS, RESPONSES_PATH, Dialect
+from fumehood.gateway.settings import GatewaySettings, ModelsMode
+from fumehood.gateway.strict_json import (
+    VALUES_MAX,
+    InvalidJson,
+    StructureScan,
+    parse_object,
+    to_bytes,
+)
 
 
 class ModelRefusal(Enum):
@@ -36,6 +52,8 @@ class ModelRefusal(Enum):
     """Models are replayed, and the cassette does not contain the request."""
     TOO_LARGE = 413
     """The request is longer than its limit."""
+    CAPABILITY_NOT_GRANTED = 403
+    """The request asks for more than text, and the run does not grant it."""
     NO_PRICE = 422
     """The budget limits the price, and the model has no price."""
     NOT_AVAILABLE = 424
@@ -86,53 +104,199 @@ class RequestMemory:
         return taken
 
 
-@dataclass(frozen=True, slots=True)
+MODEL_NAME_BYTES_MAX = 256
+"""Size of a model's name, as UTF-8."""
+SMALL_BODY_BYTES = 64 * 1024
+"""Size of a request that is parsed in less than a few milliseconds."""
+NO_MODEL = "the request must be one JSON object with a model name"
+_MODEL_KEY = b'"model"'
+# With every byte of a name escaped, as in \\u0061.
+_MODEL_NAME = re.compile(rb'[ \t\r\n]*:[ \t\r\n]*"((?:[^"\\]|\\.){0,1536})"')
+_DATED_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class Refused(Exception):
+    """A request that the gateway does not send."""
+
+    def __init__(
+        self, kind: ModelRefusal, message: str, needs: Mapping[str, str] | None = None
+    ) -> None:
+        """Create it.
+
+        Args:
+            kind: the reason.
+            message: one line for the agent.
+            needs: needs that the run does not grant → field of the request.
+        """
+        super().__init__(message)
+        self.kind = kind
+        self.needs = needs or {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """A parsed model request."""
+    """A checked model request."""
 
     path: str
     dialect: Dialect
     body: bytes
-    """The original bytes."""
-    parsed: JsonObject
+    """Written by the gateway; a provider gets these bytes."""
+    headers: Mapping[str, str]
+    """For the provider, without the key."""
     model: str
+    key: str
+    """Hex SHA-256 of path and canonical request."""
+    size_bytes: int
+    """Size of the request as the agent sent it."""
+    tokens_max: tuple[int, int]
+    """Largest possible numbers of tokens of the request and of its response."""
+    text_characters: int
+    """Characters of its text, without images and sounds."""
+    is_bounded: bool
+    """Whether the size of the request bounds its tokens: it has no images, sounds or documents, and
+    refers to nothing at the provider."""
 
 
-async def read_request(
-    request: Request, limit_bytes: int, memory: RequestMemory
-) -> ModelRequest | Response:
-    """Read and parse a request, or refuse it.
+class RequestReader:
+    """Reads and checks the requests of one seat."""
 
-    Args:
-        request: the agent's request.
-        limit_bytes: limit of its body.
-        memory: memory for its body.
-    """
-    # The URL contains the Host header, which the agent can omit or forge.
-    path: str = request.scope["path"]
-    dialect = DIALECTS.get(path)
-    if dialect is None or request.method != "POST":
-        return refuse(ModelRefusal.MALFORMED, f"unknown path; POST to one of {', '.join(DIALECTS)}")
-    body = await _read(request, limit_bytes, memory)
-    if body is None:
-        message = (
-            f"a request is limited to {limit_bytes} bytes, and all open requests to twice as many"
+    def __init__(self, settings: GatewaySettings, threads: Executor) -> None:
+        """Create the reader.
+
+        Args:
+            settings: providers, grants and limits.
+            threads: parse large requests, one at a time.
+        """
+        self._settings = settings
+        self._threads = threads
+        self._memory = MemoryQuota(2 * settings.body_bytes_max)
+        self._parses = asyncio.Lock()
+
+    def hold_memory(self) -> AbstractContextManager[RequestMemory]:
+        """Return the memory of one request, and release it when the request is finished."""
+        return self._memory.hold()
+
+    async def read(self, request: Request, memory: RequestMemory) -> ModelRequest:
+        """Read and check a request.
+
+        Raises:
+            Refused: the gateway does not send it.
+        """
+        # The URL contains the Host header, which the agent can omit or forge.
+        path: str = request.scope["path"]
+        if path not in DIALECTS or request.method != "POST":
+            known = ", ".join(DIALECTS)
+            raise Refused(ModelRefusal.MALFORMED, f"unknown path; POST to one of {known}")
+        body = await _read(request, self._settings.body_bytes_max, memory)
+        headers = dict(request.headers)
+        if len(body) <= SMALL_BODY_BYTES:
+            return self._check(path, body, headers)
+        self._check_model_early(body)
+        async with self._parses:
+            return await asyncio.get_running_loop().run_in_executor(
+                self._threads, lambda: self._check(path, body, headers)
+            )
+
+    def _check_model_early(self, body: bytes) -> None:
+        """Refuse a request in which no key ``model`` names a known model, without parsing it."""
+        at, found = body.find(_MODEL_KEY), False
+        while at >= 0:
+            match = _MODEL_NAME.match(body, at + len(_MODEL_KEY))
+            # An escaped name needs a parser.
+            if match is not None and (b"\\" in match[1] or self._has_model(match[1])):
+                return
+            found = True
+            at = body.find(_MODEL_KEY, at + len(_MODEL_KEY))
+        if not found:
+            raise Refused(ModelRefusal.MALFORMED, NO_MODEL)
+        message = "no provider has the model of the request; see GET /v1/models"
+        raise Refused(ModelRefusal.UNKNOWN_MODEL, message)
+
+    def _has_model(self, name: bytes) -> bool:
+        replays = self._settings.mode is ModelsMode.REPLAY
+        return replays or self._settings.provider_of(name.decode("utf-8", "replace")) is not None
+
+    def _check(self, path: str, body: bytes, headers: Mapping[str, str]) -> ModelRequest:
+        settings, dialect = self._settings, DIALECTS[path]
+        try:
+            parsed = parse_object(body)
+            written = to_bytes(parsed)
+            model = self._check_model(parsed)
+            tokens = most_tokens(parsed, len(body), dialect, settings.output_tokens_max)
+        except (InvalidJson, InvalidLimit) as error:
+            raise Refused(ModelRefusal.MALFORMED, str(error)) from None
+        found = needs_of(path, parsed, headers, named=settings.names(model))
+        missing = {
+            need: where for need, where in found.fields.items() if need not in settings.grants
+        }
+        if missing:
+            raise Refused(ModelRefusal.CAPABILITY_NOT_GRANTED, _missing_message(missing), missing)
+        if path == RESPONSES_PATH and Capability.STORED_RESPONSES.value not in settings.grants:
+            # Without this field, the provider stores the response.
+            written = to_bytes({**parsed, "store": False})
+        return ModelRequest(
+            path=path,
+            dialect=dialect,
+            body=written,
+            headers=_provider_headers(headers, parsed),
+            model=model,
+            key=request_key(path, parsed),
+            size_bytes=len(body),
+            tokens_max=tokens,
+            text_characters=text_length(parsed),
+            is_bounded=not found.fields and not found.has_media,
         )
-        return refuse(ModelRefusal.TOO_LARGE, message)
-    parsed = parse_request(body)
-    model = parsed.get("model") if parsed else None
-    if parsed is None or not isinstance(model, str):
-        return refuse(
-            ModelRefusal.MALFORMED, "the request must be one JSON object with a model name"
-        )
-    return ModelRequest(path, dialect, body, parsed, model)
+
+    def _check_model(self, parsed: JsonObject) -> str:
+        model = parsed.get("model")
+        if not isinstance(model, str) or not model:
+            raise Refused(ModelRefusal.MALFORMED, NO_MODEL)
+        name = model.encode()
+        if len(name) > MODEL_NAME_BYTES_MAX:
+            message = f"a model name has at most {MODEL_NAME_BYTES_MAX} bytes, not {len(name)}"
+            raise Refused(ModelRefusal.MALFORMED, message)
+        if not self._has_model(name):
+            message = f"no provider has the model {model}; see GET /v1/models"
+            raise Refused(ModelRefusal.UNKNOWN_MODEL, message)
+        return model
 
 
-async def _read(request: Request, limit_bytes: int, memory: RequestMemory) -> bytes | None:
+def _missing_message(missing: Mapping[str, str]) -> str:
+    listed = "; ".join(
+        where if need == f"field:{where}" else f"{where} needs {need}"
+        for need, where in missing.items()
+    )
+    return (
+        f"the run does not grant what the request asks for: {listed}. Leave it out, or the owner "
+        f"of the run adds to models.grants: {', '.join(missing)}"
+    )
+
+
+def _provider_headers(headers: Mapping[str, str], parsed: JsonObject) -> dict[str, str]:
+    """Return the headers of the written request; beta headers are granted at this point."""
+    accept = "text/event-stream" if parsed.get("stream") is True else "application/json"
+    sent = {"content-type": "application/json", "accept": accept}
+    if _DATED_VERSION.fullmatch(version := headers.get("anthropic-version", "")):
+        sent["anthropic-version"] = version
+    for header in BETA_HEADERS:
+        if names := beta_names(headers, header):
+            sent[header] = ",".join(names)
+    return sent
+
+
+async def _read(request: Request, limit_bytes: int, memory: RequestMemory) -> bytes:
     parts = list[bytes]()
+    scan = StructureScan()
     async for part in request.stream():
         if memory.size_bytes + len(part) > limit_bytes or not memory.take(len(part)):
-            return None
+            raise Refused(
+                ModelRefusal.TOO_LARGE,
+                f"a request is limited to {limit_bytes} bytes, and all open requests to twice as "
+                "many",
+            )
+        if not scan.take(part):
+            message = f"a request is limited to {VALUES_MAX} JSON values"
+            raise Refused(ModelRefusal.TOO_LARGE, message)
         parts.append(part)
     return b"".join(parts)
 
@@ -164,13 +328,3 @@ class SeatCassette:
     def find(self, key: str, occurrence: int) -> ModelExchange | None:
         """Return the recorded exchange; None if there is none."""
         return self._known.get((key, occurrence))
-
-
-def parse_request(body: bytes) -> dict[str, Json] | None:
-    """Parse a request; None if it is not one JSON object with a canonical form."""
-    try:
-        value = json.loads(body)
-        canonical_json(value)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None

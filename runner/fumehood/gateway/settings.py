@@ -64,6 +64,8 @@ class GatewaySettings:
     """The first provider that has a model receives the request."""
     named: frozenset[str] = frozenset()
     """Models that the run names, in addition to those that a provider lists by name."""
+    grants: frozenset[str] = frozenset()
+    """What requests may ask of a provider beyond text; see ``capabilities``."""
     prices: Mapping[str, Price] = field(default_factory=dict)
     """By name or pattern of a model; the first match counts."""
     output_tokens_max: int = 16384
@@ -102,7 +104,12 @@ class GatewaySettings:
 def settings_to_line(settings: GatewaySettings) -> str:
     """Return the settings as one line, without a newline."""
     return json.dumps(
-        {**asdict(settings), "mode": settings.mode.value, "named": sorted(settings.named)}
+        {
+            **asdict(settings),
+            "mode": settings.mode.value,
+            "named": sorted(settings.named),
+            "grants": sorted(settings.grants),
+        }
     )
 
 
@@ -115,7 +122,12 @@ def settings_from_line(line: str | bytes) -> GatewaySettings:
     )
     prices = {name: Price(**price) for name, price in value.pop("prices").items()}
     mode = ModelsMode(value.pop("mode"))
-    named = frozenset(value.pop("named"))
+    named, grants = frozenset(value.pop("named")), frozenset(value.pop("grants"))
     return GatewaySettings(
-        mode=mode, providers=tuple(providers), named=named, prices=prices, **value
+        mode=mode,
+        providers=tuple(providers),
+        named=named,
+        grants=grants,
+        prices=prices,
+        **value,
     )

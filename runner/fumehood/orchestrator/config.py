@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.core.errors import InputError
+from fumehood.gateway.capabilities import Capability, is_grant
 from fumehood_snapshots.library.settings import SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy
 
@@ -152,6 +153,19 @@ class ModelsConfig(_Strict):
         16384, ge=1, description="Output tokens reserved for a request without its own limit."
     )
     calls_at_once: int = Field(256, ge=1, description="Concurrent requests of one service.")
+    grants: tuple[str, ...] = Field(
+        (),
+        description="What a model request may ask of a provider beyond text, such as web_search.",
+    )
+
+    @field_validator("grants")
+    @classmethod
+    def _known(cls, grants: tuple[str, ...]) -> tuple[str, ...]:
+        for name in grants:
+            if not is_grant(name):
+                known = ", ".join(capability.value for capability in Capability)
+                raise ValueError(f"{name!r} is not one of {known}, field:PATH or beta:NAME")
+        return grants
 
 
 class JudgeRule(_Strict):

@@ -122,6 +122,7 @@ def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySet
         mode=mode,
         providers=providers,
         named=frozenset(named),
+        grants=frozenset(config.grants),
         prices=_prices(config.prices),
         output_tokens_max=config.output_tokens_max,
         calls_at_once=config.calls_at_once,

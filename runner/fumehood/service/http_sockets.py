@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
-from fumehood.core.trace import ModelCalled, ModelExchange
+from fumehood.core.trace import ModelCalled, ModelExchange, ModelRefused
 from fumehood.gateway.gateway import Gateway
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.service.seat_endpoint import SeatEndpoint
@@ -136,6 +136,10 @@ class ModelBudget:
     def settle(self, reservation: Reservation, event: ModelCalled, actual: Amounts) -> None:
         """Charge and record the actual cost of a model request."""
         self._endpoint.settle(reservation, event, actual)
+
+    def refuse(self, event: ModelRefused) -> None:
+        """Record a refused model request."""
+        self._endpoint.refuse_model(event)
 
     def grant(self, granted_ms: int) -> None:
         """Extend the wall time, here and in the orchestrator, which stops the box."""

@@ -28,7 +28,7 @@ from fumehood.core.outcome import (
     RefusalKind,
     TimedOut,
 )
-from fumehood.core.trace import ModelCalled, Recorder
+from fumehood.core.trace import ModelCalled, ModelRefused, Recorder
 from fumehood.wire.ports import SpecRejected, TaskView
 
 _ENDED = Refusal(RefusalKind.ENDED)
@@ -169,6 +169,13 @@ class SeatEndpoint:
         with self._lock:
             if not self._is_closed:
                 self._seat.settle(reservation, event, actual)
+
+    def refuse_model(self, event: ModelRefused) -> None:
+        """Record a refused model request, unless the seat has ended or had too many refusals."""
+        with self._lock:
+            if not self._has_ended() and self._refusals < self._limits.refusals:
+                self._refusals += 1
+                self._recorder.record(event)
 
     def grant(self, granted_ms: int) -> None:
         """Extend the wall time by a delay that the infrastructure caused."""

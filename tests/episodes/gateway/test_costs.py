@@ -101,7 +101,7 @@ def test_impossible_usage_of_a_long_request_is_ignored(seat: Asker, script: Scri
 def test_an_image_may_have_few_tokens_for_its_size(seat: Asker, script: Script) -> None:
     script.says(ScriptedReply(text="ok", usage=(300, 1)))
     picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{'A' * 60_000}"}}
-    seat.ask(CHAT, chat(extra=[picture]))
+    seat.ask(CHAT, chat(messages=[{"role": "user", "content": [picture]}]))
     assert seat.left()["model_tokens"] == 100_000 - 301
 
 
@@ -248,16 +248,3 @@ def test_a_disconnection_during_a_retry_releases_the_reservation(
         assert wait_until(lambda: seat.left()["model_tokens"] == 100_000 - 100 - len(request))
     assert wait_until(lambda: seat.left()["model_tokens"] == 100_000)
     assert [call["status"] for call in seat.calls()] == [400]
-
-
-@with_budget(model_tokens=100_000)
-@pytest.mark.parametrize("value", [b"\xe9", b"tools-\xff", b"a\tb"])
-def test_an_invalid_header_is_left_out(
-    seat: Asker, script: Script, models: ScriptedModels, value: bytes
-) -> None:
-    script.says(ScriptedReply(text="ok", usage=(30, 7)))
-    headers = {"anthropic-beta": value.decode("latin-1"), "openai-beta": "plain"}
-    assert seat.http.send(CHAT, json.dumps(chat()), headers)[0] == 200
-    assert "anthropic-beta" not in models.asked[-1].headers
-    assert models.asked[-1].headers["openai-beta"] == "plain"
-    assert seat.left()["model_tokens"] == 100_000 - 37

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from typing import Any
-
 import pytest
 
 from fumehood.gateway.settings import ModelsMode
-from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.testing.scripted_models import ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood.wire.ports import TimeGranted
-from tests.parts.listening import listening, wait_until
-from tests.parts.models import CHAT, Asker, Script, chat, gateway_settings, with_budget
-from tests.parts.specs import episode_spec
+from tests.parts.listening import wait_until
+from tests.parts.models import CHAT, Asker, Script, chat, new_service, with_budget
 
 SAID = {"error": {"message": "as scripted", "type": "scripted"}}
-
-
-@contextmanager
-def new_service(models: ScriptedModels, **change: Any) -> Iterator[Asker]:
-    """Open a seat in a service without earlier model requests."""
-    offer = HttpOffer(None, gateway_settings(models, **change))
-    with (
-        ServicePool(1, offer) as pool,
-        pool.lease() as client,
-        listening(client, episode_spec()) as episode,
-    ):
-        asker = Asker(episode)
-        with closing(asker.http):
-            yield asker
 
 
 def goes_on(seat: Asker) -> bool:

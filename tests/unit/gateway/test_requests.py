@@ -14,6 +14,7 @@ from fumehood.gateway.costs import (
     amounts,
     fewest_tokens,
     most_tokens,
+    text_length,
     tokens_to_charge,
 )
 from fumehood.gateway.dialects import DIALECTS, Usage
@@ -76,14 +77,14 @@ def test_an_impossible_output_usage_is_charged_as_reserved(reported: int, charge
 
 
 def test_text_of_64_bytes_is_at_least_one_token() -> None:
-    request = {"messages": [{"content": "x " * 64}]}
-    assert fewest_tokens(request, 200, FRAME_BYTES + 128, CHAT, streamed=False) == (2, 2)
-    assert fewest_tokens(request, 200, FRAME_BYTES + 2048, CHAT, streamed=True) == (2, 2)
+    characters = text_length({"messages": [{"content": "x " * 64}]})
+    assert fewest_tokens(characters, 200, FRAME_BYTES + 128, CHAT, streamed=False) == (2, 2)
+    assert fewest_tokens(characters, 200, FRAME_BYTES + 2048, CHAT, streamed=True) == (2, 2)
 
 
 def test_a_long_string_without_whitespace_is_not_text() -> None:
-    assert fewest_tokens({"image": "x" * 4096}, 5000, 0, CHAT, streamed=False) == (1, 1)
-    assert fewest_tokens({"text": "x" * 4095}, 5000, 0, CHAT, streamed=False) == (63, 1)
+    assert text_length({"image": "x" * 4096}) == 0
+    assert text_length({"text": "x" * 4095}) == 4095
 
 
 def test_a_price_is_rounded_up() -> None:
