@@ -16,7 +16,7 @@ import yaml
 from fumehood.testing.scripted_models import ScriptedModels
 from tests.architecture.project import ROOT
 from tests.parts.clumsy_model import clumsy
-from tests.parts.commands import fumehood_json
+from tests.parts.commands import fumehood, fumehood_json
 from tests.parts.models import KEY
 
 TASKS = ROOT / "runner" / "fumehood" / "benchmarks" / "sample" / "tasks.jsonl"
@@ -140,6 +140,37 @@ def test_a_run_with_model_budgets_replays_identically(runs: Runs, agent: str) ->
     report = fumehood_json("replay", str(runs.folder / name), "--json")
     assert (report["replayed"], report["differences"]) == (2, [])
     assert report["identical"] == (2 if agent == "policy_aware" else 0)
+
+
+def test_grants_are_in_the_run_and_in_the_first_lines_of_its_results(runs: Runs) -> None:
+    words = ("-a", "single_shot", "--engine", "process", "--grant", "web_search")
+    result = runs.run("granted", *words, grants=["field:top_k"])
+    assert result["model_grants"] == ["field:top_k", "web_search"]
+    folder = runs.folder / "granted"
+    config = json.loads((folder / "run.json").read_text())["config"]
+    assert config["models"]["grants"] == ["field:top_k", "web_search"]
+    printed = fumehood("score", str(folder))
+    assert printed.startswith("model requests may use: field:top_k, web_search\n")
+    fumehood("report", str(folder))
+    page = (folder / "report" / "report.html").read_text()
+    assert "model requests may use: field:top_k, web_search" in page
+
+
+def test_a_grant_needs_models(runs: Runs) -> None:
+    words = [
+        sys.executable,
+        "-m",
+        "fumehood",
+        "run",
+        "sample",
+        "-a",
+        "policy_aware",
+        "--grant",
+        "a",
+    ]
+    done = subprocess.run(words, cwd=runs.folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "fumehood: --grant a: add model providers under `models` in --config\n"
 
 
 def test_a_missing_key_is_reported_before_the_run(runs: Runs) -> None:

@@ -78,6 +78,13 @@ def _setting(name: str) -> str:
 @click.option(
     "--seat", multiple=True, metavar="SEAT=AGENT[,MODEL]", help=f"{_setting('seats')} Repeatable."
 )
+@click.option(
+    "--grant",
+    multiple=True,
+    metavar="NAME",
+    help="What a model request may ask of a provider beyond text, such as web_search; adds to "
+    "models.grants. Repeatable.",
+)
 @click.option("--i-trust-this-agent", is_flag=True, help=_setting("i_trust_this_agent"))
 @click.option(
     "--out", type=click.Path(path_type=Path), default=None, help="Run folder.  [default: runs/TIME]"
@@ -103,6 +110,7 @@ def run(ctx: click.Context, /, out: Path | None, as_json: bool, **flags: Any) ->
     settings = {**flags, "agents": flags["agent"], **(ctx.obj or {})}
     settings.pop("agent")
     settings["seats"] = {**settings.get("seats", {}), **_seats(settings.pop("seat"))}
+    settings = _with_grants(settings)
     if not settings["suite"]:
         raise InputError("name a suite, for example: fumehood run sample --agent policy_aware")
     if not settings["agents"]:
@@ -147,6 +155,17 @@ def _variables(ctx: click.Context, flags: Iterable[str]) -> dict[str, str]:
         for name in flags
         if ctx.get_parameter_source(name) is ParameterSource.ENVIRONMENT
     }
+
+
+def _with_grants(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings in which ``models.grants`` includes the flags."""
+    flags, models = settings.pop("grant"), settings.get("models")
+    if not flags:
+        return settings
+    if not isinstance(models, dict):
+        raise InputError(f"--grant {flags[0]}: add model providers under `models` in --config")
+    grants = dict.fromkeys((*models.get("grants", ()), *flags))
+    return {**settings, "models": {**models, "grants": tuple(grants)}}
 
 
 def _seats(assignments: Iterable[str]) -> dict[str, dict[str, str]]:

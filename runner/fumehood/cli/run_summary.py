@@ -15,6 +15,7 @@ from fumehood.cli.output import print_tables
 from fumehood.cli.reading import verification_of
 from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.setup import config_of, planned_of
+from fumehood.records.grants import model_grants
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
 from fumehood.report import wording
@@ -155,6 +156,7 @@ def _to_json(result: _Result) -> JsonObject:
             str(difference)
             for difference in infra_differences({one.agent: one.attempts for one in result.agents})
         ],
+        "model_grants": list(model_grants(result.folder.manifest())),
         "models": {agent: costs.to_json() for agent, costs in result.costs.items()},
         "contract_violations": [str(violation) for violation in result.violations],
     }
@@ -162,6 +164,8 @@ def _to_json(result: _Result) -> JsonObject:
 
 def _print_result(result: _Result) -> None:
     counts, hint = result.counts, _judge_hint(result.folder, result.counts)
+    if grants := model_grants(result.folder.manifest()):
+        click.echo(f"model requests may use: {', '.join(map(one_line, grants))}")
     if result.no_headline is not None:
         _print_error(f"{result.no_headline}{hint}")
     # Ungraded episodes alone do not hide the table: a judge may grade them later.

@@ -398,6 +398,9 @@ _SEARCHING_MODELS = (
 BETA_HEADERS = ("anthropic-beta", "openai-beta")
 """Headers that switch on what the dialect does not have."""
 
+_GENERAL_BETAS = frozenset({"prompt-caching-2024-07-31"})
+"""Betas that the dialect has had without a header since; Continue sends it by default."""
+
 
 def needs_of(path: str, request: JsonObject, headers: Mapping[str, str], *, named: bool) -> Needs:
     """Return what a request needs.
@@ -415,7 +418,8 @@ def needs_of(path: str, request: JsonObject, headers: Mapping[str, str], *, name
         found.add(Capability.WEB_SEARCH.value, "model")
     for header in BETA_HEADERS:
         for name in beta_names(headers, header):
-            found.add(BETA_PREFIX + shown(name), header)
+            if name not in _GENERAL_BETAS:
+                found.add(BETA_PREFIX + shown(name), header)
     return found
 
 

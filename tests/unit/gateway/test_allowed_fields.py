@@ -119,6 +119,10 @@ def test_each_beta_needs_its_own_grant(path: str, header: str) -> None:
     ]
 
 
+def test_the_beta_that_a_tested_agent_sends_by_default_needs_no_grant() -> None:
+    assert found(MESSAGES, {"anthropic-beta": "prompt-caching-2024-07-31"}) == {}
+
+
 @pytest.mark.parametrize("value", ["é", "a\tb", "x" * 1000])
 def test_a_strange_beta_is_shown_safely(value: str) -> None:
     (need,) = found(CHAT, {"openai-beta": value})

@@ -9,6 +9,7 @@ import pytest
 
 from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InputError
+from fumehood.gateway.settings import settings_from_line, settings_to_line
 from fumehood.orchestrator.agents import Participants
 from fumehood.orchestrator.config import ModelsConfig, run_config
 from fumehood.orchestrator.models import check_scaffolds, gateway_settings
@@ -86,3 +87,14 @@ def test_a_scaffold_without_a_usable_model_is_an_error(
         return
     with pytest.raises(InputError, match=reason):
         check_scaffolds(participants, config.models, gateway)
+
+
+def test_an_unknown_grant_is_reported_with_the_known_names() -> None:
+    with pytest.raises(InputError, match=r"grants.*'everything' is not one of web_search,"):
+        run_config({"suite": "s", "agents": ("a",), "models": {"grants": ["everything"]}})
+
+
+def test_grants_reach_the_gateway_of_a_service() -> None:
+    config = ModelsConfig.model_validate({"grants": ["web_search", "field:top_k"]})
+    settings = settings_from_line(settings_to_line(gateway_settings(config, ())))
+    assert settings.grants == {"web_search", "field:top_k"}

@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from fumehood.records.grants import model_grants
 from fumehood.records.trust import SHOWN_DIGITS
 from fumehood.report.findings import Findings, SubjectFindings
 from fumehood.report.page.assets import content_security_policy, script, style
@@ -207,6 +208,7 @@ def _facts(findings: Findings) -> list[str]:
     isolations = dict.fromkeys(
         str(run.manifest.get("isolation", "unknown")) for run in findings.runs
     )
+    grants = dict.fromkeys(name for run in findings.runs for name in model_grants(run.manifest))
     return [
         _plural(len(findings.subjects), "agent"),
         _plural(len(tasks), "task"),
@@ -215,6 +217,7 @@ def _facts(findings: Findings) -> list[str]:
         else f"{episodes:,} of {planned:,} planned episodes",
         f"isolation: {', '.join(isolations)}",
         _signers(findings),
+        *([f"model requests may use: {', '.join(grants)}"] if grants else ()),
     ]
 
 

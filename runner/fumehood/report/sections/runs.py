@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from fumehood.core.json_values import Json, JsonObject
+from fumehood.records.grants import model_grants
 from fumehood.records.row import EpisodeName
 from fumehood.report.data_table import DataTable, Row, integers, texts
 from fumehood.report.findings import Findings
@@ -68,7 +69,7 @@ def run_data(runs: Sequence[Run]) -> DataTable:
         *texts("run", "folder", "run_id", "started", "suite", "suite_digest"),
         *texts("engine", "isolation", "versions"),
         *integers("seed", "trials", "planned", "episodes"),
-        *texts("trace_digest"),
+        *texts("trace_digest", "model_grants"),
     )
     rows: list[Row] = [
         (
@@ -86,6 +87,7 @@ def run_data(runs: Sequence[Run]) -> DataTable:
             run.planned,
             len(run.results),
             _trace_digest(run),
+            ", ".join(model_grants(run.manifest)),
         )
         for run in runs
     ]
