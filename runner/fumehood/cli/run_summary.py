@@ -165,7 +165,7 @@ def _to_json(result: _Result) -> JsonObject:
 def _print_result(result: _Result) -> None:
     counts, hint = result.counts, _judge_hint(result.folder, result.counts)
     if grants := model_grants(result.folder.manifest()):
-        click.echo(f"model requests may use: {', '.join(map(one_line, grants))}")
+        click.echo(one_line(f"model requests may use: {', '.join(grants)}"))
     if result.no_headline is not None:
         _print_error(f"{result.no_headline}{hint}")
     # Ungraded episodes alone do not hide the table: a judge may grade them later.
