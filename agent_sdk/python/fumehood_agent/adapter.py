@@ -49,7 +49,7 @@ class Agent(Protocol):
 
         Returns:
             An :class:`Action` (or any object with ``tool_name`` and ``args``), :class:`Answer` when
-            the agent has finished, None when it has finished without an answer, or :class:`GiveUp`.
+            the agent has finished, None if it has finished without an answer, or :class:`GiveUp`.
             If the user replies to an answer, the next observation contains the message.
         """
         ...

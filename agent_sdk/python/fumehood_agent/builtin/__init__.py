@@ -1,4 +1,4 @@
-"""The agents that come with this package. One file or folder each, one line here each."""
+"""The agents that come with this package. Each has one file or folder, and one entry here."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ BUILTIN: Mapping[str, str] = {
     "script": "fumehood_agent.builtin.script:Script",
     "schema_repair": "fumehood_agent.builtin.schema_repair:SchemaRepair",
 }
-"""Name → ``"module:Class"``, imported when it is asked for."""
+"""Name → ``"module:Class"``, imported on demand."""

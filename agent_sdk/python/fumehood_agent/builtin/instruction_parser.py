@@ -1,12 +1,11 @@
-"""An agent that reads its instruction with fixed patterns and makes the one call it finds there.
+"""An agent that reads its instruction with fixed patterns and makes the one call that they match.
 
-One success is taken for the whole work. A failed call is repaired as :mod:`schema_repair` does it;
-an instruction that no pattern fits is met by opening the next tool with default arguments.
+It stops after one success. It repairs a failed call as :mod:`schema_repair` does. If no pattern
+matches, it calls the next tool with default arguments.
 
-The patterns are kept exactly as they were first published, with their misreadings: results of this
-agent are compared across years, so it is a measuring rod and must not be improved. ``"job named
-x"`` gives the name ``"named"``, ``"tier=gold"`` is not read, and an apostrophe shifts what counts
-as quoted.
+The patterns are those of the first publication, with their errors, and must not be improved:
+results of this agent are compared across years. ``"job named x"`` gives the name ``"named"``,
+``"tier=gold"`` is not read, and an apostrophe shifts the limits of a quotation.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ _RUN = re.compile(r"run ([a-z0-9_]+)", re.IGNORECASE)
 
 
 class InstructionParser:
-    """Makes the call its instruction asks for; repairs it until it succeeds."""
+    """Makes the call that its instruction requests, and repairs it until it succeeds."""
 
     def __init__(self) -> None:
         self._unread = SchemaRepair()
 
     def reset(self) -> None:
-        """Forget which tools were opened."""
+        """Forget which tools were called."""
         self._unread.reset()
 
     def act(self, observation: Observation) -> Action | None:
@@ -49,7 +48,7 @@ class InstructionParser:
         return repaired(observation) or self.first_call(observation)
 
     def first_call(self, observation: Observation) -> Action | None:
-        """Return the call that the instruction asks for, or a default call of the next tool."""
+        """Return the call that the instruction requests, or a default call of the next tool."""
         tools = {schema["name"] for schema in observation["tool_schemas"]}
         return read_call(observation["instruction"], tools) or self._unread.open_next(observation)
 
@@ -59,10 +58,10 @@ def read_call(text: str, tools: Set[str]) -> Action | None:
 
     Args:
         text: an instruction in English.
-        tools: names of the tools on offer; no other is returned.
+        tools: names of the available tools; no other tool is returned.
 
     Returns:
-        The first reading that fits; None when none does.
+        The call of the first pattern that matches; None if none matches.
     """
     return (
         _read_accounts(text, tools)

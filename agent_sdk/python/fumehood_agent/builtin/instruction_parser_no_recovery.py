@@ -14,7 +14,7 @@ class InstructionParserNoRecovery:
         self._parser = InstructionParser()
 
     def reset(self) -> None:
-        """Forget which tools were opened."""
+        """Forget which tools were called."""
         self._parser.reset()
 
     def act(self, observation: Observation) -> Action | None:

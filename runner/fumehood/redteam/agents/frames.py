@@ -22,8 +22,8 @@ DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION
     9,
 )
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
-PATIENCE_S = 2.0
-"""Timeout for the other side to read; afterwards the connection counts as closed."""
+TIMEOUT_S = 2.0
+"""Time in which the server must read; afterwards the connection counts as closed, seconds."""
 CALL = "/fumehood.v1.ToolService/CallTool"
 
 
@@ -59,37 +59,37 @@ def open_stream(
 
 
 def message(payload: bytes, *, packed: bool = False, length: int | None = None) -> bytes:
-    """Return a gRPC message: one byte whether it is packed, four of length, then itself."""
+    """Return a gRPC message: a byte that states compression, four bytes of length, the payload."""
     return struct.pack(">BI", packed, len(payload) if length is None else length) + payload
 
 
 class Connection:
-    """A connection on which anything can be said."""
+    """A connection on which any bytes can be sent."""
 
     def __init__(self, *, polite: bool = True) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(PATIENCE_S)
+        self._socket.settimeout(TIMEOUT_S)
         self._socket.connect(SOCKET)
         if polite:
             self.send(PREFACE + frame(SETTINGS, 0, 0))
 
     def send(self, octets: bytes) -> None:
-        """Send everything; raises OSError once the other side has hung up or reads no more."""
+        """Send all bytes; raises OSError if the server has closed or does not read."""
         self._socket.sendall(octets)
 
-    def hear(self, timeout_s: float = 1.0, until: bytes = b"") -> bytes:
-        """Return what comes until ``until`` is heard or nothing comes for so long."""
-        heard = b""
+    def receive(self, timeout_s: float = 1.0, until: bytes = b"") -> bytes:
+        """Return the received bytes, up to ``until``, or until the timeout."""
+        received = b""
         self._socket.settimeout(timeout_s)
         try:
             while piece := self._socket.recv(65536):
-                heard += piece
-                if until and until in heard:
+                received += piece
+                if until and until in received:
                     break
         except OSError:
             pass
-        self._socket.settimeout(PATIENCE_S)
-        return heard
+        self._socket.settimeout(TIMEOUT_S)
+        return received
 
     def is_open(self) -> bool:
         """Return whether a ping is answered."""
@@ -97,10 +97,10 @@ class Connection:
             self.send(frame(PING, 0, 0, b"are-you?"))
         except OSError:
             return False
-        return b"are-you?" in self.hear(1.0, until=b"are-you?")
+        return b"are-you?" in self.receive(1.0, until=b"are-you?")
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._socket.close()
 
 

@@ -18,7 +18,7 @@ CANARY = re.compile(rb"canary-[a-z]+-[0-9a-f]{32}")
 FILE_BYTES_MAX = 2_000_000
 ALL_BYTES_MAX = 300_000_000
 SEARCH_S = 10
-"""Bounds the search where the view is that of the whole host."""
+"""Limit of the search where the whole host is visible."""
 
 
 def files() -> Iterator[str]:
@@ -67,11 +67,11 @@ def search() -> str:
 
 
 def ask() -> str:
-    """Let the service say all it can say."""
-    heard = b""
+    """Return every reply that the service gives."""
+    received = b""
     with grpc.insecure_channel(f"unix:{SOCKET}") as channel:
         stub = ToolServiceStub(channel)
-        heard += stub.GetTask(pb.GetTaskRequest(), timeout=5).SerializeToString()
+        received += stub.GetTask(pb.GetTaskRequest(), timeout=5).SerializeToString()
         for name in ("list_dir", "read_file", "write_file", "gold", "fault_plan", "__dict__", ""):
             for arguments in (
                 '{"path":"/"}',
@@ -82,8 +82,8 @@ def ask() -> str:
                 answer = stub.CallTool(
                     pb.CallToolRequest(tool_name=name, arguments_json=arguments), timeout=5
                 )
-                heard += answer.SerializeToString()
-    return b",".join(CANARY.findall(heard)).decode()
+                received += answer.SerializeToString()
+    return b",".join(CANARY.findall(received)).decode()
 
 
 attempt("all files", search)

@@ -60,7 +60,7 @@ def by_hard_link() -> str:
 
 
 def by_open_folder() -> str:
-    """Climb from folders that are open, past where a path would end."""
+    """Climb above the root from open folders."""
     for fd in range(64):
         try:
             found = os.open(f"{'../' * 16}{SECRET.lstrip('/')}", os.O_RDONLY, dir_fd=fd)

@@ -50,7 +50,7 @@ def stop() -> str:
 
 
 def others() -> str:
-    """Count the processes that answer to a number but are not to be seen."""
+    """Count the processes that a signal reaches although they are not listed."""
     known, hidden = own_pids(), 0
     for pid in range(1, 100_000):
         if pid not in known:
@@ -62,7 +62,7 @@ def others() -> str:
                 pass
             if (
                 Path(f"/proc/{pid}").exists() and pid not in own_pids()
-            ):  # Otherwise a thread, or just started.
+            ):  # Any other ID is a thread, or a process that has just started.
                 hidden += 1
     return f"{hidden} processes" if hidden else ""
 

@@ -19,7 +19,7 @@ SESSIONS = 300
 
 
 def hold(octets: bytes) -> int:
-    """Open many connections, begin something on each and return how many were taken."""
+    """Open many connections, send some bytes on each, and return how many were accepted."""
     held: list[socket.socket] = []
     try:
         for _ in range(EACH):
@@ -42,13 +42,13 @@ def in_many_processes(octets: bytes) -> str:
 
 
 def send_for_a_while(begin: bytes, piece: bytes) -> str:
-    """Go on with a message that never ends."""
+    """Send a message that never ends."""
     sent, end = 0, time.monotonic() + SPEND_S
-    with connect() as one:
+    with connect() as connection:
         try:
-            one.sendall(begin)
+            connection.sendall(begin)
             while time.monotonic() < end:
-                one.sendall(piece)
+                connection.sendall(piece)
                 sent += len(piece)
             answer = "read on"
         except OSError as error:
@@ -58,12 +58,12 @@ def send_for_a_while(begin: bytes, piece: bytes) -> str:
 
 
 def never_read() -> str:
-    """Ask and ask on one connection, and read no answer."""
+    """Send requests on one connection and read no response."""
     return send_for_a_while(b"", request("GET", "/task") * 50)
 
 
 def sessions() -> str:
-    """Begin sessions of MCP and leave them."""
+    """Open MCP sessions and abandon them."""
     hello = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -80,11 +80,11 @@ def sessions() -> str:
         "content-type: application/json",
         "accept: application/json, text/event-stream",
     )
-    with connect() as one:
+    with connect() as connection:
         try:
             for _ in range(SESSIONS):
-                one.sendall(request("POST", "/mcp", body, *heads))
-                one.recv(65536)
+                connection.sendall(request("POST", "/mcp", body, *heads))
+                connection.recv(65536)
         except OSError as error:
             say(f"tried one more session: {error}")
     return ""

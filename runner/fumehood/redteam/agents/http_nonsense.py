@@ -37,22 +37,24 @@ BUDGET = int(GIVEN.get("calls", "2000"))
 
 
 def smuggle(body: str) -> str:
-    said = ask("POST", CALL, body.encode("utf-8", "surrogateescape"))
-    return said if said == "200" else ""
+    status = ask("POST", CALL, body.encode("utf-8", "surrogateescape"))
+    return status if status == "200" else ""
 
 
 def stranger(path: str) -> str:
-    said = {method: ask(method, path, b"{}") for method in ("GET", "POST", "CONNECT")}
-    let_in = [f"{method} {status}" for method, status in said.items() if status[:1] in ("2", "3")]
-    return ", ".join(let_in)
+    statuses = {method: ask(method, path, b"{}") for method in ("GET", "POST", "CONNECT")}
+    accepted = [
+        f"{method} {status}" for method, status in statuses.items() if status[:1] in ("2", "3")
+    ]
+    return ", ".join(accepted)
 
 
 def two_lengths() -> str:
-    """A request that one parser reads as two: the second one must not be answered."""
+    """Send bytes that some parsers read as two requests; the second must not be answered."""
     hidden = request("POST", "/submit", b"smuggled")
     heads = ("content-length: 5", "transfer-encoding: chunked")
-    said = talk(request("POST", CALL, b"0\r\n\r\n" + hidden, *heads), 1.0)
-    return "both were answered" if said.count(b"HTTP/1.1 200") > 1 else ""
+    responses = talk(request("POST", CALL, b"0\r\n\r\n" + hidden, *heads), 1.0)
+    return "both were answered" if responses.count(b"HTTP/1.1 200") > 1 else ""
 
 
 def odd_heads() -> str:

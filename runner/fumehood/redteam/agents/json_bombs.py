@@ -54,7 +54,7 @@ NO_OBJECTS = {
 
 
 def smuggle(channel: grpc.Channel, tool: str, arguments: str) -> str:
-    """Send what must be refused: no tool may see it."""
+    """Send arguments that the service must refuse, so that no tool receives them."""
     return "a tool saw it" if call(channel, tool, arguments) == "value" else ""
 
 

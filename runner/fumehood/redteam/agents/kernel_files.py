@@ -53,7 +53,7 @@ def read(path: str) -> str:
         return ",".join(os.listdir(path)[:3])
     with open(path, "rb") as file:
         start = file.read(64)
-    # Addresses are shown as zeros to those who may not know them.
+    # The kernel shows addresses as zeros to processes without the privilege.
     return start.hex() if start.strip(b"0 ") and not start.startswith(b"0000000000000000") else ""
 
 

@@ -17,14 +17,14 @@ INTERACT = "/fumehood.v1.ToolService/Interact"
 
 
 def by_hand() -> str:
-    """Ignore what the server allows."""
+    """Ignore the limits that the server announces."""
     connections = [Connection() for _ in range(10)]
     for number in range(STREAMS):
         connections[number % 10].send(open_stream(1 + 2 * (number // 10), INTERACT))
-    said = [one.is_open() for one in connections]
-    for one in connections:
-        one.close()
-    say(f"tried streams by hand: {sum(said)} of {len(said)} connections go on")
+    still_open = [connection.is_open() for connection in connections]
+    for connection in connections:
+        connection.close()
+    say(f"tried streams by hand: {sum(still_open)} of {len(still_open)} connections go on")
     return ""
 
 
@@ -37,14 +37,14 @@ def answers(stream: Iterable[pb.InteractResponse]) -> str:
 
 def by_library() -> str:
     channels = [open_channel() for _ in range(8)]
-    # Each stream costs this side a thread, so no more are held at once than a box may have.
+    # Each stream costs a thread of this client, and a box has a limit of threads.
     ended = set()
     for _ in range(16):
         held = [
-            ToolServiceStub(one).Interact(iter([pb.InteractRequest()] * 3), timeout=5)
-            for one in channels
+            ToolServiceStub(channel).Interact(iter([pb.InteractRequest()] * 3), timeout=5)
+            for channel in channels
         ]
-        ended |= {answers(one) for one in held}
+        ended |= {answers(stream) for stream in held}
     for channel in channels:
         channel.close()
     say(f"tried a hundred streams politely: {', '.join(sorted(ended))}")

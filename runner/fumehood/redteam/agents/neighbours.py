@@ -54,7 +54,7 @@ def by_link() -> str:
 
 
 def take_over() -> str:
-    """Replace its own socket, so that another process might connect."""
+    """Replace the socket of this seat, so that another process connects to it."""
     os.rename(SOCKET, SOCKET + ".old")
     return "moved"
 

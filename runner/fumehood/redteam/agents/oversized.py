@@ -18,30 +18,30 @@ TOOL = "/fumehood.v1.ToolService/CallTool"
 
 def message_of(size: int) -> str:
     with open_channel() as channel:
-        said = call(channel, "read_file", '{"path": "' + "x" * size + '"}')
-    return said if said == "value" else ""
+        outcome = call(channel, "read_file", '{"path": "' + "x" * size + '"}')
+    return outcome if outcome == "value" else ""
 
 
 def name_of(size: int) -> str:
     with open_channel() as channel:
-        said = call(channel, "x" * size, "{}")
-    return said if said == "value" else ""
+        outcome = call(channel, "x" * size, "{}")
+    return outcome if outcome == "value" else ""
 
 
 def metadata_of(count: int, size: int) -> str:
     pairs = tuple((f"x-{number}", "y" * size) for number in range(count))
     with open_channel() as channel:
-        said = send_raw(
+        outcome = send_raw(
             channel,
             TOOL,
             pb.CallToolRequest(tool_name="list_dir").SerializeToString(),
             metadata=pairs,
         )
-    return said if said == "OK" else ""
+    return outcome if outcome == "OK" else ""
 
 
 def packed_bomb() -> str:
-    """A megabyte of zeros for every kilobyte sent."""
+    """Send compressed zeros: one kilobyte unpacks to one megabyte."""
     packer = zlib.compressobj(9, wbits=31)
     octets = packer.compress(b"\x12" + _varint(16 * MIB))
     octets += b"".join(packer.compress(bytes(MIB)) for _ in range(16)) + packer.flush()
@@ -50,9 +50,9 @@ def packed_bomb() -> str:
     body = message(octets, packed=True)
     for start in range(0, len(body), 16000):
         connection.send(frame(DATA, 0, 1, body[start : start + 16000]))
-    heard = connection.hear(1.0)
+    received = connection.receive(1.0)
     connection.close()
-    say(f"tried to unpack 16 MiB out of {len(octets)} bytes: {len(heard)} bytes of answer")
+    say(f"tried to unpack 16 MiB out of {len(octets)} bytes: {len(received)} bytes of answer")
     return ""
 
 
@@ -73,7 +73,7 @@ def packed_by_library() -> str:
 def lying_length() -> str:
     connection = Connection()
     connection.send(open_stream(1) + frame(DATA, 0, 1, message(b"x", length=0xFFFFFFFF)))
-    connection.hear(0.5)
+    connection.receive(0.5)
     connection.close()
     return ""
 

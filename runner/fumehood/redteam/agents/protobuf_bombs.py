@@ -41,9 +41,9 @@ BOMBS = {
 
 
 def silence(channel: grpc.Channel) -> str:
-    """Return what a call is answered with, where that is no answer."""
-    said = call(channel, "list_dir", "{}")
-    return said if said == "UNAVAILABLE" else ""
+    """Return the status of a call if the service did not answer it."""
+    status = call(channel, "list_dir", "{}")
+    return status if status == "UNAVAILABLE" else ""
 
 
 MALFORMED = {
@@ -61,7 +61,7 @@ MALFORMED = {
 with open_channel() as channel:
     for what, octets in BOMBS.items():
         for method in (TOOL, SUBMIT if "text" in what else TOOL):
-            said = send_raw(channel, method, octets)
-            won = said == "OK" and what in MALFORMED
-            say(f"{'got' if won else 'tried'} {what}: {said}")
+            status = send_raw(channel, method, octets)
+            won = status == "OK" and what in MALFORMED
+            say(f"{'got' if won else 'tried'} {what}: {status}")
     attempt("a silent service", silence, channel)

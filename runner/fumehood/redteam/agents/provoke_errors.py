@@ -64,7 +64,7 @@ with open_channel() as channel:
     for number, method in enumerate(("CallTool", "Submit", "GetTask", "Nothing")):
         for octets in RAW:
             try:
-                channel.unary_unary(TOOL + method, lambda sent: sent, lambda heard: heard)(
+                channel.unary_unary(TOOL + method, lambda sent: sent, lambda received: received)(
                     octets, timeout=5
                 )
             except grpc.RpcError as error:

@@ -8,9 +8,9 @@ from calls import call, open_channel
 MESSAGES = 1_500
 
 with open_channel() as channel:
-    said: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for number in range(MESSAGES):
         answer = call(channel, "write_file", '{"x": NaN}' if number % 2 else "[" * 70 + "]" * 70)
-        said[answer] = said.get(answer, 0) + 1
-    for answer, count in said.items():
+        counts[answer] = counts.get(answer, 0) + 1
+    for answer, count in counts.items():
         say(f"tried to be refused: {count} times {answer}")

@@ -24,10 +24,10 @@ def same_name_twice() -> str:
 
 
 def race() -> str:
-    """Make many more calls at once than there is budget for; a value is an admitted call."""
+    """Make six times as many parallel calls as the budget admits."""
     with ThreadPoolExecutor(16) as threads, open_channel() as channel:
-        said = list(threads.map(lambda _: call(channel, "list_dir", LIST), range(6 * BUDGET)))
-    admitted = said.count("value")
+        statuses = list(threads.map(lambda _: call(channel, "list_dir", LIST), range(6 * BUDGET)))
+    admitted = statuses.count("value")
     return f"{admitted} calls of {BUDGET}" if admitted > BUDGET else ""
 
 
@@ -35,9 +35,9 @@ def after_the_end() -> str:
     with open_channel() as channel:
         stub = ToolServiceStub(channel)
         stub.Submit(pb.SubmitRequest(answer="done"), timeout=5)
-        said = call(channel, "list_dir", LIST)
+        status = call(channel, "list_dir", LIST)
         counted = stub.Submit(pb.SubmitRequest(answer="done again"), timeout=5).accepted
-    return f"{said}, {counted}" if said == "value" or counted else ""
+    return f"{status}, {counted}" if status == "value" or counted else ""
 
 
 def answers_before_questions() -> str:
@@ -48,8 +48,8 @@ def answers_before_questions() -> str:
             pb.InteractRequest(submit=pb.SubmitRequest()),
             pb.InteractRequest(),
         ]
-        heard = list(stub.Interact(iter(requests), timeout=5))
-    return "" if len(heard) <= len(requests) else f"{len(heard)} answers"
+        received = list(stub.Interact(iter(requests), timeout=5))
+    return "" if len(received) <= len(requests) else f"{len(received)} answers"
 
 
 attempt("a name used twice", same_name_twice)

@@ -18,11 +18,11 @@ def connect(number: int) -> list[socket.socket]:
     held = []
     try:
         for _ in range(number):
-            one = socket.socket(socket.AF_UNIX)
-            one.settimeout(1)
-            one.connect(SOCKET)
-            one.sendall(PREFACE + frame(SETTINGS, 0, 0))
-            held.append(one)
+            connection = socket.socket(socket.AF_UNIX)
+            connection.settimeout(1)
+            connection.connect(SOCKET)
+            connection.sendall(PREFACE + frame(SETTINGS, 0, 0))
+            held.append(connection)
     except OSError:
         pass
     return held

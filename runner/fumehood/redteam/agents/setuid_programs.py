@@ -25,7 +25,7 @@ def setuid_programs() -> Iterator[str]:
 
 
 def run(path: str) -> str:
-    """Start the program, which waits for input if it is one that asks, and see who it is."""
+    """Start the program, which may wait for input, and return its user."""
     program = subprocess.Popen(
         [path], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -43,7 +43,7 @@ def run(path: str) -> str:
 
 
 def make_own() -> str:
-    """Make a program that becomes its owner, in the hope that the owner may be changed."""
+    """Create a setuid program, and try to change its owner."""
     with open("/tmp/own", "wb") as file:
         file.write(b"#!/bin/sh\nid\n")
     os.chown("/tmp/own", 0, 0)

@@ -15,41 +15,41 @@ EACH = 30
 def half_prefaces() -> list[Connection]:
     held = []
     for _ in range(EACH):
-        one = Connection(polite=False)
-        one.send(PREFACE[:7])
-        held.append(one)
+        connection = Connection(polite=False)
+        connection.send(PREFACE[:7])
+        held.append(connection)
     return held
 
 
 def half_headers() -> list[Connection]:
     held = []
     for _ in range(EACH):
-        one = Connection()
-        one.send(open_stream(1, flags=0))
-        held.append(one)
+        connection = Connection()
+        connection.send(open_stream(1, flags=0))
+        held.append(connection)
     return held
 
 
 def half_messages() -> list[Connection]:
     held = []
     for _ in range(EACH):
-        one = Connection()
-        one.send(b"".join(open_stream(stream) for stream in range(1, 40, 2)))
-        one.send(frame(DATA, 0, 1, message(b"\x0a", length=4_000_000)))
-        held.append(one)
+        connection = Connection()
+        connection.send(b"".join(open_stream(stream) for stream in range(1, 40, 2)))
+        connection.send(frame(DATA, 0, 1, message(b"\x0a", length=4_000_000)))
+        held.append(connection)
     return held
 
 
 def unread_answers() -> list[Connection]:
-    one = Connection(polite=False)
-    # A window of nothing: the other side may answer and must keep what it wanted to say.
-    one.send(PREFACE + frame(SETTINGS, 0, 0, b"\0\4\0\0\0\0"))
+    connection = Connection(polite=False)
+    # An empty window: the server must keep its answers.
+    connection.send(PREFACE + frame(SETTINGS, 0, 0, b"\0\4\0\0\0\0"))
     for stream in range(1, 2000, 2):
-        one.send(
+        connection.send(
             open_stream(stream, flags=END_HEADERS)
             + frame(DATA, 1, stream, message(b"\x0a\x08list_dir"))
         )
-    return [one]
+    return [connection]
 
 
 def hold(kind: object) -> str:
@@ -57,13 +57,13 @@ def hold(kind: object) -> str:
     end = time.monotonic() + HOLD_S
     while time.monotonic() < end:
         time.sleep(0.25)
-        for one in held:
+        for connection in held:
             try:
-                one.send(frame(DATA, 0, 1, b"\0") if kind is half_messages else b"")
+                connection.send(frame(DATA, 0, 1, b"\0") if kind is half_messages else b"")
             except OSError:
                 continue
-    for one in held:
-        one.close()
+    for connection in held:
+        connection.close()
     return ""
 
 

@@ -8,19 +8,19 @@ import socket
 from attempts import SOCKET
 
 HTTP_SOCKET = os.path.join(os.path.dirname(SOCKET), "http.sock")
-PATIENCE_S = 5.0
+TIMEOUT_S = 5.0
 
 
 def connect() -> socket.socket:
     """Return a connection."""
-    one = socket.socket(socket.AF_UNIX)
-    one.settimeout(PATIENCE_S)
-    one.connect(HTTP_SOCKET)
-    return one
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(TIMEOUT_S)
+    connection.connect(HTTP_SOCKET)
+    return connection
 
 
 def request(method: str, path: str, body: bytes = b"", *heads: str) -> bytes:
-    """Return a request; ``heads`` take the place of the usual length."""
+    """Return a request; ``heads`` replace the content length."""
     lines = (
         f"{method} {path} HTTP/1.1",
         "host: box",
@@ -29,26 +29,28 @@ def request(method: str, path: str, body: bytes = b"", *heads: str) -> bytes:
     return "\r\n".join(lines).encode("utf-8", "surrogateescape") + b"\r\n\r\n" + body
 
 
-def talk(octets: bytes, timeout_s: float = PATIENCE_S) -> bytes:
-    """Send anything and return what comes within a time."""
-    heard = b""
-    with connect() as one:
-        one.settimeout(timeout_s)
+def talk(octets: bytes, timeout_s: float = TIMEOUT_S) -> bytes:
+    """Send any bytes and return what arrives within a time."""
+    received = b""
+    with connect() as connection:
+        connection.settimeout(timeout_s)
         try:
-            one.sendall(octets)
-            while piece := one.recv(65536):
-                heard += piece
+            connection.sendall(octets)
+            while piece := connection.recv(65536):
+                received += piece
         except OSError:
             pass
-    return heard
+    return received
 
 
 def ask(method: str, path: str, body: bytes = b"") -> str:
-    """Return the status of a request, or how it was not answered."""
+    """Return the status of a request, or ``hung up on``."""
     length = f"content-length: {len(body)}"
     return status_of(talk(request(method, path, body, length, "connection: close")))
 
 
-def status_of(heard: bytes) -> str:
-    """Return the status of an answer."""
-    return heard[9:12].decode("ascii", "replace") if heard.startswith(b"HTTP/") else "hung up on"
+def status_of(received: bytes) -> str:
+    """Return the status of a response, or ``hung up on``."""
+    return (
+        received[9:12].decode("ascii", "replace") if received.startswith(b"HTTP/") else "hung up on"
+    )

@@ -12,7 +12,7 @@ SECRET, WRITABLE = GIVEN.get("file", "/etc/shadow"), GIVEN.get("writable", "/etc
 
 
 def make(what: str, maker: object) -> None:
-    """Make a trap; making it is allowed, for /tmp is the agent's own."""
+    """Create a special file; the agent may do this in its /tmp."""
     try:
         maker()  # type: ignore[operator]
         say(f"tried {what}: it lies there")

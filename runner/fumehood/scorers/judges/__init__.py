@@ -1,1 +1,1 @@
-"""Who decides whether a free answer is right. One file each, one table."""
+"""The registry of judges, which decide whether a free answer is right."""

@@ -25,7 +25,7 @@ _PLAINER: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"\btier ?[=:] ?'?(?=\w)", re.I), "tier is "),
     (re.compile(r"\bto the (?=\w)", re.I), "to "),
 )
-"""What may be written, and how the instruction parser reads the same. Applied in this order."""
+"""Phrase → equivalent phrase that the instruction parser reads. Applied in this order."""
 
 _FORBIDDEN = re.compile(
     r"('[^']*')|,?\s*(?:\b(?:and|but)\s+)?\b(?:do not|dont|never|must not)\b[^',.;!?]*", re.I
@@ -48,15 +48,15 @@ _LOOK_UPS: Sequence[tuple[str, str, str | None, str]] = (
     ("list_dir", r"\b(?:list|show)\b.*\b(?:dir|directory|folder|files|entries)\b", "path", _PATH),
     ("list_jobs", r"\b(?:list|show)\b.*\bjobs\b", None, ""),
 )
-"""Tool, how an instruction asks for it, its one argument, and how that is written."""
+"""Tool, pattern of its request in an instruction, its argument, and the pattern of that."""
 
 
 def plan(instruction: str, tools: Set[str]) -> list[Action]:
-    """Return the calls that ``instruction`` asks for, in order; empty when none can be read.
+    """Return the calls that ``instruction`` asks for, in order; empty if it contains none.
 
     Args:
         instruction: in English.
-        tools: names of the tools on offer.
+        tools: names of the available tools.
     """
     text = _FORBIDDEN.sub(lambda found: found[1] or "", _plain(instruction))
     asked = _distinct([_read(clause, tools) for clause in _CLAUSE.findall(text)])
