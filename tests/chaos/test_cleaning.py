@@ -14,6 +14,7 @@ import pytest
 
 from fumehood.engines.docker.engine import DockerEngine
 from fumehood.engines.engine import AgentKind, AgentSource, Orphan, OrphanKind
+from fumehood.engines.images import stale
 from fumehood.engines.orphans import Machine
 from fumehood.engines.ownership import OWNER_START, owner_is_alive, owner_labels
 from tests.chaos.commands import RunningCommand, services_of
@@ -117,7 +118,9 @@ def test_a_container_is_an_orphan_when_its_owner_has_ended() -> None:
 @pytest.mark.slow
 @pytest.mark.docker
 @pytest.mark.image
-def test_an_image_of_a_changed_folder_is_an_orphan(tmp_path: Path) -> None:
+def test_an_image_of_a_changed_folder_is_an_orphan_of_its_builder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent = tmp_path / "agent"
     agent.mkdir()
     (agent / "Dockerfile").write_text(
@@ -132,6 +135,9 @@ def test_an_image_of_a_changed_folder_is_an_orphan(tmp_path: Path) -> None:
             assert orphan not in machine.orphans(images=True)
             (agent / "more").touch()
             assert orphan in machine.orphans(images=True)
+            with monkeypatch.context() as elsewhere:
+                elsewhere.setattr(stale, "builder", lambda: "/another/checkout")
+                assert orphan not in machine.orphans(images=True)
         finally:
             assert machine.remove([orphan]) == []
         assert orphan not in machine.orphans(images=True)

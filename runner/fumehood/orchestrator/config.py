@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fumehood.benchmarks.shared.validation_errors import field_errors
+from fumehood.benchmarks.shared.yaml_text import load_yaml
 from fumehood.core.errors import InputError
 from fumehood.gateway.capabilities import Capability, is_grant
 from fumehood_snapshots.library.settings import SearchConfig
@@ -305,13 +306,13 @@ def run_config(settings: Mapping[str, Any], variables: Mapping[str, str] = {}) -
 
 
 def parse_yaml(path: Path) -> Any:
-    """Return the content of a YAML file; a repeated key is an error.
+    """Return the content of a YAML file; a repeated key or an alias is an error.
 
     Raises:
         InputError: the file is not readable YAML; names the line.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
+        return load_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -323,26 +324,3 @@ def parse_yaml(path: Path) -> Any:
         raise InputError(f"{path}: {' '.join(str(error).split())}") from None
     except RecursionError:
         raise InputError(f"{path}: is nested too deeply") from None
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """Rejects a mapping with a repeated key; the original loader keeps the last value."""
-
-
-def _construct_unique(loader: _UniqueKeys, node: yaml.MappingNode) -> dict[Any, Any]:
-    keys = [loader.construct_object(key) for key, _ in node.value]
-    for position, key in enumerate(keys):
-        mark = node.value[position][0].start_mark
-        if isinstance(key, list | dict):
-            raise yaml.constructor.ConstructorError(None, None, "a key must be a scalar", mark)
-        if key in keys[:position]:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"the key {key!r} is repeated", mark
-            )
-    return {
-        key: loader.construct_object(value, deep=True)
-        for key, (_, value) in zip(keys, node.value, strict=True)
-    }
-
-
-_UniqueKeys.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _construct_unique)

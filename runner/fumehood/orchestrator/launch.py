@@ -34,6 +34,7 @@ from fumehood.orchestrator.service_pool import HttpOffer, ServicePool, http_offe
 from fumehood.orchestrator.setup import RunSetup, config_of
 from fumehood.orchestrator.stop_signals import StopRequests, deferred_stop_signals
 from fumehood.records.caches import last_probe
+from fumehood.records.files import make_private_folder
 from fumehood.records.frozen_suite import freeze_suite
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder, one_writer
@@ -230,7 +231,7 @@ def _as_damaged(row: EpisodeRow) -> EpisodeRow:
 
 def _create_folder(out: Path) -> Path:
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_private_folder(out)
     except FileExistsError:
         raise InputError(f"{out} is a file: choose another --out") from None
     except OSError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from fumehood.benchmarks.shared.yaml_text import load_yaml
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.ledger import Budget
@@ -144,10 +145,10 @@ def _prices(path: Path | None) -> dict[str, Price]:
     if path is None:
         return {}
     try:
-        prices = yaml.safe_load(path.read_text(encoding="utf-8"))
+        prices = load_yaml(path.read_text(encoding="utf-8"))
         return TypeAdapter(dict[str, Price]).validate_python(prices)
     except OSError as error:
         raise InputError(f"models.prices: {path} cannot be read: {error.strerror}") from None
-    except (UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError, ValidationError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"models.prices: {path} is not a price table: {reason}") from None

@@ -18,10 +18,12 @@ from pathlib import Path
 
 from fumehood.core.errors import InputError
 from fumehood.core.trace import ModelExchange
-from fumehood.records.files import write_whole
+from fumehood.records.files import make_private_folder, read_plain, write_plain, write_whole
 from fumehood.records.row import file_name
 
 _BODIES = ("request", "response")
+CASSETTE_FOLDERS = ("cassette", "judge")
+"""Folders of a run that hold exchanges: of its agents, and of its judge."""
 
 
 class Cassette:
@@ -32,8 +34,8 @@ class Cassette:
 
     def write(self, episode_id: str, exchanges: Sequence[ModelExchange]) -> None:
         """Keep an episode's exchanges; replaces those of an earlier attempt."""
-        for folder in ("episodes", "bodies"):
-            (self._path / folder).mkdir(parents=True, exist_ok=True)
+        for folder in (self._path, self._path / "episodes", self._path / "bodies"):
+            make_private_folder(folder)
         lines = [json.dumps(self._to_json(exchange)) + "\n" for exchange in exchanges]
         write_whole(self._file(episode_id), "".join(lines))
 
@@ -44,10 +46,32 @@ class Cassette:
             InputError: a body is missing or was changed.
         """
         try:
-            text = self._file(episode_id).read_text(encoding="ascii")
+            text = read_plain(self._file(episode_id)).decode("ascii")
         except FileNotFoundError:
             return ()
         return tuple(self._from_json(json.loads(line)) for line in text.splitlines())
+
+    def referenced(self) -> set[str]:
+        """Return the names of the bodies that an exchange refers to.
+
+        Raises:
+            OSError, KeyError, TypeError, ValueError: a file is no list of exchanges.
+        """
+        names: set[str] = set()
+        for path in sorted((self._path / "episodes").glob("*.jsonl")):
+            for line in read_plain(path).decode("ascii").splitlines():
+                exchange = json.loads(line)
+                names.update(str(exchange[name]) for name in _BODIES)
+        return names
+
+    def drop_unreferenced(self) -> None:
+        """Remove the bodies that only replaced attempts used, and unfinished ones."""
+        bodies = self._path / "bodies"
+        if bodies.is_dir():
+            referenced = self.referenced()
+            for path in bodies.iterdir():
+                if path.name not in referenced:
+                    path.unlink()
 
     def _file(self, episode_id: str) -> Path:
         return self._path / "episodes" / f"{file_name(episode_id)}.jsonl"
@@ -65,14 +89,14 @@ class Cassette:
         path = self._path / "bodies" / digest
         if not path.exists():
             partial = path.with_name(f"{digest}.partial")
-            partial.write_bytes(body)
+            write_plain(partial, body)
             partial.replace(path)
         return digest
 
     def _read_body(self, digest: str) -> bytes:
         path = self._path / "bodies" / digest
         try:
-            body = path.read_bytes()
+            body = read_plain(path)
         except OSError:
             raise InputError(f"{path}: missing from the cassette") from None
         if sha256(body).hexdigest() != digest:

@@ -45,15 +45,32 @@ def digest_file(path: Path) -> str:
 
 
 def open_no_link(path: str | Path, flags: int) -> int:
-    """Open a file to write it, as the ``opener`` of ``open``; rejects links and unread pipes.
+    """Open a private file to write it, as the ``opener`` of ``open``; rejects links and pipes.
 
     A link in the folder of another user could name any file of this user.
     """
+    return os.open(path, flags | _NO_LINKS, 0o600)
+
+
+def open_export(path: str | Path, flags: int) -> int:
+    """Open a file that the user exports, with the permissions of the umask; rejects links."""
     return os.open(path, flags | _NO_LINKS, 0o666)
 
 
+def make_private_folder(path: Path) -> None:
+    """Make a folder that only this user can enter; its missing parents follow the umask."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, exist_ok=True)
+
+
+def write_export(path: Path, content: bytes) -> None:
+    """Write a regular file that the user exports; raises like :func:`write_plain`."""
+    with open(path, "wb", opener=open_export) as file:
+        file.write(content)
+
+
 def write_plain(path: Path, content: bytes) -> None:
-    """Write a regular file.
+    """Write a private regular file.
 
     Raises:
         OSError: the file cannot be written, or is a link.

@@ -25,8 +25,10 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.task import Suite
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
+from fumehood.records.cassette import CASSETTE_FOLDERS, Cassette
 from fumehood.records.files import (
     append_whole,
+    make_private_folder,
     read_plain,
     write_or_remove,
     write_plain,
@@ -93,8 +95,8 @@ class RunFolder:
             manifest = {**manifest, "signing_key": signing.key.public}
         manifest_text = json.dumps({"format": FORMAT, **manifest}, indent=2) + "\n"
         try:
-            (path / "traces").mkdir(parents=True, exist_ok=True)
-            (path / "output").mkdir(exist_ok=True)
+            for private in (path, path / "traces", path / "output"):
+                make_private_folder(private)
             write_whole(path / "suite.jsonl", frozen)
             if signing is not None:
                 folder._sealing = Sealing(path, signing, str(manifest.get("run", "")))
@@ -170,6 +172,8 @@ class RunFolder:
         for line in lines:
             digests[EpisodeRow.from_json(json.loads(line)).name] = digest_bytes(line)
         with self._writing():
+            for folder in CASSETTE_FOLDERS:
+                Cassette(self.path / folder).drop_unreferenced()
             self._sealing.seal_run(digests)
 
     def manifest(self) -> JsonObject:
@@ -315,7 +319,7 @@ class RunFolder:
 
     def _create(self, path: Path) -> None:
         if path not in self._created:
-            path.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path)
             self._created.add(path)
 
     @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -67,11 +67,12 @@ class RunSeal:
     files: tuple[SealedFile, ...]
     episodes: tuple[SealedEpisode, ...]
     """In the order of the plan."""
+    is_final: bool = field(init=False)
+    """True if every episode has its row."""
 
-    @property
-    def is_final(self) -> bool:
-        """True if every episode has its row."""
-        return all(episode.row for episode in self.episodes)
+    def __post_init__(self) -> None:
+        """Compute ``is_final`` once, because verification asks for each of thousands of rows."""
+        object.__setattr__(self, "is_final", all(episode.row for episode in self.episodes))
 
     def statement(self) -> JsonObject:
         """Return the signed content."""

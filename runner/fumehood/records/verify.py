@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.trace import BrokenTrace, CutTrace, Record, verify_chain
+from fumehood.records.cassette import CASSETTE_FOLDERS, Cassette
 from fumehood.records.files import digest_file, read_plain
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
@@ -39,7 +41,7 @@ EPISODE_FOLDERS = ("traces", "output", "cassette", "judge")
 SINGLE_FILES = ("run.json", "seal.json", "suite.jsonl", "episodes.jsonl")
 DERIVED_FOLDERS = ("report",)
 """Folders that later commands make from a run; never sealed."""
-BODY_FOLDERS = ("cassette/bodies", "judge/bodies")
+BODY_FOLDERS = tuple(f"{name}/bodies" for name in CASSETTE_FOLDERS)
 """Folders whose files are named after the digest of their content."""
 NOT_RUN = "missing: the run is not finished"
 """What is reported about each missing episode of an unfinished run."""
@@ -276,16 +278,44 @@ def _unsealed_files(
         for own in episode_files(name)
         for file in (own, f"{own}.partial")
     }
-    for where, what in unknown_files(path, sealed | expected):
+    bodies = _referenced_bodies(path) if seal.is_final else None
+    for where, what in unknown_files(path, sealed | expected, bodies):
         yield Damage(where, what, is_of_crash=True)
+    yield from _unknown_folders(path, seal)
 
 
-def unknown_files(path: Path, known: Collection[str]) -> Iterator[tuple[str, str]]:
+def _referenced_bodies(path: Path) -> set[str]:
+    """Return the bodies of a finished run; an unreadable list of exchanges is damage already."""
+    bodies = set()
+    for name in CASSETTE_FOLDERS:
+        with suppress(*UNREADABLE):
+            bodies |= {f"{name}/bodies/{body}" for body in Cassette(path / name).referenced()}
+    return bodies
+
+
+def _unknown_folders(path: Path, seal: RunSeal) -> Iterator[Damage]:
+    """Yield the folders in which no planned episode can have a file."""
+    files = (file for episode in seal.episodes for file in episode_files(episode.name))
+    known = {parent.as_posix() for file in set(files) for parent in PurePosixPath(file).parents}
+    known.update(BODY_FOLDERS)
+    for name in EPISODE_FOLDERS:
+        for parent, folders, _ in os.walk(path / name):
+            for folder in sorted(folders):
+                where = f"{Path(parent).relative_to(path).as_posix()}/{folder}"
+                if where not in known and not os.path.islink(f"{parent}/{folder}"):
+                    yield Damage(where, "belongs to no episode", is_of_crash=True)
+
+
+def unknown_files(
+    path: Path, known: Collection[str], bodies: Collection[str] | None = None
+) -> Iterator[tuple[str, str]]:
     """Yield the files that are not part of a run, each with a description; follows no link.
 
     Args:
         path: of the run folder.
         known: files below ``EPISODE_FOLDERS`` that are part of the run, relative to the folder.
+        bodies: bodies that an exchange refers to, relative to the folder; None accepts every body
+            whose name matches its content, and unfinished ones.
     """
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         expected = EPISODE_FOLDERS + DERIVED_FOLDERS if entry.is_dir() else SINGLE_FILES
@@ -295,10 +325,12 @@ def unknown_files(path: Path, known: Collection[str]) -> Iterator[tuple[str, str
             yield entry.name, "not part of a run"
     for folder in EPISODE_FOLDERS:
         if not (path / folder).is_symlink():
-            yield from _unknown_below(path, folder, known)
+            yield from _unknown_below(path, folder, known, bodies)
 
 
-def _unknown_below(path: Path, folder: str, known: Collection[str]) -> Iterator[tuple[str, str]]:
+def _unknown_below(
+    path: Path, folder: str, known: Collection[str], bodies: Collection[str] | None
+) -> Iterator[tuple[str, str]]:
     for parent, folders, files in os.walk(path / folder):
         folders.sort()
         within = Path(parent).relative_to(path)
@@ -310,7 +342,11 @@ def _unknown_below(path: Path, folder: str, known: Collection[str]) -> Iterator[
             if os.path.islink(f"{parent}/{name}"):
                 yield where, _LINK
             elif within.as_posix() in BODY_FOLDERS:
-                if not name.endswith(".partial") and digest_file(path / where) != name:
+                if bodies is None and name.endswith(".partial"):
+                    continue
+                if digest_file(path / where) != name:
                     yield where, "its content does not match its name"
+                elif bodies is not None and where not in bodies:
+                    yield where, "belongs to no exchange"
             elif where not in known:
                 yield where, "belongs to no episode"

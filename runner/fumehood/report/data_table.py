@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow  # type: ignore[import-untyped]
 from pyarrow import parquet
 
-from fumehood.records.files import open_no_link, write_plain
+from fumehood.records.files import open_export, write_export
 from fumehood.report.safe_text import safe
 
 Cell = str | int | float | bool | None
@@ -91,7 +91,7 @@ def csv_text(table: DataTable) -> str:
 def write_csv(table: DataTable, folder: Path) -> Path:
     """Write ``<name>.csv`` and return its path."""
     path = folder / f"{table.name}.csv"
-    write_plain(path, csv_text(table).encode())
+    write_export(path, csv_text(table).encode())
     return path
 
 
@@ -104,7 +104,7 @@ def write_parquet(table: DataTable, folder: Path) -> Path:
         for column, values in zip(table.columns, columns, strict=True)
     ]
     named = pyarrow.table(arrays, names=[column.name for column in table.columns])
-    with open(path, "wb", opener=open_no_link) as file:
+    with open(path, "wb", opener=open_export) as file:
         parquet.write_table(named, file)
     return path
 

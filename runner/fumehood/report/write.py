@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fumehood.core.errors import InputError
-from fumehood.records.files import write_plain
+from fumehood.records.files import write_export
 from fumehood.report.data_table import write_csv, write_parquet
 from fumehood.report.findings import Findings
 from fumehood.report.page.render import VOLUMES, render
@@ -56,7 +56,7 @@ def _make_folder(folder: Path) -> None:
 def _write(path: Path, text: str) -> Path:
     if path.parent.name == VOLUMES:
         _make_folder(path.parent)
-    write_plain(path, text.encode())
+    write_export(path, text.encode())
     return path
 
 

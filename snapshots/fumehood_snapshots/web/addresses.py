@@ -24,6 +24,21 @@ _RELAYS_6TO4 = ipaddress.ip_network("192.88.99.0/24")
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
 
 
+_CLOUD_METADATA = tuple(
+    ipaddress.ip_network(network)
+    for network in (
+        "169.254.0.0/16",  # AWS, Azure, Google, Oracle and others
+        "168.63.129.16/32",  # Azure: host of the virtual machine
+        "192.0.0.0/24",  # RFC 6890; Oracle's metadata is 192.0.0.192
+        "100.100.100.200/32",  # Alibaba
+        "fd00:ec2::/32",  # AWS over IPv6
+        "fd20:ce::254/128",  # Google over IPv6
+        "fd00:42::42/128",  # Scaleway over IPv6
+    )
+)
+"""Services that give credentials of the machine to every program that asks."""
+
+
 def system_resolver(name: str) -> list[str]:
     """Resolve a name with the machine's resolver."""
     answers = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
@@ -39,9 +54,16 @@ def is_public(address: Address) -> bool:
             return False
         if address.is_site_local or any(address in network for network in _NAT64):
             return False
-    if address in _RELAYS_6TO4:
+    if address in _RELAYS_6TO4 or is_cloud_metadata(address):
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+def is_cloud_metadata(address: Address) -> bool:
+    """Return whether a cloud answers on this address with data about its machine."""
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return is_cloud_metadata(address.ipv4_mapped)
+    return any(address in network for network in _CLOUD_METADATA)
 
 
 class PinnedAddresses:
@@ -68,9 +90,12 @@ class PinnedAddresses:
             addresses = self._looked_up(host).result(wait_max_s)
         except TimeoutError:
             raise FetchFailed(FetchFailure.TIMED_OUT, f"{host} was not resolved in time") from None
-        if not may_be_private and not all(
-            is_public(ipaddress.ip_address(address)) for address in addresses
-        ):
+        parsed = [ipaddress.ip_address(address) for address in addresses]
+        if any(is_cloud_metadata(address) for address in parsed):
+            raise FetchFailed(
+                FetchFailure.ADDRESS_NOT_PUBLIC, f"{host} has an address of a cloud's metadata"
+            )
+        if not may_be_private and not all(is_public(address) for address in parsed):
             raise FetchFailed(
                 FetchFailure.ADDRESS_NOT_PUBLIC, f"{host} has an address that is not public"
             )

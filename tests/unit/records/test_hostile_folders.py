@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -108,9 +109,48 @@ def add_a_body(run: Path) -> str:
     return f"cassette/bodies/{'0' * 64}: its content does not match its name"
 
 
+def add_an_unfinished_body(run: Path) -> str:
+    (run / "cassette/bodies").mkdir(parents=True)
+    (run / "cassette/bodies/x.partial").write_text("unknown")
+    return "cassette/bodies/x.partial: its content does not match its name"
+
+
+def add_a_body_of_no_exchange(run: Path) -> str:
+    (run / "judge/bodies").mkdir(parents=True)
+    name = sha256(b"more").hexdigest()
+    (run / "judge/bodies" / name).write_bytes(b"more")
+    return f"judge/bodies/{name}: belongs to no exchange"
+
+
+def add_an_empty_folder(run: Path) -> str:
+    (run / "traces/agent/more").mkdir()
+    return "traces/agent/more: belongs to no episode"
+
+
+def spell_the_signature_in_capitals(run: Path) -> str:
+    seal = run / "seal.json"
+    value = json.loads(seal.read_text())
+    value["signature"] = value["signature"].upper()
+    seal.write_text(canonical_json(value) + "\n")
+    return "seal.json: missing or changed"
+
+
+def put_a_blank_into_the_signature(run: Path) -> str:
+    seal = run / "seal.json"
+    value = json.loads(seal.read_text())
+    value["signature"] = f"{value['signature'][:2]} {value['signature'][2:]}"
+    seal.write_text(canonical_json(value) + "\n")
+    return "seal.json: missing or changed"
+
+
 @pytest.mark.parametrize(
     "tamper",
     [
+        add_an_unfinished_body,
+        add_a_body_of_no_exchange,
+        add_an_empty_folder,
+        spell_the_signature_in_capitals,
+        put_a_blank_into_the_signature,
         link_trace,
         link_trace_to_itself,
         make_the_trace_a_pipe,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,11 +20,12 @@ from fumehood.core.task import Case, Suite
 from fumehood.core.trace import BrokenTrace, Chain, Record, verify_chain
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
 from fumehood.orchestrator.run import missing
+from fumehood.records.cassette import Cassette
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.seals import Signing
 from tests.parts.reading import unverified
-from tests.parts.sealed_runs import KEY, NAMES, new_run, play
+from tests.parts.sealed_runs import KEY, NAMES, finished_run, new_run, play
 from tests.parts.specs import fault_plan
 from tests.parts.tasks import crud_task
 
@@ -315,3 +317,16 @@ def test_missing_distinguishes_episodes_with_the_same_text() -> None:
         item.name for item in planned if item.name != EpisodeName("a/b", "c", 0)
     ]
     assert len({item.to_spec(1).episode_id for item in planned}) == len(planned) == 4
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o000])
+def test_only_the_user_can_read_a_run(umask: int, tmp_path: Path) -> None:
+    before = os.umask(umask)
+    try:
+        run = finished_run(tmp_path / "runs" / "run")
+        Cassette(run.path / "cassette").write(NAMES[0].identifier, ())
+    finally:
+        os.umask(before)
+    modes = {path: path.lstat().st_mode & 0o777 for path in (run.path, *run.path.rglob("*"))}
+    assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}
+    assert {mode for path, mode in modes.items() if not path.is_dir()} == {0o600}

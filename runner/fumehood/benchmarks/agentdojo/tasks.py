@@ -10,9 +10,8 @@ from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
-import yaml
-
 from fumehood.benchmarks.agentdojo.world import INSTALL, environment, suites
+from fumehood.benchmarks.shared.yaml_text import load_yaml
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError
 from fumehood.core.gold import Gold
@@ -131,7 +130,7 @@ def _attack(name: str, suite: Any) -> Any:
 @lru_cache
 def _system_message() -> str:
     text = (files("agentdojo") / "data" / "system_messages.yaml").read_text(encoding="utf-8")
-    return str(yaml.safe_load(text)["default"])
+    return str(load_yaml(text)["default"])
 
 
 VERSIONS = ("v1.2.2", "v1.2.1", "v1.2", "v1.1.2", "v1.1.1", "v1.1", "v1")

@@ -20,6 +20,7 @@ from fumehood.benchmarks.marble.world_werewolf import (
 from fumehood.benchmarks.shared.reading import read_records
 from fumehood.benchmarks.shared.records import cases_of, refuse_duplicates, validated
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
+from fumehood.benchmarks.shared.yaml_text import load_yaml
 from fumehood.core.conversation import ConversationSpec, Handover
 from fumehood.core.episode_spec import SeatSpec
 from fumehood.core.errors import InputError, SpecError
@@ -168,8 +169,8 @@ def read_roles(path: Path) -> tuple[str, ...]:
         InputError: The file cannot be read, or lists an unknown role.
     """
     try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        config = load_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, RecursionError, yaml.YAMLError) as error:
         raise InputError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
     roles = config.get("roles") if isinstance(config, dict) else None
     if not isinstance(roles, list) or not {WOLF} < set(map(str, roles)) <= set(ROLES):

@@ -17,11 +17,14 @@ from docker.utils import parse_repository_tag
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.docker.daemon import Daemon
+from fumehood.engines.images.sources import builder
 
 PULL_DEADLINE_S = 60.0
 BUILD_DEADLINE_S = 900.0
 
 _OUTPUT_CHARS_MAX = 300
+BUILT_BY = "fumehood.built_by"
+"""Label of every built image: the checkout or the installation that built it."""
 
 
 def pull(daemon: Daemon, reference: str) -> bool:
@@ -52,10 +55,11 @@ def import_image(
         InfraError: the daemon refuses.
     """
     repository, name = parse_repository_tag(reference)
+    label = f"LABEL {BUILT_BY}={json.dumps(builder())}"
     with daemon.converting_errors("import an image"):
         answer = daemon.client.post(
             _address(daemon, "/images/create"),
-            params={"fromSrc": "-", "repo": repository, "tag": name, "changes": list(settings)},
+            params={"fromSrc": "-", "repo": repository, "tag": name, "changes": [*settings, label]},
             data=archive,
             timeout=BUILD_DEADLINE_S,
         )
@@ -93,7 +97,7 @@ def build(
                 custom_context=True,
                 tag=reference,
                 buildargs=dict(arguments or {}),
-                labels=dict(labels or {}),
+                labels={**(labels or {}), BUILT_BY: builder()},
                 network_mode=None if network else "none",
                 rm=True,
                 forcerm=True,

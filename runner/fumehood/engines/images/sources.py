@@ -19,6 +19,11 @@ def is_checkout() -> bool:
     return not _PACKAGED.is_dir()
 
 
+def builder() -> str:
+    """Return the label value of images that this checkout or installation builds."""
+    return str(_CHECKOUT if is_checkout() else _PACKAGE)
+
+
 def source_folder(name: str) -> Path:
     """Return a folder of sources.
 

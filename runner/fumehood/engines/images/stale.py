@@ -6,10 +6,12 @@ from pathlib import Path
 
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images import agent_node, agent_python, agent_shell, folder
+from fumehood.engines.images.build import BUILT_BY
+from fumehood.engines.images.sources import builder
 
 
 def stale_images(daemon: Daemon) -> list[str]:
-    """Return the sorted references of images that the present sources do not produce.
+    """Return the sorted references of this builder's images that its sources no longer produce.
 
     The image of an agent's folder has the folder as a label; it is stale if the folder is gone or
     has changed.
@@ -25,6 +27,8 @@ def stale_images(daemon: Daemon) -> list[str]:
     repositories = (agent_python.NAME, agent_shell.NAME, agent_node.NAME)
     stale = []
     for reference, labels in daemon.images_of((*repositories, folder.NAME)):
+        if labels.get(BUILT_BY) != builder():
+            continue  # Another checkout, or a user, made it.
         repository, _, tag = reference.partition(":")
         if repository in repositories:
             is_current = tag == "latest" or reference in current
