@@ -12,8 +12,8 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from fumehood.core.errors import InfraError, InputError
@@ -167,6 +167,7 @@ class HeldByBox:
         self.files = BoxFiles(self.labels)
         self._users = BoxUsers()
         self._user: int | None = None
+        self._others = ExitStack()
 
     def user(self) -> int:
         """Return the user of the box, which no other box has; reserve it first if necessary.
@@ -178,8 +179,17 @@ class HeldByBox:
             self._user = self._users.reserve(self.labels)
         return self._user
 
+    def on_release(self, function: Callable[[], object]) -> None:
+        """Call a function before the user is released, the last one first."""
+        self._others.callback(function)
+
     def release(self) -> None:
-        """Remove the files and release the user; call it after the box is gone."""
+        """Remove the files and release the user; call it after the box is gone.
+
+        Raises:
+            InfraError: a process of the box is left. A later run tries again.
+        """
+        self._others.close()
         self.files.remove()
         if self._user is not None:
             self._users.release(self._user)

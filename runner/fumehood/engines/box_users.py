@@ -13,7 +13,7 @@ import fcntl
 import json
 import os
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -68,8 +68,13 @@ class BoxUsers:
         """Release a user whose box is gone."""
         self._record(user).unlink(missing_ok=True)
 
-    def reap(self, is_owned: OwnerCheck) -> int:
-        """Release the users without an owner of which no process runs, and return their number."""
+    def reap(self, is_owned: OwnerCheck, is_gone: Callable[[int], bool] = lambda user: True) -> int:
+        """Release the users without an owner of which no process runs, and return their number.
+
+        Args:
+            is_owned: judges the labels of a reservation.
+            is_gone: removes what is named after a user, and returns whether that succeeded.
+        """
         if not os.path.lexists(self._folder):
             return 0
         with self._locked():
@@ -77,7 +82,9 @@ class BoxUsers:
                 record for record in self._folder.glob("*.json") if not is_owned(_labels(record))
             ]
             busy = _users_of_processes() if lost else frozenset()
-            free = [record for record in lost if record.stem not in busy]
+            free = [
+                record for record in lost if record.stem not in busy and is_gone(int(record.stem))
+            ]
             for record in free:
                 record.unlink(missing_ok=True)
             return len(free)

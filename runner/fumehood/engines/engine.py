@@ -54,7 +54,7 @@ class Isolation(Enum):
     INLINE = "none (built-in agent inside the service)"
     """A built-in agent that the service runs in memory."""
     NAMESPACES = "namespaces"
-    """Linux namespaces without resource control groups."""
+    """Linux namespaces; control groups only if root starts the box."""
     CONTAINER = "container"
     """A hardened container that shares the host's kernel."""
     SANDBOXED_KERNEL = "sandboxed_kernel"

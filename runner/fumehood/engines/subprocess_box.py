@@ -12,10 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
+from typing import TypeVar
 
 from fumehood.core.errors import InfraError
 from fumehood.engines.engine import BoxOutput, Exit, ExitReason
 from fumehood.engines.output import PipeReader
+
+T = TypeVar("T")
 
 KILL_TIMEOUT_S = 10.0
 """Time to end after SIGKILL; only a process blocked in the kernel takes longer."""
@@ -58,6 +61,10 @@ class ProcessLauncher:
         except OSError as error:
             raise InfraError(f"cannot start {command.arguments[0]}: {error.strerror}") from error
 
+    def call(self, function: Callable[[], T]) -> T:
+        """Call a function in the thread, which can have a separate mount namespace."""
+        return self._thread.submit(function).result()
+
     def close(self) -> None:
         """End the thread, and with it all children that still run."""
         self._thread.shutdown()
@@ -71,7 +78,9 @@ class ChildBox:
         child: subprocess.Popen[bytes],
         limit_bytes: int,
         *,
+        pid: int | None = None,
         read_code: Callable[[int], int] | None = None,
+        read_reason: Callable[[int], ExitReason] = lambda code: ExitReason.EXITED,
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         """Take ownership of a started child.
@@ -79,14 +88,19 @@ class ChildBox:
         Args:
             child: with pipes for standard output and standard error.
             limit_bytes: kept of each output.
+            pid: a process of the box, for measurements; None for that of the child.
             read_code: converts the child's exit status, negative for a signal, to that of the
                 agent; may raise InfraError. Not called after :meth:`kill`.
+            read_reason: returns why a box stopped that ended with a status by itself.
             on_close: called once, after everything has been removed.
         """
         assert child.stdout is not None
         assert child.stderr is not None
         self._child = child
         self._read_code = read_code or shell_code
+        self._read_reason = read_reason
+        self._pid = pid or child.pid
+        self._exit: Exit | None = None
         self._on_close = on_close
         self._handle = os.pidfd_open(child.pid)
         self._output = PipeReader(
@@ -104,17 +118,14 @@ class ChildBox:
         return f"process {self._child.pid}"
 
     def host_pid(self) -> int | None:
-        """Return the process ID of its first process; None after it is closed."""
-        return None if self._closed else self._child.pid
+        """Return the process ID of a process of the box; None after it is closed."""
+        return None if self._closed else self._pid
 
     def wait(self, timeout_ms: int) -> Exit | None:
         """Wait until the agent's process ends, at most ``timeout_ms``."""
-        if not self._has_ended(timeout_ms):
-            return None
-        code = self._code()
-        if self._was_killed:
-            return Exit(shell_code(code), ExitReason.KILLED)
-        return Exit(self._read_code(code), ExitReason.EXITED)
+        if self._exit is None and self._has_ended(timeout_ms):
+            self._exit = self._how_it_ended()
+        return self._exit
 
     def kill(self) -> None:
         """Stop the whole group at once."""
@@ -141,6 +152,13 @@ class ChildBox:
         self._child.wait()
         os.close(self._handle)
         return self._output.finish(DRAIN_TIMEOUT_S)
+
+    def _how_it_ended(self) -> Exit:
+        code = self._code()
+        if self._was_killed:
+            return Exit(shell_code(code), ExitReason.KILLED)
+        code = self._read_code(code)
+        return Exit(code, self._read_reason(code))
 
     def _kill_group(self) -> None:
         with suppress(ProcessLookupError):

@@ -15,18 +15,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
+import select
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from fumehood.core.errors import InfraError
+from fumehood.engines.bubblewrap.private_mounts import DEVICES, PrivateView
 from fumehood.engines.engine import BOX_UID, TIMERS_MAX, Limits, Mount
+from fumehood.engines.host_names import MASKED
 
 _HOSTNAME = "localhost"
 _STATUS_BYTES_MAX = 65536
+_START_TIMEOUT_S = 20.0
+"""Until bwrap has made the first process of a box."""
 
 _NAMESPACES = (
     "--unshare-ipc",
@@ -42,13 +49,16 @@ _UNPRIVILEGED = (
 )
 
 
-def view_arguments(view: View, environment: Mapping[str, str], limits: Limits) -> Iterator[str]:
+def view_arguments(
+    view: View, environment: Mapping[str, str], limits: Limits, private: PrivateView | None
+) -> Iterator[str]:
     """Yield the arguments of the bwrap that builds the view.
 
     Args:
         view: the parts of the host that the box sees.
         environment: set inside, in addition to the search paths.
         limits: the source of the size of /tmp.
+        private: replaces the sources that other boxes see too; None if they are shared.
     """
     yield from _NAMESPACES
     yield from ("--hostname", _HOSTNAME, "--die-with-parent", "--new-session", "--clearenv")
@@ -57,46 +67,117 @@ def view_arguments(view: View, environment: Mapping[str, str], limits: Limits) -
         yield from ("--setenv", "LD_LIBRARY_PATH", view.library_path)
     for name, value in environment.items():
         yield from ("--setenv", name, value)
-    yield from view.bwrap_arguments()
-    yield from ("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
-    yield from ("--perms", "1777", "--size", str(limits.tmp_bytes), "--tmpfs", "/tmp")
-    yield from ("--remount-ro", "/", "--chdir", "/")
+    yield from view.bwrap_arguments(private.sources if private else {})
+    yield from ("--proc", "/proc", "--dev", "/dev")
+    if private is None:
+        yield from _masks(Path("/dev/null"))
+        yield from ("--perms", "1777", "--size", str(limits.tmp_bytes), "--tmpfs", "/tmp")
+    else:
+        for name in DEVICES:
+            yield from ("--dev-bind", str(private.device(name)), f"/dev/{name}")
+        yield from _masks(private.device("null"))
+        yield from ("--bind", str(private.tmp), "/tmp")
+    yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/")
+
+
+def _masks(null: Path) -> Iterator[str]:
+    for path in filter(os.path.exists, MASKED):
+        if os.path.isdir(path):
+            yield from ("--tmpfs", path, "--remount-ro", path)
+        else:
+            yield from ("--dev-bind", str(null), path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptors:
+    """The files that bwrap inherits."""
+
+    view: int
+    """It reads the arguments of the view from it."""
+    status: int
+    """It writes the exit status of the command to it."""
+    filter: int | None
+    """It reads the system call filter from it; None for no filter."""
+    info: int
+    """It writes the process ID of the box to it."""
+    block: int
+    """It waits for a byte from it before it runs the command."""
+
+    def all(self) -> tuple[int, ...]:
+        """Return those that are there."""
+        numbers = (self.view, self.status, self.filter, self.info, self.block)
+        return tuple(number for number in numbers if number is not None)
 
 
 def box_command(
-    view_fd: int,
-    status_fd: int,
-    filter_fd: int | None,
+    files: Descriptors,
     limits: Limits,
     command: Sequence[str],
     user: int | None,
+    *,
+    has_group: bool,
 ) -> list[str]:
     """Return the whole command line.
 
     Args:
-        view_fd: bwrap reads the arguments of the view from it.
-        status_fd: bwrap writes the exit status of the command to it.
-        filter_fd: bwrap reads the system call filter from it; None for no filter.
+        files: inherited by it.
         limits: applied to each process.
         command: to run inside.
         user: of the box on the host, if root starts it; otherwise None.
+        has_group: whether a control group limits the memory of the box.
 
     Raises:
         InfraError: this process may open fewer files than a box.
     """
-    last: tuple[str, ...] = ("--json-status-fd", str(status_fd))
-    if filter_fd is not None:
-        last = (*last, "--seccomp", str(filter_fd))
-    inside = [*_prlimit(limits), *command]
+    last: tuple[str, ...] = ("--json-status-fd", str(files.status))
+    if files.filter is not None:
+        last = (*last, "--seccomp", str(files.filter))
+    first = (
+        *("--info-fd", str(files.info), "--block-fd", str(files.block)),
+        *("--args", str(files.view), "--"),
+    )
+    inside = [*_prlimit(limits, has_group=has_group), *command]
     if user is None:
-        return [_tool("bwrap"), *_UNPRIVILEGED, *last, "--args", str(view_fd), "--", *inside]
+        return [_tool("bwrap"), *_UNPRIVILEGED, *last, *first, *inside]
     kept = ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
-    outer = [_tool("bwrap"), *kept, "--args", str(view_fd), "--", *_setpriv(user)]
     return [
-        *outer,
-        *(_tool("bwrap"), *_UNPRIVILEGED, *last, "--die-with-parent", "--dev-bind", "/", "/", "--"),
+        *(_tool("bwrap"), *kept, *first, *_setpriv(user)),
+        # The box is in its control group by now, so the group is the root of what it sees.
+        *(_tool("bwrap"), "--unshare-cgroup-try", *_UNPRIVILEGED, *last),
+        *("--die-with-parent", "--dev-bind", "/", "/", "--"),
         *inside,
     ]
+
+
+class StartGate:
+    """Holds a box until it is in its control group: two pipes to the first bwrap."""
+
+    def __init__(self) -> None:
+        self._info_fd, self.info_fd = os.pipe()
+        """bwrap inherits ``info_fd`` and ``block_fd``; the caller closes its own copies."""
+        self.block_fd, self._block_fd = os.pipe()
+
+    def box_pid(self) -> int | None:
+        """Return the process ID of the box; None if bwrap ended before it made one."""
+        text = b""
+        while True:
+            ready, _, _ = select.select([self._info_fd], [], [], _START_TIMEOUT_S)
+            piece = os.read(self._info_fd, _STATUS_BYTES_MAX) if ready else b""
+            text += piece
+            # bwrap dies if this side closes before its last line.
+            if b"}" in text or not piece:
+                found = re.search(rb'"child-pid": (\d+)', text)
+                return int(found[1]) if found else None
+
+    def open(self) -> None:
+        """Let the command run."""
+        with suppress(BrokenPipeError):
+            os.write(self._block_fd, b"x")
+
+    def close(self) -> None:
+        """Close this side of the pipes."""
+        os.close(self._info_fd)
+        os.close(self._block_fd)
 
 
 class StatusPipe:
@@ -146,7 +227,7 @@ def _documents(text: str) -> Iterator[dict[str, int]]:
             yield json.loads(line)
 
 
-def _prlimit(limits: Limits) -> tuple[str, ...]:
+def _prlimit(limits: Limits, *, has_group: bool) -> tuple[str, ...]:
     # Otherwise prlimit would fail in the box, which looks like a crash of the agent.
     _, files_max = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files_max < limits.open_files:
@@ -159,7 +240,7 @@ def _prlimit(limits: Limits) -> tuple[str, ...]:
         f"--nproc={limits.processes}",
         f"--fsize={limits.file_bytes}",
         f"--nofile={limits.open_files}",
-        f"--data={limits.memory_bytes}",
+        *(() if has_group else (f"--data={limits.memory_bytes}",)),
         "--core=0",
         f"--sigpending={TIMERS_MAX}",
         "--",
@@ -204,14 +285,18 @@ class View:
         """Return this view with more mounts."""
         return View((*self.mounts, *mounts), self.links, self.hidden, self.path, self.library_path)
 
-    def bwrap_arguments(self) -> Iterator[str]:
-        """Yield the arguments of bwrap for this view."""
+    def bwrap_arguments(self, private: Mapping[Path, Path]) -> Iterator[str]:
+        """Yield the arguments of bwrap for this view.
+
+        Args:
+            private: replaces sources of mounts.
+        """
         for folder in self._folders_between():
             yield from ("--dir", folder)
         for target, place in self.links:
             yield from ("--symlink", target, place)
         for mount in self.mounts:
-            yield from ("--ro-bind", str(mount.source), mount.target)
+            yield from ("--ro-bind", str(private.get(mount.source, mount.source)), mount.target)
         for folder in self.hidden:
             yield from ("--tmpfs", folder, "--remount-ro", folder)
 

@@ -1,7 +1,8 @@
 """The bubblewrap engine: agents in Linux namespaces, without a daemon and without images.
 
-A box starts in a few milliseconds. Memory is limited per process, not per box, and processor time
-is not limited: these limits need control groups, which an ordinary user may not create.
+A box starts in a few milliseconds. If root starts it, a control group limits it, and it shares no
+inode with other boxes. For an ordinary user, who may make neither control groups nor overlays
+outside a user namespace, memory is limited for each process, and processor time is not limited.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from hashlib import sha256
 
@@ -17,14 +19,18 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.core.user_ids import BOX_UIDS
 from fumehood.engines.agent_code import ENVIRONMENT, agent_mounts, sdk_command
 from fumehood.engines.box_files import HeldByBox, give_sockets
+from fumehood.engines.bubblewrap.cgroups import BoxGroup, hierarchies
 from fumehood.engines.bubblewrap.command import (
     PACKAGES_FOLDER,
+    Descriptors,
+    StartGate,
     StatusPipe,
     View,
     box_command,
     host_view,
     view_arguments,
 )
+from fumehood.engines.bubblewrap.private_mounts import PrivateMounts, PrivateView
 from fumehood.engines.engine import (
     AGENT_FOLDER,
     BOX_SOCKET_DIR,
@@ -34,6 +40,7 @@ from fumehood.engines.engine import (
     BoxSpec,
     EngineOptions,
     Exit,
+    ExitReason,
     Image,
     Isolation,
     IsolationFacts,
@@ -53,6 +60,8 @@ from fumehood.engines.subprocess_box import ChildBox, Command, ProcessLauncher
 _TOOLS = {"bwrap": "bubblewrap", "prlimit": "util-linux", "setpriv": "util-linux"}
 """Command → the Debian package that contains it."""
 _CHECK_TIMEOUT_MS = 10_000
+_KILLED = 137
+"""Exit status of a process that SIGKILL ended: 128 + 9."""
 
 
 class BubblewrapEngine:
@@ -60,12 +69,18 @@ class BubblewrapEngine:
 
     name = "bubblewrap"
     isolation = Isolation.NAMESPACES
-    unenforced = ("memory_bytes", "cpus")
     has_runtimes = False
 
     def __init__(self, options: EngineOptions | None = None) -> None:
         self._starter = ProcessLauncher()
         self._records = SessionRecords()
+        self._mounts = PrivateMounts()
+        self._shares_inodes = os.geteuid() != 0
+
+    @property
+    def unenforced(self) -> tuple[str, ...]:
+        """The limits that need control groups, where there are none."""
+        return ("memory_bytes", "cpus") if hierarchies() is None else ()
 
     @cached_property
     def _view(self) -> View:
@@ -86,7 +101,11 @@ class BubblewrapEngine:
             return Readiness(
                 False, f"namespaces do not work here: {_last_line(output.stderr) or 'no answer'}"
             )
-        limits = "memory is limited for each process, processor time is not"
+        limits = "memory, processes and processor time are limited"
+        if self.unenforced:
+            limits = "memory is limited for each process, processor time is not"
+        if self._shares_inodes and os.geteuid() == 0:
+            limits += "; boxes share the files of /usr, because this kernel refuses overlays"
         if filter_program() is None:
             limits += "; system calls are not filtered (Debian: apt-get install libseccomp2)"
         return Readiness(True, f"namespaces, no network, read-only; {limits}")
@@ -139,7 +158,7 @@ class BubblewrapEngine:
         command = (*spec.image.command, *spec.arguments)
         held = HeldByBox(spec.labels)
         try:
-            view = self._view.with_mounts(self._mounts(spec, held))
+            view = self._view.with_mounts(self._shown(spec, held))
             if not view.holds_command(command[0]):
                 raise InputError(f"the box has no command {command[0]!r}")
             if os.geteuid() == 0:
@@ -149,9 +168,9 @@ class BubblewrapEngine:
             held.release()
             raise
 
-    def _mounts(self, spec: BoxSpec, held: HeldByBox) -> tuple[Mount, ...]:
+    def _shown(self, spec: BoxSpec, held: HeldByBox) -> tuple[Mount, ...]:
         mounts = (*spec.image.mounts, *spec.mounts)
-        sdk = tuple(mount for mount in mounts if mount.target == PACKAGES_FOLDER)
+        sdk = _packages(mounts)
         own = held.files.copies(mount for mount in mounts if mount not in sdk)
         return (*own, *sdk, Mount(spec.socket_dir, BOX_SOCKET_DIR))
 
@@ -194,37 +213,90 @@ class BubblewrapEngine:
         held: HeldByBox,
     ) -> ChildBox:
         user = held.user() if os.geteuid() == 0 else None
-        status = StatusPipe()
+        group = self._group(held, limits)
+        private = self._private(view, held, limits)
         program = filter_program()
-        view_file = _file("\0".join(view_arguments(view, environment, limits)).encode())
-        filter_file = _file(program) if program else None
-        inherited = [
-            view_file,
-            status.write_fd,
-            *([filter_file] if filter_file is not None else []),
-        ]
-        try:
-            arguments = box_command(view_file, status.write_fd, filter_file, limits, command, user)
+        arguments = "\0".join(view_arguments(view, environment, limits, private))
+        status = StatusPipe()
+        held.on_release(status.close)
+        with closing(StartGate()) as gate:
+            files = Descriptors(
+                view=_file(arguments.encode()),
+                status=status.write_fd,
+                filter=_file(program) if program else None,
+                info=gate.info_fd,
+                block=gate.block_fd,
+            )
             # The box can read the command line of its first process, so the mark is random.
             mark = secrets.token_hex(8)
-            start = Command(
-                arguments=arguments, environment={}, descriptors=tuple(inherited), mark=mark
+            try:
+                line = box_command(files, limits, command, user, has_group=group is not None)
+                start = Command(arguments=line, environment={}, descriptors=files.all(), mark=mark)
+                child = self._starter.start(start)
+                record = self._records.write(child.pid, held.labels, mark)
+            finally:
+                for descriptor in files.all():
+                    os.close(descriptor)
+            held.on_release(lambda: record.unlink(missing_ok=True))
+            pid = gate.box_pid()
+            box = ChildBox(
+                child,
+                limits.output_bytes,
+                pid=pid,
+                read_code=status.read_code,
+                read_reason=lambda code: _reason(code, group),
+                on_close=held.release,
             )
-            child = self._starter.start(start)
-            record = self._records.write(child.pid, held.labels, mark)
+            self._let_run(box, pid, group, gate)
+        return box
+
+    @staticmethod
+    def _let_run(box: ChildBox, pid: int | None, group: BoxGroup | None, gate: StartGate) -> None:
+        try:
+            if group is not None and pid is not None:
+                group.add(pid)
         except InfraError:
-            status.close()
+            box.close()
             raise
-        finally:
-            for descriptor in inherited:
-                os.close(descriptor)
+        gate.open()
 
-        def forget() -> None:
-            status.close()
-            record.unlink(missing_ok=True)
-            held.release()
+    def _group(self, held: HeldByBox, limits: Limits) -> BoxGroup | None:
+        """Make the control group of a box; None where there are none."""
+        found = hierarchies()
+        if found is None:
+            return None
+        group = BoxGroup(found, held.user())
+        group.make(limits)
+        held.on_release(lambda: _require_removed(group))
+        return group
 
-        return ChildBox(child, limits.output_bytes, read_code=status.read_code, on_close=forget)
+    def _private(self, view: View, held: HeldByBox, limits: Limits) -> PrivateView | None:
+        """Make the private sources of a box; None where the kernel refuses them."""
+        if self._shares_inodes:
+            return None
+        shared = {mount.source for mount in (*self._view.mounts, *_packages(view.mounts))}
+        try:
+            private = self._starter.call(lambda: self._mounts.make(sorted(shared), limits))
+        except OSError:
+            self._shares_inodes = True
+            return None
+        held.on_release(lambda: self._starter.call(lambda: self._mounts.drop(private)))
+        return private
+
+
+def _packages(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
+    return tuple(mount for mount in mounts if mount.target == PACKAGES_FOLDER)
+
+
+def _reason(code: int, group: BoxGroup | None) -> ExitReason:
+    if code == _KILLED and group is not None and group.ran_out_of_memory():
+        return ExitReason.OUT_OF_MEMORY
+    return ExitReason.EXITED
+
+
+def _require_removed(group: BoxGroup) -> None:
+    if not group.remove():
+        raise InfraError("a process of a box does not end, although it was killed")
 
 
 def _file(content: bytes) -> int:

@@ -1,0 +1,204 @@
+"""Control groups of bubblewrap boxes: memory, processor time and processes of a box together.
+
+Only root may make them here. With version 1 each controller has a folder of its own, with version 2
+all have one. The name of a group is the user of its box, so the record that reserves the user also
+finds the group of a killed run.
+
+Source: Linux, admin-guide/cgroup-v1 and admin-guide/cgroup-v2.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from fumehood.core.errors import InfraError
+from fumehood.engines.engine import Limits
+
+NAME = "fumehood"
+NEEDED = ("memory", "cpu", "pids")
+HELPERS = 3
+"""Processes of bubblewrap in a group, beside those of the agent."""
+_CPU_PERIOD_US = 100_000
+_END_TIMEOUT_S = 10.0
+"""From SIGKILL until every process of a group is gone."""
+_POLL_S = 0.001
+_MOUNTS = Path("/proc/self/mounts")
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchies:
+    """The mounted hierarchies that limit boxes."""
+
+    tops: Mapping[str, Path]
+    """Mount point of each controller; with version 2 only that of ``""``."""
+
+    @property
+    def is_unified(self) -> bool:
+        """Whether it is version 2."""
+        return "" in self.tops
+
+
+@cache
+def hierarchies() -> Hierarchies | None:
+    """Return the hierarchies in which this process may make groups; None if it may not."""
+    if os.geteuid() != 0:
+        return None
+    found = find_hierarchies(_MOUNTS.read_text("utf-8"))
+    writable = found is not None and all(os.access(top, os.W_OK) for top in found.tops.values())
+    return found if writable else None
+
+
+def find_hierarchies(mounts: str) -> Hierarchies | None:
+    """Return the hierarchies with the needed controllers; None if one is missing.
+
+    Args:
+        mounts: content of /proc/self/mounts.
+    """
+    tops: dict[str, Path] = {}
+    for line in mounts.splitlines():
+        _, place, kind, options, *_ = line.split()
+        if kind == "cgroup":
+            known = set(options.split(",")) & {*NEEDED, "cpuacct"}
+            tops.update(dict.fromkeys(known, Path(place)))
+        elif kind == "cgroup2" and _has_needed(Path(place)):
+            return Hierarchies({"": Path(place)})
+    return Hierarchies(tops) if set(NEEDED) <= set(tops) else None
+
+
+def _has_needed(top: Path) -> bool:
+    try:
+        return set(NEEDED) <= set((top / "cgroup.controllers").read_text("ascii").split())
+    except OSError:
+        return False
+
+
+class BoxGroup:
+    """The control group of one box."""
+
+    def __init__(self, found: Hierarchies, user: int) -> None:
+        """Name the group, without side effects.
+
+        Args:
+            found: the hierarchies.
+            user: of the box.
+        """
+        self._is_unified = found.is_unified
+        self._folders = {name: top / NAME / str(user) for name, top in found.tops.items()}
+
+    def make(self, limits: Limits) -> None:
+        """Make the group.
+
+        Raises:
+            InfraError: the kernel refuses.
+        """
+        try:
+            for folder in self._folders.values():
+                if self._is_unified:
+                    _enable(folder.parents[1])
+                folder.parent.mkdir(exist_ok=True, mode=0o755)
+                if self._is_unified:
+                    _enable(folder.parent)
+                # A group of an earlier box with this user would have its limits and its usage.
+                with suppress(FileNotFoundError):
+                    folder.rmdir()
+                folder.mkdir(mode=0o755)
+            for file, value in self._settings(limits):
+                file.write_text(value, "ascii")
+        except OSError as error:
+            self.remove()
+            raise InfraError(
+                f"cannot make the control group of a box: {error.filename}: {error.strerror}"
+            ) from error
+
+    def add(self, pid: int) -> None:
+        """Move a process into the group; has no effect if it has ended.
+
+        Raises:
+            InfraError: the kernel refuses.
+        """
+        try:
+            with suppress(ProcessLookupError):
+                for folder in set(self._folders.values()):
+                    (folder / "cgroup.procs").write_text(str(pid), "ascii")
+        except OSError as error:
+            raise InfraError(f"cannot limit a box: {error.strerror}") from error
+
+    def ran_out_of_memory(self) -> bool:
+        """Return whether the kernel killed a process of the group at the memory limit."""
+        file = "memory.events" if self._is_unified else "memory.oom_control"
+        folder = self._folders.get("memory") or self._folders[""]
+        counts = dict(line.split() for line in _read(folder / file).splitlines())
+        return int(counts.get("oom_kill", 0)) > 0
+
+    def remove(self) -> bool:
+        """Kill every process of the group and remove it; return whether it is gone."""
+        deadline = time.monotonic() + _END_TIMEOUT_S
+        for folder in set(self._folders.values()):
+            while folder.exists() and time.monotonic() < deadline:
+                for pid in _read(folder / "cgroup.procs").split():
+                    with suppress(ProcessLookupError):
+                        os.kill(int(pid), signal.SIGKILL)
+                # The kernel refuses while a killed process is ending.
+                with suppress(OSError):
+                    folder.rmdir()
+                    break
+                time.sleep(_POLL_S)
+        return not any(folder.exists() for folder in self._folders.values())
+
+    def _settings(self, limits: Limits) -> list[tuple[Path, str]]:
+        tasks = str(limits.processes + HELPERS)
+        quota_us = round(limits.cpus * _CPU_PERIOD_US)
+        if self._is_unified:
+            folder = self._folders[""]
+            return _existing(
+                (folder / "memory.max", str(limits.memory_bytes)),
+                (folder / "memory.swap.max", "0"),
+                (folder / "cpu.max", f"{quota_us} {_CPU_PERIOD_US}"),
+                (folder / "pids.max", tasks),
+            )
+        memory, cpu = self._folders["memory"], self._folders["cpu"]
+        return _existing(
+            (memory / "memory.limit_in_bytes", str(limits.memory_bytes)),
+            (memory / "memory.memsw.limit_in_bytes", str(limits.memory_bytes)),
+            (cpu / "cpu.cfs_period_us", str(_CPU_PERIOD_US)),
+            (cpu / "cpu.cfs_quota_us", str(quota_us)),
+            (self._folders["pids"] / "pids.max", tasks),
+        )
+
+
+def remove_group(user: int) -> bool:
+    """Remove the group of a box whose owner is gone; return False if a process in it does not
+    end."""
+    found = hierarchies()
+    return found is None or BoxGroup(found, user).remove()
+
+
+_OPTIONAL = ("memory.swap.max", "memory.memsw.limit_in_bytes")
+"""Files that a kernel without accounting of swap lacks."""
+
+
+def _existing(*settings: tuple[Path, str]) -> list[tuple[Path, str]]:
+    return [
+        (file, value) for file, value in settings if file.name not in _OPTIONAL or file.exists()
+    ]
+
+
+def _enable(folder: Path) -> None:
+    """Let the children of a group of version 2 have the controllers."""
+    control = folder / "cgroup.subtree_control"
+    if not set(NEEDED) <= set(_read(control).split()):
+        control.write_text(" ".join(f"+{name}" for name in NEEDED), "ascii")
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("ascii")
+    except OSError:
+        return ""

@@ -1,0 +1,82 @@
+"""Control groups of versions 1 and 2: plain folders in place of the kernel, and real ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fumehood.core.user_ids import BOX_UIDS
+from fumehood.engines.bubblewrap.cgroups import (
+    HELPERS,
+    BoxGroup,
+    Hierarchies,
+    find_hierarchies,
+    hierarchies,
+    remove_group,
+)
+from fumehood.engines.engine import Limits
+
+LIMITS = Limits(memory_bytes=64 << 20, cpus=0.5, processes=20)
+VERSION_1 = """
+tmpfs /sys/fs/cgroup tmpfs ro 0 0
+cgroup /sys/fs/cgroup/cpu,cpuacct cgroup rw,cpu,cpuacct 0 0
+cgroup /sys/fs/cgroup/memory cgroup rw,memory 0 0
+cgroup /sys/fs/cgroup/pids cgroup rw,pids 0 0
+""".strip()
+
+
+def test_the_controllers_of_version_1_are_found() -> None:
+    found = find_hierarchies(VERSION_1)
+    assert found is not None
+    assert found.tops["memory"] == Path("/sys/fs/cgroup/memory")
+    assert found.tops["cpu"] == found.tops["cpuacct"]
+    assert not found.is_unified
+
+
+def test_a_missing_controller_means_no_groups() -> None:
+    assert find_hierarchies(VERSION_1.replace("rw,pids", "rw,freezer")) is None
+
+
+def test_version_2_is_used_if_it_has_the_controllers(tmp_path: Path) -> None:
+    line = f"cgroup2 {tmp_path} cgroup2 rw 0 0"
+    (tmp_path / "cgroup.controllers").write_text("hugetlb")
+    assert find_hierarchies(line) is None
+    (tmp_path / "cgroup.controllers").write_text("cpuset cpu io memory pids")
+    found = find_hierarchies(line)
+    assert found is not None
+    assert found.is_unified
+
+
+def test_version_2_gets_the_limits_and_enables_the_controllers(tmp_path: Path) -> None:
+    BoxGroup(Hierarchies({"": tmp_path}), 7).make(LIMITS)
+    for folder in (tmp_path, tmp_path / "fumehood"):
+        assert (folder / "cgroup.subtree_control").read_text() == "+memory +cpu +pids"
+    written = {file.name: file.read_text() for file in (tmp_path / "fumehood" / "7").iterdir()}
+    assert written == {
+        "memory.max": str(64 << 20),
+        "cpu.max": "50000 100000",
+        "pids.max": str(20 + HELPERS),
+    }
+
+
+@pytest.mark.skipif(hierarchies() is None, reason="this user may make no control groups")
+def test_a_group_of_a_killed_run_is_removed_with_its_processes() -> None:
+    found = hierarchies()
+    assert found is not None
+    user = BOX_UIDS.stop - 1
+    group = BoxGroup(found, user)
+    group.make(LIMITS)
+    with subprocess.Popen(["sleep", "600"]) as sleeping:
+        group.add(sleeping.pid)
+        assert f"/fumehood/{user}" in Path(f"/proc/{sleeping.pid}/cgroup").read_text()
+        assert remove_group(user)
+        assert sleeping.wait() == -9
+    assert remove_group(user)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="about ordinary users")
+def test_an_ordinary_user_makes_no_groups() -> None:
+    assert hierarchies() is None
