@@ -92,7 +92,7 @@ def _write(
         wall_ms=wall_ms,
         stdout_bytes=0,
         stderr_bytes=0,
-        refusals=len(scored.evidence.refusals) if scored.evidence else 0,
+        refusals=scored.refusals,
     )
     folder.append_row(row)
 

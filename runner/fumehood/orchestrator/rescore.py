@@ -7,8 +7,8 @@ from dataclasses import replace
 from fumehood.core.errors import InputError
 from fumehood.core.outcome import AgentCrashed
 from fumehood.engines.engine import Exit, ExitReason
+from fumehood.orchestrator.bounded_scoring import scoring_processes
 from fumehood.orchestrator.judging import RunJudge, judge_source
-from fumehood.orchestrator.scoring import score_attempt
 from fumehood.orchestrator.setup import config_of
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
@@ -37,7 +37,7 @@ def rescore(folder: RunReader, judge: RunJudge | None = None) -> list[EpisodeRow
         # The trace does not contain the exit of the process; the row does.
         ended = Exit(0, ExitReason.EXITED) if isinstance(row.outcome, AgentCrashed) else None
         ask = judge.ask_for(row.name.identifier, case.task.harness_mode)
-        scored = score_attempt(case, folder.read_trace(row), ended, None, ask)
+        scored = scoring_processes().score(case, folder.read_trace(row), ended, None, ask)
         if scored.trace_digest != row.trace_digest:
             raise InputError(
                 f"{folder.path / row.trace} is not the trace that was recorded for {row.name}"

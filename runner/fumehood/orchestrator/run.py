@@ -12,11 +12,12 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError
 from fumehood.core.outcome import Infra, InfraKind, outcome_name
 from fumehood.engines.engine import BoxOutput
+from fumehood.orchestrator.bounded_scoring import scoring_processes
 from fumehood.orchestrator.episode_runner import Attempt, EpisodePlan
 from fumehood.orchestrator.executor import EpisodeExecutor
 from fumehood.orchestrator.judging import RunJudge
 from fumehood.orchestrator.plan import PlannedEpisode
-from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
+from fumehood.orchestrator.scoring import ScoredAttempt
 from fumehood.orchestrator.stop_signals import StopRequests
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_folder import RunFolder
@@ -157,10 +158,11 @@ class Run:
 
     def _run_episode(self, planned: PlannedEpisode) -> EpisodeRow:
         spec = planned.to_spec(self._limits.wall_ms)
+        score = scoring_processes().score
         for number in range(1, self._limits.infra_attempts + 1):
             attempt = self._attempt(spec, self._planner(planned))
             ask = self._judge.ask_for(spec.episode_id, planned.case.task.harness_mode)
-            scored = score_attempt(planned.case, attempt.records, attempt.exit, attempt.infra, ask)
+            scored = score(planned.case, attempt.records, attempt.exit, attempt.infra, ask)
             is_last = number == self._limits.infra_attempts or self._is_abandoned
             if not _is_retried(scored) or is_last:
                 break
@@ -190,7 +192,7 @@ class Run:
             wall_ms=attempt.wall_ms,
             stdout_bytes=output.stdout_bytes,
             stderr_bytes=output.stderr_bytes,
-            refusals=len(scored.evidence.refusals) if scored.evidence else 0,
+            refusals=scored.refusals,
             data_mode=planned.data_source.data_mode.value if planned.data_source else None,
         )
 

@@ -1,23 +1,49 @@
-"""Turns an attempt into an outcome and a score; reads only the trace, the exit and the gold."""
+"""Turns an attempt into an outcome and a score; reads only the trace, the exit and the gold.
+
+:mod:`fumehood.orchestrator.bounded_scoring` does this in a confined process with limits.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 
-from fumehood.core.errors import SpecError
+from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.evidence import Evidence, read_evidence
-from fumehood.core.outcome import AgentCrashed, Infra, InfraKind, Outcome
+from fumehood.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome
 from fumehood.core.score import UNGRADED, Score
 from fumehood.core.task import Case
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.scorers.judges.question import Ask, no_judge
 from fumehood.scorers.registry import score_evidence
+from fumehood.third_party.process import QuestionFailed
 
 RECORDABLE = "recordable"
 """Check of an attempt whose calls left the world in a state that cannot be recorded."""
+SCORABLE = "scorable"
+"""Check of an attempt that cannot be scored within the limits. The metric ``not_scored`` is the
+reason."""
+
+
+ReadAttempt = tuple[Evidence, str, Outcome]
+"""What the trace and the exit prove, the digest of the trace, and the outcome."""
+
+_log = logging.getLogger("fumehood.run")
+
+
+class NotScored(Enum):
+    """Why an attempt cannot be scored."""
+
+    CPU = "cpu_time"
+    """Scoring exceeded its processor time."""
+    MEMORY = "memory"
+    """Scoring exceeded its memory."""
+    ERROR = "error"
+    """A scorer or a checker raised an exception, or its process crashed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +54,8 @@ class ScoredAttempt:
     score: Score
     trace_digest: str
     """Digest of the complete trace; empty if there is none."""
-    evidence: Evidence | None
+    refusals: int
+    """Messages that the service refused."""
 
 
 def score_attempt(
@@ -46,25 +73,102 @@ def score_attempt(
         agent_exit: exit of the agent's process; None if it had to be stopped.
         infra: failure of the infrastructure, which is never scored; None if there was none.
         ask: asks the run's judge about criteria that no rule decides.
+
+    Raises:
+        InputError: the gold names no installed scorer, or a package of the scorer is missing.
     """
     if infra is not None:
         return _ungraded(infra)
+    read = read_attempt(case, records, agent_exit)
+    if isinstance(read, Infra):
+        return _ungraded(read)
+    if isinstance(read[0].ends.get(case.task.seats[0].name), AgentCrashed):
+        # The final state is unknown.
+        return _scored(read, Score(False, {RECORDABLE: False}))
+    return _score(case, read, ask)
+
+
+def _score(case: Case, read: ReadAttempt, ask: Ask) -> ScoredAttempt:
+    evidence, digest, _ = read
+    why = NotScored.ERROR
+    try:
+        return _scored(read, score_evidence(case.task, case.gold, evidence, ask))
+    except QuestionFailed:
+        pass
+    except InfraError as error:
+        return _scored(read, Score(None, {}, {"ungraded": str(error)}))
+    except SpecError as error:
+        if fails_on_control(case):
+            kind = InfraKind.TASK
+            return ScoredAttempt(Infra(kind, str(error)), UNGRADED, digest, len(evidence.refusals))
+    except InputError:
+        raise
+    except MemoryError:
+        why = NotScored.MEMORY
+    except Exception as error:
+        # The text of the exception may contain text of the agent.
+        error_name = type(error).__name__
+        _log.warning("an attempt cannot be scored: %s in %s", error_name, case.gold.scorer)
+    return not_scored(read, why, control_fails=fails_on_control(case))
+
+
+def read_attempt(
+    case: Case, records: Sequence[Record], agent_exit: Exit | None
+) -> ReadAttempt | Infra:
+    """Return what a trace and an exit prove, or why the trace cannot be read.
+
+    Args:
+        case: the task and its gold.
+        records: the whole trace.
+        agent_exit: exit of the agent's process; None if it had to be stopped.
+    """
     try:
         digest = verify_chain(records)
         evidence = read_evidence(json.loads(record.event_json) for record in records)
     except BrokenTrace as error:
-        return _ungraded(Infra(InfraKind.SERVICE, str(error)))
+        return Infra(InfraKind.SERVICE, str(error))
     except ValueError as error:
-        return _ungraded(Infra(InfraKind.SERVICE, f"the trace cannot be read: {error}"))
-    outcome = decide_outcome(case, evidence, agent_exit)
-    if isinstance(evidence.ends.get(case.task.seats[0].name), AgentCrashed):
-        # The final state is unknown.
-        return ScoredAttempt(outcome, Score(False, {RECORDABLE: False}), digest, evidence)
+        return Infra(InfraKind.SERVICE, f"the trace cannot be read: {error}")
+    return evidence, digest, decide_outcome(case, evidence, agent_exit)
+
+
+def not_scored(read: ReadAttempt, why: NotScored, *, control_fails: bool) -> ScoredAttempt:
+    """Return a failure of the agent, or an ungraded attempt if the agent is not the cause.
+
+    Args:
+        read: the attempt.
+        why: why it cannot be scored.
+        control_fails: whether an episode without calls cannot be scored either.
+    """
+    if control_fails:
+        reason = f"an episode without calls cannot be scored either: {why.value}"
+        return _scored(read, Score(None, {}, {"ungraded": reason}))
+    return _scored(read, Score(False, {SCORABLE: False}, {"not_scored": why.value}))
+
+
+def fails_on_control(case: Case) -> bool:
+    """Return whether the scorer also fails on an episode in which the agent called nothing.
+
+    Then the task or the scorer is the cause, and not the agent.
+    """
     try:
-        score = score_evidence(case.task, case.gold, evidence, ask)
-    except SpecError as error:
-        return ScoredAttempt(Infra(InfraKind.TASK, str(error)), UNGRADED, digest, evidence)
-    return ScoredAttempt(outcome, score, digest, evidence)
+        score_evidence(case.task, case.gold, control_evidence(case))
+    except Exception:
+        return True
+    return False
+
+
+def control_evidence(case: Case) -> Evidence:
+    """Return the evidence of an episode with empty answers, no calls, and the initial state."""
+    seats = case.task.seats
+    return Evidence(
+        calls=(),
+        refusals=(),
+        ends={seat.name: Finished() for seat in seats},
+        final_state=case.task.initial_state,
+        fire_counts=(0,) * len(case.task.fault_plan),
+        turn_answers={seat.name: ("",) * len(seat.further_turns) for seat in seats},
+    )
 
 
 def decide_outcome(case: Case, evidence: Evidence, agent_exit: Exit | None) -> Outcome:
@@ -89,5 +193,10 @@ def _crash_detail(agent_exit: Exit) -> str:
             return f"exit status {agent_exit.code}"
 
 
+def _scored(read: ReadAttempt, score: Score) -> ScoredAttempt:
+    evidence, digest, outcome = read
+    return ScoredAttempt(outcome, score, digest, len(evidence.refusals))
+
+
 def _ungraded(infra: Infra) -> ScoredAttempt:
-    return ScoredAttempt(infra, UNGRADED, "", None)
+    return ScoredAttempt(infra, UNGRADED, "", 0)

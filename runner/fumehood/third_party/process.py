@@ -10,21 +10,28 @@ import atexit
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from select import select
 from threading import Lock
+from typing import Protocol
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.json_values import JsonObject
 
-ANSWER_TIMEOUT_S = 60.0
+ANSWER_TIMEOUT_S = 150.0
 """Longer than the process's own limit of a question, so that the process can report the error."""
 START_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 5.0
 NO_ANSWER = "no_answer"
 """Error code of a call that ended its process without a reply."""
+
+
+class QuestionFailed(InfraError):
+    """The checker raised an exception on one question, or exceeded its limits."""
 
 
 class CheckerProcess:
@@ -63,7 +70,8 @@ class CheckerProcess:
         """Return the checker's reply.
 
         Raises:
-            InfraError: The checker fails, or exceeds its time or memory.
+            QuestionFailed: The checker fails on this question, or exceeds its time or memory.
+            InfraError: The process has ended or is stuck.
         """
         with self._lock:
             try:
@@ -74,7 +82,9 @@ class CheckerProcess:
                 raise InfraError(f"the checker {self._name} has ended") from None
             answer = self._read(ANSWER_TIMEOUT_S)
         if "failed" in answer:
-            raise InfraError(f"the checker {self._name} failed: {answer['failed']}")
+            raise QuestionFailed(f"the checker {self._name} failed: {answer['failed']}")
+        if "stalled" in answer:
+            raise InfraError(f"the checker {self._name} did not run: {answer['stalled']}")
         return answer
 
     def close(self) -> None:
@@ -105,9 +115,40 @@ class CheckerProcess:
         return answer if isinstance(answer, dict) else {}
 
 
+class Checker(Protocol):
+    """Answers the questions of one third-party checker."""
+
+    def ask(self, question: JsonObject) -> JsonObject:
+        """Return the reply; see :meth:`CheckerProcess.ask`."""
+        ...
+
+
+Route = Callable[[str, JsonObject], JsonObject]
+"""Sends a question to the checker of a name; raises the errors of :meth:`CheckerProcess.ask`."""
+
+_routes: list[Route] = []
+
+
+@dataclass(frozen=True, slots=True)
+class _RoutedChecker:
+    name: str
+
+    def ask(self, question: JsonObject) -> JsonObject:
+        return _routes[-1](self.name, question)
+
+
+def route_questions(route: Route) -> None:
+    """Send all questions of this process elsewhere: a confined process starts no checker."""
+    _routes.append(route)
+
+
+def checker(name: str) -> Checker:
+    """Return a checker, whose process starts on first use."""
+    return _RoutedChecker(name) if _routes else _checker_process(name)
+
+
 @cache
-def checker(name: str) -> CheckerProcess:
-    """Return a checker's process, which starts on first use."""
+def _checker_process(name: str) -> CheckerProcess:
     return CheckerProcess(name)
 
 

@@ -31,6 +31,8 @@ result."""
 
 CPU_S_MAX = 20
 """Limit per question."""
+WALL_S_MAX = 6 * CPU_S_MAX
+"""A question that waits longer for a processor is not the fault of the agent that caused it."""
 MEMORY_BYTES_MAX = 2 << 30
 _IMPORTED_LATE = ("_strptime", "encodings.idna", "encodings.unicode_escape", "traceback")
 """Modules that Python imports on first use, when this process can no longer read them."""
@@ -73,15 +75,16 @@ def _run_in_child(
         os.close(reading)
         _reply(check, question, writing)
     os.close(writing)
-    reply = _read_all(reading, 2 * CPU_S_MAX)
+    reply, ended = _read_all(reading, WALL_S_MAX)
     with suppress(ProcessLookupError):
         os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return (
-        reply
-        if reply.endswith(b"\n")
-        else _line({"failed": "it exceeded its time or memory limit"})
-    )
+    if reply.endswith(b"\n"):
+        return reply
+    if not ended:
+        # It has not used up its processor time: it was stopped, or other processes ran.
+        return _line({"stalled": f"no reply within {WALL_S_MAX} s, within its processor time"})
+    return _line({"failed": "it exceeded its time or memory limit"})
 
 
 def _reply(
@@ -101,15 +104,15 @@ def _reply(
         os._exit(0)
 
 
-def _read_all(stream: int, timeout_s: float) -> bytes:
-    parts = []
-    while select.select([stream], [], [], timeout_s)[0]:
+def _read_all(stream: int, timeout_s: float) -> tuple[bytes, bool]:
+    """Return what a child wrote, and whether it closed the stream in time."""
+    parts, ended = [], False
+    while not ended and select.select([stream], [], [], timeout_s)[0]:
         part = os.read(stream, 1 << 16)
-        if not part:
-            break
         parts.append(part)
+        ended = not part
     os.close(stream)
-    return b"".join(parts)
+    return b"".join(parts), ended
 
 
 def _do_nothing(question: dict[str, Any]) -> None:

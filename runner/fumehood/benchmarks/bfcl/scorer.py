@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fumehood.core.errors import InfraError
 from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
@@ -35,10 +34,7 @@ class Bfcl:
         if criterion["op"] == CHATS:
             return Score(None, checks, {"ungraded": "the conversation asks no question"})
         if all(checks.values()):
-            try:
-                verdict = _ask(task, dict(criterion), evidence)
-            except InfraError as failure:
-                return Score(None, checks, {"ungraded": str(failure)})
+            verdict = _ask(task, dict(criterion), evidence)
             checks[str(criterion["op"])] = verdict["valid"] is True
             error = verdict["error_type"]
         success = all(checks.values())

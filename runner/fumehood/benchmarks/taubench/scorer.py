@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fumehood.core.errors import InfraError
 from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.gold import Gold
 from fumehood.core.json_values import Json, JsonObject
@@ -37,10 +36,7 @@ class TauBench:
                 "task": criterion["task"],
                 "steps": steps,
             }
-            try:
-                checks["reward"] = checker(OP).ask(question)["reward"] == 1.0
-            except InfraError as failure:
-                return Score(None, checks, {"ungraded": str(failure)})
+            checks["reward"] = checker(OP).ask(question)["reward"] == 1.0
         success = all(checks.values())
         return Score(success, checks, task_metrics(task, evidence, success))
 

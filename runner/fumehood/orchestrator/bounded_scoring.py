@@ -1,0 +1,272 @@
+"""Scores attempts in confined processes with limits, so that no answer stops a run.
+
+A process scores many attempts. If one exceeds its limits, the process is killed and replaced, and
+that attempt fails: see :class:`fumehood.orchestrator.scoring.NotScored`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import pickle
+import select
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import Any
+
+from fumehood.core.errors import InfraError, InputError
+from fumehood.core.outcome import Infra, InfraKind, outcome_from_json
+from fumehood.core.score import UNGRADED, Score
+from fumehood.core.task import Case
+from fumehood.core.trace import Record
+from fumehood.engines.engine import Exit
+from fumehood.orchestrator.scoring import NotScored, ScoredAttempt, not_scored, read_attempt
+from fumehood.orchestrator.scoring_process import CheckerReply, Request
+from fumehood.scorers.judges.question import Ask, Question, no_judge
+from fumehood.supervised.fork_server import Child, ForkServer
+from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.supervised.limits import EndReason, Limits
+from fumehood.third_party.process import QuestionFailed, checker
+
+CPU_S_MAX = 30.0
+"""Processor time for one attempt."""
+STALLED_S = 300.0
+"""A process that does not answer for so long within its processor time was stopped or starved."""
+TRIES = 3
+"""Processes that may end for reasons outside of them while they score one attempt."""
+POLL_S = 0.5
+TRANSFER_TIMEOUT_S = 60.0
+LIMITS = Limits(memory_bytes=2 << 30, cpu_s=24 * 3600)
+"""Of a process, which scores many attempts."""
+
+_SCORE = "score"
+_MODULE = "fumehood.orchestrator.scoring_process"
+
+
+class _ExceededError(Exception):
+    """A process cannot score an attempt."""
+
+    def __init__(self, why: NotScored) -> None:
+        super().__init__(why.value)
+        self.why = why
+
+
+class _LostError(Exception):
+    """A process ended or stalled for a reason outside of it."""
+
+
+class ScoringProcesses:
+    """Processes that score attempts. Safe to use from several threads."""
+
+    def __init__(self, cpu_s_max: float = CPU_S_MAX, limits: Limits = LIMITS) -> None:
+        """Start no process yet.
+
+        Args:
+            cpu_s_max: processor time for one attempt, seconds.
+            limits: of one process.
+        """
+        self._cpu_s_max = cpu_s_max
+        self._limits = limits
+        self._lock = Lock()
+        self._server: ForkServer | None = None
+        self._idle: list[Child] = []
+
+    def score(
+        self,
+        case: Case,
+        records: Sequence[Record],
+        agent_exit: Exit | None,
+        infra: Infra | None,
+        ask: Ask = no_judge,
+    ) -> ScoredAttempt:
+        """Score one attempt, as :func:`fumehood.orchestrator.scoring.score_attempt` does.
+
+        An attempt that cannot be scored within the limits is a failure, unless an episode without
+        calls cannot be scored either.
+
+        Args:
+            case: the task and its gold.
+            records: the whole trace.
+            agent_exit: exit of the agent's process; None if it had to be stopped.
+            infra: failure of the infrastructure; None if there was none.
+            ask: asks the run's judge about criteria that no rule decides.
+
+        Raises:
+            InputError: the gold names no installed scorer, or a package of the scorer is missing.
+        """
+        if infra is not None:
+            return ScoredAttempt(infra, UNGRADED, "", 0)
+        try:
+            return self._score(Request(case, tuple(records), agent_exit), ask)
+        except InfraError as error:
+            return ScoredAttempt(Infra(InfraKind.ORCHESTRATOR, str(error)), UNGRADED, "", 0)
+
+    def close(self) -> None:
+        """End all processes."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+            server, self._server = self._server, None
+        for child in idle:
+            child.channel.close()
+        if server is not None:
+            server.close()
+
+    def _score(self, request: Request, ask: Ask) -> ScoredAttempt:
+        try:
+            answer = self._exchange(request, ask)
+        except _ExceededError as exceeded:
+            read = read_attempt(request.case, request.records, request.agent_exit)
+            if isinstance(read, Infra):
+                return ScoredAttempt(read, UNGRADED, "", 0)
+            return not_scored(read, exceeded.why, control_fails=self._control_fails(request.case))
+        if "invalid" in answer:
+            raise InputError(answer["invalid"])
+        return _scored(answer["scored"])
+
+    def _control_fails(self, case: Case) -> bool:
+        try:
+            return bool(
+                self._exchange(Request(case, (), None, is_control=True), no_judge)["control_fails"]
+            )
+        except _ExceededError:
+            return True
+
+    def _exchange(self, request: Request, ask: Ask) -> dict[str, Any]:
+        for _ in range(TRIES):
+            child = self._lease()
+            try:
+                answer = self._answer(child, request, ask)
+            except _LostError as lost:
+                _discard(child)
+                reason = str(lost)
+                continue
+            except BaseException:
+                _discard(child)
+                raise
+            if _is_sound(answer):
+                with self._lock:
+                    self._idle.append(child)
+            else:
+                _discard(child)
+            if "unwritable" in answer:
+                raise _ExceededError(NotScored.ERROR)
+            return answer
+        raise InfraError(f"the scoring process failed {TRIES} times: {reason}")
+
+    def _answer(self, child: Child, request: Request, ask: Ask) -> dict[str, Any]:
+        """Send a request, answer the questions of the process, and return its answer."""
+        started_cpu_s = _cpu_s(child.pid)
+        _send(child, request)
+        while True:
+            frame = self._receive(child, started_cpu_s)
+            message: dict[str, Any] = json.loads(frame)
+            match message:
+                case {"judge": dict(fields)}:
+                    _send(child, ask(_question(fields)))
+                case {"checker": str(name), "question": dict(question)}:
+                    _send(child, _check(name, question))
+                case _:
+                    return message
+
+    def _receive(self, child: Child, started_cpu_s: float) -> bytes:
+        """Return the next message of a process within its limits."""
+        poll, waiting_since = select.poll(), monotonic()
+        poll.register(child.channel, select.POLLIN)
+        while not poll.poll(POLL_S * 1000):
+            if _cpu_s(child.pid) - started_cpu_s > self._cpu_s_max:
+                raise _ExceededError(NotScored.CPU)
+            if monotonic() - waiting_since > STALLED_S:
+                raise _LostError(f"no answer within {STALLED_S:.0f} s")
+        try:
+            frame = receive_frame(child.channel)
+        except OSError:
+            frame = None
+        if frame is None:
+            raise _reason_of_end(child)
+        return frame
+
+    def _lease(self) -> Child:
+        with self._lock:
+            if self._server is None or not self._server.alive:
+                self._idle.clear()
+                self._server = ForkServer(
+                    {_SCORE: f"{_MODULE}:score_attempts"},
+                    modules=[_MODULE],
+                    prepare=(f"{_MODULE}:prepare", {}),
+                )
+            if self._idle:
+                return self._idle.pop()
+            server = self._server
+        child = server.start(_SCORE, {}, self._limits)
+        child.channel.settimeout(TRANSFER_TIMEOUT_S)
+        return child
+
+
+@cache
+def scoring_processes() -> ScoringProcesses:
+    """Return the scoring processes of this process; they end with it."""
+    processes = ScoringProcesses()
+    atexit.register(processes.close)
+    return processes
+
+
+def _send(child: Child, message: object) -> None:
+    # A process that has ended reads nothing; the reason follows.
+    with suppress(BrokenPipeError, ConnectionResetError, TimeoutError):
+        send_frame(child.channel, pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+
+
+def _is_sound(answer: dict[str, Any]) -> bool:
+    """Return whether the process of an answer may score another attempt."""
+    match answer:
+        case {"unwritable": _} | {"scored": {"metrics": {"not_scored": _}}}:
+            return False
+    return True
+
+
+def _discard(child: Child) -> None:
+    child.kill()
+    child.channel.close()
+
+
+def _reason_of_end(child: Child) -> Exception:
+    end = child.wait(TRANSFER_TIMEOUT_S)
+    if end is None or not end.is_own_fault:
+        return _LostError(str(end or "it does not end"))
+    why = {EndReason.MEMORY: NotScored.MEMORY, EndReason.CPU: NotScored.CPU}
+    return _ExceededError(why.get(end.reason, NotScored.ERROR))
+
+
+def _check(name: str, question: dict[str, Any]) -> CheckerReply:
+    try:
+        return CheckerReply(reply=checker(name).ask(question))
+    except QuestionFailed as error:
+        return CheckerReply(failed=str(error))
+    except InfraError as error:
+        return CheckerReply(infra=str(error))
+    except InputError as error:
+        return CheckerReply(invalid=str(error))
+
+
+def _question(fields: dict[str, Any]) -> Question:
+    return Question(**{**fields, "answers": tuple(fields["answers"])})
+
+
+def _scored(fields: dict[str, Any]) -> ScoredAttempt:
+    score = Score(fields["success"], fields["checks"], fields["metrics"])
+    outcome = outcome_from_json(fields["outcome"])
+    return ScoredAttempt(outcome, score, fields["trace_digest"], fields["refusals"])
+
+
+def _cpu_s(pid: int) -> float:
+    """Return the processor time of a process, seconds. Source: proc(5), /proc/PID/stat."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

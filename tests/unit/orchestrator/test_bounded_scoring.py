@@ -1,0 +1,168 @@
+"""An attempt that cannot be scored within the limits fails with the reason, and scoring goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pytest
+
+from fumehood.core.clock import StoppedClock
+from fumehood.core.errors import InputError
+from fumehood.core.gold import Gold
+from fumehood.core.json_values import canonical_json
+from fumehood.core.memory_recorder import MemoryRecorder
+from fumehood.core.outcome import Finished, Infra, InfraKind
+from fumehood.core.task import Case
+from fumehood.core.trace import Chain, Record
+from fumehood.engines.engine import Exit, ExitReason
+from fumehood.harness_modes.registry import HARNESS_MODES
+from fumehood.orchestrator.bounded_scoring import ScoringProcesses
+from fumehood.orchestrator.scoring import score_attempt
+from fumehood.scorers.judges.question import Opinion, Question
+from fumehood.supervised.limits import Limits
+from tests.parts.specs import episode_spec
+from tests.parts.tasks import crud_task
+
+SCORER = '''
+import os
+from fumehood.core.errors import SpecError
+from fumehood.core.outcome import Finished
+from fumehood.core.score import Score
+
+
+class Fragile:
+    """Does what the answer states, as if the answer exploited a bug."""
+
+    def score(self, task, gold, evidence):
+        end = evidence.ends["agent"]
+        harm = end.answer if isinstance(end, Finished) else ""
+        if harm == "spin":
+            while True:
+                pass
+        if harm == "hoard":
+            hoard = []
+            while True:
+                hoard.append(bytearray(1 << 24))
+        if harm == "crash":
+            os.abort()
+        if harm == "recurse":
+            return self.score(task, gold, evidence)
+        if harm == "raise" or gold.criteria:
+            raise OverflowError("int too large to convert to float")
+        if harm == "invalid":
+            raise SpecError("criteria[0]", "cannot be evaluated")
+        if harm == "unwritable":
+            return Score(True, {}, {"number": 10**5000})
+        return Score(True, {"fine": True}, {"process": os.getpid()})
+'''
+LEFT = Exit(0, ExitReason.EXITED)
+GOLD = Gold("fragile", ())
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScoringProcesses]:
+    """Processes with small limits, in which a package with a fragile scorer is installed."""
+    folder = tmp_path_factory.mktemp("installed")
+    # The process may have another user.
+    for place in (folder, folder.parent):
+        place.chmod(0o755)
+    (folder / "fragile.py").write_text(SCORER, encoding="utf-8")
+    about = folder / "fragile-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fragile\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[fumehood.scorers]\nfragile = fragile:Fragile\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder))
+        limited = ScoringProcesses(1.0, Limits(memory_bytes=1 << 30, cpu_s=3600))
+        limited.score(Case(crud_task(), GOLD), sealed("fine"), LEFT, None)
+        yield limited
+    limited.close()
+
+
+def sealed(answer: str) -> list[Record]:
+    recorder = MemoryRecorder()
+    episode = HARNESS_MODES.load("native")().open_episode(episode_spec(), recorder, StoppedClock())
+    episode.seats[0].finish(Finished(answer))
+    episode.close()
+    chain = Chain()
+    texts = [canonical_json(event.to_json()) for event in recorder.events]
+    records = [Record(text, chain.link(text), 0, 0) for text in texts]
+    seal = chain.end_record()
+    return [*records, Record(seal, chain.link(seal), 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("spin", "cpu_time"),
+        ("hoard", "memory"),
+        ("crash", "error"),
+        ("recurse", "error"),
+        ("raise", "error"),
+        ("invalid", "error"),
+        ("unwritable", "error"),
+    ],
+)
+def test_an_answer_that_cannot_be_scored_fails_with_the_reason_and_the_next_one_is_scored(
+    answer: str, why: str, processes: ScoringProcesses
+) -> None:
+    case, records = Case(crud_task(), GOLD), sealed(answer)
+    scored = processes.score(case, records, LEFT, None)
+    assert scored.outcome == Finished(answer)
+    assert scored.score.success is False
+    assert (scored.score.checks, scored.score.metrics) == (
+        {"scorable": False},
+        {"not_scored": why},
+    )
+    assert scored.trace_digest == records[-1].hash
+    assert processes.score(case, sealed("fine"), LEFT, None).score.success is True
+
+
+def test_a_task_that_cannot_be_scored_at_all_is_not_a_failure_of_the_agent(
+    processes: ScoringProcesses,
+) -> None:
+    case = Case(crud_task(), replace(GOLD, criteria=({"op": "x"},)))
+    scored = processes.score(case, sealed("fine"), LEFT, None)
+    assert scored.score.success is None
+    assert "an episode without calls cannot be scored either" in str(scored.score.metrics)
+
+
+def test_one_process_scores_many_attempts(processes: ScoringProcesses) -> None:
+    case = Case(crud_task(), GOLD)
+    scores = [processes.score(case, sealed("fine"), LEFT, None).score for _ in range(5)]
+    assert len({score.metrics["process"] for score in scores}) == 1
+
+
+NATIVE: Sequence[Gold] = (
+    Gold("native", ({"op": "exists", "path": "accounts.ax1"},), True),
+    Gold("native", ({"op": "judged", "name": "kind", "asks": "Is it kind?"},), True),
+    Gold("toolmisuse", ({"op": "equals", "path": 1},)),
+    Gold("cited_answer", ({"op": "answer_mentions", "values": ["done"]},)),
+)
+
+
+@pytest.mark.parametrize("gold", NATIVE)
+@pytest.mark.parametrize("answer", ["done", "é\ud800\n[a]"])
+def test_the_result_is_that_of_scoring_in_this_process(
+    gold: Gold, answer: str, processes: ScoringProcesses
+) -> None:
+    def ask(question: Question) -> Opinion:
+        assert question.answers == ("yes", "no")
+        return Opinion("yes", ("yes", None), {"tokens": len(question.texts)})
+
+    case = Case(crud_task(), gold)
+    for records in (sealed(answer), sealed(answer)[:-1]):
+        expected = score_attempt(case, records, LEFT, None, ask)
+        assert processes.score(case, records, LEFT, None, ask) == expected
+
+
+def test_an_infra_failure_is_not_scored(processes: ScoringProcesses) -> None:
+    failure = Infra(InfraKind.ENGINE, "no daemon")
+    scored = processes.score(Case(crud_task(), GOLD), (), None, failure)
+    assert (scored.outcome, scored.score.success) == (failure, None)
+
+
+def test_an_unknown_scorer_is_an_error_of_the_user(processes: ScoringProcesses) -> None:
+    with pytest.raises(InputError, match="no_such_scorer"):
+        processes.score(Case(crud_task(), Gold("no_such_scorer", ())), sealed(""), LEFT, None)
