@@ -20,8 +20,9 @@ from scripts.bench.in_memory import episodes_in_memory, layers_cost
 from scripts.bench.interfaces import interface_latency
 from scripts.bench.latency import call_latency
 from scripts.bench.measure import Figure
+from scripts.bench.processes import cost_of_processes
 from scripts.bench.run import episodes_of_a_run
-from scripts.bench.service import episodes_through_service, memory_per_episode
+from scripts.bench.service import episodes_through_service
 from scripts.bench.workload import endless_case, workload
 
 
@@ -50,7 +51,7 @@ def _measure(path: Path | None) -> Iterator[Figure]:
     )
     yield from episodes_through_service(cases[:300], workers=1)
     yield from episodes_through_service(cases[:300], workers=2)
-    yield from memory_per_episode(endless_case())
+    yield from cost_of_processes(endless_case())
     yield from interface_latency(endless_case())
     for engine in _ready_engines():
         yield from call_latency(engine, endless_case())

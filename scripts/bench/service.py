@@ -1,12 +1,10 @@
-"""Episodes per second over the sockets of a service, and the memory of an open episode."""
+"""Episodes per second over the sockets of a service."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 
-from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.task import Case
 from fumehood.orchestrator.episode_runner import SessionPlan, attempt_episode
 from fumehood.orchestrator.plan import PlannedEpisode
@@ -15,8 +13,6 @@ from fumehood_agent.adapter import work
 from fumehood_agent.loading import load_agent
 from fumehood_agent.session import Session
 from scripts.bench.measure import Figure, timed
-
-OPEN_EPISODES = 200
 
 
 def episodes_through_service(cases: Sequence[Case], workers: int) -> Iterator[Figure]:
@@ -27,26 +23,6 @@ def episodes_through_service(cases: Sequence[Case], workers: int) -> Iterator[Fi
         f"episodes through the service, {workers} worker{'s' if workers > 1 else ''}",
         f"{len(cases) / seconds:,.0f}/s",
     )
-
-
-def memory_per_episode(case: Case) -> Iterator[Figure]:
-    """Yield the growth of the service's resident memory per open episode."""
-    with ServicePool(1) as pool, ExitStack() as stack:
-        client = stack.enter_context(pool.lease())
-        before = client.health().resident_bytes
-        for number in range(OPEN_EPISODES):
-            messages = client.open_episode(_spec(case, number))
-            next(messages)
-            stack.callback(messages.close)
-        grown = client.health().resident_bytes - before
-        yield Figure(
-            f"service memory per open episode, {OPEN_EPISODES} open",
-            f"{grown / OPEN_EPISODES / 1024:,.0f} KiB",
-        )
-
-
-def _spec(case: Case, number: int) -> EpisodeSpec:
-    return PlannedEpisode(f"bench{number}", case, number, 0).to_spec(60_000)
 
 
 def _play(pool: ServicePool, case: Case) -> None:

@@ -242,6 +242,15 @@ class Chain:
         self.length += 1
         return self._last
 
+    def resume(self, last: str) -> None:
+        """Count a record that another chain has linked.
+
+        Args:
+            last: its hash.
+        """
+        self._last = last
+        self.length += 1
+
     def end_record(self) -> str:
         """Return the event that ends the chain. It states the number of events before it."""
         return canonical_json({"kind": "sealed", "events": self.length})

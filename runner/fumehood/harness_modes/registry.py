@@ -7,11 +7,12 @@ from typing import Any, Protocol
 
 from fumehood.core.clock import Clock
 from fumehood.core.episode import Episode
-from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.episode_spec import DataSource, EpisodeSpec
 from fumehood.core.registry import Registry
 from fumehood.core.trace import Recorder
 from fumehood.layers.faults.registry import FAMILIES, TOOLMISUSE_FAMILIES
 from fumehood.turn_policies.registry import TURN_POLICIES
+from fumehood.worlds import registry as worlds_registry
 from fumehood.worlds.registry import WORLDS, preload
 
 
@@ -40,6 +41,24 @@ HARNESS_MODES: Registry[Callable[[], HarnessMode]] = Registry(
 def load_libraries(worlds: Iterable[str]) -> None:
     """Import the libraries of these worlds."""
     preload(worlds)
+
+
+def runs_confined(world: str, data_source: DataSource | None = None) -> bool:
+    """Return whether an episode needs neither the network nor another process.
+
+    Args:
+        world: its name.
+        data_source: of the run; None for none.
+
+    Raises:
+        InputError: there is no such world.
+    """
+    return worlds_registry.runs_confined(world, data_source)
+
+
+def readable_paths(data_source: DataSource | None) -> tuple[str, ...]:
+    """Return the files and folders that a data source names."""
+    return worlds_registry.readable_paths(data_source)
 
 
 def load_all() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from fumehood.core.errors import InputError
 from fumehood.gateway.settings import settings_from_line
-from fumehood.service.serve import HttpSettings, message_limits, serve
+from fumehood.service.message_limits import message_limits
+from fumehood.service.serve import HttpSettings, serve
 
 BAD_INPUT = 2
 """Exit status if the user must correct the input."""

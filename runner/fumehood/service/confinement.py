@@ -66,14 +66,15 @@ def _give_up_root(directory: Path) -> None:
             f"the service runs as user {SERVICE_UID}, who cannot enter {closed[0]}; "
             "choose a directory that other users can enter"
         )
-    _import_modules_early()
+    import_modules_early()
     os.chown(directory, SERVICE_UID, SERVICE_UID)
     os.setgroups([])
     os.setresgid(SERVICE_UID, SERVICE_UID, SERVICE_UID)
     os.setresuid(SERVICE_UID, SERVICE_UID, SERVICE_UID)
 
 
-def _import_modules_early() -> None:
+def import_modules_early() -> None:
+    """Import what Python imports at first use, when a process may no longer read it."""
     load_all()
     for name in (*_IMPORTED_LATE, *(f"encodings.{codec}" for codec in _ENCODINGS_OF_PAGES)):
         import_module(name)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import resource
 import secrets
-import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
@@ -13,119 +12,32 @@ from typing import TYPE_CHECKING, Protocol
 
 from fumehood.core.clock import Clock
 from fumehood.core.episode_spec import EpisodeSpec
-from fumehood.core.errors import InfraError, InputError, SpecError
+from fumehood.core.errors import SpecError
 from fumehood.core.trace import ModelExchange
-from fumehood.service.inline import play_inline
-from fumehood.service.open_episode import OpenEpisode
-from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
-from fumehood.service.trace_stream import TraceStream
-from fumehood.version import __version__
-from fumehood.wire.ports import (
-    EpisodeMessage,
-    InlineAgent,
-    Opened,
-    PlayedInline,
-    SeatSockets,
-    ServiceHealth,
+from fumehood.service.forked_episode import EpisodeProcesses
+from fumehood.service.hosted_episode import (
+    check_seats,
+    host_episode,
+    input_errors_as_spec_errors,
 )
-from fumehood.wire.tool_server import ToolServer, ToolServerLimits
+from fumehood.service.inline import play_inline
+from fumehood.service.message_limits import MessageLimits
+from fumehood.version import __version__
+from fumehood.wire.ports import EpisodePort, InlineAgent, PlayedInline, ServiceHealth
 
 if TYPE_CHECKING:
     # The HTTP libraries take long to import, so only a service with HTTP sockets imports them.
     from fumehood.service.http_sockets import HttpSockets
 
-SOCKET_NAME = "grpc.sock"
 
+class OpenedEpisode(EpisodePort, Protocol):
+    """An open episode, in this process or in its own."""
 
-class _Server(Protocol):
-    def stop(self) -> None: ...
-
-
-class HostedEpisode:
-    """One open episode with its sockets; implements the wire's ``EpisodePort``. Thread-safe."""
-
-    def __init__(
-        self,
-        spec: EpisodeSpec,
-        directory: Path,
-        clock: Clock,
-        seat_limits: SeatLimits,
-        server_limits: ToolServerLimits,
-        on_over: Callable[[HostedEpisode], object],
-        http: HttpSockets | None = None,
-        exchanges: Sequence[ModelExchange] = (),
-    ) -> None:
-        """Build the world and listen on the sockets of all seats.
-
-        Args:
-            spec: the episode.
-            directory: for the sockets; must not exist.
-            clock: measures wall time, from now on.
-            seat_limits: limits of an agent's messages.
-            server_limits: limits of an agent's connections.
-            on_over: called when the stream of messages has ended.
-            http: opens an HTTP socket for each seat; None for no HTTP.
-            exchanges: recorded model requests with their responses, if models are replayed.
-
-        Raises:
-            InputError: the specification cannot be hosted.
-            InfraError: a socket cannot be created.
-        """
-        self.episode_id = spec.episode_id
-        self._directory = directory
-        self._on_over = on_over
-        self._http = http
-        self._exchanges = exchanges
-        self._trace = TraceStream()
-        self._servers: list[_Server] = []
-        self._episode = OpenEpisode(
-            spec, self._trace, clock, seat_limits, on_broken=self._trace.close
-        )
-        try:
-            self._sockets = tuple(
-                self._listen(endpoint, server_limits) for endpoint in self._episode.endpoints
-            )
-        except (OSError, RuntimeError) as error:
-            self.close(timed_out=False)
-            raise InfraError(f"cannot create a socket in {directory}: {error}") from None
-
-    def messages(self) -> Iterator[EpisodeMessage]:
-        """Yield the sockets, then the messages until the episode is closed.
-
-        The episode ends with them.
-        """
-        try:
-            yield Opened(self._sockets)
-            yield from self._trace.stream()
-        finally:
-            self._on_over(self)
-
-    def abandon(self) -> None:
-        """End ``messages`` without an end record."""
-        self._trace.abandon()
+    episode_id: str
 
     def close(self, *, timed_out: bool) -> None:
-        """End all work, record the final state and remove the sockets. Idempotent."""
-        if not self._episode.close(timed_out=timed_out):
-            return
-        self._trace.close()
-        for server in self._servers:
-            server.stop()
-        shutil.rmtree(self._directory, ignore_errors=True)
-
-    def _listen(self, endpoint: SeatEndpoint, limits: ToolServerLimits) -> SeatSockets:
-        folder = self._directory / endpoint.name
-        folder.mkdir(parents=True)
-        # Independent of the umask: a box sees this folder, and runs as another user.
-        folder.chmod(0o755)
-        path = folder / SOCKET_NAME
-        self._servers.append(ToolServer(endpoint, str(path), limits))
-        # Connecting needs write permission. Other users cannot reach the socket: only this process
-        # may enter the folders above, and only the box of this seat sees this one.
-        path.chmod(0o666)
-        if self._http is not None:
-            self._servers.append(self._http.open(endpoint, folder, self._trace, self._exchanges))
-        return SeatSockets(endpoint.name, str(folder))
+        """End all work and the trace."""
+        ...
 
 
 class Host:
@@ -135,10 +47,10 @@ class Host:
         self,
         directory: Path,
         clock: Clock,
-        seat_limits: SeatLimits,
-        server_limits: ToolServerLimits,
+        limits: MessageLimits,
         http: HttpSockets | None = None,
         *,
+        processes: EpisodeProcesses | None = None,
         inline: bool = False,
     ) -> None:
         """Create a host without episodes.
@@ -147,9 +59,9 @@ class Host:
             directory: for the sockets; absolute, closed to other users, and short enough for socket
                 paths.
             clock: measures wall time.
-            seat_limits: limits of an agent's messages.
-            server_limits: limits of an agent's connections.
+            limits: limits of agents' messages and connections.
             http: opens an HTTP socket for each seat; None for no HTTP.
+            processes: give each episode its own process, where they can; None for no processes.
             inline: play built-in agents here, and open no episode for a box. An inline service
                 holds the moves of oracles, which come from the gold, so it must not serve an
                 untrusted agent.
@@ -158,15 +70,16 @@ class Host:
         self._http = http
         self._directory = directory
         self._clock = clock
-        self._seat_limits = seat_limits
-        self._server_limits = server_limits
-        self._open: dict[str, HostedEpisode] = {}
+        self._limits = limits
+        self._processes = processes
+        self._open: dict[str, OpenedEpisode | None] = {}
+        """By episode ID; None while an episode is being opened."""
         self._lock = Lock()
         self._closed = 0
 
     def open_episode(
         self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange] = ()
-    ) -> HostedEpisode:
+    ) -> OpenedEpisode:
         """Open an episode; its sockets are listening when this method returns.
 
         Args:
@@ -175,20 +88,18 @@ class Host:
 
         Raises:
             SpecError: the specification cannot be hosted.
-            InfraError: a socket cannot be created.
+            InfraError: a socket or a process cannot be created.
         """
         if self._inline:
             raise SpecError(
                 "service", "plays built-in agents inline and opens no episode for a box"
             )
-        _check_seats(spec)
-        with self._lock:
-            if spec.episode_id in self._open:
-                raise SpecError("episode_id", f"an episode {spec.episode_id!r} is already open")
-            # A box may see this name, so it must not reveal how many episodes there are.
-            hosted = self._host(spec, self._directory / secrets.token_hex(4), exchanges)
-            self._open[spec.episode_id] = hosted
-        return hosted
+        check_seats(spec)
+        with self._reserved(spec.episode_id):
+            opened = self._host(spec, exchanges)
+            with self._lock:
+                self._open[spec.episode_id] = opened
+        return opened
 
     def play_inline(self, spec: EpisodeSpec, agents: Sequence[InlineAgent]) -> PlayedInline:
         """Play one whole episode with built-in agents in this process.
@@ -202,86 +113,67 @@ class Host:
         """
         if not self._inline:
             raise SpecError("service", "opens episodes for boxes and plays no agent inline")
-        _check_seats(spec)
+        check_seats(spec)
         try:
-            with _input_errors_as_spec_errors():
-                return play_inline(spec, agents, self._clock, self._seat_limits)
+            with input_errors_as_spec_errors():
+                return play_inline(spec, agents, self._clock, self._limits.seat)
         finally:
             self._count_closed()
 
     def close_episode(self, episode_id: str, timed_out: bool) -> bool:
         """Close an episode; return False if no such episode was open."""
-        hosted = self._open.get(episode_id)
-        return hosted is not None and self._close(hosted, timed_out=timed_out)
+        opened = self._open.get(episode_id)
+        return opened is not None and self._close(opened, timed_out=timed_out)
 
     def close(self) -> None:
         """Abandon every open episode; their traces get no end record."""
-        for hosted in list(self._open.values()):
-            hosted.abandon()
-            self._close(hosted)
+        for opened in list(self._open.values()):
+            if opened is not None:
+                opened.abandon()
+                self._close(opened)
 
     def health(self) -> ServiceHealth:
         """Return the state of the service."""
         return ServiceHealth(len(self._open), self._closed, _resident_bytes(), __version__)
 
-    def _host(
-        self, spec: EpisodeSpec, directory: Path, exchanges: Sequence[ModelExchange]
-    ) -> HostedEpisode:
-        with _input_errors_as_spec_errors():
-            return HostedEpisode(
-                spec,
-                directory,
-                self._clock,
-                self._seat_limits,
-                self._server_limits,
-                self._close,
-                self._http,
-                exchanges,
-            )
+    def _host(self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange]) -> OpenedEpisode:
+        if self._processes is not None and self._processes.can_host(spec):
+            return self._processes.open(spec, exchanges, self._close)
+        # A box may see this name, so it must not reveal how many episodes there are.
+        directory = self._directory / secrets.token_hex(4)
+        return host_episode(
+            spec, directory, self._clock, self._limits, self._close, self._http, exchanges
+        )
+
+    @contextmanager
+    def _reserved(self, episode_id: str) -> Iterator[None]:
+        """Keep an ID for an episode that is being opened."""
+        with self._lock:
+            if episode_id in self._open:
+                raise SpecError("episode_id", f"an episode {episode_id!r} is already open")
+            self._open[episode_id] = None
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                del self._open[episode_id]
+            raise
 
     def _count_closed(self) -> None:
         with self._lock:
             self._closed += 1
 
-    def _close(self, hosted: HostedEpisode, *, timed_out: bool = False) -> bool:
+    def _close(self, opened: OpenedEpisode, *, timed_out: bool = False) -> bool:
         with self._lock:
             # Another episode may have been opened with the same ID since.
-            if self._open.get(hosted.episode_id) is not hosted:
+            if self._open.get(opened.episode_id) is not opened:
                 return False
-            del self._open[hosted.episode_id]
+            del self._open[opened.episode_id]
         self._count_closed()
-        hosted.close(timed_out=timed_out)
+        opened.close(timed_out=timed_out)
         return True
 
 
-@contextmanager
-def _input_errors_as_spec_errors() -> Iterator[None]:
-    try:
-        yield
-    except SpecError:
-        raise
-    except InputError as error:
-        raise SpecError("harness_mode or world", str(error)) from None
-
-
-def _check_seats(spec: EpisodeSpec) -> None:
-    names = [seat.name for seat in spec.seats]
-    if not names or len(set(names)) != len(names):
-        raise SpecError(
-            "seats", f"at least one seat is required, and seat names must be unique; got {names}"
-        )
-    for name in names:
-        if not (
-            name.replace("_", "a").isalnum()
-            and name.isascii()
-            and name == name.lower()
-            and len(name) <= 32
-        ):
-            raise SpecError(
-                "seats", f"{name!r} is not a name of lower-case letters, digits and '_'"
-            )
-
-
 def _resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * resource.getpagesize()

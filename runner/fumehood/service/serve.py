@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from fumehood.core.errors import InputError
+from fumehood.core.user_ids import SERVICE_UID
 from fumehood.harness_modes.registry import load_libraries
 from fumehood.service.confinement import confine
+from fumehood.service.forked_episode import EpisodeProcesses
 from fumehood.service.host import Host
 from fumehood.service.inline import load_builtin_agents
+from fumehood.service.message_limits import MessageLimits
 from fumehood.service.open_episode import MonotonicClock
-from fumehood.service.seat_endpoint import SeatLimits
 from fumehood.wire.control_server import ControlServer
-from fumehood.wire.tool_server import ToolServerLimits
 
 if TYPE_CHECKING:
     from fumehood.gateway.settings import GatewaySettings
@@ -37,41 +36,6 @@ class HttpSettings:
     """Program that boxes see beside their sockets, as ``bin/fumehood``."""
     models: GatewaySettings | None = None
     """Settings of the gateway; None for no models."""
-
-
-_HTTP_ALONE = ("head_bytes", "body_bytes", "request_bytes", "pipelined_requests")
-"""Limits that only the HTTP socket has."""
-
-
-@dataclass(frozen=True, slots=True)
-class MessageLimits:
-    """The message limits of every seat."""
-
-    seat: SeatLimits = field(default_factory=SeatLimits)
-    """Limits of one message."""
-    server: ToolServerLimits = field(default_factory=ToolServerLimits)
-    """Limits of the gRPC connections."""
-    http: Mapping[str, int] = field(default_factory=dict)
-    """Limits of the HTTP socket that differ from the defaults, by name. Its class takes long to
-    import."""
-
-
-def message_limits(text: str) -> MessageLimits:
-    """Parse limits from a JSON object of names and numbers; the others keep their defaults.
-
-    Raises:
-        InputError: the text is malformed, or names an unknown limit.
-    """
-    try:
-        given = json.loads(text)
-        http = {name: given[name] for name in (*_HTTP_ALONE, "connections") if name in given}
-        seat = {
-            limit.name: given.pop(limit.name) for limit in fields(SeatLimits) if limit.name in given
-        }
-        server = {name: value for name, value in given.items() if name not in _HTTP_ALONE}
-        return MessageLimits(SeatLimits(**seat), ToolServerLimits(**server), http)
-    except (ValueError, AttributeError, TypeError):
-        raise InputError(f"--limits must be a JSON object of known limits: {text[:200]}") from None
 
 
 def serve(
@@ -96,19 +60,23 @@ def serve(
         inline: play built-in agents in this process, and open no episode for a box.
     """
     bounds = limits or MessageLimits()
-    http_sockets = _http_sockets(http, bounds) if http else None
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    directory.chmod(0o700)
     # A client may have another working directory.
     directory = directory.resolve()
+    processes = None if inline else _processes(directory, http, worlds, bounds)
+    http_sockets = _http_sockets(http, bounds) if http else None
     load_libraries(worlds)
     if inline:
         load_builtin_agents()
     confine(directory)
+    # The process of an episode has another user, who enters the episode's folder.
+    directory.chmod(0o711 if processes and os.getuid() == SERVICE_UID else 0o700)
+    if processes is not None:
+        processes.wait_until_ready()
     if http_sockets is not None:
         http_sockets.start()
     host = Host(
-        directory, MonotonicClock(), bounds.seat, bounds.server, http_sockets, inline=inline
+        directory, MonotonicClock(), bounds, http_sockets, processes=processes, inline=inline
     )
     server = ControlServer(host, str(directory / CONTROL_SOCKET))
     stop = Event()
@@ -120,8 +88,23 @@ def serve(
     # First, so that the clients of open episodes see a broken stream and not a regular end.
     server.stop()
     host.close()
+    if processes is not None:
+        processes.stop()
     if http_sockets is not None:
         http_sockets.stop()
+
+
+def _processes(
+    directory: Path, http: HttpSettings | None, worlds: Sequence[str], limits: MessageLimits
+) -> EpisodeProcesses | None:
+    """Start the fork server for episodes, while this process has its rights.
+
+    Episodes with models stay in this process, which has the keys.
+    """
+    if http is not None and http.models is not None:
+        return None
+    helper = http.helper if http else None
+    return EpisodeProcesses(directory, worlds, limits, has_http=http is not None, helper=helper)
 
 
 def _http_sockets(http: HttpSettings, limits: MessageLimits) -> HttpSockets:

@@ -13,7 +13,7 @@ from threading import Condition
 
 from fumehood.core.conversation import TurnBegan
 from fumehood.core.json_values import canonical_json
-from fumehood.core.trace import Chain, Event, Record, SeatEnded
+from fumehood.core.trace import Chain, EpisodeOpened, Event, Record, SeatEnded
 from fumehood.wire.ports import EpisodeMessage, Records, SeatReady, SeatWorkEnded, SpecRejected
 
 BATCH_EVENTS = 256
@@ -47,7 +47,10 @@ class TraceStream:
     def record(self, event: Event, duration_ns: int = 0) -> None:
         """Append one event with its time of day."""
         self._events.append((event, time.time_ns() // 1_000_000, duration_ns // 1000))
-        if isinstance(event, SeatEnded | TurnBegan) or len(self._events) == BATCH_EVENTS:
+        if (
+            isinstance(event, EpisodeOpened | SeatEnded | TurnBegan)
+            or len(self._events) == BATCH_EVENTS
+        ):
             self._wake()
 
     def post(self, message: EpisodeMessage) -> None:

@@ -116,6 +116,7 @@ class ForkServer:
         modules: Sequence[str] = (),
         prepare: tuple[str, JsonObject] | None = None,
         folder: Path | None = None,
+        wait: bool = True,
     ) -> None:
         """Start the server, which imports everything once.
 
@@ -125,6 +126,8 @@ class ForkServer:
             prepare: a function, as ``module:function``, and its argument; called once in the
                 server, so that every process starts with its effects. It must start no thread.
             folder: where the own folders of processes are created; None for no such folders.
+            wait: wait until it is ready; otherwise the caller calls ``wait_until_ready``, and no
+                thread is started before.
 
         Raises:
             InputError: ``prepare`` raised it.
@@ -154,9 +157,20 @@ class ForkServer:
             "folder": str(folder) if folder else None,
         }
         self._control.send(json.dumps(settings).encode())
-        self.holds = self._wait_until_ready()
+        self.holds: tuple[str, ...] = ()
         """The parts of the confinement that hold on this machine, such as ``network``."""
         self._reader = Thread(target=self._read, name="fork-server", daemon=True)
+        if wait:
+            self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        """Wait until the server has imported everything.
+
+        Raises:
+            InputError: ``prepare`` raised it.
+            InfraError: the server does not start.
+        """
+        self.holds = self._wait_until_ready()
         self._reader.start()
 
     @property
@@ -239,7 +253,8 @@ class ForkServer:
                 self._process.kill()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(STOP_TIMEOUT_S)
-        self._reader.join(STOP_TIMEOUT_S)
+        if self._reader.is_alive():
+            self._reader.join(STOP_TIMEOUT_S)
         self._control.close()
 
     def _start(

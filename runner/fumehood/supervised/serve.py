@@ -76,13 +76,14 @@ def main(control_fd: int) -> None:
     for number in (signal.SIGINT, signal.SIGHUP):  # The owner decides when to stop.
         signal.signal(number, signal.SIG_IGN)
     settings = json.loads(control.recv(PACKET_BYTES))
-    try:
-        server = _Server(control, settings)
-    except InputError as error:
-        control.send(json.dumps({"invalid": str(error)}).encode())
-        return
-    control.send(json.dumps({"ready": server.probe()}).encode())
-    server.serve()
+    with suppress(BrokenPipeError):  # The owner has ended.
+        try:
+            server = _Server(control, settings)
+        except InputError as error:
+            control.send(json.dumps({"invalid": str(error)}).encode())
+            return
+        control.send(json.dumps({"ready": server.probe()}).encode())
+        server.serve()
 
 
 class _Server:
@@ -213,10 +214,14 @@ class _Server:
     def _create_folder(self, lease: UserLease | None) -> Path:
         if self._root is None:
             raise OSError("this fork server has no folder for children")
-        folder = self._root / os.urandom(8).hex()
+        # Short, because the path of a socket has at most 107 bytes.
+        folder = self._root / os.urandom(4).hex()
         folder.mkdir(mode=0o700)
         if lease is not None:
-            os.chown(folder, lease.uid, lease.uid)
+            # Another user may own the folder above, and could exchange this one for a link.
+            made = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            os.fchown(made, lease.uid, lease.uid)
+            os.close(made)
         return folder
 
     def _end(self, child: _Running) -> None:

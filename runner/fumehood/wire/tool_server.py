@@ -69,9 +69,13 @@ class ToolServer:
         self._server.add_insecure_port(f"unix:{socket_path}")
         self._server.start()
 
-    def stop(self) -> None:
-        """Close all connections and remove the socket."""
-        self._server.stop(None).wait(STOP_TIMEOUT_S)
+    def stop(self, grace_s: float | None = None) -> None:
+        """Close all connections and remove the socket.
+
+        Args:
+            grace_s: how long replies in progress may take, seconds; None closes at once.
+        """
+        self._server.stop(grace_s).wait(STOP_TIMEOUT_S)
 
 
 class _ToolService:

@@ -6,10 +6,13 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Protocol, runtime_checkable
 
-from fumehood.core.episode_spec import DataSource, EpisodeSpec
+from fumehood.core.episode_spec import DataMode, DataSource, EpisodeSpec
 from fumehood.core.json_values import JsonObject, copy_object
 from fumehood.core.registry import Registry
 from fumehood.core.tools import Toolset, World
+
+PATHS = ("snapshot", "recording")
+"""Settings of a data source that are paths."""
 
 WorldFactory = Callable[[JsonObject], World]
 """Creates a world that owns its state. Raises SpecError for an unusable state."""
@@ -105,6 +108,28 @@ def preload(names: Iterable[str]) -> None:
         load = getattr(sys.modules[WORLDS.load(name).__module__], "preload", None)
         if load is not None:
             load()
+
+
+def runs_confined(name: str, data_source: DataSource | None = None) -> bool:
+    """Return whether a world needs neither the network nor another process.
+
+    Args:
+        name: of the world.
+        data_source: of the run; None for none.
+
+    Raises:
+        InputError: there is no such world.
+    """
+    module = sys.modules[WORLDS.load(name).__module__]
+    if getattr(module, "NEEDS_PROCESSES", False):
+        return False
+    return data_source is None or data_source.data_mode in (DataMode.OFFLINE, DataMode.REPLAY)
+
+
+def readable_paths(data_source: DataSource | None) -> tuple[str, ...]:
+    """Return the files and folders that a data source names."""
+    settings = data_source.settings if data_source else {}
+    return tuple(path for key in PATHS if isinstance(path := settings.get(key), str))
 
 
 def needs_data_source(name: str) -> bool:

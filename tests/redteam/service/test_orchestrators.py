@@ -17,12 +17,11 @@ from fumehood.core.outcome import TimedOut
 from fumehood.core.trace import BrokenTrace, verify_chain
 from fumehood.orchestrator.service_pool import ServiceWorker
 from fumehood.service.host import Host
+from fumehood.service.message_limits import MessageLimits
 from fumehood.service.open_episode import MonotonicClock
-from fumehood.service.seat_endpoint import SeatLimits
 from fumehood.wire.control_client import ControlClient
 from fumehood.wire.control_server import ControlServer
 from fumehood.wire.ports import Opened, Records, SpecRejected
-from fumehood.wire.tool_server import ToolServerLimits
 from fumehood_agent.errors import ConnectionLost
 from fumehood_agent.session import Session
 from tests.parts.folders import short_folder
@@ -180,7 +179,7 @@ def test_both_sides_notice_a_killed_service(mortal_worker: ServiceWorker) -> Non
 
 def test_a_full_service_rejects_another_episode_and_can_be_closed() -> None:
     with short_folder() as directory, ExitStack() as stack:
-        host = Host(Path(directory), MonotonicClock(), SeatLimits(), ToolServerLimits())
+        host = Host(Path(directory), MonotonicClock(), MessageLimits())
         server = ControlServer(host, f"{directory}/control.sock", open_episodes=2)
         client = ControlClient(f"{directory}/control.sock")
         one, _ = (
@@ -202,7 +201,7 @@ def test_a_full_service_rejects_another_episode_and_can_be_closed() -> None:
 def test_a_failed_socket_leaves_nothing_open() -> None:
     with short_folder() as directory:
         deep = Path(directory) / ("d" * 100)
-        host = Host(deep, MonotonicClock(), SeatLimits(), ToolServerLimits())
+        host = Host(deep, MonotonicClock(), MessageLimits())
         with pytest.raises(InfraError, match="cannot create a socket"):
             host.open_episode(episode_spec())
         assert host.health().episodes_open == 0

@@ -14,8 +14,8 @@ from fumehood.cli.run import run
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import MessageLimits, run_config
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.service.message_limits import message_limits
 from fumehood.service.seat_endpoint import SeatLimits
-from fumehood.service.serve import message_limits
 from fumehood.wire.http.listener import HttpLimits
 from fumehood.wire.tool_server import ToolServerLimits
 from fumehood_agent.errors import Refused

@@ -33,6 +33,10 @@ _TOOLS = (
 )
 
 
+NEEDS_PROCESSES = True
+"""Its calls need another process, so an episode cannot run in a confined one."""
+
+
 def preload() -> None:
     """Start the translator's process while this one can still read Python's files."""
     checker("dbbench")

@@ -32,6 +32,10 @@ one."""
 _CONNECTION_LOST_CODES = frozenset({2006, 2013})
 
 
+NEEDS_PROCESSES = True
+"""Its calls need another process, so an episode cannot run in a confined one."""
+
+
 def preload() -> None:
     """Check that the server is installed and import its client while this process can read them."""
     mariadbd()

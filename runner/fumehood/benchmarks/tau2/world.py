@@ -37,6 +37,10 @@ SEARCHING = ("banking",)
 _IMPORTED_LATE = ("_strptime",)
 
 
+NEEDS_PROCESSES = True
+"""Its calls need another process, so an episode cannot run in a confined one."""
+
+
 def preload() -> None:
     """Import the package and read its files while this process can still read them."""
     for name in DATABASES:

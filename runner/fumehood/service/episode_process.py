@@ -1,0 +1,153 @@
+"""The process of one episode, forked from a warm server. It parses the agent's messages and runs
+the world.
+
+Its only connection to the host is a socket to the service: it gets the specification and the
+request to close, and sends the trace.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from fumehood.core.errors import SpecError
+from fumehood.core.json_values import JsonObject
+from fumehood.harness_modes.registry import load_libraries
+from fumehood.service.confinement import import_modules_early
+from fumehood.service.hosted_episode import HostedEpisode, host_episode
+from fumehood.service.message_limits import MessageLimits, limits_from_json
+from fumehood.service.open_episode import MonotonicClock
+from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.wire.episode_channel import close_from_bytes, message_to_bytes, opening_from_bytes
+from fumehood.wire.ports import SpecRejected
+
+if TYPE_CHECKING:
+    from fumehood.service.http_sockets import HttpSockets
+
+CALL_CPU_S = 10
+"""Processor time for which one call may hold the interpreter's lock."""
+_RENEWAL_S = 2.0
+REPLY_S = 0.5
+"""How long the replies in progress may take after the world broke."""
+
+
+@dataclass(slots=True)
+class _Prepared:
+    """What every process starts with."""
+
+    limits: MessageLimits
+    http: HttpSockets | None
+
+
+_prepared: list[_Prepared] = []
+
+
+def prepare(arguments: JsonObject) -> None:
+    """Import everything, in the fork server.
+
+    Args:
+        arguments: ``worlds`` (names), ``limits`` (of messages), ``http`` (whether seats have HTTP
+            sockets) and ``helper`` (path of the program that boxes see, or None).
+
+    Raises:
+        InputError: a world's library is not installed.
+    """
+    match arguments:
+        case {
+            "worlds": list(worlds),
+            "limits": dict(limits),
+            "http": bool(has_http),
+            "helper": str() | None as helper,
+        }:
+            load_libraries(map(str, worlds))
+            import_modules_early()
+            bounds = limits_from_json(limits)
+            _prepared.append(_Prepared(bounds, _http(bounds, helper) if has_http else None))
+        case _:
+            raise ValueError(f"unknown arguments: {arguments}")
+
+
+def _http(limits: MessageLimits, helper: str | None) -> HttpSockets:
+    # A server without HTTP starts in half the time.
+    listener = import_module("fumehood.wire.http.listener")
+    sockets = import_module("fumehood.service.http_sockets")
+    made: HttpSockets = sockets.HttpSockets(
+        Path(helper) if helper else None, None, listener.HttpLimits(**limits.http)
+    )
+    return made
+
+
+def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
+    """Host one episode until the service closes it.
+
+    Args:
+        channel: to the service.
+        arguments: ``folder``, for the sockets.
+    """
+    opening = receive_frame(channel)
+    if opening is None:
+        return
+    folder = Path(str(arguments["folder"]))
+    # The sockets of seats must be reachable for the boxes' users.
+    os.umask(0o022)
+    try:
+        hosted = _open(opening, folder)
+    except SpecError as error:
+        send_frame(channel, message_to_bytes(SpecRejected(error.field, error.reason)))
+        return
+    _limit_call()
+    Thread(target=_follow_service, args=(channel, hosted), daemon=True).start()
+    with suppress(BrokenPipeError, ConnectionResetError):  # The service abandons the episode.
+        for message in hosted.messages():
+            send_frame(channel, message_to_bytes(message))
+            if isinstance(message, SpecRejected):
+                # The call that broke the world is still being answered.
+                hosted.finish_replies(REPLY_S)
+
+
+def _open(opening: bytes, folder: Path) -> HostedEpisode:
+    spec, exchanges = opening_from_bytes(opening)
+    prepared = _prepared[-1]
+    if prepared.http is not None:
+        prepared.http.start()
+    return host_episode(
+        spec,
+        folder,
+        MonotonicClock(),
+        prepared.limits,
+        http=prepared.http,
+        exchanges=exchanges,
+    )
+
+
+def _follow_service(channel: socket.socket, hosted: HostedEpisode) -> None:
+    """Close the episode on request; end this process if the service is gone."""
+    waiting = select.poll()
+    waiting.register(channel, select.POLLIN)
+    while True:
+        _limit_call()
+        if waiting.poll(_RENEWAL_S * 1000):
+            frame = receive_frame(channel)
+            if frame is None:
+                os._exit(0)
+            hosted.close(timed_out=close_from_bytes(frame))
+
+
+def _limit_call() -> None:
+    """Let the kernel end this process if this function is not called again soon.
+
+    That happens if native code does not release the interpreter's lock.
+    """
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    _, most = resource.getrlimit(resource.RLIMIT_CPU)
+    soon = int(used.ru_utime + used.ru_stime) + CALL_CPU_S + 1
+    if soon < most:
+        resource.setrlimit(resource.RLIMIT_CPU, (soon, most))

@@ -1,0 +1,295 @@
+"""Episodes in their own processes, as the service sees them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Timer
+
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.errors import InfraError, InputError, SpecError
+from fumehood.core.json_values import JsonObject, canonical_json
+from fumehood.core.outcome import AgentCrashed
+from fumehood.core.trace import Chain, EpisodeClosed, Event, Record, SeatEnded
+from fumehood.harness_modes.registry import readable_paths, runs_confined
+from fumehood.service.message_limits import MessageLimits
+from fumehood.supervised.fork_server import Child, ForkServer
+from fumehood.supervised.frames import receive_frame, send_frame
+from fumehood.supervised.limits import Access, End, EndReason, Limits
+from fumehood.supervised.progress import Progress, read_progress
+from fumehood.wire.episode_channel import close_to_bytes, message_from_bytes, opening_to_bytes
+from fumehood.wire.ports import (
+    EpisodeMessage,
+    Opened,
+    Records,
+    SeatWorkEnded,
+    SpecRejected,
+)
+
+ENTRY = "episode"
+MEMORY_BYTES_MAX = 1536 << 20
+"""Private memory of one episode's process, with what it shares with the fork server."""
+CPU_S_MAX = 3600
+"""Processor time of one episode's process, over all its calls."""
+CLOSE_TIMEOUT_S = 10.0
+"""How long a process may take to close its episode. It needs milliseconds."""
+END_TIMEOUT_S = 10.0
+"""How long the end of a process may take to be reported after its socket has ended."""
+_MALFORMED = "it sent a malformed message"
+_STUCK = f"it did not close its episode within {CLOSE_TIMEOUT_S:.0f} s"
+
+OnOver = Callable[["ForkedEpisode"], object]
+
+
+class EpisodeProcesses:
+    """Forks a process for each episode. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        directory: Path,
+        worlds: Sequence[str],
+        limits: MessageLimits,
+        *,
+        has_http: bool,
+        helper: Path | None,
+    ) -> None:
+        """Begin to start the fork server. The caller must have the rights of the user who started
+        this service, because each process gets its own user.
+
+        Args:
+            directory: for the folders of episodes.
+            worlds: names of the worlds whose libraries are loaded.
+            limits: limits of agents' messages and connections.
+            has_http: whether seats have HTTP sockets.
+            helper: the program that boxes see as ``bin/fumehood``; None for no program.
+        """
+        settings: JsonObject = {
+            "worlds": [name for name in worlds if runs_confined(name)],
+            "limits": limits.to_json(),
+            "http": has_http,
+            "helper": str(helper) if helper else None,
+        }
+        module = "fumehood.service.episode_process"
+        self._server = ForkServer(
+            {ENTRY: f"{module}:run_episode"},
+            prepare=(f"{module}:prepare", settings),
+            folder=directory,
+            wait=False,
+        )
+
+    def wait_until_ready(self) -> None:
+        """Wait until the fork server can fork.
+
+        Raises:
+            InputError: a library is not installed.
+            InfraError: the fork server does not start.
+        """
+        self._server.wait_until_ready()
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """The parts of the confinement that hold on this machine."""
+        return self._server.holds
+
+    def can_host(self, spec: EpisodeSpec) -> bool:
+        """Return whether an episode runs without the network and without a server."""
+        try:
+            return self._server.alive and runs_confined(spec.world, spec.data_source)
+        except InputError:  # The world does not exist, which the host reports.
+            return False
+
+    def open(
+        self, spec: EpisodeSpec, exchanges: Sequence[object], on_over: OnOver
+    ) -> ForkedEpisode:
+        """Fork a process that hosts one episode; its sockets are listening.
+
+        Args:
+            spec: the episode.
+            exchanges: recorded model requests with their responses; there are none.
+            on_over: called when the stream of messages has ended.
+
+        Raises:
+            SpecError: the specification cannot be hosted.
+            InfraError: the process does not open the episode.
+        """
+        opening = opening_to_bytes(spec)
+        access = Access(folder=True, readable=readable_paths(spec.data_source))
+        limits = Limits(memory_bytes=MEMORY_BYTES_MAX, cpu_s=CPU_S_MAX, open_files=1024)
+        child = self._server.start(ENTRY, {}, limits, access)
+        try:
+            return ForkedEpisode(spec, child, opening, on_over)
+        except BaseException:
+            release(child)
+            raise
+
+    def stop(self) -> None:
+        """End every process and the fork server."""
+        self._server.close()
+
+
+class ForkedEpisode:
+    """One episode in its own process; implements the wire's ``EpisodePort``. Thread-safe."""
+
+    def __init__(self, spec: EpisodeSpec, child: Child, opening: bytes, on_over: OnOver) -> None:
+        """Open the episode in the process, and wait until its sockets are listening.
+
+        Args:
+            spec: the episode.
+            child: a new process.
+            opening: the specification as bytes.
+            on_over: called when the stream of messages has ended.
+
+        Raises:
+            SpecError: the specification cannot be hosted.
+            InfraError: the process ended.
+        """
+        self.episode_id = spec.episode_id
+        self.child = child
+        self._spec = spec
+        self._on_over = on_over
+        self._trace = _TraceEnd(spec)
+        self._closing: Timer | None = None
+        self._own_fault = ""
+        """Why this service killed the process, if the process itself is the reason."""
+        self._opened = self._open(opening)
+
+    def messages(self) -> Iterator[EpisodeMessage]:
+        """Yield the sockets, then the messages until the episode is closed.
+
+        If the process ends before, and is itself the reason, the trace is completed.
+        """
+        try:
+            yield self._opened
+            while (message := self._receive()) is not None:
+                self._trace.add(message)
+                yield message
+            # The process and its folder are gone when the stream ends.
+            end = self.child.wait(END_TIMEOUT_S)
+            if not self._trace.is_complete and end is not None:
+                yield from self._completed(end)
+        finally:
+            if self._closing is not None:
+                self._closing.cancel()
+            release(self.child)
+            self._on_over(self)
+
+    def abandon(self) -> None:
+        """End the process and ``messages``, without an end record."""
+        self.child.kill()
+
+    def close(self, *, timed_out: bool) -> None:
+        """Ask the process to end all work and the trace; ``messages`` yields the rest."""
+        self._closing = Timer(
+            CLOSE_TIMEOUT_S, self._kill_if_stuck, (read_progress(self.child.pid),)
+        )
+        self._closing.daemon = True
+        self._closing.start()
+        with suppress(OSError):  # The process has ended, which the stream reports.
+            send_frame(self.child.channel, close_to_bytes(timed_out=timed_out))
+
+    def _open(self, opening: bytes) -> Opened:
+        with suppress(OSError):  # The process has ended, which the stream reports.
+            send_frame(self.child.channel, opening)
+        message = self._receive()
+        match message:
+            case Opened():
+                return message
+            case SpecRejected(field, reason):
+                raise SpecError(field, reason)
+        end = self.child.wait(END_TIMEOUT_S)
+        raise InfraError(f"the process of an episode {end or 'does not open its episode'}")
+
+    def _receive(self) -> EpisodeMessage | None:
+        try:
+            frame = receive_frame(self.child.channel)
+            return None if frame is None else message_from_bytes(frame)
+        except OSError:
+            return None
+        except ValueError:
+            self._own_fault = _MALFORMED
+            self.child.kill()
+            return None
+
+    def _completed(self, end: End) -> Iterator[EpisodeMessage]:
+        by_itself = end.is_own_fault and end.reason is not EndReason.EXITED
+        if self._own_fault or by_itself:
+            yield from self._trace.complete(f"the process of the episode {self._own_fault or end}")
+
+    def _kill_if_stuck(self, before: Progress | None) -> None:
+        now = read_progress(self.child.pid)
+        if now is None or before is None:
+            return
+        if now.is_stopped or now.waited_s - before.waited_s > CLOSE_TIMEOUT_S / 2:
+            # This machine does not let it run. The orchestrator waits for some more time.
+            return
+        self._own_fault = _STUCK
+        self.child.kill()
+
+
+def release(child: Child) -> None:
+    """Kill a process if it has not ended, and close the connection to it."""
+    child.kill()
+    child.channel.close()
+
+
+class _TraceEnd:
+    """Follows a trace, so that it can be completed without the process that wrote it."""
+
+    def __init__(self, spec: EpisodeSpec) -> None:
+        self.is_complete = False
+        self._spec = spec
+        self._chain = Chain()
+        self._fired = Counter[int]()
+
+    def add(self, message: EpisodeMessage) -> None:
+        """Take the next message of the process."""
+        match message:
+            case Records(records):
+                for record in records:
+                    self._add(record)
+            case SpecRejected():
+                self.is_complete = True
+            case _:
+                pass
+
+    def complete(self, reason: str) -> Iterator[EpisodeMessage]:
+        """Yield the end of the work of all seats, and the end of the trace.
+
+        The state is unknown. The end of a seat that had ended is replaced, because the work cannot
+        be scored.
+
+        Args:
+            reason: one line.
+        """
+        plan = self._spec.fault_plan
+        counts = tuple(self._fired[rule] for rule in range(len(plan)))
+        seats = [seat.name for seat in self._spec.seats]
+        events: list[Event] = [SeatEnded(seat, AgentCrashed(reason)) for seat in seats]
+        events.append(EpisodeClosed({}, counts))
+        texts = [canonical_json(event.to_json()) for event in events]
+        records = [self._record(text) for text in texts]
+        records.append(self._record(self._chain.end_record()))
+        yield Records(tuple(records))
+        yield from map(SeatWorkEnded, seats)
+
+    def _add(self, record: Record) -> None:
+        if '"sealed"' in record.event_json and record.event_json == self._chain.end_record():
+            self.is_complete = True
+        self._chain.resume(record.hash)
+        if '"rule":' in record.event_json:
+            self._count_faults(json.loads(record.event_json))
+
+    def _count_faults(self, event: JsonObject) -> None:
+        match event:
+            case {"kind": "call", "faults": list(faults)}:
+                for fired in faults:
+                    match fired:
+                        case {"rule": int(rule)}:
+                            self._fired[rule] += 1
+
+    def _record(self, event_json: str) -> Record:
+        return Record(event_json, self._chain.link(event_json), time.time_ns() // 1_000_000, 0)

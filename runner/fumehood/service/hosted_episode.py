@@ -1,0 +1,182 @@
+"""One open episode with the sockets of its seats."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fumehood.core.clock import Clock
+from fumehood.core.episode_spec import EpisodeSpec
+from fumehood.core.errors import InfraError, InputError, SpecError
+from fumehood.core.trace import ModelExchange
+from fumehood.service.message_limits import MessageLimits
+from fumehood.service.open_episode import OpenEpisode
+from fumehood.service.seat_endpoint import SeatEndpoint
+from fumehood.service.trace_stream import TraceStream
+from fumehood.wire.ports import EpisodeMessage, Opened, SeatSockets
+from fumehood.wire.tool_server import ToolServer, ToolServerLimits
+
+if TYPE_CHECKING:
+    # The HTTP libraries take long to import, so only a service with HTTP sockets imports them.
+    from fumehood.service.http_sockets import HttpSockets
+    from fumehood.wire.http.listener import HttpListener
+
+SOCKET_NAME = "grpc.sock"
+
+
+class HostedEpisode:
+    """One open episode with its sockets; implements the wire's ``EpisodePort``. Thread-safe."""
+
+    def __init__(
+        self,
+        spec: EpisodeSpec,
+        directory: Path,
+        clock: Clock,
+        limits: MessageLimits,
+        on_over: Callable[[HostedEpisode], object],
+        http: HttpSockets | None = None,
+        exchanges: Sequence[ModelExchange] = (),
+    ) -> None:
+        """Build the world and listen on the sockets of all seats.
+
+        Args:
+            spec: the episode.
+            directory: for the sockets; created if missing.
+            clock: measures wall time, from now on.
+            limits: limits of an agent's messages and connections.
+            on_over: called when the stream of messages has ended.
+            http: opens an HTTP socket for each seat; None for no HTTP.
+            exchanges: recorded model requests with their responses, if models are replayed.
+
+        Raises:
+            InputError: the specification cannot be hosted.
+            InfraError: a socket cannot be created.
+        """
+        self.episode_id = spec.episode_id
+        self._directory = directory
+        self._on_over = on_over
+        self._http = http
+        self._exchanges = exchanges
+        self._trace = TraceStream()
+        self._tool_servers: list[ToolServer] = []
+        self._http_listeners: list[HttpListener] = []
+        self._episode = OpenEpisode(
+            spec, self._trace, clock, limits.seat, on_broken=self._trace.close
+        )
+        try:
+            # Independent of the umask: other users must not reach the sockets by guessing names.
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._sockets = tuple(
+                self._listen(endpoint, limits.server) for endpoint in self._episode.endpoints
+            )
+        except (OSError, RuntimeError) as error:
+            self.close(timed_out=False)
+            raise InfraError(f"cannot create a socket in {directory}: {error}") from None
+
+    def messages(self) -> Iterator[EpisodeMessage]:
+        """Yield the sockets, then the messages until the episode is closed.
+
+        The episode ends with them.
+        """
+        try:
+            yield Opened(self._sockets)
+            yield from self._trace.stream()
+        finally:
+            self._on_over(self)
+
+    def finish_replies(self, timeout_s: float) -> None:
+        """Stop the gRPC servers when they have sent the replies in progress.
+
+        Args:
+            timeout_s: how long that may take, seconds.
+        """
+        for server in self._tool_servers:
+            server.stop(timeout_s)
+
+    def abandon(self) -> None:
+        """End ``messages`` without an end record."""
+        self._trace.abandon()
+
+    def close(self, *, timed_out: bool) -> None:
+        """End all work, record the final state and remove the sockets. Idempotent."""
+        if not self._episode.close(timed_out=timed_out):
+            return
+        self._trace.close()
+        for server in self._tool_servers:
+            server.stop()
+        for listener in self._http_listeners:
+            listener.stop()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _listen(self, endpoint: SeatEndpoint, limits: ToolServerLimits) -> SeatSockets:
+        folder = self._directory / endpoint.name
+        folder.mkdir()
+        # Independent of the umask: a box sees this folder, and runs as another user.
+        folder.chmod(0o755)
+        path = folder / SOCKET_NAME
+        self._tool_servers.append(ToolServer(endpoint, str(path), limits))
+        # Connecting needs write permission. Other users cannot reach the socket: only this user
+        # may enter the folder above, and only the box of this seat sees this one.
+        path.chmod(0o666)
+        if self._http is not None:
+            self._http_listeners.append(
+                self._http.open(endpoint, folder, self._trace, self._exchanges)
+            )
+        return SeatSockets(endpoint.name, str(folder))
+
+
+def host_episode(
+    spec: EpisodeSpec,
+    directory: Path,
+    clock: Clock,
+    limits: MessageLimits,
+    on_over: Callable[[HostedEpisode], object] = id,
+    http: HttpSockets | None = None,
+    exchanges: Sequence[ModelExchange] = (),
+) -> HostedEpisode:
+    """Open an episode; arguments as of ``HostedEpisode``.
+
+    Raises:
+        SpecError: the specification cannot be hosted.
+        InfraError: a socket cannot be created.
+    """
+    check_seats(spec)
+    with input_errors_as_spec_errors():
+        return HostedEpisode(spec, directory, clock, limits, on_over, http, exchanges)
+
+
+@contextmanager
+def input_errors_as_spec_errors() -> Iterator[None]:
+    """Report an error of the user's input as one of the specification."""
+    try:
+        yield
+    except SpecError:
+        raise
+    except InputError as error:
+        raise SpecError("harness_mode or world", str(error)) from None
+
+
+def check_seats(spec: EpisodeSpec) -> None:
+    """Check the names of the seats, which become names of folders.
+
+    Raises:
+        SpecError: a name is unusable, or two seats have the same name.
+    """
+    names = [seat.name for seat in spec.seats]
+    if not names or len(set(names)) != len(names):
+        raise SpecError(
+            "seats", f"at least one seat is required, and seat names must be unique; got {names}"
+        )
+    for name in names:
+        if not (
+            name.replace("_", "a").isalnum()
+            and name.isascii()
+            and name == name.lower()
+            and len(name) <= 32
+        ):
+            raise SpecError(
+                "seats", f"{name!r} is not a name of lower-case letters, digits and '_'"
+            )
