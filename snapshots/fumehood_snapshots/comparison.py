@@ -81,7 +81,7 @@ def _paired(
 
 def _settings(manifest: Manifest) -> dict[str, Any]:
     """Return the settings that determine search results, flattened."""
-    whole = manifest.model_dump(
+    settings = manifest.model_dump(
         mode="json",
         include={
             "name",
@@ -94,7 +94,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
         },
     )
     flat: dict[str, Any] = {}
-    for name, value in whole.items():
+    for name, value in settings.items():
         if isinstance(value, dict):
             flat.update({f"{name}.{part}": inner for part, inner in value.items()})
         else:

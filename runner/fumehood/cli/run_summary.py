@@ -21,7 +21,7 @@ from fumehood.records.run_reader import RunReader
 from fumehood.report import wording
 from fumehood.report.results import Counts, Results, count, join_results
 from fumehood.report.safe_text import one_line
-from fumehood.report.statistics.infra import infra_differences
+from fumehood.report.statistics.infra import InfraDifference, infra_differences
 from fumehood.report.statistics.metrics import Unit
 from fumehood.report.summary import (
     AgentSummary,
@@ -39,7 +39,7 @@ BAD_INPUT = 2
 INFRA = 3
 DIGEST_CHARS = 16
 LAST_LINE_CHARS = 200
-"""Of the last line that an agent wrote to standard error."""
+"""Number of characters shown of the last line that an agent wrote to standard error."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,10 @@ class _Result:
     noop: Baseline
     costs: dict[str, ModelCosts]
     violations: Sequence[ContractViolation]
+
+    @property
+    def infra_differences(self) -> Sequence[InfraDifference]:
+        return infra_differences({agent.agent: agent.attempts for agent in self.agents})
 
     @property
     def no_headline(self) -> str | None:
@@ -85,10 +89,10 @@ def finish(folder: RunReader, rows: list[EpisodeRow], *, as_json: bool) -> int:
         click.echo(json.dumps(_to_json(result), indent=2))
     else:
         _print_result(result)
-    for difference in infra_differences({one.agent: one.attempts for one in result.agents}):
+    for difference in result.infra_differences:
         _print_error(f"fumehood: {difference}")
     for violation in result.violations:
-        _print_error(f"fumehood: {violation}{_last_words(folder, violation)}")
+        _print_error(f"fumehood: {violation}{_last_error_line(folder, violation)}")
     if result.no_headline is not None and result.counts.infra:
         return INFRA
     return BAD_INPUT if result.violations else 0
@@ -154,7 +158,9 @@ def _to_json(result: _Result) -> JsonObject:
         ],
         "infra_differences": [
             str(difference)
-            for difference in infra_differences({one.agent: one.attempts for one in result.agents})
+            for difference in infra_differences(
+                {agent.agent: agent.attempts for agent in result.agents}
+            )
         ],
         "model_grants": list(model_grants(result.folder.manifest())),
         "models": {agent: costs.to_json() for agent, costs in result.costs.items()},
@@ -194,7 +200,7 @@ def _judge_hint(folder: RunReader, counts: Counts) -> str:
     return "; episodes without a score may need a --judge"
 
 
-def _last_words(folder: RunReader, violation: ContractViolation) -> str:
+def _last_error_line(folder: RunReader, violation: ContractViolation) -> str:
     """Return the last line that the example episode wrote to standard error, and the file."""
     for path in folder.outputs(violation.example):
         if path.suffix == ".stderr":

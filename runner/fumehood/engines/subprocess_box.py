@@ -87,7 +87,7 @@ class ChildBox:
 
         Args:
             child: with pipes for standard output and standard error.
-            limit_bytes: kept of each output.
+            limit_bytes: number of bytes to keep of each output.
             pid: a process of the box, for measurements; None for that of the child.
             read_code: converts the child's exit status, negative for a signal, to that of the
                 agent; may raise InfraError. Not called after :meth:`kill`.

@@ -1,9 +1,9 @@
 """Strict JSON for model requests: every parser reads the same value from an accepted request.
 
-Providers differ in what they make of a doubled key, of keys that differ only by case (Go's
-``encoding/json`` ignores case), of another encoding, and of ``NaN``. The gateway refuses all of
-these, and sends a provider the text of :func:`to_bytes`, never the bytes of the agent. RFC 8259
-leaves the first to the parser (section 4), requires UTF-8 (8.1), and has no ``NaN`` (6).
+Providers interpret these in different ways: a repeated key, keys that differ only by case (Go's
+``encoding/json`` ignores case), an encoding other than UTF-8, and ``NaN``. The gateway refuses all
+of them, and sends a provider the text of :func:`to_bytes`, never the bytes of the agent. RFC 8259
+leaves repeated keys to the parser (section 4), requires UTF-8 (8.1), and has no ``NaN`` (6).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import NoReturn
 from fumehood.core.json_values import Json, JsonObject
 
 VALUES_MAX = 250_000
-"""Values in one request."""
+"""Maximum number of values in one request."""
 DEPTH_MAX = 128
-"""Levels of objects and lists in one request, including the outermost."""
+"""Maximum number of levels of objects and lists in one request, including the outermost."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -35,7 +35,7 @@ class StructureScan:
 
     def __init__(self) -> None:
         self.values = 1
-        """An upper bound of the values so far."""
+        """An upper bound of the number of values so far."""
         self._is_in_string = False
         self._backslash = b""
 
@@ -56,7 +56,7 @@ def parse_object(body: bytes) -> JsonObject:
     """Parse a request.
 
     Raises:
-        InvalidJson: it is not one JSON object that all parsers read alike.
+        InvalidJson: it is not one JSON object that all parsers read in the same way.
     """
     if body.startswith(BYTE_ORDER_MARK):
         raise InvalidJson("the request must be UTF-8 without a byte order mark")
@@ -85,7 +85,7 @@ def parse_object(body: bytes) -> JsonObject:
 def to_bytes(value: JsonObject) -> bytes:
     """Return the text of a parsed request: compact, UTF-8, keys in the order of the request.
 
-    The order stays, because models answer in the order of a schema's properties.
+    The order is kept, because models answer in the order of a schema's properties.
 
     Raises:
         InvalidJson: a string has half of a surrogate pair, which UTF-8 cannot encode.

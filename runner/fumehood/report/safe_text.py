@@ -10,7 +10,7 @@ _SEPARATORS = frozenset({"Zl", "Zp"})
 
 
 def safe(text: str) -> str:
-    """Escape control, format and private characters; line feeds and tabs stay.
+    """Escape control, format and private-use characters, but not line feeds and tabs.
 
     Text of an agent may contain terminal colours, cursor movements, or bidirectional overrides,
     which show text in another order than it is read (CVE-2021-42574).

@@ -23,8 +23,8 @@ CITATION = re.compile(r"[\[【]([^\[\]【】\s][^\[\]【】]*)[\]】]")
 RELEVANT = "relevant"
 """Not a check: ``documents`` maps the IDs of relevant documents to their grades."""
 MENTIONS = "answer_mentions"
-"""The answer contains all ``values``, ignoring case, and has at most ``max_words`` words."""
-OWN = frozenset({RELEVANT, MENTIONS})
+"""The answer contains all ``values``, ignoring case, and has at words_max ``max_words`` words."""
+OPERATIONS = frozenset({RELEVANT, MENTIONS})
 
 
 class CitedAnswer:
@@ -38,7 +38,7 @@ class CitedAnswer:
             for index, criterion in enumerate(gold.criteria)
             if criterion.get("op") == MENTIONS
         }
-        others = tuple(entry for entry in gold.criteria if entry.get("op") not in OWN)
+        others = tuple(entry for entry in gold.criteria if entry.get("op") not in OPERATIONS)
         native = NativeScorer().score(task, Gold(gold.scorer, others, gold.solvable), evidence)
         checks.update(native.checks)
         has_checks = any(entry.get("op") != RELEVANT for entry in gold.criteria)
@@ -83,7 +83,7 @@ def evidence_metrics(
         evidence: of the attempt.
         answer: submitted; None if there is none.
     """
-    wanted = set(relevant)
+    relevant_ids = set(relevant)
     seen = seen_ids(evidence)
     cited = set(citations(answer or ""))
     answers = [call.output for call in evidence.calls if call.output is not None]
@@ -93,9 +93,9 @@ def evidence_metrics(
             call.tool_name != "search" and call.failure is None for call in evidence.calls
         ),
         "answer_bytes": sum(map(json_bytes, answers)),
-        "evidence_recall": _share(seen & wanted, wanted),
-        "citation_precision": _share(cited & wanted, cited),
-        "citation_recall": _share(cited & wanted, wanted),
+        "evidence_recall": _share(seen & relevant_ids, relevant_ids),
+        "citation_precision": _share(cited & relevant_ids, cited),
+        "citation_recall": _share(cited & relevant_ids, relevant_ids),
     }
 
 
@@ -125,10 +125,10 @@ def _share(part: set[str], whole: set[str]) -> float | None:
 
 def _mentions(index: int, criterion: Criterion, answer: str | None) -> bool:
     values: Json = criterion.get("values")
-    most = criterion.get("max_words")
+    words_max = criterion.get("max_words")
     if not isinstance(values, list) or not values:
         raise SpecError(f"criteria[{index}].values", "must be a list of strings")
-    if answer is None or (isinstance(most, int) and len(answer.split()) > most):
+    if answer is None or (isinstance(words_max, int) and len(answer.split()) > words_max):
         return False
     folded = answer.casefold()
     return all(str(value).casefold() in folded for value in values)

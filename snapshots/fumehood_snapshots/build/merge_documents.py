@@ -67,8 +67,8 @@ def merge_captures(root: Path, chunks: Sequence[Chunk]) -> int:
     with warc.open("wb") as records, index.open("wb") as lines:
         for chunk in chunks:
             base = records.tell()
-            with (chunk.folder / CAPTURES).open("rb") as own:
-                shutil.copyfileobj(own, records)
+            with (chunk.folder / CAPTURES).open("rb") as captures:
+                shutil.copyfileobj(captures, records)
             for line in (chunk.folder / CAPTURE_INDEX).read_bytes().splitlines():
                 entry = parse_json(line)
                 lines.write(

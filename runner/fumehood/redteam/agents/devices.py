@@ -57,15 +57,15 @@ def all_devices() -> list[str]:
 
 
 def unexpected() -> str:
-    found = []
+    accessible = []
     for path in all_devices():
         name = path.removeprefix("/dev/")
         if name in HARMLESS or name.startswith("pts/"):
             continue
         # Not opened: a watchdog that is opened and left alone restarts the machine.
         if os.access(path, os.R_OK) or os.access(path, os.W_OK):
-            found.append(name)
-    return ",".join(found)
+            accessible.append(name)
+    return ",".join(accessible)
 
 
 for name in KNOWN:

@@ -13,13 +13,13 @@ LIMIT = int(GIVEN.get("tmp", str(16 << 20)))
 
 
 def writable() -> list[str]:
-    found = []
-    for folder, below, _ in os.walk("/"):
-        below[:] = [] if folder in ("/proc", "/sys") else below
+    folders = []
+    for folder, subfolders, _ in os.walk("/"):
+        subfolders[:] = [] if folder in ("/proc", "/sys") else subfolders
         if os.access(folder, os.W_OK):
-            found.append(folder)
-            below[:] = []
-    return found
+            folders.append(folder)
+            subfolders[:] = []
+    return folders
 
 
 def fill(folder: str, bytes_max: int) -> int:

@@ -24,6 +24,7 @@ def resources_section(findings: Findings) -> Section:
 
 
 NOT_ZERO = frozenset("123456789")
+"""Digits of which an amount other than zero contains at least one."""
 
 
 def resource_table(findings: Findings) -> TextTable:
@@ -35,8 +36,8 @@ def resource_table(findings: Findings) -> TextTable:
         for agent_findings in findings.subjects
         for row in _resource_rows(agent_findings, resource)
     ]
-    telling = {row[0] for row in rows if any(NOT_ZERO & set(cell) for cell in row[2:])}
-    rows = [row for row in rows if row[0] in telling]
+    used = {row[0] for row in rows if any(NOT_ZERO & set(cell) for cell in row[2:])}
+    rows = [row for row in rows if row[0] in used]
     note = (
         "Per episode. Wall time includes the start of the box; time in calls is the time in the "
         "service."
@@ -78,13 +79,13 @@ def resource_data(findings: Findings) -> DataTable:
             seat,
             name,
             units[name],
-            own.mean,
-            own.median,
-            own.p95,
-            own.total,
-            own.over,
+            spread.mean,
+            spread.median,
+            spread.p95,
+            spread.total,
+            spread.over,
         )
         for agent_findings in findings.subjects
-        for (seat, name), own in agent_findings.spreads.items()
+        for (seat, name), spread in agent_findings.spreads.items()
     ]
     return DataTable("resources", columns, rows)

@@ -15,8 +15,8 @@ def role_is_given(problem: Problem, instruction: str) -> bool:
     role = problem["details"].get("required_role")
     if not isinstance(role, str) or not role:
         return False
-    given = rf"\b(?:as|you are|role(?: is| of)?:?)\s+(?:an?\s+|the\s+)?{re.escape(role)}\b"
-    return re.search(given, instruction, re.IGNORECASE) is not None
+    pattern = rf"\b(?:as|you are|role(?: is| of)?:?)\s+(?:an?\s+|the\s+)?{re.escape(role)}\b"
+    return re.search(pattern, instruction, re.IGNORECASE) is not None
 
 
 def credentials(problem: Problem, instruction: str) -> JsonObject:
@@ -30,7 +30,7 @@ def credentials(problem: Problem, instruction: str) -> JsonObject:
     credentials: JsonObject = {}
     for name in required if isinstance(required, list) else ():
         words = re.escape(str(name)).replace("_", "[ _]")
-        written = rf"\b{words}(?:\s+is\s+|\s*[:=]\s*|\s+)['\"]?([\w.-]*\w)"
-        if given := re.search(written, instruction, re.IGNORECASE):
-            credentials[str(name)] = given[1]
+        pattern = rf"\b{words}(?:\s+is\s+|\s*[:=]\s*|\s+)['\"]?([\w.-]*\w)"
+        if match := re.search(pattern, instruction, re.IGNORECASE):
+            credentials[str(name)] = match[1]
     return credentials
