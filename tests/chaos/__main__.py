@@ -9,6 +9,7 @@ import sys
 from argparse import ArgumentParser
 
 from tests.chaos.broken_runs import run_with_breakages
+from tests.chaos.host_failures import failures, run_with_failure
 from tests.chaos.kills import run_with_kills
 from tests.chaos.workspace import workspace
 
@@ -22,19 +23,37 @@ def main() -> int:
     parser.add_argument(
         "--episodes", type=int, default=1000, help="while parts break, with each engine"
     )
+    parser.add_argument("--host-failures", type=int, default=10, help="seeds of each kind")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     for engine in ENGINES:
         with workspace() as space:
             result = run_with_kills(space, engine, options.kills // len(ENGINES), options.seed)
         print(f"{engine}: {result}", flush=True)
-    failed = False
+    failed = not _survives_the_host(options.host_failures, options.seed)
     for engine in ENGINES:
         with workspace() as space:
             broken = run_with_breakages(space, engine, options.episodes, options.seed)
         print(broken, flush=True)
         failed |= bool(broken.lost or broken.changed or broken.damage or broken.orphans)
     return int(failed)
+
+
+def _survives_the_host(seeds: int, first_seed: int) -> bool:
+    """Run with each failure of the host, print the results, and return whether all are right."""
+    all_right = True
+    for failure in failures():
+        wrong = []
+        for seed in range(first_seed, first_seed + seeds):
+            try:
+                run_with_failure(failure, seed)
+            except AssertionError as error:
+                wrong.append(f"seed {seed}: {error}")
+        print(
+            f"{failure.__name__}: {seeds} runs, {len(wrong)} wrong", *wrong, sep="\n  ", flush=True
+        )
+        all_right = all_right and not wrong
+    return all_right
 
 
 if __name__ == "__main__":

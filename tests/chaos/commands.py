@@ -23,10 +23,19 @@ class RunningCommand:
         words: Sequence[str],
         cwd: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        before: Sequence[str] = (),
     ) -> None:
+        """Start the command.
+
+        Args:
+            words: after ``fumehood``.
+            cwd: its folder; None for this one.
+            environment: variables to set.
+            before: a program that runs the command that it gets as arguments.
+        """
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the context ends
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "fumehood", *words],
+            [*before, sys.executable, "-m", "fumehood", *words],
             cwd=cwd,
             env=os.environ | {"PYTHONPATH": _search_path()} | dict(environment or {}),
             stdout=self._output,
@@ -56,6 +65,21 @@ class RunningCommand:
         """Return what it printed."""
         size = os.fstat(self._output.fileno()).st_size
         return os.pread(self._output.fileno(), size, 0).decode(errors="replace")
+
+    @property
+    def handles_signals(self) -> bool:
+        """True when it has replaced the default effect of SIGTERM."""
+        try:
+            status = Path(f"/proc/{self.pid}/status").read_text("utf-8")
+        except OSError:
+            return False
+        caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+        return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+    def send(self, number: int) -> None:
+        """Send it a signal if it runs."""
+        if self.is_running:
+            self._process.send_signal(number)
 
     def kill(self) -> None:
         """Kill it without its children, and collect its status."""

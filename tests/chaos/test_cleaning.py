@@ -68,6 +68,26 @@ def test_a_killed_run_whose_service_hangs_is_cleaned_up(command: RunningCommand)
         service.kill()
 
 
+def test_doctor_lists_orphans_and_fails(command: RunningCommand) -> None:
+    words = [sys.executable, "-m", "fumehood", "doctor", "--orphans"]
+    # Other users of this machine may leave containers at any time.
+    no_docker = os.environ | {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
+
+    def doctor() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words, capture_output=True, text=True, timeout=60, check=False, env=no_docker
+        )
+
+    nothing = doctor()
+    assert (nothing.returncode, nothing.stdout) == (0, "0 to remove\n")
+    command.kill()
+    found = doctor()
+    assert found.returncode == 1
+    assert "folder " in found.stdout
+    assert clean() != []
+    assert doctor().returncode == 0
+
+
 def test_the_next_run_removes_orphans(command: RunningCommand, tmp_path: Path) -> None:
     command.kill()
     words = (

@@ -32,14 +32,19 @@ class Workspace:
         for folder in (root, self.records):
             folder.chmod(0o711)
 
-    def start(self, *words: str, environment: Mapping[str, str] | None = None) -> RunningCommand:
-        """Start a command in this workspace."""
+    def start(
+        self,
+        *words: str,
+        environment: Mapping[str, str] | None = None,
+        before: Sequence[str] = (),
+    ) -> RunningCommand:
+        """Start a command in this workspace; see :class:`RunningCommand`."""
         variables = {
             "XDG_RUNTIME_DIR": str(self.records),
             "TMPDIR": str(self.temporary),
             "FUMEHOOD_SIGNING_KEY": str(self.root / "key.pem"),
         }
-        return RunningCommand(words, environment=variables | dict(environment or {}))
+        return RunningCommand(words, environment=variables | dict(environment or {}), before=before)
 
     def finish(
         self, *words: str, environment: Mapping[str, str] | None = None, status: int = 0

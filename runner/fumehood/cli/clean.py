@@ -26,25 +26,36 @@ def clean(dry_run: bool, images: bool, as_json: bool) -> None:
     Example:
       fumehood clean --dry-run
     """
+    report_orphans(dry_run=dry_run, images=images, as_json=as_json)
+
+
+def report_orphans(*, dry_run: bool, images: bool, as_json: bool) -> int:
+    """Print the orphans, and return how many remain.
+
+    Args:
+        dry_run: remove nothing.
+        images: include outdated images.
+        as_json: print one JSON object.
+    """
     with Machine(owner_is_alive) as machine:
         orphans = list(machine.orphans(images=images))
-        kept = [] if dry_run else machine.remove(orphans)
+        kept = orphans if dry_run else machine.remove(orphans)
     if as_json:
         report = {
             "dry_run": dry_run,
             "unreachable": machine.unreachable,
-            "orphans": [
-                _to_json(orphan, removed=not dry_run and orphan not in kept) for orphan in orphans
-            ],
+            "orphans": [_to_json(orphan, removed=orphan not in kept) for orphan in orphans],
         }
         click.echo(json.dumps(report, indent=2))
-        return
+        return len(kept)
     for orphan in orphans:
-        suffix = " (in use, kept)" if orphan in kept else ""
+        suffix = " (in use, kept)" if orphan in kept and not dry_run else ""
         click.echo(safe(f"{orphan.kind.value} {orphan.name}{suffix}"))
     for engine, reason in machine.unreachable.items():
         click.echo(safe(f"fumehood: engine {engine} was not searched: {reason}"), err=True)
-    click.echo(f"{len(orphans) - len(kept)} {'to remove' if dry_run else 'removed'}")
+    count = f"{len(orphans)} to remove" if dry_run else f"{len(orphans) - len(kept)} removed"
+    click.echo(count)
+    return len(kept)
 
 
 def _to_json(orphan: Orphan, *, removed: bool) -> dict[str, object]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from fumehood.cli.clean import report_orphans
 from fumehood.cli.output import print_tables
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import JsonObject
@@ -94,12 +95,16 @@ class _Finding:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="With --probe: also update the table in this Markdown file.",
 )
+@click.option(
+    "--orphans", is_flag=True, help="Only list what killed commands left behind; see clean."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def doctor(
     runtime: str | None,
     probed: tuple[str, ...],
     attack: tuple[str, ...],
     page: Path | None,
+    orphans: bool,
     as_json: bool,
 ) -> int:
     """Check which engines work here, and what to install.
@@ -107,12 +112,15 @@ def doctor(
     Exit status 2 if no engine isolates an untrusted agent. With --probe, runs the red-team attacks
     from boxes of an engine, each with its control: the same attack without its protection, which
     must succeed. Exit status 1 if an attack was not stopped, or if its control did not succeed.
+    With --orphans, exit status 1 if there is an orphan; `fumehood clean` removes it.
 
     \b
     Examples:
       fumehood doctor
       fumehood doctor --probe docker/runsc --attack egress
     """
+    if orphans:
+        return int(report_orphans(dry_run=True, images=False, as_json=as_json) > 0)
     if probed:
         return _probe(probed, attack, page, as_json=as_json)
     findings = [_examine(name, runtime_name) for name, runtime_name in _engines(runtime)]

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import select
 import shutil
 import sys
@@ -125,9 +124,6 @@ def box_command(
         command: to run inside.
         user: of the box on the host, if root starts it; otherwise None.
         has_group: whether a control group limits the memory of the box.
-
-    Raises:
-        InfraError: this process may open fewer files than a box.
     """
     last: tuple[str, ...] = ("--json-status-fd", str(files.status))
     if files.filter is not None:
@@ -228,13 +224,6 @@ def _documents(text: str) -> Iterator[dict[str, int]]:
 
 
 def _prlimit(limits: Limits, *, has_group: bool) -> tuple[str, ...]:
-    # Otherwise prlimit would fail in the box, which looks like a crash of the agent.
-    _, files_max = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if files_max < limits.open_files:
-        raise InfraError(
-            f"a box may open {limits.open_files} files, but this process may open {files_max}; "
-            "raise its hard limit (ulimit -Hn)"
-        )
     return (
         _tool("prlimit"),
         f"--nproc={limits.processes}",

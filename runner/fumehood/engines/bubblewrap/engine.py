@@ -8,6 +8,7 @@ outside a user namespace, memory is limited for each process, and processor time
 from __future__ import annotations
 
 import os
+import resource
 import secrets
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -247,12 +248,15 @@ class BubblewrapEngine:
                 read_reason=lambda code: _reason(code, group),
                 on_close=held.release,
             )
-            self._let_run(box, pid, group, gate)
+            self._let_run(box, pid, group, gate, limits)
         return box
 
     @staticmethod
-    def _let_run(box: ChildBox, pid: int | None, group: BoxGroup | None, gate: StartGate) -> None:
+    def _let_run(
+        box: ChildBox, pid: int | None, group: BoxGroup | None, gate: StartGate, limits: Limits
+    ) -> None:
         try:
+            _require_files(box.host_pid(), limits)
             if group is not None and pid is not None:
                 group.add(pid)
         except InfraError:
@@ -297,6 +301,27 @@ def _reason(code: int, group: BoxGroup | None) -> ExitReason:
 def _require_removed(group: BoxGroup) -> None:
     if not group.remove():
         raise InfraError("a process of a box does not end, although it was killed")
+
+
+def _require_files(pid: int | None, limits: Limits) -> None:
+    """Check the hard limit of open files that a box inherits.
+
+    Otherwise prlimit fails in the box, which looks like a crash of the agent.
+
+    Raises:
+        InfraError: it is below the limit of the box.
+    """
+    if pid is None:
+        return
+    try:
+        _, files_max = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    except OSError:
+        return  # It has ended already.
+    if files_max != resource.RLIM_INFINITY and files_max < limits.open_files:
+        raise InfraError(
+            f"a box may open {limits.open_files} files, but this process may open {files_max}; "
+            "raise its hard limit (ulimit -Hn)"
+        )
 
 
 def _file(content: bytes) -> int:
