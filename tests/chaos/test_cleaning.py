@@ -18,6 +18,7 @@ from fumehood.engines.images import stale
 from fumehood.engines.orphans import Machine
 from fumehood.engines.ownership import OWNER_START, owner_is_alive, owner_labels
 from tests.chaos.commands import RunningCommand, services_of
+from tests.parts.folders import short_folder
 from tests.parts.listening import wait_until
 
 SLEEPS = "class Agent:\n    def __init__(self):\n        import time; time.sleep(600)\n"
@@ -26,10 +27,17 @@ SLEEPS = "class Agent:\n    def __init__(self):\n        import time; time.sleep
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningCommand]:
     """A run whose agents sleep, with a separate folder for owner records."""
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "records"))
     (tmp_path / "sleepy.py").write_text(SLEEPS)
     words = ("run", "sample", "-a", "sleepy:Agent", "--engine", "process", "--i-trust-this-agent")
-    with RunningCommand((*words, "--out", str(tmp_path / "run")), cwd=tmp_path) as started:
+    with (
+        short_folder() as records,
+        RunningCommand(
+            (*words, "--out", str(tmp_path / "run")),
+            cwd=tmp_path,
+            environment={"XDG_RUNTIME_DIR": records},
+        ) as started,
+    ):
+        monkeypatch.setenv("XDG_RUNTIME_DIR", records)
         assert wait_until(lambda: len(started.descendants()) >= 2), started.output()
         yield started
 

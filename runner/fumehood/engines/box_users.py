@@ -89,6 +89,10 @@ class BoxUsers:
                 record.unlink(missing_ok=True)
             return len(free)
 
+    def reserved(self) -> frozenset[int]:
+        """Return the users that are reserved now."""
+        return frozenset(int(record.stem) for record in self._folder.glob("*.json"))
+
     def _record(self, user: int) -> Path:
         return self._folder / f"{user}.json"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.box_users import BoxUsers
-from fumehood.engines.bubblewrap.cgroups import remove_group
+from fumehood.engines.bubblewrap.cgroups import remove_group, remove_unnamed_groups
 from fumehood.engines.engine import Engine, Orphan, OrphanKind, OwnerCheck
 from fumehood.engines.ownership import RUN
 from fumehood.engines.records import FolderRecords, SessionRecords
@@ -26,7 +26,9 @@ def reap_local(is_owned: OwnerCheck) -> int:
         InfraError: another user can write to the folder of records.
     """
     removed = SessionRecords().reap(is_owned) + FolderRecords().reap(is_owned)
-    BoxUsers().reap(is_owned, remove_group)
+    users = BoxUsers()
+    users.reap(is_owned, remove_group)
+    remove_unnamed_groups(users.reserved)
     return removed
 
 

@@ -181,7 +181,8 @@ class FolderRecords:
 
     @cached_property
     def _notes(self) -> Path:
-        return self._given_notes or state_folder("folders")
+        # Beside the folders, so that a command with another environment finds them together.
+        return self._given_notes or open_folder() / "folders"
 
     def make(self, labels: Mapping[str, str]) -> Path:
         """Make a folder that only this user can enter, owned by the process that ``labels`` names.

@@ -16,6 +16,7 @@ from fumehood.engines.bubblewrap.cgroups import (
     find_hierarchies,
     hierarchies,
     remove_group,
+    remove_unnamed_groups,
 )
 from fumehood.engines.engine import Limits
 
@@ -75,6 +76,22 @@ def test_a_group_of_a_killed_run_is_removed_with_its_processes() -> None:
         assert remove_group(user)
         assert sleeping.wait() == -9
     assert remove_group(user)
+
+
+@pytest.mark.skipif(hierarchies() is None, reason="this user may make no control groups")
+def test_only_empty_groups_without_a_reserved_user_are_removed() -> None:
+    found = hierarchies()
+    assert found is not None
+    # The end of the range, so that no box of another process is affected.
+    kept, lost = BOX_UIDS.stop - 2, BOX_UIDS.stop - 3
+    for user in (kept, lost):
+        BoxGroup(found, user).make(LIMITS)
+    top = found.tops.get("pids") or found.tops[""]
+    remove_unnamed_groups(lambda: set(BOX_UIDS) - {lost})
+    left = {folder.name for folder in (top / "fumehood").iterdir()}
+    assert str(lost) not in left
+    assert str(kept) in left
+    assert remove_group(kept)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="about ordinary users")

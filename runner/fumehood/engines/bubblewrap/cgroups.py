@@ -1,6 +1,6 @@
 """Control groups of bubblewrap boxes: memory, processor time and processes of a box together.
 
-Only root may make them here. With version 1 each controller has a folder of its own, with version 2
+Only root may make them here. With version 1 each controller has a separate folder, with version 2
 all have one. The name of a group is the user of its box, so the record that reserves the user also
 finds the group of a killed run.
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -178,6 +178,23 @@ def remove_group(user: int) -> bool:
     end."""
     found = hierarchies()
     return found is None or BoxGroup(found, user).remove()
+
+
+def remove_unnamed_groups(reserved: Callable[[], Collection[int]]) -> None:
+    """Remove the empty groups of boxes whose users are not reserved any more.
+
+    Args:
+        reserved: returns the reserved users. It is called after the groups have been listed,
+            because a group is made after its user was reserved.
+    """
+    found = hierarchies()
+    tops = found.tops.values() if found else ()
+    groups = [folder for top in tops for folder in (top / NAME).glob("[0-9]*")]
+    users = reserved()
+    for folder in groups:
+        if int(folder.name) not in users:
+            with suppress(OSError):  # A process is in it, or another command removed it.
+                folder.rmdir()
 
 
 _OPTIONAL = ("memory.swap.max", "memory.memsw.limit_in_bytes")
