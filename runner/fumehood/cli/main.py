@@ -26,6 +26,7 @@ COMMANDS = {
     "keys": "fumehood.cli.keys:keys",
     "leaderboard": "fumehood.cli.leaderboard:leaderboard",
     "list": "fumehood.cli.listing:list_all",
+    "receipt": "fumehood.cli.receipt:receipt",
     "replay": "fumehood.cli.replay:replay",
     "report": "fumehood.cli.report:report",
     "reproduce": "fumehood.cli.reproduce:reproduce",

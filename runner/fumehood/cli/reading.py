@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
 
+from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json
+from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import Accept, RunReader, open_run
 from fumehood.records.trust import Trust
 from fumehood.report.safe_text import one_line
@@ -41,3 +43,25 @@ def mark_of(runs: Iterable[RunReader]) -> str:
 def verification_of(runs: Iterable[RunReader]) -> list[Json]:
     """Return what verification found out about each run, for JSON output."""
     return [{"run": str(run.path), **run.provenance.to_json()} for run in runs]
+
+
+def find_episode(rows: Sequence[EpisodeRow], wanted: str) -> EpisodeRow:
+    """Return the row of an episode.
+
+    Args:
+        rows: of the run.
+        wanted: AGENT/TASK/TRIAL, or a part of it that only one episode has.
+
+    Raises:
+        InputError: no episode or several episodes match.
+    """
+    exact = [row for row in rows if str(row.name) == wanted]
+    matches = exact or [row for row in rows if wanted in str(row.name)]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
+        raise InputError(f"no episode matches {wanted!r}; list them with: fumehood show DIR")
+    names = ", ".join(str(row.name) for row in matches[:3])
+    raise InputError(
+        f"{wanted!r} matches {len(matches)} episodes, such as {names}; use a longer name"
+    )

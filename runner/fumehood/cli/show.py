@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from fumehood.cli.reading import read_run, unverified_option, verification_of
-from fumehood.core.errors import InputError
+from fumehood.cli.reading import find_episode, read_run, unverified_option, verification_of
 from fumehood.core.outcome import outcome_name
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
@@ -37,7 +36,7 @@ def show(run_dir: Path, episode: str | None, unverified: bool, as_json: bool) ->
     if episode is None:
         _list(folder, as_json)
         return
-    row = _find(rows, episode)
+    row = find_episode(rows, episode)
     records = folder.read_trace(row) if row.trace else []
     events = [json.loads(record.event_json) for record in records]
     if as_json:
@@ -59,19 +58,6 @@ def _list(folder: RunReader, as_json: bool) -> None:
         click.echo(one_line(mark))
     for row in folder.rows():
         click.echo(one_line(f"{_mark(row.score.success)} {row.name}  {outcome_name(row.outcome)}"))
-
-
-def _find(rows: list[EpisodeRow], wanted: str) -> EpisodeRow:
-    exact = [row for row in rows if str(row.name) == wanted]
-    matches = exact or [row for row in rows if wanted in str(row.name)]
-    if len(matches) == 1:
-        return matches[0]
-    if not matches:
-        raise InputError(f"no episode matches {wanted!r}; list them with: fumehood show DIR")
-    names = ", ".join(str(row.name) for row in matches[:3])
-    raise InputError(
-        f"{wanted!r} matches {len(matches)} episodes, such as {names}; use a longer name"
-    )
 
 
 def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> Iterator[str]:

@@ -25,7 +25,7 @@ from fumehood.records.files import read_plain
 from fumehood.records.frozen_suite import read_frozen_suite
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import FORMAT, RunFolder, parse_trace
-from fumehood.records.seals import PLAN_FILES, UNREADABLE
+from fumehood.records.seals import PLAN_FILES, UNREADABLE, digest_bytes, row_lines
 from fumehood.records.trust import SHOWN_DIGITS, Trust
 from fumehood.records.verify import Verification, verify
 
@@ -98,6 +98,7 @@ class RunReader:
         plan: dict[str, bytes],
         rows: list[EpisodeRow],
         trace_digests: dict[str, str] | None,
+        row_digests: dict[EpisodeName, str],
     ) -> None:
         """Create the reader.
 
@@ -107,12 +108,14 @@ class RunReader:
             plan: content of the plan files, as verified.
             rows: one per episode, as verified.
             trace_digests: SHA-256 of each sealed trace by path; None accepts any trace.
+            row_digests: SHA-256 of each sealed row, in the order of the plan.
         """
         self.path = path
         self.provenance = provenance
         self._plan = plan
         self._rows = rows
         self._trace_digests = trace_digests
+        self._row_digests = row_digests
 
     def manifest(self) -> JsonObject:
         """Return the content of ``run.json``."""
@@ -141,6 +144,23 @@ class RunReader:
     def rows(self) -> list[EpisodeRow]:
         """Return one row per episode, in the order in which episodes first finished."""
         return list(self._rows)
+
+    def row_digests(self) -> dict[EpisodeName, str]:
+        """Return the SHA-256 of each sealed row, in the order of the plan; empty if unverified."""
+        return dict(self._row_digests)
+
+    def sealed_row(self, name: EpisodeName) -> JsonObject:
+        """Return the sealed row of an episode with its seal.
+
+        Raises:
+            InputError: there is none, or it changed after the run was verified.
+        """
+        wanted = self._row_digests.get(name)
+        for line in row_lines(self.path):
+            if digest_bytes(line) == wanted:
+                row: JsonObject = json.loads(line)
+                return row
+        raise InputError(f"{self.path} has no sealed row of {name}; see: fumehood verify")
 
     def read_trace(self, row: EpisodeRow) -> list[Record]:
         """Return the trace of an episode.
@@ -197,7 +217,9 @@ def open_run(path: Path, trust: Trust, accept: Accept = Accept.VERIFIED) -> RunR
     sealed = found.rows.values()
     digests = {file.path: file.sha256 for row in sealed for file in row.files}
     rows = [row.row for row in sealed]
-    return RunReader(path, _provenance(path, found, trust), dict(found.plan), rows, digests)
+    by_plan = {name: found.rows[name].digest for name in found.order if name in found.rows}
+    provenance = _provenance(path, found, trust)
+    return RunReader(path, provenance, dict(found.plan), rows, digests, by_plan)
 
 
 def _verify(path: Path, trust: Trust, accept: Accept) -> tuple[Verification | None, str]:
@@ -240,7 +262,7 @@ def _unverified(
         episodes=len(rows),
         problem=problem,
     )
-    return RunReader(path, provenance, plan, rows, None)
+    return RunReader(path, provenance, plan, rows, None, {})
 
 
 def _provenance(path: Path, found: Verification, trust: Trust) -> Provenance:

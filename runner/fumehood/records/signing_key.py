@@ -37,7 +37,11 @@ class SigningKey:
 
     def sign(self, statement: JsonObject) -> str:
         """Return the signature of a statement's canonical JSON in hex."""
-        return self._private.sign(canonical_json(statement).encode("ascii")).hex()
+        return self.sign_bytes(canonical_json(statement).encode("ascii")).hex()
+
+    def sign_bytes(self, content: bytes) -> bytes:
+        """Return the signature of some bytes, which must not be canonical JSON of another use."""
+        return self._private.sign(content)
 
 
 def is_signed_by(public: str, statement: JsonObject, signature: object) -> bool:
@@ -48,12 +52,23 @@ def is_signed_by(public: str, statement: JsonObject, signature: object) -> bool:
         statement: signed content.
         signature: in hex; may be any value of an untrusted file.
     """
+    # bytes.fromhex also takes capitals and blanks: the same signature would have many texts.
+    if not _CANONICAL_HEX.fullmatch(f"{public}{signature}"):
+        return False
+    content = canonical_json(statement).encode("ascii")
+    return is_signature(public, content, bytes.fromhex(str(signature)))
+
+
+def is_signature(public: str, content: bytes, signature: bytes) -> bool:
+    """Return whether a signature of some bytes is valid.
+
+    Args:
+        public: public key, 64 hex digits.
+        content: signed bytes.
+        signature: 64 bytes.
+    """
     try:
-        # bytes.fromhex also takes capitals and blanks: the same signature would have many texts.
-        if not _CANONICAL_HEX.fullmatch(f"{public}{signature}"):
-            return False
-        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
-        key.verify(bytes.fromhex(str(signature)), canonical_json(statement).encode("ascii"))
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(signature, content)
     except (InvalidSignature, ValueError):
         return False
     return True

@@ -80,6 +80,8 @@ class Verification:
     """Content of the plan files that was compared with the seal."""
     rows: Mapping[EpisodeName, SealedRow] = field(default_factory=dict)
     """The last row of each episode whose row is as sealed."""
+    order: tuple[EpisodeName, ...] = ()
+    """The planned episodes."""
 
     @property
     def episodes(self) -> int:
@@ -129,7 +131,13 @@ def verify(path: Path, key: str | None = None) -> Verification:
         damage.extend(_file_damage(path, seal, row))
     damage.extend(_unsealed_files(path, seal, rows))
     return Verification(
-        seal.key, len(seal.episodes), tuple(damage), seal.is_final, plan=plan, rows=rows
+        seal.key,
+        len(seal.episodes),
+        tuple(damage),
+        seal.is_final,
+        plan=plan,
+        rows=rows,
+        order=tuple(episode.name for episode in seal.episodes),
     )
 
 

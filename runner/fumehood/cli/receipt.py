@@ -1,0 +1,179 @@
+"""``fumehood receipt``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from fumehood.cli.reading import find_episode, read_run
+from fumehood.core.errors import InputError
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.records.caches import last_probe, probe_summary, system_name
+from fumehood.records.files import write_export
+from fumehood.records.receipt import (
+    Receipt,
+    compare_receipt,
+    read_receipt,
+    receipt_statement,
+    sign_receipt,
+)
+from fumehood.records.row import EpisodeName, file_name
+from fumehood.records.run_reader import RunReader
+from fumehood.records.signing_key import user_key
+from fumehood.records.trust import SHOWN_DIGITS, Trust
+from fumehood.report.safe_text import one_line
+
+PROBE_AGE_MAX = timedelta(hours=1)
+
+
+@click.command()
+@click.argument("run_dir", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
+@click.argument("episode", required=False)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Output file.  [default: DIR.receipt.json]"
+)
+@click.option(
+    "--probe", is_flag=True, help="Include the result of a probe of the engine in the last hour."
+)
+@click.option(
+    "--verify", "receipt_file", type=click.Path(path_type=Path), help="Verify this receipt."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def receipt(
+    run_dir: Path | None,
+    episode: str | None,
+    out: Path | None,
+    probe: bool,
+    receipt_file: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a signed receipt of a run, or of one EPISODE, and explain it.
+
+    A receipt states what separated the agents from the host, and the root of a Merkle tree over
+    all rows. EPISODE is AGENT/TASK/TRIAL, or a part of it that only one episode has. Only the
+    signer of a run can write its receipt. With --verify, the command verifies a
+    receipt; with DIR, it also compares it with the run.
+
+    \b
+    Examples:
+      fumehood receipt runs/20260101-120000
+      fumehood receipt runs/20260101-120000 policy_aware/crud_gold/0 --out row.json
+      fumehood receipt --verify row.json runs/20260101-120000
+    """
+    if receipt_file is not None:
+        found = read_receipt(receipt_file, Trust.of_user())
+        if run_dir is not None:
+            compare_receipt(found, read_run(run_dir, unverified=False))
+        _print(found, receipt_file, run_dir, as_json=as_json)
+        return
+    if run_dir is None:
+        raise InputError("name a run folder, or a receipt with --verify")
+    run = read_run(run_dir, unverified=False)
+    key = user_key()
+    if run.provenance.key != key.public:
+        raise InputError(f"only the signer of {run_dir} can write its receipt")
+    name = None if episode is None else find_episode(run.rows(), episode).name
+    statement = receipt_statement(run, name, _recent_probe(run) if probe else None)
+    path = out or _default_path(run_dir, name)
+    try:
+        write_export(path, sign_receipt(statement, key).encode())
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    _print(read_receipt(path, Trust(own=key.public)), path, run_dir, as_json=as_json)
+
+
+def _default_path(run_dir: Path, name: EpisodeName | None) -> Path:
+    run = run_dir.resolve()
+    middle = "" if name is None else f".{file_name(name.identifier)}"
+    return run.with_name(f"{run.name}{middle}.receipt.json")
+
+
+def _recent_probe(run: RunReader) -> JsonObject:
+    """Return the result of the last probe of the run's engine.
+
+    Raises:
+        InputError: there is none, or it is older than an hour.
+    """
+    manifest = run.manifest()
+    engine, stored = str(manifest.get("engine")), manifest.get("containment")
+    detail = str(stored.get("detail")) if isinstance(stored, dict) else ""
+    probe = last_probe(engine, detail) if detail else None
+    command = f"run fumehood doctor --probe {engine} before the run and before the receipt"
+    if probe is None:
+        raise InputError(
+            f"the engine {engine} of the run was never probed on {system_name()}: {command}"
+        )
+    age = datetime.now(UTC) - datetime.fromisoformat(str(probe["made"]))
+    if age > PROBE_AGE_MAX:
+        minutes = round(age.total_seconds() / 60)
+        raise InputError(
+            f"the last probe of {engine} is {minutes} minutes old, at most 60: {command}"
+        )
+    return probe
+
+
+def _print(found: Receipt, path: Path, run_dir: Path | None, *, as_json: bool) -> None:
+    if as_json:
+        result = {
+            "receipt": str(path),
+            "verified": True,
+            "compared_with": None if run_dir is None else str(run_dir),
+            "signing_key": found.key,
+            "signer": found.signer,
+            "statement": found.statement,
+        }
+        click.echo(json.dumps(result, indent=2))
+        return
+    for line in _lines(found, path, run_dir):
+        click.echo(one_line(line))
+
+
+def _lines(found: Receipt, path: Path, run_dir: Path | None) -> Iterator[str]:
+    """Yield the explanation of a receipt."""
+    facts = found.predicate
+    (subject,) = _objects(found.statement["subject"])
+    compared = f"equal to {run_dir}" if run_dir else "not compared with a run"
+    yield f"{path}: signed with {found.signer}, {found.key[:SHOWN_DIGITS]}…; {compared}"
+    yield f"subject     {subject.get('name')}"
+    yield f"engine      {facts.get('engine')}, isolation {facts.get('isolation')}"
+    about = _object(facts.get("isolation_facts"))
+    yield f"kernel      {about.get('kernel', 'not recorded')}"
+    yield f"users       {about.get('users', 'not recorded')}"
+    yield f"network     {about.get('network', 'not recorded')}"
+    yield f"calls       filter {about.get('system_call_filter') or 'none'}"
+    unenforced = about.get("unenforced") or []
+    limits = ", ".join(f"{name} {value}" for name, value in _object(facts.get("limits")).items())
+    yield f"limits      {limits}; not enforced for a box: {_list(unenforced)}"
+    yield f"grants      {_list(facts.get('grants'))}"
+    for agent in _objects(facts.get("agents")):
+        yield f"image       {agent.get('label')}: {agent.get('digest') or 'none'}"
+    yield f"episodes    {facts.get('episodes')}, infra {facts.get('infra')}"
+    attempts = _object(facts.get("infra_attempts")).items()
+    yield f"attempts    ended as infra: {', '.join(f'{name} {count}' for name, count in attempts)}"
+    versions = _object(facts.get("versions")).items()
+    yield f"versions    {', '.join(f'{name} {version}' for name, version in versions)}"
+    rows = _object(facts.get("rows"))
+    yield f"rows        {rows.get('number')}, Merkle root {rows.get('root')}"
+    probe = facts.get("probe")
+    yield f"probe       {probe_summary(probe) if isinstance(probe, dict) else 'not included'}"
+    row = facts.get("row")
+    if isinstance(row, dict):
+        content = _object(row.get("content"))
+        outcome = f"{content.get('outcome')}, success {json.dumps(content.get('success'))}"
+        yield f"row         number {row.get('index')}, proven: {outcome}"
+
+
+def _object(value: Json) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Json) -> list[JsonObject]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _list(value: Json) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) and value else "none"
