@@ -1,4 +1,4 @@
-"""``make flatness``: checks that one service keeps nothing after thousands of episodes.
+"""``make flatness``: checks that one service does not grow over thousands of episodes.
 
 Exit status 1 if memory or descriptors grew after the first tenth of the episodes, in which caches
 fill.
@@ -38,15 +38,15 @@ it."""
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the service holds at one moment, with no episode open."""
+    """The resources of the service at one moment, with no episode open."""
 
     episodes: int
-    """Closed so far."""
+    """Number of episodes closed so far."""
     resident_kb: int
     descriptors: int
     threads: int
-    sockets: int
-    """Files and folders below the service's own folder."""
+    files: int
+    """Number of files and folders in the folder of the service."""
 
 
 def main() -> int:
@@ -54,7 +54,7 @@ def main() -> int:
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--episodes", type=int, default=10_000, help="through one service, a multiple of 10"
+        "--episodes", type=int, default=10_000, help="number of episodes, a multiple of 10"
     )
     options = parser.parse_args()
     cases = workload(None)
@@ -74,12 +74,10 @@ def main() -> int:
         f"after the first {first.episodes}: resident memory {grown:+.1%}, "
         f"descriptors {last.descriptors - first.descriptors:+d}, "
         f"threads {last.threads - first.threads:+d}, "
-        f"files {last.sockets - first.sockets:+d}"
+        f"files {last.files - first.files:+d}"
     )
     is_flat = (
-        grown <= GROWTH_MAX
-        and last.descriptors <= first.descriptors
-        and last.sockets <= first.sockets
+        grown <= GROWTH_MAX and last.descriptors <= first.descriptors and last.files <= first.files
     )
     return 0 if is_flat else 1
 
@@ -120,14 +118,14 @@ def _sample(pid: int, client: ControlClient) -> Sample:
         resident_kb=int(fields["VmRSS"].split()[0]),
         descriptors=len(os.listdir(f"/proc/{pid}/fd")),
         threads=int(fields["Threads"]),
-        sockets=_files(pid, folder),
+        files=_files(pid, folder),
     )
 
 
 def _files(pid: int, folder: Path) -> int:
     command = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").split("\0")
-    own = folder / command[command.index("fumehood.service") + 1]
-    return sum(1 for _ in own.rglob("*"))
+    service_folder = folder / command[command.index("fumehood.service") + 1]
+    return sum(1 for _ in service_folder.rglob("*"))
 
 
 def _table(samples: Sequence[Sample]) -> Table:
@@ -140,7 +138,7 @@ def _table(samples: Sequence[Sample]) -> Table:
             f"{sample.resident_kb / 1024:.1f}",
             str(sample.descriptors),
             str(sample.threads),
-            str(sample.sockets),
+            str(sample.files),
         )
     return table
 

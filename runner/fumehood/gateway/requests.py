@@ -1,6 +1,6 @@
 """Model requests of agents: checks, refusals, memory limits, keys of recorded exchanges.
 
-The gateway parses a request, checks it against the allowed fields, and writes it anew.
+The gateway parses a request, checks it against the allowed fields, and serializes it again.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ModelRefusal(Enum):
     TOO_LARGE = 413
     """The request is longer than its limit."""
     CAPABILITY_NOT_GRANTED = 403
-    """The request asks for more than text, and the run does not grant it."""
+    """The request uses a capability that the run does not grant."""
     NO_PRICE = 422
     """The budget limits the price, and the model has no price."""
     NOT_AVAILABLE = 424
@@ -110,7 +110,7 @@ SMALL_BODY_BYTES = 64 * 1024
 """Size of a request that is parsed in less than a few milliseconds."""
 NO_MODEL = "the request must be one JSON object with a model name"
 _MODEL_KEY = b'"model"'
-# With every byte of a name escaped, as in \\u0061.
+# Each byte of a name may be escaped with six characters, as in \\u0061.
 _MODEL_NAME = re.compile(rb'[ \t\r\n]*:[ \t\r\n]*"((?:[^"\\]|\\.){0,1536})"')
 _DATED_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
@@ -126,7 +126,7 @@ class Refused(Exception):
         Args:
             kind: the reason.
             message: one line for the agent.
-            needs: needs that the run does not grant → field of the request.
+            needs: capability that the run does not grant → field of the request.
         """
         super().__init__(message)
         self.kind = kind

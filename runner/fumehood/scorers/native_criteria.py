@@ -33,7 +33,7 @@ class EpisodeFacts:
     changed: tuple[Path, ...]
     """Leaves of the state that differ from the initial state."""
     end: SeatEnd | None
-    """How the first seat ended; None if its agent stopped without an end."""
+    """How the first seat ended; None if its agent stopped before the work had ended."""
 
     @classmethod
     def of(cls, initial_state: JsonObject, evidence: Evidence, seat: str) -> EpisodeFacts:
@@ -132,8 +132,8 @@ def _called_with(criterion: Criterion, facts: EpisodeFacts) -> bool:
     answered = [
         call for call in facts.evidence.calls if _is_of(call, criterion) and not call.failure
     ]
-    wanted = criterion.get("min_count", 1)
-    return isinstance(wanted, int) and len(answered) >= wanted
+    min_count = criterion.get("min_count", 1)
+    return isinstance(min_count, int) and len(answered) >= min_count
 
 
 def _tried_any(criterion: Criterion, facts: EpisodeFacts) -> bool:
@@ -173,7 +173,7 @@ def _is_of(call: AnsweredCall, pattern: Criterion) -> bool:
 def _contains(value: Json, part: Json) -> bool:
     if isinstance(part, dict):
         return isinstance(value, dict) and all(
-            key in value and _contains(value[key], wanted) for key, wanted in part.items()
+            key in value and _contains(value[key], inner) for key, inner in part.items()
         )
     return canonical_json(value) == canonical_json(part)
 
@@ -183,16 +183,16 @@ def _answer_equals(criterion: Criterion, facts: EpisodeFacts) -> bool:
 
 
 def _answer_contains(criterion: Criterion, facts: EpisodeFacts) -> bool:
-    answer, wanted, most = (
+    answer, words, words_max = (
         _answer(facts),
         _words(criterion.get("value")),
         criterion.get("max_words"),
     )
-    if answer is None or (isinstance(most, int) and len(answer) > most):
+    if answer is None or (isinstance(words_max, int) and len(answer) > words_max):
         return False
     text = " ".join(answer)
     # Match whole words only: 12 does not match in 112, nor 2 in 2.5.
-    return re.search(rf"(?<![\w.]){re.escape(' '.join(wanted))}(?!\w|\.\w)", text) is not None
+    return re.search(rf"(?<![\w.]){re.escape(' '.join(words))}(?!\w|\.\w)", text) is not None
 
 
 def _answer(facts: EpisodeFacts) -> list[str] | None:

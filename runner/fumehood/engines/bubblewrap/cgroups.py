@@ -24,10 +24,10 @@ from fumehood.engines.engine import Limits
 NAME = "fumehood"
 NEEDED = ("memory", "cpu", "pids")
 HELPERS = 3
-"""Processes of bubblewrap in a group, beside those of the agent."""
+"""Number of bubblewrap's processes in a group, in addition to those of the agent."""
 _CPU_PERIOD_US = 100_000
 _END_TIMEOUT_S = 10.0
-"""From SIGKILL until every process of a group is gone."""
+"""Time from SIGKILL until every process of a group is gone."""
 _POLL_S = 0.001
 _MOUNTS = Path("/proc/self/mounts")
 
@@ -86,7 +86,7 @@ class BoxGroup:
         """Name the group, without side effects.
 
         Args:
-            found: the hierarchies.
+            found: the mounted hierarchies.
             user: of the box.
         """
         self._is_unified = found.is_unified
@@ -198,7 +198,7 @@ def remove_unnamed_groups(reserved: Callable[[], Collection[int]]) -> None:
 
 
 _OPTIONAL = ("memory.swap.max", "memory.memsw.limit_in_bytes")
-"""Files that a kernel without accounting of swap lacks."""
+"""Files that do not exist if the kernel does not account swap."""
 
 
 def _existing(*settings: tuple[Path, str]) -> list[tuple[Path, str]]:
@@ -208,7 +208,7 @@ def _existing(*settings: tuple[Path, str]) -> list[tuple[Path, str]]:
 
 
 def _enable(folder: Path) -> None:
-    """Let the children of a group of version 2 have the controllers."""
+    """Enable the controllers for the children of a version 2 group."""
     control = folder / "cgroup.subtree_control"
     if not set(NEEDED) <= set(_read(control).split()):
         control.write_text(" ".join(f"+{name}" for name in NEEDED), "ascii")
