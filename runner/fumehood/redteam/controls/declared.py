@@ -1,4 +1,4 @@
-"""The control of every attack: the setting without its protection, and the breach that the probe must see.
+"""The control of every attack: a setting without its protection, and the expected breach.
 
 A control that does not succeed proves that the attack tries nothing, or that its check sees
 nothing. An attack without a successful control never counts as stopped.

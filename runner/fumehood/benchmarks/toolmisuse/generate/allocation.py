@@ -1,4 +1,4 @@
-"""Derives goal, faults, difficulty and budget of a task from its position, so that suites are balanced.
+"""Derives goal, faults, difficulty and budget of a task from its position; suites are balanced.
 
 Source: docs/reference/toolmisuse.md, Generated suites.
 """
