@@ -17,5 +17,5 @@ def test_nothing_of_closed_episodes_is_kept() -> None:
     assert samples[-1].episodes == EPISODES
     # Connections of the last episodes may still be closing.
     assert samples[-1].descriptors <= samples[0].descriptors + AT_ONCE
-    assert {sample.sockets for sample in samples} == {1}
+    assert {sample.files for sample in samples} == {1}
     assert samples[-1].resident_kb < 1.15 * samples[1].resident_kb
