@@ -116,6 +116,10 @@ benchmarks-parity: setup-dev ## run dbbench on SQLite and on MariaDB and print t
 chaos: setup-dev bubblewrap ## kill and break runs for some minutes and print the results
 	@.venv/bin/python -m tests.chaos
 
+.PHONY: mutants
+mutants: setup-dev ## change 440 single tokens and list the changes that no test notices; for hours
+	@.venv/bin/python -m scripts.mutants
+
 .PHONY: flatness
 flatness: setup ## run ten thousand episodes through one service and print its memory use
 	@.venv/bin/python -m scripts.bench.flatness
