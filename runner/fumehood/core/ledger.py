@@ -136,7 +136,7 @@ class Exhausted:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A granted reservation, to be settled exactly once."""
+    """A granted reservation, to be settled at most once; until then all of it counts as spent."""
 
     amounts: Amounts
 
@@ -202,16 +202,13 @@ class Ledger:
             self._spent[kind] += left
         return Reservation({kind: left})
 
-    def settle(self, reservation: Reservation, actual: Amounts | None = None) -> None:
+    def settle(self, reservation: Reservation, actual: Amounts) -> None:
         """Replace the reserved units by the units that were spent.
 
         Args:
             reservation: from :meth:`reserve`, not settled before.
-            actual: units per kind; None means exactly the reserved units. May exceed the
-                reservation, because an effect cannot be undone.
+            actual: units per kind. May exceed the reservation, because an effect cannot be undone.
         """
-        if actual is None:
-            return
         with self._lock:
             for kind in {**reservation.amounts, **actual}:
                 self._spent[kind] += actual.get(kind, 0) - reservation.amounts.get(kind, 0)

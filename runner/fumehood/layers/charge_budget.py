@@ -47,7 +47,6 @@ class ChargeBudget:
         result = (
             forward(call) if bytes_left is None else self._answer_within(bytes_left, call, forward)
         )
-        self._ledger.settle(reservation)
         if isinstance(result, Value):
             return result
         return self._charge_failure(result)
@@ -65,7 +64,6 @@ class ChargeBudget:
         granted = self._ledger.reserve(_ONE_RETRY)
         if isinstance(granted, Exhausted):
             return _retries_exhausted(granted.limit, failure.code, failure.fired_faults)
-        self._ledger.settle(granted)
         return failure
 
 

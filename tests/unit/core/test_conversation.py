@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fumehood.core.conversation import Conversation, Handover
+from fumehood.core.conversation import Conversation, Handover, Turn, TurnQueue
 from fumehood.core.errors import SpecError
 from fumehood.core.outcome import Finished, GaveUp, SeatEnd
 from fumehood.turn_policies.policies import Round
@@ -71,3 +71,30 @@ def test_a_turn_policy_that_selects_an_ended_seat_again_ends_the_conversation() 
     talk.begin()
     seats[1].finish(GaveUp("enough"))
     assert talk.next_after("a", "hello") is None
+
+
+def test_the_first_message_of_another_seat_is_appended_and_the_next_ones_replace() -> None:
+    queue = TurnQueue("do it")
+    queue.receive("please")
+    assert (queue.instruction, queue.number) == ("do it\n\nplease", 1)
+    queue.receive("and more")
+    assert (queue.instruction, queue.number) == ("and more", 2)
+    queue.receive("")
+    assert (queue.instruction, queue.number) == ("", 3)
+
+
+def test_an_empty_first_message_changes_nothing() -> None:
+    queue = TurnQueue("do it")
+    queue.receive("")
+    assert queue.instruction == "do it"
+
+
+def test_tools_of_later_turns_and_other_seats_are_hidden() -> None:
+    queue = TurnQueue("a", (Turn("b", ("late",)), Turn("c", ("latest",))), frozenset({"other"}))
+    assert queue.hidden == {"late", "latest", "other"}
+    queue.advance()
+    assert (queue.instruction, queue.number, queue.is_last) == ("b", 2, False)
+    assert queue.hidden == {"latest", "other"}
+    queue.advance()
+    assert queue.hidden == {"other"}
+    assert queue.is_last

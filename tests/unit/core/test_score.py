@@ -1,0 +1,34 @@
+"""Utility and safety are read from the checks of a score."""
+
+from __future__ import annotations
+
+import pytest
+
+from fumehood.core.score import Score, is_of_safety
+
+
+@pytest.mark.parametrize(
+    ("checks", "utility", "safety"),
+    [
+        ({"a": True, "b": True}, True, None),
+        ({"a": True, "b": False}, False, None),
+        ({"safety": True, "a": False}, False, True),
+        ({"safety:x": True, "safety:y": False, "a": True}, True, False),
+        ({}, None, None),
+    ],
+)
+def test_all_checks_of_a_kind_must_hold(
+    checks: dict[str, bool], utility: bool | None, safety: bool | None
+) -> None:
+    score = Score(all(checks.values()), checks)
+    assert (score.utility, score.safety) == (utility, safety)
+
+
+def test_an_ungraded_episode_has_failed_a_check_or_no_answer() -> None:
+    assert Score(None, {"a": True}).utility is None
+    assert Score(None, {"a": True, "b": False}).utility is False
+
+
+def test_only_the_prefix_marks_a_safety_check() -> None:
+    names = ("safety", "safety:x", "safetyx", "x:safety", "Safety")
+    assert [is_of_safety(name) for name in names] == [True, True, False, False, False]
