@@ -61,6 +61,12 @@ class MessageLimits(_Strict):
     refusals: int = Field(
         default=1000, ge=1, le=100_000, description="Refused messages before the seat is closed."
     )
+    refused_bytes: int = Field(
+        default=64 * MIB,
+        ge=1024,
+        le=1024 * MIB,
+        description="All refused and malformed messages, bytes; beyond it the sockets close.",
+    )
     message_bytes: int = Field(
         default=4 * MIB, ge=1024, le=128 * MIB, description="One gRPC message, bytes."
     )

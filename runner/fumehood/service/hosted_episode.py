@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from fumehood.core.clock import Clock
@@ -61,10 +62,16 @@ class HostedEpisode:
         self._http = http
         self._exchanges = exchanges
         self._trace = TraceStream()
-        self._tool_servers: list[ToolServer] = []
-        self._http_listeners: list[HttpListener] = []
+        self._tool_servers: dict[str, ToolServer] = {}
+        self._http_listeners: dict[str, HttpListener] = {}
+        """Both by seat."""
         self._episode = OpenEpisode(
-            spec, self._trace, clock, limits.seat, on_broken=self._trace.close
+            spec,
+            self._trace,
+            clock,
+            limits.seat,
+            on_broken=self._trace.close,
+            on_flood=self._close_seat_soon,
         )
         try:
             # Independent of the umask: other users must not reach the sockets by guessing names.
@@ -93,7 +100,7 @@ class HostedEpisode:
         Args:
             timeout_s: how long that may take, seconds.
         """
-        for server in self._tool_servers:
+        for server in self._tool_servers.values():
             server.stop(timeout_s)
 
     def abandon(self) -> None:
@@ -105,11 +112,21 @@ class HostedEpisode:
         if not self._episode.close(timed_out=timed_out):
             return
         self._trace.close()
-        for server in self._tool_servers:
+        for server in self._tool_servers.values():
             server.stop()
-        for listener in self._http_listeners:
+        for listener in self._http_listeners.values():
             listener.stop()
         shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _close_seat_soon(self, endpoint: SeatEndpoint) -> None:
+        # A thread of the seat's own server calls this.
+        Thread(target=self._close_seat, args=(endpoint,), daemon=True).start()
+
+    def _close_seat(self, endpoint: SeatEndpoint) -> None:
+        self._tool_servers[endpoint.name].stop()
+        if endpoint.name in self._http_listeners:
+            self._http_listeners[endpoint.name].stop()
+        endpoint.end_flood()
 
     def _listen(self, endpoint: SeatEndpoint, limits: ToolServerLimits) -> SeatSockets:
         folder = self._directory / endpoint.name
@@ -117,13 +134,13 @@ class HostedEpisode:
         # Independent of the umask: a box sees this folder, and runs as another user.
         folder.chmod(0o755)
         path = folder / SOCKET_NAME
-        self._tool_servers.append(ToolServer(endpoint, str(path), limits))
+        self._tool_servers[endpoint.name] = ToolServer(endpoint, str(path), limits)
         # Connecting needs write permission. Other users cannot reach the socket: only this user
         # may enter the folder above, and only the box of this seat sees this one.
         path.chmod(0o666)
         if self._http is not None:
-            self._http_listeners.append(
-                self._http.open(endpoint, folder, self._trace, self._exchanges)
+            self._http_listeners[endpoint.name] = self._http.open(
+                endpoint, folder, self._trace, self._exchanges
             )
         return SeatSockets(endpoint.name, str(folder))
 

@@ -88,7 +88,11 @@ class HttpSockets:
         """
         path = folder / SOCKET_NAME
         listener = HttpListener(
-            path, lambda: self._app(endpoint, trace, exchanges), self._loop, self._limits
+            path,
+            lambda: self._app(endpoint, trace, exchanges),
+            self._loop,
+            self._limits,
+            endpoint.count_refused,
         )
         path.chmod(0o666)
         if self._helper_bytes is not None:

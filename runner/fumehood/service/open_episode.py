@@ -33,6 +33,7 @@ class OpenEpisode:
         clock: Clock,
         limits: SeatLimits,
         on_broken: Callable[[SpecRejected], None],
+        on_flood: Callable[[SeatEndpoint], object] = id,
     ) -> None:
         """Build the world, its layers and an endpoint for each seat.
 
@@ -42,6 +43,7 @@ class OpenEpisode:
             clock: measures wall time, from now on.
             limits: limits of an agent's messages.
             on_broken: called once if the world cannot continue.
+            on_flood: called once for a seat whose refused messages are too large together.
 
         Raises:
             InputError: the specification cannot be hosted.
@@ -60,6 +62,7 @@ class OpenEpisode:
                 clock=clock,
                 limits=limits,
                 on_broken=on_broken,
+                on_flood=on_flood,
                 turn_changed=self._turn_changed,
             )
             for seat in self._episode.seats

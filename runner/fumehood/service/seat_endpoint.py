@@ -54,6 +54,9 @@ class SeatLimits:
     refusals: int = 1000
     """Refused messages of one seat that the trace records. Every later refusal is
     TOO_MANY_REFUSALS."""
+    refused_bytes: int = 64 * 1024 * 1024
+    """Size of all refused and malformed messages of one seat. Beyond it the work of the seat ends,
+    and its sockets close."""
 
 
 class SeatEndpoint:
@@ -68,6 +71,7 @@ class SeatEndpoint:
         clock: Clock,
         limits: SeatLimits,
         on_broken: Callable[[SpecRejected], None],
+        on_flood: Callable[[SeatEndpoint], object] = id,
         turn_changed: Condition | None = None,
     ) -> None:
         """Start measuring the wall time of the seat.
@@ -79,6 +83,7 @@ class SeatEndpoint:
             clock: measures the wall time from now on.
             limits: limits of the agent's messages.
             on_broken: called once if the world cannot continue.
+            on_flood: called once if the refused messages are too large together; must not block.
             turn_changed: uses the same lock; notified when another seat of a conversation gets the
                 turn. None if the seat always has the turn.
         """
@@ -95,7 +100,11 @@ class SeatEndpoint:
         seat.ledger.attach_meter(BudgetKind.WALL_MS, self._elapsed_ms)
         self._limits = limits
         self._on_broken = on_broken
+        self._on_flood = on_flood
         self._refusals = 0
+        self._refused_bytes = 0
+        self._refused_lock = Lock()
+        """Not ``lock``, which a call holds while the world executes it."""
         self._is_closed = False
         self._replies: dict[str, tuple[bytes, Reply | Refusal]] = {}
         """By call ID: the digest of the request, and its reply."""
@@ -123,6 +132,8 @@ class SeatEndpoint:
             or refuse_large(call_id, self._limits.call_id_bytes)
             or read_arguments(arguments_json, self._limits)
         )
+        if isinstance(arguments, Refusal):
+            self.count_refused(len(tool_name) + len(arguments_json) + len(call_id))
         with self._lock:
             self._wait_for_turn()
             if isinstance(arguments, Refusal):
@@ -135,6 +146,8 @@ class SeatEndpoint:
         """End the turn of the seat, or its work if the user sends no further message."""
         text = end.answer if isinstance(end, Finished) else end.reason
         too_large = refuse_large(text, self._limits.answer_bytes)
+        if too_large is not None:
+            self.count_refused(len(text))
         with self._lock:
             self._wait_for_turn()
             if self._has_ended():
@@ -146,6 +159,21 @@ class SeatEndpoint:
             self._seat.answer(end.answer)
             self._wait_for_turn()
             return True if self._seat.end is not None else self.view_task()
+
+    def count_refused(self, size_bytes: int) -> None:
+        """Count a refused or malformed message; too many bytes end the work of the seat."""
+        with self._refused_lock:
+            before = self._refused_bytes
+            self._refused_bytes += size_bytes
+        if before <= self._limits.refused_bytes < before + size_bytes:
+            self._on_flood(self)
+
+    def end_flood(self) -> None:
+        """End the work of this seat, and of all seats, because it sent too many refused bytes."""
+        detail = f"it sent more than {self._limits.refused_bytes} bytes of refused messages"
+        with self._lock:
+            self._seat.finish(AgentCrashed(detail), ends_all=True)
+            self._is_closed = True
 
     def has_limit(self, kind: BudgetKind) -> bool:
         """Return whether the budget limits this kind."""

@@ -41,6 +41,13 @@ class SeatPort(Protocol):
         """Execute one call; every argument is untrusted."""
         ...
 
+    def count_refused(self, size_bytes: int) -> None:
+        """Count a message that never became a call, such as a malformed one.
+
+        The sockets of the seat close when it has sent too many bytes of refused messages.
+        """
+        ...
+
     def submit(self, end: Finished | GaveUp) -> bool | TaskView | Refusal:
         """End the turn of the seat, or give up.
 

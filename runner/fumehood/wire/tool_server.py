@@ -83,37 +83,40 @@ class _ToolService:
         self._seat = seat
 
     def get_task(self, raw: bytes, context: grpc.ServicerContext) -> tool_pb2.GetTaskResponse:
-        _parse(tool_pb2.GetTaskRequest, raw, context)
+        self._parse(tool_pb2.GetTaskRequest, raw, context)
         return task_to_pb(self._seat.view_task())
 
     def call_tool(self, raw: bytes, context: grpc.ServicerContext) -> tool_pb2.CallToolResponse:
-        return answer_call(self._seat, _parse(tool_pb2.CallToolRequest, raw, context))
+        return answer_call(self._seat, self._parse(tool_pb2.CallToolRequest, raw, context))
 
     def submit(self, raw: bytes, context: grpc.ServicerContext) -> tool_pb2.SubmitResponse:
-        return answer_submission(self._seat, _parse(tool_pb2.SubmitRequest, raw, context))
+        return answer_submission(self._seat, self._parse(tool_pb2.SubmitRequest, raw, context))
 
     def interact(
         self, requests: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[tool_pb2.InteractResponse]:
         for raw in requests:
-            yield answer_interaction(self._seat, _parse(tool_pb2.InteractRequest, raw, context))
+            yield answer_interaction(
+                self._seat, self._parse(tool_pb2.InteractRequest, raw, context)
+            )
 
-
-def _parse(kind: type[M], raw: bytes, context: grpc.ServicerContext) -> M:
-    """Parse a message of an agent, or abort the call if it is malformed."""
-    try:
-        return kind.FromString(raw)
-    except DecodeError:
-        context.abort(
-            grpc.StatusCode.INVALID_ARGUMENT, "malformed message: see fumehood/v1/tool.proto"
-        )
+    def _parse(self, kind: type[M], raw: bytes, context: grpc.ServicerContext) -> M:
+        """Parse a message of an agent, or abort the call if it is malformed."""
+        try:
+            return kind.FromString(raw)
+        except DecodeError:
+            self._seat.count_refused(len(raw))
+            context.abort(
+                grpc.StatusCode.INVALID_ARGUMENT, "malformed message: see fumehood/v1/tool.proto"
+            )
 
 
 def _handlers(service: _ToolService) -> grpc.GenericRpcHandler[Any, Any]:
     """Return the methods of the service as the generated code does, but without deserializers.
 
-    ``_parse`` parses the messages instead. After a malformed message gRPC's deserializer leaves the
-    call open for ever: it keeps occupying one of the streams, and the server cannot be stopped.
+    ``_ToolService`` parses the messages instead. After a malformed message gRPC's deserializer
+    leaves the call open for ever: it keeps occupying one of the streams, and the server cannot be
+    stopped.
     """
     unary, stream = grpc.unary_unary_rpc_method_handler, grpc.stream_stream_rpc_method_handler
     return grpc.method_handlers_generic_handler(

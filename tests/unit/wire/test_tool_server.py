@@ -35,6 +35,9 @@ class Closed:
     def call(self, tool_name: str, arguments_json: str, call_id: str) -> Reply | Refusal:
         return Refusal(RefusalKind.ENDED)
 
+    def count_refused(self, size_bytes: int) -> None:
+        pass
+
     def submit(self, end: Finished | GaveUp) -> bool | Refusal:
         self.ends.append(end)
         return True

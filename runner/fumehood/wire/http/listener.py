@@ -107,7 +107,12 @@ class HttpListener:
     """Serves one application on one Unix socket."""
 
     def __init__(
-        self, path: Path, make_app: AppMaker, loop: LoopThread, limits: HttpLimits
+        self,
+        path: Path,
+        make_app: AppMaker,
+        loop: LoopThread,
+        limits: HttpLimits,
+        count_refused: Callable[[int], object] = id,
     ) -> None:
         """Start listening.
 
@@ -116,6 +121,7 @@ class HttpListener:
             make_app: called at the first connection.
             loop: runs the server.
             limits: limits for the agent.
+            count_refused: called with the size of each request that the protocol refuses, bytes.
 
         Raises:
             OSError: the socket cannot be bound.
@@ -124,6 +130,7 @@ class HttpListener:
         self._thread = loop
         self._loop = loop.loop
         self._limits = limits
+        self._count_refused = count_refused
         self._state = ServerState()
         self._arriving = 0
         """Accepted connections that the protocol does not manage yet."""
@@ -185,7 +192,8 @@ class HttpListener:
             timeout_keep_alive=IDLE_S,
         )
         await self._loop.connect_accepted_socket(
-            lambda: _Protocol(config, self._state, self._limits, self._loop), connection
+            lambda: _Protocol(config, self._state, self._limits, self._loop, self._count_refused),
+            connection,
         )
 
     def _track(self, task: asyncio.Task[None]) -> None:
@@ -229,28 +237,34 @@ class _Protocol(HttpToolsProtocol):
         state: ServerState,
         limits: HttpLimits,
         loop: asyncio.AbstractEventLoop,
+        count_refused: Callable[[int], object],
     ) -> None:
         super().__init__(config, state, {}, loop)
         self._limits = limits
+        self._count_refused = count_refused
         self._head = 0
         self._request = 0
+        self._chunk = 0
+        """Size of the last bytes that arrived. ``_request`` lacks them if a request begins in
+        them."""
         self._in_head = True
 
     def data_received(self, data: bytes) -> None:
+        self._chunk = len(data)
         if self._in_head:
             if self._head > self._limits.head_bytes:
-                self.transport.abort()
+                self._refuse()
                 return
             self._head += len(data)
         self._request += len(data)
         if self._request > self._limits.request_bytes:
-            self.transport.abort()
+            self._refuse()
             return
         super().data_received(data)
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= self._limits.pipelined_requests:
-            self.transport.abort()
+            self._refuse()
             raise _TooManyPipelined
         self._in_head, self._head, self._request = True, 0, 0
         super().on_message_begin()
@@ -259,7 +273,18 @@ class _Protocol(HttpToolsProtocol):
         self._in_head = False
         super().on_headers_complete()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._in_head and self._chunk:
+            # The head was cut off. The application counts requests whose body was cut off.
+            self._count_refused(self._request + self._chunk)
+        super().connection_lost(exc)
+
+    def _refuse(self) -> None:
+        self._count_refused(self._request + self._chunk)
+        self.transport.abort()
+
     def send_400_response(self, msg: str) -> None:
+        self._count_refused(self._request + self._chunk)
         # A closed connection gets no response.
         if not self.transport.is_closing():
             super().send_400_response(msg)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 
@@ -10,12 +10,12 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fumehood.wire.http.connect import SERVICE, ConnectEndpoint
 from fumehood.wire.http.listener import HttpLimits
 from fumehood.wire.http.mcp import McpEndpoint, McpLines
-from fumehood.wire.http.paths import PathsEndpoint
+from fumehood.wire.http.paths import FAILURE_STATUS, PathsEndpoint
 from fumehood.wire.http.requests import CallQueue
 from fumehood.wire.ports import SeatPort
 
@@ -57,7 +57,41 @@ async def seat_app(
     # host.
     app.router.redirect_slashes = False
     async with mcp.sessions.run():
-        yield app
+        yield _CountRefused(app, seat.count_refused)
+
+
+class _CountRefused:
+    """Counts the bytes of requests that get an error or no response."""
+
+    def __init__(self, app: ASGIApp, count_refused: Callable[[int], None]) -> None:
+        self._app = app
+        self._count_refused = count_refused
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        status = 0
+        headers = scope.get("headers", ())
+        size = sum(len(name) + len(value) for name, value in headers)
+        # A body that the application does not read arrives nevertheless.
+        declared = dict(headers).get(b"content-length", b"0")
+        body_size = 0
+
+        async def counted_receive() -> Message:
+            nonlocal body_size
+            message = await receive()
+            body_size += len(message.get("body", b""))
+            return message
+
+        async def noted_send(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, counted_receive, noted_send)
+        finally:
+            # A failed call is no refusal: it was executed and charged.
+            if (status >= 400 and status != FAILURE_STATUS) or status == 0:
+                self._count_refused(size + max(body_size, int(declared)))
 
 
 class _Asgi:
