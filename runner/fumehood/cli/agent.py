@@ -10,9 +10,9 @@ import click
 
 from fumehood.agent_check.check import Check, Finding, Verdict
 from fumehood.agent_check.init import create_agent, languages, next_commands
+from fumehood.cli.output import say
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import EngineOptions
-from fumehood.report.safe_text import safe
 
 FAILED = 1
 WALL_TIME_MIN_S, WALL_TIME_MAX_S = 0.001, 86_400
@@ -40,10 +40,10 @@ def init(language: str, folder: Path) -> None:
       fumehood agent check .
     """
     files = create_agent(language, folder)
-    click.echo(f"Wrote {', '.join(files)} to {folder}. Next:")
-    click.echo(f"  cd {folder}")
+    say(f"Wrote {', '.join(files)} to {folder}. Next:")
+    say(f"  cd {folder}")
     for command in next_commands(language):
-        click.echo(f"  {command}")
+        say(f"  {command}")
 
 
 @agent.command()
@@ -89,7 +89,7 @@ def check(
     """
 
     def print_step(line: str) -> None:
-        click.echo(line, err=True)
+        say(line, err=True)
 
     if not WALL_TIME_MIN_S <= wall_time_s <= WALL_TIME_MAX_S:
         raise InputError(
@@ -101,7 +101,7 @@ def check(
         for finding in cases.protocol(only) if scripts else cases.robustness(only):
             findings.append(finding)
             if not as_json:
-                click.echo(_line(finding))
+                say(_line(finding))
     failed = sum(finding.verdict is Verdict.FAILS for finding in findings)
     if as_json:
         click.echo(
@@ -110,12 +110,12 @@ def check(
             )
         )
     else:
-        click.echo(_summary(findings, failed))
+        say(_summary(findings, failed))
     return FAILED if failed else 0
 
 
 def _line(finding: Finding) -> str:
-    return f"{finding.verdict.value:12}{finding.name:18}{finding.behaviour}: {safe(finding.detail)}"
+    return f"{finding.verdict.value:12}{finding.name:18}{finding.behaviour}: {finding.detail}"
 
 
 def _summary(findings: list[Finding], failed: int) -> str:

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import click
 
-from fumehood.cli.output import print_tables
+from fumehood.cli.output import print_tables, say
 from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.rescore import rescore
 from fumehood.report.results import join_results
-from fumehood.report.safe_text import one_line
 from fumehood.report.statistics.failures import LEVELS, TITLES, Attribution, Label
 from fumehood.report.statistics.failures import attribute as attribute_result
 from fumehood.report.text_table import TextTable
@@ -53,12 +52,12 @@ def attribute(run_dir: Path, each: bool, unverified: bool, as_json: bool) -> Non
         )
         return
     if mark:
-        click.echo(one_line(mark))
+        say(mark)
     if each:
         for line in _lines(attributions):
-            click.echo(line)
+            say(line)
         return
-    click.echo(f"{len(attributions)} failed episodes")
+    say(f"{len(attributions)} failed episodes")
     print_tables(_label_table(attributions), mark=mark)
 
 
@@ -82,7 +81,7 @@ def _lines(attributions: Attributions) -> list[str]:
     lines = []
     for name, why in attributions.items():
         signs = "; ".join(sign.description for sign in why.signs)
-        lines.append(f"{one_line(name)}  {why.primary.value}  {one_line(signs)}")
+        lines.append(f"{name}  {why.primary.value}  {signs}")
     return lines
 
 

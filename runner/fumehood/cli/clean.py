@@ -6,10 +6,10 @@ import json
 
 import click
 
+from fumehood.cli.output import say
 from fumehood.engines.engine import Orphan
 from fumehood.engines.orphans import Machine
 from fumehood.engines.ownership import owner_is_alive
-from fumehood.report.safe_text import safe
 
 
 @click.command()
@@ -50,11 +50,11 @@ def report_orphans(*, dry_run: bool, images: bool, as_json: bool) -> int:
         return len(kept)
     for orphan in orphans:
         suffix = " (in use, kept)" if orphan in kept and not dry_run else ""
-        click.echo(safe(f"{orphan.kind.value} {orphan.name}{suffix}"))
+        say(f"{orphan.kind.value} {orphan.name}{suffix}")
     for engine, reason in machine.unreachable.items():
-        click.echo(safe(f"fumehood: engine {engine} was not searched: {reason}"), err=True)
+        say(f"fumehood: engine {engine} was not searched: {reason}", err=True)
     count = f"{len(orphans)} to remove" if dry_run else f"{len(orphans) - len(kept)} removed"
-    click.echo(count)
+    say(count)
     return len(kept)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fumehood.cli.output import print_tables, report_extra
+from fumehood.cli.output import print_tables, report_extra, say
 from fumehood.cli.progress import run_with_progress
 from fumehood.cli.reading import mark_of, read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
@@ -219,4 +219,5 @@ def _print(
 
     print_tables(*result.tables, attempts_table(result.subjects), mark=mark_of(folders))
     if page:
-        click.echo(f"\n{page}")
+        say("")
+        say(str(page))

@@ -25,7 +25,7 @@ from fumehood.redteam.attacks import ATTACKS, Attack, Result, Verdict
 from fumehood.redteam.controls.runs import ControlRuns
 from fumehood.redteam.page import attack_table, replace_table
 from fumehood.redteam.probe import Probe
-from fumehood.report.safe_text import safe
+from fumehood.report.safe_text import one_line
 from fumehood.report.text_table import TextTable
 from fumehood.version import __version__
 
@@ -274,7 +274,7 @@ def _print(verdict: Verdict, console: Console, printed: Container[str]) -> None:
     console.print(f" {control:<18}", end="")
     console.print(f" {attack.name:<17} {attack.boundary.value}: {attack.by}", markup=False)
     if verdict.detail and verdict.detail not in printed:
-        console.print(f"{'':<16} {safe(verdict.detail)}", markup=False)
+        console.print(f"{'':<16} {one_line(verdict.detail)}", markup=False)
     if verdict.interference is not None:
         console.print(f"{'':<16} {verdict.interference.summary()}", style="dim", markup=False)
 

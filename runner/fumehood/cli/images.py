@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from fumehood.cli.output import say
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.images.agent_python import build_agent_python
 
@@ -24,4 +25,4 @@ def build() -> None:
     Example:
       fumehood images build
     """
-    click.echo(build_agent_python(lambda line: click.echo(line, err=True), Daemon()))
+    say(build_agent_python(lambda line: say(line, err=True), Daemon()))

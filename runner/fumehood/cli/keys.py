@@ -6,6 +6,7 @@ import json
 
 import click
 
+from fumehood.cli.output import say
 from fumehood.core.errors import InputError
 from fumehood.records.signing_key import user_key
 from fumehood.records.trust import (
@@ -39,9 +40,9 @@ def list_keys(as_json: bool) -> None:
         named = [{"key": key, "name": name} for key, name in listed.items()]
         click.echo(json.dumps({"own": own or None, "listed": named}, indent=2))
         return
-    click.echo(f"{own or 'no key yet; the first run creates it'}  you")
+    say(f"{own or 'no key yet; the first run creates it'}  you")
     for key, name in listed.items():
-        click.echo(f"{key}  {name}")
+        say(f"{key}  {name}")
 
 
 @keys.command()
@@ -63,7 +64,7 @@ def add(key: str, name: str) -> None:
     if key == user_key().public:
         raise InputError("this is your key, which is always accepted")
     path = write_trusted_keys({**read_trusted_keys(), key: name})
-    click.echo(f"{path}: runs that {name} signs are accepted")
+    say(f"{path}: runs that {name} signs are accepted")
 
 
 @keys.command()
@@ -82,4 +83,4 @@ def remove(key: str) -> None:
     if len(kept) == len(listed):
         raise InputError(f"no listed key is {key!r}; see: fumehood keys list")
     path = write_trusted_keys(kept)
-    click.echo(f"{path}: {len(listed) - len(kept)} removed")
+    say(f"{path}: {len(listed) - len(kept)} removed")

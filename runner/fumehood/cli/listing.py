@@ -7,6 +7,7 @@ import json
 import click
 
 from fumehood.benchmarks.registry import BENCHMARKS
+from fumehood.cli.output import say
 from fumehood.engines.registry import ENGINES
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.layers.faults.registry import FAMILIES
@@ -38,4 +39,4 @@ def list_all(as_json: bool) -> None:
         click.echo(json.dumps(tables, indent=2))
         return
     for kind, names in tables.items():
-        click.echo(f"{kind:<13} {', '.join(names)}")
+        say(f"{kind:<13} {', '.join(names)}")

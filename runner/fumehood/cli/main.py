@@ -10,6 +10,7 @@ from typing import Any
 import click
 import structlog
 from click.core import ParameterSource
+from structlog.typing import EventDict
 
 from fumehood.core.errors import InfraError, InputError, nearest
 from fumehood.orchestrator.stop_signals import Stopped, exit_status
@@ -96,7 +97,10 @@ def main() -> None:
     # gRPC logs closed connections, which are normal here.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     # Looked up for every line, because an embedding program may replace the stream.
-    structlog.configure(logger_factory=lambda *_: structlog.PrintLogger(sys.stderr))
+    structlog.configure(
+        processors=[_escape_values, *structlog.get_config()["processors"]],
+        logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+    )
     try:
         status = fumehood.main(standalone_mode=False)
     except click.ClickException as error:
@@ -114,7 +118,7 @@ def main() -> None:
     except OSError as error:
         # A disk, a descriptor limit or a permission; the modules that expect one name the remedy.
         where = f": {error.filename}" if error.filename else ""
-        click.echo(f"fumehood: {_one_line(error.strerror or error)}{where}", err=True)
+        click.echo(f"fumehood: {_one_line(f'{error.strerror or error}{where}')}", err=True)
         sys.exit(INFRA)
     sys.exit(status if isinstance(status, int) else 0)
 
@@ -128,6 +132,13 @@ def _click_message(error: click.ClickException) -> str:
                 error.message
             )
     return error.format_message()
+
+
+def _escape_values(_: object, __: str, event: EventDict) -> EventDict:
+    """Escape the text of a log line, which may name agents, tasks and files."""
+    return {
+        name: one_line(value) if isinstance(value, str) else value for name, value in event.items()
+    }
 
 
 def _one_line(error: object) -> str:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import click
 from rich.console import Console
 from rich.table import Table
 
@@ -17,6 +18,16 @@ PIPE_COLUMNS = 200
 """Width of text that is written to a file or a pipe."""
 REPORT_LIBRARIES = frozenset({"jinja2", "markupsafe", "numpy", "pyarrow", "scipy", "vl_convert"})
 """Libraries of the extra ``report``."""
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print one line of text; every command prints through this function, except JSON.
+
+    Args:
+        text: may quote names of agents and files; control and format characters are escaped.
+        err: print on standard error.
+    """
+    click.echo(one_line(text), err=err)
 
 
 def print_tables(*tables: TextTable, mark: str = "") -> None:

@@ -15,6 +15,7 @@ from fumehood.orchestrator import launch
 from fumehood.orchestrator.config import RunConfig
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
+from fumehood.report.safe_text import one_line
 
 LINE_EVERY_S = 5.0
 """Interval of the lines that are printed without a terminal."""
@@ -55,12 +56,12 @@ class RunProgress:
         if isinstance(error, KeyboardInterrupt) and self._folder is not None:
             hint = f"continue with: fumehood resume {self._folder}"
             line = f"{self._done} of {self._total} episodes are finished; {hint}"
-            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            self._console.print(one_line(line), highlight=False, markup=False, soft_wrap=True)
 
     def wait(self, step: str) -> None:
         """Print the name of a long step."""
         if not self._quiet:
-            self._console.print(step, highlight=False, markup=False)
+            self._console.print(one_line(step), highlight=False, markup=False)
 
     def start(self, folder: Path, engine: str, to_run: int, done: int) -> None:
         """Print how many episodes run, where, and on which engine.
@@ -79,7 +80,7 @@ class RunProgress:
             before = f" ({done} finished before)" if done else ""
             plural = "" if to_run == 1 else "s"
             line = f"{to_run} episode{plural}{before}, run folder {folder}/, engine {engine}"
-            self._console.print(line, highlight=False, markup=False, soft_wrap=True)
+            self._console.print(one_line(line), highlight=False, markup=False, soft_wrap=True)
 
     def row(self, row: EpisodeRow) -> None:
         """Count one finished episode."""
@@ -90,7 +91,9 @@ class RunProgress:
         self._bar.update(self._task, completed=self._done, solved=self._successes, infra=infra)
         if row.is_infra and not self._quiet:
             self._console.print(
-                f"{row.name}: {outcome_name(row.outcome)}: {getattr(row.outcome, 'detail', '')}",
+                one_line(
+                    f"{row.name}: {outcome_name(row.outcome)}: {getattr(row.outcome, 'detail', '')}"
+                ),
                 markup=False,
             )
         self._print_line()

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
+from fumehood.cli.output import say
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import Accept, RunReader, open_run
 from fumehood.records.trust import Trust
-from fumehood.report.safe_text import one_line
 
 unverified_option = click.option(
     "--unverified", is_flag=True, help="Read a run that does not verify, and mark every output."
@@ -31,7 +31,7 @@ def read_run(path: Path, *, unverified: bool) -> RunReader:
     """
     accept = Accept.UNVERIFIED if unverified else Accept.VERIFIED
     run = open_run(path, Trust.of_user(), accept)
-    click.echo(f"fumehood: {one_line(str(run.provenance))}", err=True)
+    say(f"fumehood: {run.provenance}", err=True)
     return run
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from fumehood.cli.output import say
 from fumehood.cli.reading import find_episode, read_run
 from fumehood.core.errors import InputError
 from fumehood.core.json_values import Json, JsonObject
@@ -25,7 +26,6 @@ from fumehood.records.row import EpisodeName, file_name
 from fumehood.records.run_reader import RunReader
 from fumehood.records.signing_key import user_key
 from fumehood.records.trust import SHOWN_DIGITS, Trust
-from fumehood.report.safe_text import one_line
 
 PROBE_AGE_MAX = timedelta(hours=1)
 
@@ -129,7 +129,7 @@ def _print(found: Receipt, path: Path, run_dir: Path | None, *, as_json: bool) -
         click.echo(json.dumps(result, indent=2))
         return
     for line in _lines(found, path, run_dir):
-        click.echo(one_line(line))
+        say(line)
 
 
 def _lines(found: Receipt, path: Path, run_dir: Path | None) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from fumehood.cli.output import say
 from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.core.episode_spec import DataMode, EpisodeSpec
 from fumehood.core.errors import InputError
@@ -20,7 +21,6 @@ from fumehood.orchestrator.service_pool import ServicePool
 from fumehood.orchestrator.setup import config_of, planned_of
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_reader import RunReader
-from fumehood.report.safe_text import one_line
 
 DIFFERS = 1
 
@@ -89,12 +89,12 @@ def replay(
         )
     else:
         if folder.provenance.mark:
-            click.echo(one_line(folder.provenance.mark))
+            say(folder.provenance.mark)
         for row, divergence in differences:
-            click.echo(one_line(f"{row.name}: {divergence}"))
+            say(f"{row.name}: {divergence}")
         for name in missing:
-            click.echo(one_line(f"{name}: planned, but has no row"))
-        click.echo(f"{len(chosen)} replayed, {identical} identical, {len(differences)} different")
+            say(f"{name}: planned, but has no row")
+        say(f"{len(chosen)} replayed, {identical} identical, {len(differences)} different")
     return DIFFERS if differences or missing else 0
 
 

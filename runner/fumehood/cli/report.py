@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fumehood.cli.output import report_extra
+from fumehood.cli.output import report_extra, say
 from fumehood.cli.reading import read_run, unverified_option, verification_of
 from fumehood.core.errors import InputError
 from fumehood.orchestrator.rescore import rescore
@@ -68,7 +68,7 @@ def report(
             json.dumps({"verification": checked, "page": files[0], "files": files}, indent=2)
         )
     else:
-        click.echo(str(written[0]))
+        say(str(written[0]))
 
 
 def unique_labels(paths: Sequence[Path]) -> list[str]:

@@ -13,7 +13,7 @@ import click
 from fumehood.benchmarks.shared.generator import GENERATORS
 from fumehood.benchmarks.shared.manifest import Manifest, read_manifest
 from fumehood.benchmarks.toolmisuse.tasks import SHA256_BY_PUBLISHED_PATH, task_files
-from fumehood.cli.output import print_tables, report_extra
+from fumehood.cli.output import print_tables, report_extra, say
 from fumehood.cli.progress import run_with_progress
 from fumehood.orchestrator.config import run_config
 from fumehood.orchestrator.rescore import rescore
@@ -108,10 +108,12 @@ def _print(findings: Findings, data: Data, written: list[Path], *, as_json: bool
         click.echo(json.dumps(result, indent=2))
         return
     print_tables(*reading_tables(findings))
-    click.echo("\nBefore comparing:")
+    say("")
+    say("Before comparing:")
     for statement in statements(data):
-        click.echo(f"* {statement}")
-    click.echo(f"\n{written[0]}")
+        say(f"* {statement}")
+    say("")
+    say(str(written[0]))
 
 
 SEED = 42

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from fumehood.benchmarks.shared.baselines import Baseline
 from fumehood.cli.baselines import describe, noop_of
-from fumehood.cli.output import print_tables
+from fumehood.cli.output import print_tables, say
 from fumehood.cli.reading import verification_of
 from fumehood.core.json_values import JsonObject
 from fumehood.orchestrator.setup import config_of, planned_of
@@ -171,20 +171,21 @@ def _to_json(result: _Result) -> JsonObject:
 def _print_result(result: _Result) -> None:
     counts, hint = result.counts, _judge_hint(result.folder, result.counts)
     if grants := model_grants(result.folder.manifest()):
-        click.echo(one_line(f"model requests may use: {', '.join(grants)}"))
+        say(f"model requests may use: {', '.join(grants)}")
     if result.no_headline is not None:
         _print_error(f"{result.no_headline}{hint}")
     # Ungraded episodes alone do not hide the table: a judge may grade them later.
     if counts.graded and wording.why_no_headline(replace(counts, ungraded=0)) is None:
         print_tables(agent_table(result.agents), mark=result.folder.provenance.mark)
-        click.echo(f"\nno-op baseline: {describe(result.noop)}")
+        say("")
+        say(f"no-op baseline: {describe(result.noop)}")
         if counts.ungraded:
-            click.echo(f"scores are over {counts.graded} of {counts.episodes} episodes{hint}")
+            say(f"scores are over {counts.graded} of {counts.episodes} episodes{hint}")
         isolation = result.folder.manifest()["isolation"]
         digest = f"trace digest: {result.digest[:DIGEST_CHARS]}…"
-        click.echo(one_line(f"isolation: {isolation}   {digest}   {result.folder.path}/"))
+        say(f"isolation: {isolation}   {digest}   {result.folder.path}/")
     for agent, costs in result.costs.items():
-        click.echo(one_line(f"models: {agent} {costs}"))
+        say(f"models: {agent} {costs}")
     if len(result.results) < result.planned:
         done = f"{len(result.results)} of {result.planned} episodes"
         _print_error(f"{done}; finish with: fumehood resume {result.folder.path}")
@@ -205,7 +206,7 @@ def _last_error_line(folder: RunReader, violation: ContractViolation) -> str:
     for path in folder.outputs(violation.example):
         if path.suffix == ".stderr":
             lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-            return f": {one_line(lines[-1][:LAST_LINE_CHARS])}; see {path}" if lines else ""
+            return f": {lines[-1][:LAST_LINE_CHARS]}; see {path}" if lines else ""
     return ""
 
 

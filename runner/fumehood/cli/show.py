@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
+from fumehood.cli.output import say
 from fumehood.cli.reading import find_episode, read_run, unverified_option, verification_of
 from fumehood.core.outcome import outcome_name
 from fumehood.records.row import EpisodeRow
 from fumehood.records.run_reader import RunReader
-from fumehood.report.safe_text import one_line
 
 
 @click.command()
@@ -45,7 +45,7 @@ def show(run_dir: Path, episode: str | None, unverified: bool, as_json: bool) ->
         click.echo(json.dumps(shown, indent=2))
         return
     for line in _lines(folder, row, events):
-        click.echo(one_line(line))
+        say(line)
 
 
 def _list(folder: RunReader, as_json: bool) -> None:
@@ -55,9 +55,9 @@ def _list(folder: RunReader, as_json: bool) -> None:
         click.echo(json.dumps([{**extra, **row.to_json()} for row in folder.rows()], indent=2))
         return
     if mark:
-        click.echo(one_line(mark))
+        say(mark)
     for row in folder.rows():
-        click.echo(one_line(f"{_mark(row.score.success)} {row.name}  {outcome_name(row.outcome)}"))
+        say(f"{_mark(row.score.success)} {row.name}  {outcome_name(row.outcome)}")
 
 
 def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from fumehood.benchmarks.shared.manifest import read_manifest, verify_files
 from fumehood.benchmarks.shared.proof import Undecided, prove_not_free, prove_solvable
 from fumehood.benchmarks.shared.quality import QualityReport, quality_report
 from fumehood.cli.baselines import describe, noop_of, oracle_of
-from fumehood.cli.output import print_tables
+from fumehood.cli.output import print_tables, say
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.task import Suite
 from fumehood.report.text_table import TextTable
@@ -70,7 +70,7 @@ def generate(
 
     def print_split(split: str, ready: int, total: int) -> None:
         if not as_json and ready == total:
-            click.echo(
+            say(
                 f"{split}: {ready} task{'' if ready == 1 else 's'}, all validated",
                 err=True,
             )
@@ -81,7 +81,7 @@ def generate(
     if as_json:
         click.echo(json.dumps(manifest.model_dump(), indent=2))
         return
-    click.echo(f"{out}: {family} {profile}, release {manifest.release}, seed {seed}")
+    say(f"{out}: {family} {profile}, release {manifest.release}, seed {seed}")
 
 
 @suite.command()
@@ -133,11 +133,10 @@ def validate(argument: str, as_json: bool) -> None:
         "oracles_undecided": undecided,
     }
     judged = f", {undecided} need a judge" if undecided else ""
-    click.echo(
-        json.dumps(result, indent=2)
-        if as_json
-        else f"{loaded.name}: {tasks} task{plural} valid, {proven} solved by the oracle{judged}"
-    )
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+        return
+    say(f"{loaded.name}: {tasks} task{plural} valid, {proven} solved by the oracle{judged}")
 
 
 @suite.command()
@@ -161,9 +160,9 @@ def info(argument: str, as_json: bool) -> None:
         click.echo(json.dumps({**described, **scores}, indent=2))
         return
     for key, value in described.items():
-        click.echo(f"{key:<10} {_text(value)}")
+        say(f"{key:<10} {_text(value)}")
     for key, baseline in baselines.items():
-        click.echo(f"{key:<10} {describe(baseline)}")
+        say(f"{key:<10} {describe(baseline)}")
 
 
 def _text(value: Json) -> str:

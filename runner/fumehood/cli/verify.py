@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
+from fumehood.cli.output import say
 from fumehood.core.errors import InputError
 from fumehood.records.trust import PUBLIC_KEY, Trust
 from fumehood.records.verify import NOT_RUN, Verification
 from fumehood.records.verify import verify as verify_folder
-from fumehood.report.safe_text import one_line
 
 DAMAGED = 1
 
@@ -42,11 +42,11 @@ def verify(run_dir: Path, key: str | None, as_json: bool) -> int:
         click.echo(json.dumps(_report(run_dir, result, signer), indent=2))
     else:
         for line in _lines(run_dir, result):
-            click.echo(one_line(line))
+            say(line)
         if not result.damage:
             whose = signer or "an unknown key: see fumehood keys"
             sound = "sound" if signer else "unchanged, but the signer is unknown"
-            click.echo(f"{sound}: {result.episodes} episodes, signed with {result.key} ({whose})")
+            say(f"{sound}: {result.episodes} episodes, signed with {result.key} ({whose})")
     return DAMAGED if result.damage or signer is None else 0
 
 

@@ -10,7 +10,7 @@ import click
 
 from fumehood_snapshots.build.options import PROFILES, Pace, profile
 from fumehood_snapshots.build.pipeline import build_snapshot
-from fumehood_snapshots.cli.showing import ShownProgress
+from fumehood_snapshots.cli.showing import ShownProgress, plain
 from fumehood_snapshots.errors import SnapshotInputError
 from fumehood_snapshots.extraction.main_text import DEFAULT, EXTRACTORS
 from fumehood_snapshots.format.manifest import Manifest, read_manifest
@@ -97,8 +97,8 @@ def say_built(out: Path, manifest: Manifest) -> None:
     """Print the result of a build."""
     counts = manifest.counts
     documents = "1 document" if counts.documents == 1 else f"{counts.documents} documents"
-    click.echo(f"{out}: {documents}, {counts.terms} terms, {counts.broken} broken")
-    click.echo(f"digest sha256:{read_manifest(out)[1]}")
+    click.echo(plain(f"{out}: {documents}, {counts.terms} terms, {counts.broken} broken"))
+    click.echo(plain(f"digest sha256:{read_manifest(out)[1]}"))
 
 
 def _names(keys: Sequence[str]) -> dict[str, str]:

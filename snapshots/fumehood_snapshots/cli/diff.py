@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fumehood_snapshots.cli.showing import plain
 from fumehood_snapshots.comparison import compare
 from fumehood_snapshots.snapshot import open_snapshot
 
@@ -24,7 +25,7 @@ def diff(left: Path, right: Path, show_all: bool) -> None:
         (right_snapshot.manifest, right_snapshot.documents),
     )
     for name, (before, after) in difference.settings.items():
-        click.echo(f"{name}: {before!r} → {after!r}")
+        click.echo(plain(f"{name}: {before!r} → {after!r}"))
     changed = [f"{document.id}: {', '.join(document.parts)}" for document in difference.changed]
     for title, lines in (
         ("only left", list(difference.only_left)),
@@ -33,7 +34,7 @@ def diff(left: Path, right: Path, show_all: bool) -> None:
     ):
         shown = lines if show_all else lines[:SHOWN_MAX]
         for line in shown:
-            click.echo(f"{title}  {line}")
+            click.echo(f"{title}  {plain(line)}")
         if len(lines) > len(shown):
             click.echo(f"{title}  … and {len(lines) - len(shown)} more")
     if difference:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fumehood_snapshots.cli.showing import plain
 from fumehood_snapshots.format.manifest import read_manifest
 
 
@@ -18,9 +19,7 @@ def info(path: Path, as_json: bool) -> None:
     manifest, digest = read_manifest(path)
     if as_json:
         description = manifest.model_dump(mode="json", exclude={"files"})
-        click.echo(
-            json.dumps({"digest": f"sha256:{digest}", **description}, indent=2, ensure_ascii=False)
-        )
+        click.echo(json.dumps({"digest": f"sha256:{digest}", **description}, indent=2))
         return
     size = sum(entry.bytes for entry in manifest.files.values())
     ranking, analysis = manifest.ranking, manifest.analysis
@@ -46,4 +45,4 @@ def info(path: Path, as_json: bool) -> None:
     }
     for name, value in rows.items():
         if value:
-            click.echo(f"{name:<10} {value}")
+            click.echo(f"{name:<10} {plain(value)}")

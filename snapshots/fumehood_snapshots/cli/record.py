@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from fumehood_snapshots.cli.showing import plain
 from fumehood_snapshots.errors import SnapshotInputError
 from fumehood_snapshots.web.crawl import CrawlLimits, crawl
 from fumehood_snapshots.web.fetcher import LiveFetcher
@@ -71,11 +72,11 @@ def record(
     for visit in crawl(fetcher, seeds, CrawlLimits(depth, pages_max, pause)):
         if visit.capture is not None:
             kept += 1
-            click.echo(f"{visit.url}: {visit.capture.status}", err=True)
+            click.echo(plain(f"{visit.url}: {visit.capture.status}"), err=True)
         else:
             lost += 1
-            click.echo(f"{visit.url}: {visit.failure}", err=True)
-    click.echo(f"{out}: {kept} pages recorded, {lost} failed")
+            click.echo(plain(f"{visit.url}: {visit.failure}"), err=True)
+    click.echo(plain(f"{out}: {kept} pages recorded, {lost} failed"))
     if not kept:
         raise SnapshotInputError("no page was recorded; the lines above name the reasons")
 

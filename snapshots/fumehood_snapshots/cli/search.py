@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from fumehood_snapshots.cli.showing import plain
 from fumehood_snapshots.errors import SnapshotInputError
 from fumehood_snapshots.snapshot import open_snapshot
 
@@ -31,10 +32,10 @@ def search(
         click.echo("no hits", err=True)
     for rank, hit in enumerate(hits, start=1):
         if as_json:
-            click.echo(json.dumps(asdict(hit), ensure_ascii=False))
+            click.echo(json.dumps(asdict(hit)))
             continue
-        click.echo(f"{rank:>3}  {hit.score:8.4f}  {_plain(hit.id)}  {_plain(hit.title)}")
-        click.echo(f"               {_plain(hit.snippet)}")
+        click.echo(f"{rank:>3}  {hit.score:8.4f}  {plain(hit.id)}  {plain(hit.title)}")
+        click.echo(f"               {plain(hit.snippet)}")
 
 
 def _wanted(filters: Sequence[str]) -> dict[str, list[str]]:
@@ -45,10 +46,3 @@ def _wanted(filters: Sequence[str]) -> dict[str, list[str]]:
             raise SnapshotInputError("--filter must have the form host=docs.example.org")
         wanted.setdefault(field, []).append(value)
     return wanted
-
-
-def _plain(text: str) -> str:
-    """Return text as one line without control characters."""
-    return "".join(
-        character if character.isprintable() else " " for character in " ".join(text.split())
-    )

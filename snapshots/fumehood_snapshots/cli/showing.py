@@ -16,6 +16,15 @@ from rich.progress import (
 )
 
 
+def plain(text: object) -> str:
+    """Return text as one line without control, format and other invisible characters.
+
+    Titles, addresses and file names come from pages and files of other users.
+    """
+    joined = " ".join(str(text).split())
+    return "".join(character if character.isprintable() else " " for character in joined)
+
+
 class ShownProgress:
     """Shows the stages of a build on standard error. A context manager and a ``Progress``."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fumehood_snapshots.cli.showing import plain
 from fumehood_snapshots.snapshot import open_snapshot
 
 
@@ -15,5 +16,5 @@ def verify(path: Path) -> None:
     """Check every file of the snapshot PATH against its manifest."""
     snapshot = open_snapshot(path, verify=True)
     size = sum(entry.bytes for entry in snapshot.manifest.files.values())
-    click.echo(f"{path}: {len(snapshot.manifest.files)} files, {size} bytes, all unchanged")
-    click.echo(f"digest sha256:{snapshot.digest}")
+    click.echo(plain(f"{path}: {len(snapshot.manifest.files)} files, {size} bytes, all unchanged"))
+    click.echo(plain(f"digest sha256:{snapshot.digest}"))
