@@ -49,7 +49,7 @@ def test_escaped_text_is_one_line_and_printable_text_stays(text: str) -> None:
 
 def test_commands_print_text_through_one_function() -> None:
     for path in sorted((ROOT / "runner/fumehood/cli").glob("*.py")):
-        if path.stem in ("output", "main", "__init__"):
+        if path.stem in ("output", "main", "__init__", "command_process"):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ("click.echo", "print"):
