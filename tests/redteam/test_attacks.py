@@ -27,14 +27,16 @@ LIMITS = {"processes", "memory_bytes", "tmp_bytes", "open_files", "cpus"}
 
 def test_every_agent_is_listed_once() -> None:
     files = {file.name for file in AGENTS.iterdir() if file.is_file()} - HELPERS
-    assert sorted(attack.file for attack in ATTACKS) == sorted(files)
+    assert {attack.file for attack in ATTACKS} == files
+    chosen = [(attack.file, attack.variant) for attack in ATTACKS]
+    assert len(set(chosen)) == len(chosen)
 
 
 def test_names_are_unique_and_match_the_files() -> None:
     names = [attack.name for attack in ATTACKS]
     assert len(set(names)) == len(names)
     for attack in ATTACKS:
-        assert attack.file.rpartition(".")[0] in (
+        assert attack.variant or attack.file.rpartition(".")[0] in (
             attack.name.replace("-", "_"),
             attack.name[:-3].replace("-", "_"),
         )

@@ -41,8 +41,15 @@ ALWAYS = {
         "special-files",
     ),
     *("fork-bomb", "memory-bomb", "deaf", "mounts", "kernel-surface", "endless-line"),
+    *("lock-board", "page-cache", "shared-quotas", "link-counts"),
     *("forged-messages", "replays", "second-client", "json-bombs", "terminal", "look-around"),
 }
+KNOWN_OPEN = {
+    "docker": {},
+    "runsc": {},
+    "bubblewrap": {"lock-board": "the view shows files of /usr to all boxes, and locks on them"},
+}
+"""Attacks that are not stopped yet, with the reason. The list must shrink, never grow."""
 NOT_STOPPED = {"bubblewrap": {"memory-bomb", "shared-memory", "fill-inodes", "spin"}}
 """Stopping these needs control groups, which bubblewrap does not use."""
 NO_SHELL = {"docker": {"fork-bomb-sh", "flood-sh"}, "runsc": {"fork-bomb-sh", "flood-sh"}}
@@ -55,6 +62,8 @@ def _chosen(attack: Attack) -> ParameterSet:
 
 
 def _expected(engine: str, name: str) -> set[Result]:
+    if name in KNOWN_OPEN[engine]:
+        return {Result.STOPPED, Result.NOT_STOPPED}
     if name in NOT_STOPPED.get(engine, ()):
         return {Result.NOT_STOPPED}
     if name in NO_SHELL.get(engine, ()):

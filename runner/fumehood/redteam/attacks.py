@@ -27,6 +27,14 @@ class Boundary(Enum):
     """The orchestrator, which treats outputs and traces as data."""
 
 
+class Pair(Enum):
+    """How many boxes an attack has, and when they run."""
+
+    NONE = "one box"
+    AT_ONCE = "two boxes at the same time"
+    LATER = "two boxes, one after the other"
+
+
 @dataclass(frozen=True, slots=True)
 class Attack:
     """One agent of the corpus."""
@@ -49,6 +57,10 @@ class Attack:
     """Tool call budget."""
     memory_mb: int = 256
     """Memory limit of its box, MiB."""
+    variant: str = ""
+    """Chooses one of several attacks of the same file."""
+    pair: Pair = Pair.NONE
+    """Runs in two boxes that try to exchange a message."""
     repeats: bool = False
     """Prints everything that it can read; no word of it may reveal the harness. It gets no
     arguments."""
@@ -204,6 +216,33 @@ ATTACKS = (
            "get malformed requests past the HTTP socket: framing, paths, JSON"),
     Attack("http-floods", "http_floods.py", _SERVICE, "limits of connections, headers and bodies",
            "exhaust the HTTP socket: partial and endless requests, connections, sessions"),
+    # Free messages, and their effect on a neighbour.
+    *(
+        Attack(f"flood-{variant}", "neighbour_floods.py", _SERVICE,
+               "one process for each episode, a budget of refused bytes",
+               f"slow a neighbour with {what}", variant=variant)
+        for variant, what in (
+            ("http-json", "megabytes of malformed JSON over HTTP"),
+            ("grpc-json", "megabytes of malformed JSON over gRPC"),
+            ("numbers", "hundreds of thousands of numbers in one call"),
+            ("model-bodies", "31 MiB requests to an unknown model"),
+            ("tool-lists", "requests for its tools"),
+            ("mcp-sessions", "sessions of MCP"),
+            ("connections", "connections that it closes at once"),
+            ("pings", "PING and SETTINGS frames"),
+            ("rapid-resets", "calls that it cancels at once"),
+            ("endless-headers", "headers that never end"),
+        )
+    ),
+    # Two boxes.
+    Attack("lock-board", "lock_board.py", _BOX, "copies of shared files, no locks on them",
+           "exchange messages with another box through record locks", pair=Pair.AT_ONCE),
+    Attack("page-cache", "page_cache.py", _BOX, "system call filter",
+           "leave a message for a later box in the page cache", pair=Pair.LATER),
+    Attack("shared-quotas", "shared_quotas.py", _BOX, "one user for each box",
+           "exhaust what the kernel counts for each user", pair=Pair.AT_ONCE),
+    Attack("link-counts", "link_counts.py", _BOX, "copies instead of links",
+           "count the episodes of a service"),
     # Readers of records.
     Attack("terminal", "terminal.py", _ORCHESTRATOR, "control characters are escaped",
            "inject control sequences, markup and prompts into terminals, logs, pages and models",

@@ -45,6 +45,7 @@ class Canaries:
         (self._folder / "answers.jsonl").write_text(self.secrets["gold"], encoding="ascii")
         (self._folder / "open").write_text(_UNTOUCHED, encoding="ascii")
         (self._folder / "open").chmod(0o666)
+        (self._folder / "linked").hardlink_to(self._folder / "secret")
         self._sockets.open(self._folder / "daemon.sock")
         self._decoy_process = self._start_decoy_process()
         return self
@@ -84,6 +85,7 @@ class Canaries:
         return (
             f"file={self._folder}/secret",
             f"gold={self._folder}/answers.jsonl",
+            f"linked={self._folder}/linked",
             f"daemon={self._folder}/daemon.sock",
             f"writable={self._folder}/open",
             f"addresses={','.join(self._sockets.addresses)}",
@@ -102,6 +104,7 @@ class Canaries:
         for name in set(os.listdir(self._folder)) - {
             "secret",
             "answers.jsonl",
+            "linked",
             "open",
             "daemon.sock",
         }:

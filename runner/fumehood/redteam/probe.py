@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import secrets
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,11 +36,12 @@ from fumehood.engines.engine import (
     Limits,
     Mount,
 )
+from fumehood.engines.images.helper import build_helper
 from fumehood.engines.ownership import RUN, owner_labels
 from fumehood.orchestrator.episode_runner import Attempt, BoxPlan, attempt_episode
 from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
 from fumehood.redteam.agent_folder import fill_agent_folder
-from fumehood.redteam.attacks import Attack, Boundary, Result, Verdict
+from fumehood.redteam.attacks import Attack, Boundary, Pair, Result, Verdict
 from fumehood.redteam.box_usage import open_descriptors
 from fumehood.redteam.breaches import (
     attempts_of,
@@ -52,7 +56,7 @@ from fumehood.redteam.control_episodes import ControlEpisodes
 from fumehood.redteam.controls.plain_reader import plain_reader_breaches
 from fumehood.redteam.interference import Interference
 from fumehood.redteam.record_checks import record_breaches
-from fumehood.redteam.victim import Latencies
+from fumehood.redteam.victim import PROTOCOLS, Latencies
 from fumehood.redteam.watched_engine import WatchedEngine
 
 MIB = 1 << 20
@@ -76,12 +80,14 @@ DESCRIPTORS_MAX = 64
 """File descriptors that the service may keep open after one attack."""
 QUIET = Attack("quiet", "quiet.py", Boundary.BOX, "nothing", "wait")
 """The baseline of latencies: an agent that only waits."""
-WARM_UP_S = 1.0
-"""Time until a new service has connected and loaded all that its first calls need."""
+WARM_UP_S = 2.0
+"""Time before a quiet measurement."""
 INTERFERENCE_ATTEMPTS = 3
 """Runs of an attack that raises the latencies of a neighbour, until it counts as a breach."""
 SETTLE_S = 0.4
 """Time until all effects of an attack are visible."""
+MESSAGE_BYTES = 16
+"""Of the message of one box to another."""
 _LOCK_MODE = 0o666
 """Another user may run the next probe."""
 
@@ -127,6 +133,7 @@ class Probe:
             self._canaries = stack.enter_context(
                 Canaries(Path(stack.enter_context(tempfile.TemporaryDirectory())))
             )
+            self._helper = build_helper(lambda line: None)
             self._service = stack.enter_context(ExitStack())
             self._start_service()
             self._resources_to_close = stack.pop_all()
@@ -135,9 +142,11 @@ class Probe:
     def _start_service(self) -> None:
         """Start a service with its control episodes; replaces one that an attack has damaged."""
         self._service.close()
-        self._quiet: dict[str, Latencies] | None = None
+        self._quiet: list[dict[str, Latencies]] = []
         limits = self._removed.service_limits
-        self._pool = self._service.enter_context(ServicePool(1, HttpOffer(), limits=limits))
+        self._pool = self._service.enter_context(
+            ServicePool(1, HttpOffer(self._helper), limits=limits)
+        )
         self._worker = self._pool.workers()[0]
         self._controls = self._service.enter_context(ControlEpisodes(self._worker.client))
 
@@ -171,7 +180,7 @@ class Probe:
                 raised = list(interference.raised()) if interference else []
                 if verdict.result is not Result.STOPPED or not raised:
                     break
-                self._quiet = None
+                self._measure_quiet()
         verdict = replace(verdict, interference=interference)
         if verdict.result is Result.STOPPED and raised:
             return replace(verdict, result=Result.NOT_STOPPED, detail="; ".join(raised))
@@ -183,28 +192,49 @@ class Probe:
             pass  # Discard accesses by an earlier attack of another probe.
         before = self._resources()
         self._controls.latencies()
+        message = secrets.token_hex(MESSAGE_BYTES // 2)
         try:
-            attempt = self._attempt(attack)
+            attempts = self._attempts(attack, message)
         except InputError as error:
             return Verdict(attack, Result.NOT_APPLICABLE, str(error), 0, 0), None
         interference = Interference(quiet, self._controls.latencies()) if quiet else None
         time.sleep(SETTLE_S)
+        attempt = attempts[-1]
         breaches = [*self._breaches(attack, attempt), *self._damage(before)]
+        breaches += [
+            f"the infrastructure failed: {one.infra.detail}" for one in attempts[:-1] if one.infra
+        ]
+        if len(attempts) > 1 and _has_message(attempt, message):
+            breaches.append("one box read the message of the other")
         if any("service" in breach or "not served" in breach for breach in breaches):
             self._start_service()
         return self._verdict(attack, attempt, breaches), interference
 
     def _quiet_latencies(self) -> dict[str, Latencies]:
-        """Return the latencies of the working episode beside a box that only waits."""
-        if self._quiet is None:
-            time.sleep(WARM_UP_S)
-            self._controls.latencies()
-            self._attempt(QUIET)
-            self._quiet = self._controls.latencies()
-        return self._quiet
+        """Return the latencies of the working episode beside a box that only waits.
 
-    def _attempt(self, attack: Attack) -> Attempt:
-        """Run the agent of an attack in a box.
+        Of several measurements each protocol has the median one.
+        """
+        if not self._quiet:
+            self._measure_quiet()
+        return {
+            protocol: sorted((one[protocol] for one in self._quiet), key=lambda one: one.p99_ms)[
+                len(self._quiet) // 2
+            ]
+            for protocol in PROTOCOLS
+        }
+
+    def _measure_quiet(self) -> None:
+        # A new service loads what its first calls need; an attacked one works off what has arrived.
+        time.sleep(WARM_UP_S)
+        self._controls.latencies()
+        self._attempts(QUIET, "")
+        self._quiet.append(self._controls.latencies())
+
+    def _attempts(self, attack: Attack, message: str) -> list[Attempt]:
+        """Run the agent of an attack in its boxes, and return their attempts.
+
+        Of two boxes the first has a message, and the second must not learn it.
 
         Raises:
             InputError: the agent cannot run here.
@@ -217,8 +247,23 @@ class Probe:
             command=command,
             mounts=(*self._image.mounts, Mount(self._agents.path, AGENT_FOLDER)),
         )
-        with self._canaries.in_environment():
-            return attempt_episode(self._spec(attack), self._box(image, attack), self._pool)
+
+        def attempt(*arguments: str) -> Attempt:
+            spec = self._spec(attack)
+            if "role=write" in arguments:
+                spec = replace(spec, episode_id=f"{spec.episode_id}-1")
+            return attempt_episode(spec, self._box(image, attack, arguments), self._pool)
+
+        with self._canaries.in_environment(), ThreadPoolExecutor(1) as executor:
+            match attack.pair:
+                case Pair.NONE:
+                    return [attempt()]
+                case Pair.LATER:
+                    return [attempt("role=write", f"message={message}"), attempt("role=read")]
+                case Pair.AT_ONCE:
+                    writer = executor.submit(attempt, "role=write", f"message={message}")
+                    reader = attempt("role=read")
+                    return [writer.result(), reader]
 
     def _verdict(self, attack: Attack, attempt: Attempt, breaches: Sequence[str]) -> Verdict:
         attempts = attempts_of(attempt)
@@ -326,14 +371,16 @@ class Probe:
             ),
         )
 
-    def _box(self, image: Image, attack: Attack) -> BoxPlan:
+    def _box(self, image: Image, attack: Attack, more: Sequence[str]) -> BoxPlan:
         arguments: tuple[str, ...] = ()
         if not attack.repeats:
             limits = (
                 *(f"memory={LIMITS.memory_bytes}", f"tmp={LIMITS.tmp_bytes}"),
                 *(f"open_files={LIMITS.open_files}", f"calls={attack.calls}"),
             )
-            arguments = (*self._canaries.arguments(), self._controls.argument(), *limits)
+            arguments = (*self._canaries.arguments(), self._controls.argument(), *limits, *more)
+            if attack.variant:
+                arguments = (*arguments, f"variant={attack.variant}")
             if self._engine.isolation.is_none:
                 arguments = (*arguments, "unboxed=yes")
         labels = owner_labels(self._canaries.secrets["run"])
@@ -344,6 +391,12 @@ class Probe:
             arguments=arguments,
             labels=labels,
         )
+
+
+def _has_message(attempt: Attempt, message: str) -> bool:
+    """Return whether an agent learned a message, of which the page cache carries the beginning."""
+    stdout = attempt.output.stdout if attempt.output else b""
+    return re.search(rf": {message[:4]}".encode(), stdout) is not None
 
 
 def _last_line(attempt: Attempt) -> str:

@@ -89,6 +89,9 @@ CONTROLS: Mapping[str, Control] = {
         deaf="of its processes still run",
         look_around="it read",
         spin="processors, of",
+        lock_board="one box read the message of the other",
+        page_cache="one box read the message of the other",
+        link_counts="it got the links of",
     ),
     **_controls(
         Setting.ROOT, raise_limits="it got a higher priority", devices="it got the device kmsg"
@@ -103,6 +106,7 @@ CONTROLS: Mapping[str, Control] = {
         special_files="a file of the host was written",
         shared_memory="it got memory without an owner",
         fill_inodes="it got files without content",
+        shared_quotas="it got an exhausted quota",
         fill_tmp="it got places filled",
         privilege="it got every capability",
         setuid_programs="it got a program of root's",
@@ -127,6 +131,21 @@ CONTROLS: Mapping[str, Control] = {
         frame_floods="a neighbour's|the service grew by",
         http_floods="open connections",
         provoke_errors="it read 'Traceback'",
+        **dict.fromkeys(
+            (
+                "flood_http_json",
+                "flood_grpc_json",
+                "flood_numbers",
+                "flood_model_bodies",
+                "flood_tool_lists",
+                "flood_mcp_sessions",
+                "flood_connections",
+                "flood_pings",
+                "flood_rapid_resets",
+                "flood_endless_headers",
+            ),
+            "a neighbour's|a neighbour was not served",
+        ),
     ),
     **_controls(
         Setting.NO_OUTPUT_LIMIT,

@@ -58,7 +58,10 @@ def _attack(attack: Attack, folder: str, service: int) -> tuple[bytes, list[str]
     memory_bytes = descriptors = 0
     with tempfile.TemporaryFile() as output:
         agent = subprocess.Popen(
-            [sys.executable, "-P", str(AGENTS / attack.file), f"calls={attack.calls}"],
+            [
+                *(sys.executable, "-P", str(AGENTS / attack.file)),
+                *(f"calls={attack.calls}", f"variant={attack.variant}"),
+            ],
             env={**os.environ, "FUMEHOOD_SOCKET": f"{folder}/grpc.sock", "PYTHONPATH": str(AGENTS)},
             stdout=output,
             stderr=subprocess.DEVNULL,
