@@ -57,6 +57,8 @@ class Attack:
     """Tool call budget."""
     memory_mb: int = 256
     """Memory limit of its box, MiB."""
+    world: str = "files"
+    """World of its episode."""
     variant: str = ""
     """Chooses one of several attacks of the same file."""
     pair: Pair = Pair.NONE
@@ -64,6 +66,8 @@ class Attack:
     repeats: bool = False
     """Prints everything that it can read; no word of it may reveal the harness. It gets no
     arguments."""
+    judged: bool = False
+    """Attacks the judge: its answer is judged within a limit of time."""
     recorded: bool = False
     """Attacks readers of records: its trace and output are written as a run and shown."""
 
@@ -234,6 +238,31 @@ ATTACKS = (
             ("endless-headers", "headers that never end"),
         )
     ),
+    # The gateway.
+    *(
+        Attack(f"model-{variant}", "model_requests.py", _SERVICE, by, aim, variant=variant)
+        for variant, by, aim in (
+            ("egress", "a list of allowed fields for each API",
+             "reach the internet through tools of the model's provider"),
+            ("names", "strict parsing; each request is written anew",
+             "send requests that the provider reads in another way"),
+            ("overspend", "stored contexts are refused; use is recorded as reported",
+             "use more tokens than its budget"),
+            ("infra-429", "infra needs evidence that the agent cannot influence",
+             "void its attempt with a request that the provider rejects for its size"),
+            ("infra-403", "infra needs evidence that the agent cannot influence",
+             "void its attempt with a request that the provider rejects for its content"),
+            ("infra-500", "infra needs evidence that the agent cannot influence",
+             "void its attempt with a request on which the provider fails"),
+        )
+    ),
+    # Third-party code.
+    Attack("world-hang", "foreign_calls.py", _SERVICE, "a deadline for each call of a world",
+           "stop the service with a call that never ends", world="bfcl", variant="hang"),
+    Attack("world-crash", "foreign_calls.py", _SERVICE, "a failed call instead of a void attempt",
+           "void its attempt with a call that breaks the world", world="bfcl", variant="crash"),
+    Attack("slow-answer", "slow_answer.py", _ORCHESTRATOR, "patterns of linear time",
+           "stop the orchestrator with an answer that is slow to judge", judged=True),
     # Two boxes.
     Attack("lock-board", "lock_board.py", _BOX, "copies of shared files, no locks on them",
            "exchange messages with another box through record locks", pair=Pair.AT_ONCE),

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from fumehood.core.episode_spec import EpisodeSpec, SeatSpec
-from fumehood.core.errors import InputError
+from fumehood.core.errors import InfraError, InputError
 from fumehood.core.fault_plan import FaultRule
 from fumehood.core.ledger import Budget
 from fumehood.engines.engine import (
@@ -55,9 +55,12 @@ from fumehood.redteam.canaries import Canaries
 from fumehood.redteam.control_episodes import ControlEpisodes
 from fumehood.redteam.controls.plain_reader import plain_reader_breaches
 from fumehood.redteam.interference import Interference
+from fumehood.redteam.judged_answer import judging_breaches
+from fumehood.redteam.provider import TOKENS_MAX, ObedientProvider, breaches_of
 from fumehood.redteam.record_checks import record_breaches
 from fumehood.redteam.victim import PROTOCOLS, Latencies
 from fumehood.redteam.watched_engine import WatchedEngine
+from fumehood.redteam.world_packages import STATES, installed_worlds, require_world
 
 MIB = 1 << 20
 LIMITS = Limits(
@@ -102,6 +105,8 @@ class Removed:
     """Limits of the service that differ from its defaults, by name."""
     cpus: float = LIMITS.cpus
     """Processors that the usage of a box is compared with."""
+    careless_judge: bool = False
+    """Judge answers with a pattern of quadratic time."""
     plain_reader: bool = False
     """Read records with a reader that escapes nothing."""
 
@@ -133,6 +138,7 @@ class Probe:
             self._canaries = stack.enter_context(
                 Canaries(Path(stack.enter_context(tempfile.TemporaryDirectory())))
             )
+            self._provider = stack.enter_context(ObedientProvider())
             self._helper = build_helper(lambda line: None)
             self._service = stack.enter_context(ExitStack())
             self._start_service()
@@ -145,7 +151,12 @@ class Probe:
         self._quiet: list[dict[str, Latencies]] = []
         limits = self._removed.service_limits
         self._pool = self._service.enter_context(
-            ServicePool(1, HttpOffer(self._helper), limits=limits)
+            ServicePool(
+                1,
+                HttpOffer(self._helper, self._provider.settings()),
+                limits=limits,
+                worlds=installed_worlds(),
+            )
         )
         self._worker = self._pool.workers()[0]
         self._controls = self._service.enter_context(ControlEpisodes(self._worker.client))
@@ -207,6 +218,8 @@ class Probe:
         if len(attempts) > 1 and _has_message(attempt, message):
             breaches.append("one box read the message of the other")
         if any("service" in breach or "not served" in breach for breach in breaches):
+            # A stuck service would delay the end of its control episodes.
+            self._worker.stop(timeout_s=0)
             self._start_service()
         return self._verdict(attack, attempt, breaches), interference
 
@@ -239,6 +252,7 @@ class Probe:
         Raises:
             InputError: the agent cannot run here.
         """
+        require_world(attack)
         command = self._agents.command(attack.file, self._image)
         if command is None:
             raise InputError(self._agents.missing_c)
@@ -295,6 +309,7 @@ class Probe:
         yield from (leak for leak in self._canaries.leaks(records) if "plan" not in leak)
         yield from self._canaries.touched()
         yield from self._controls.harmed()
+        yield from breaches_of(self._provider.take(), voids=False)
         yield from infrastructure_damage(attack, attempt, LIMITS.output_bytes)
         if self._engine.watch is not None:
             self._engine.watch.end()
@@ -308,6 +323,8 @@ class Probe:
             and self._controls.folder in output.stdout
         ):
             yield "it learned the host path of its socket"
+        if attack.judged and attempt.infra is None:
+            yield from judging_breaches(attempt, careless=self._removed.careless_judge)
         if attack.recorded and attempt.infra is None:
             if self._removed.plain_reader:
                 yield from plain_reader_breaches(attempt)
@@ -318,7 +335,11 @@ class Probe:
         if not self._worker.alive or self._worker is not self._pool.workers()[0]:
             yield "the service died"
             return
-        resident_bytes, descriptors = self._resources()
+        try:
+            resident_bytes, descriptors = self._resources()
+        except InfraError as error:
+            yield f"the service does not answer: {error}"
+            return
         if resident_bytes - before[0] > GROWTH_BYTES_MAX:
             yield f"the service grew by {(resident_bytes - before[0]) // MIB} MiB"
         if descriptors - before[1] > DESCRIPTORS_MAX:
@@ -359,14 +380,17 @@ class Probe:
         plan = FaultRule(0, "timeout", {"on_nth_call": 999_999}, "soft", {"note": secret["plan"]})
         return EpisodeSpec(
             episode_id=secret["episode"],
-            world="files",
+            world=attack.world,
             harness_mode="native",
-            initial_state={"files": {"/a.txt": "x"}},
+            initial_state=STATES[attack.world],
             fault_plan=(plan,),
             seed=1,
             seats=(
                 SeatSpec(
-                    instruction="Look.", budget=Budget(calls=attack.calls, wall_ms=attack.wall_ms)
+                    instruction="Look.",
+                    budget=Budget(
+                        calls=attack.calls, wall_ms=attack.wall_ms, model_tokens=TOKENS_MAX
+                    ),
                 ),
             ),
         )

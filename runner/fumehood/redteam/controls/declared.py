@@ -23,6 +23,7 @@ class Setting(Enum):
     NO_OUTPUT_LIMIT = "a plain process whose output is kept"
     NO_REFUSAL_LIMIT = "a service that records every refusal"
     PLAIN_READER = "a reader that prints records as they are"
+    CARELESS_JUDGE = "a judge with a pattern of quadratic time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,14 @@ CONTROLS: Mapping[str, Control] = {
         frame_floods="a neighbour's|the service grew by",
         http_floods="open connections",
         provoke_errors="it read 'Traceback'",
+        world_hang="a neighbour's|a neighbour was not served",
+        world_crash="the service died",
+        model_egress="a request with",
+        model_names="a request with",
+        model_overspend="tokens were used, of",
+        model_infra_429="the attempt is void",
+        model_infra_403="the attempt is void",
+        model_infra_500="the attempt is void",
         **dict.fromkeys(
             (
                 "flood_http_json",
@@ -159,5 +168,6 @@ CONTROLS: Mapping[str, Control] = {
         terminal="a terminal would interpret",
         forged_trace="forged events were read",
     ),
+    **_controls(Setting.CARELESS_JUDGE, slow_answer="judging its answer took more than"),
 }
 """Attack → its control."""

@@ -1,17 +1,20 @@
 """A service without checks: no limits, no budget, no closed set of methods.
 
 It is a process, so that its memory and its descriptors can be measured, and so that an attack on it
-harms nothing else: ``python -m fumehood.redteam.controls.naive_service FOLDER``.
+harms nothing else: ``python -m fumehood.redteam.controls.naive_service FOLDER PROVIDER``.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler
+from importlib import import_module
 from pathlib import Path
 from socketserver import ThreadingUnixStreamServer
 from threading import Thread
@@ -24,6 +27,7 @@ from fumehood_agent._proto.v1 import tool_pb2 as pb
 
 THREADS = 4
 """Serve all calls of all clients."""
+FOREIGN_CALLS = {"round_number", "multiply", "power", "mean"}
 _PREFIX = "/fumehood.v1.ToolService/"
 _ANSWERS: dict[str, Any] = {
     f"{_PREFIX}CallTool": pb.CallToolResponse(value_json="{}"),
@@ -55,24 +59,50 @@ def _read_carelessly(request: bytes, context: grpc.ServicerContext) -> None:
     except DecodeError:
         return
     try:
-        json.loads(parsed.arguments_json or "{}")
+        arguments = json.loads(parsed.arguments_json or "{}")
     except (ValueError, RecursionError):
         # Metadata holds no line breaks.
         context.abort(grpc.StatusCode.INTERNAL, traceback.format_exc().replace("\n", " "))
+    if parsed.tool_name in FOREIGN_CALLS:
+        _call_foreign_code(parsed.tool_name, arguments)
+
+
+def _call_foreign_code(name: str, arguments: dict[str, Any]) -> None:
+    """Make a call of a world in this process, and end with it if it fails."""
+    module = import_module("bfcl_eval.eval_checker.multi_turn_eval.func_source_code.math_api")
+    try:
+        str(getattr(module.MathAPI(), name)(**arguments))
+    except Exception:
+        os._exit(1)
 
 
 class _AcceptAll(BaseHTTPRequestHandler):
-    """Answers every request with status 200, after parsing its body."""
+    """Answers every request with status 200, after parsing its body; passes models' requests on."""
 
     protocol_version = "HTTP/1.1"
+    provider = ""
+    """Host and port of the provider of models."""
 
     def _accept(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         with suppress(ValueError, RecursionError):
             json.loads(body)
+        if self.path.startswith("/v1/") and self.provider:
+            self._pass_on(body)
+            return
         self.send_response(200)
         self.send_header("content-length", "0")
         self.end_headers()
+
+    def _pass_on(self, body: bytes) -> None:
+        provider = HTTPConnection(self.provider)
+        provider.request(self.command, self.path, body, dict(self.headers.items()))
+        answer = provider.getresponse()
+        text = answer.read()
+        self.send_response(answer.status)
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
 
     do_GET = do_POST = do_CONNECT = _accept
 
@@ -88,8 +118,14 @@ class _Server(ThreadingUnixStreamServer):
         """Log nothing: attacks close connections early."""
 
 
-def serve(folder: Path) -> None:
-    """Serve gRPC and HTTP on sockets in a folder until standard input closes."""
+def serve(folder: Path, provider: str) -> None:
+    """Serve gRPC and HTTP on sockets in a folder until standard input closes.
+
+    Args:
+        folder: of the sockets.
+        provider: host and port of the provider of models.
+    """
+    _AcceptAll.provider = provider
     http = _Server(str(folder / "http.sock"), _AcceptAll)
     Thread(target=http.serve_forever, daemon=True).start()
     options = [
@@ -104,4 +140,4 @@ def serve(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    serve(Path(sys.argv[1]))
+    serve(Path(sys.argv[1]), sys.argv[2])

@@ -112,5 +112,6 @@ _SETTINGS: dict[Setting, Callable[[ExitStack], Probe]] = {
     Setting.NO_REFUSAL_LIMIT: lambda stack: _no_box(
         stack, Removed(service_limits={"refusals": 100_000})
     ),
+    Setting.CARELESS_JUDGE: lambda stack: _no_box(stack, Removed(careless_judge=True)),
     Setting.PLAIN_READER: lambda stack: _no_box(stack, Removed(plain_reader=True)),
 }

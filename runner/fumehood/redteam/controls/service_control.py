@@ -17,7 +17,9 @@ from fumehood.redteam.attacks import Attack
 from fumehood.redteam.box_usage import measure, open_descriptors
 from fumehood.redteam.breaches import MIB, revealing_words_in, successes_in
 from fumehood.redteam.interference import Interference
+from fumehood.redteam.provider import ObedientProvider, breaches_of
 from fumehood.redteam.victim import Victim
+from fumehood.redteam.world_packages import require_world
 
 ATTACK_TIMEOUT_S = 30.0
 START_TIMEOUT_S = 15.0
@@ -35,21 +37,30 @@ def run_against_naive_service(attack: Attack) -> Iterator[str]:
 
     Raises:
         InfraError: the service does not start.
+        InputError: the code of a world is not installed.
     """
-    with tempfile.TemporaryDirectory() as folder, _naive_service(Path(folder)) as service:
+    require_world(attack)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ObedientProvider() as provider,
+        _naive_service(Path(folder), provider) as service,
+    ):
         with Victim(Path(folder)) as victim:
             time.sleep(QUIET_S)
             quiet = victim.take_latencies()
             stdout, peak = _attack(attack, folder, service.pid)
             attacked, errors = victim.take_latencies(), victim.take_errors()
+            died = service.poll() is not None
+            service.kill()
         yield from successes_in(stdout)
         yield from revealing_words_in(stdout)
         yield from peak
+        yield from breaches_of(provider.take(), voids=True)
+        if died:
+            yield "the service died"
         yield from Interference(quiet, attacked).raised()
         if errors:
             yield f"a neighbour was not served: {errors[0]}"
-        if service.poll() is not None:
-            yield "the service died"
 
 
 def _attack(attack: Attack, folder: str, service: int) -> tuple[bytes, list[str]]:
@@ -88,8 +99,10 @@ def _attack(attack: Attack, folder: str, service: int) -> tuple[bytes, list[str]
 
 
 @contextmanager
-def _naive_service(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-P", "-m", "fumehood.redteam.controls.naive_service", str(folder)]
+def _naive_service(folder: Path, provider: ObedientProvider) -> Iterator[subprocess.Popen[bytes]]:
+    address = provider.address.removeprefix("http://")
+    program = (sys.executable, "-P", "-m", "fumehood.redteam.controls.naive_service")
+    command = [*program, str(folder), address]
     service = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + START_TIMEOUT_S

@@ -1,0 +1,136 @@
+"""A scripted provider of models that obeys every request, and searches what reached it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Self
+
+from fumehood.core.json_values import Json
+from fumehood.gateway.settings import GatewaySettings, Price, Provider
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply
+
+MODEL = "probe-model"
+TOKENS_MAX = 20_000
+"""Bound of tokens of an attacking seat."""
+KEPT_TOKENS = 200_000
+"""Size of a context that the provider keeps."""
+MODEL_BYTES_MAX = 256
+FAILURES = {"429": 429, "403": 403, "500": 500, "529": 529}
+"""What a request can ask for → the status with which the provider fails it."""
+_HOSTED = ("mcp_servers", "previous_response_id", "conversation", "background", "container")
+_FUNCTIONS = (None, "function", "custom")
+
+
+class ObedientProvider:
+    """Serves while it is open, and keeps the requests. A context manager."""
+
+    def __init__(self) -> None:
+        self._models = ScriptedModels(_reply)
+
+    def __enter__(self) -> Self:
+        self._models.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._models.__exit__(*error)
+
+    @property
+    def address(self) -> str:
+        """Its address, without a path."""
+        return self._models.address
+
+    def settings(self) -> GatewaySettings:
+        """Return the settings of a gateway to it, which gives up soon."""
+        provider = Provider(name="probe", address=self.address, models=("probe-*",))
+        return GatewaySettings(
+            providers=(provider,),
+            named=frozenset({MODEL}),
+            prices={"*": Price(1.0, 1.0)},
+            output_tokens_max=64,
+            attempts=2,
+            wait_max_s=0.5,
+            silence_max_s=5.0,
+        )
+
+    def take(self) -> list[AskedOfModel]:
+        """Return the requests since the last call of this method."""
+        asked, self._models.asked = self._models.asked, []
+        return asked
+
+
+def breaches_of(asked: list[AskedOfModel], *, voids: bool) -> Iterator[str]:
+    """Yield what reached a provider and must not.
+
+    Args:
+        asked: the requests.
+        voids: whether an attempt is void as soon as a provider fails a request.
+    """
+    for one in asked:
+        for found in dict.fromkeys(_found(one)):
+            yield f"a request with {found} reached the provider"
+    used = sum(sum(_reply(one).usage or (0, 0)) for one in asked if _reply(one).status == 200)
+    largest = max((sum(_reply(one).usage or (0, 0)) for one in asked), default=0)
+    if used > TOKENS_MAX + largest:
+        yield f"{used} tokens were used, of {TOKENS_MAX}"
+    failures = {_reply(one).status for one in asked} - {200}
+    if voids and failures:
+        yield f"the attempt is void: the provider answered {min(failures)}"
+
+
+def _reply(asked: AskedOfModel) -> ScriptedReply:
+    text = asked.body.decode("utf-8", "replace")
+    for word, status in FAILURES.items():
+        if f"provider, answer {word}" in text:
+            return ScriptedReply(status=status)
+    if "previous_response_id" in text:
+        return ScriptedReply(text="Done.", usage=(KEPT_TOKENS, 5))
+    return ScriptedReply(text="Done.", usage=(max(10, len(asked.body) // 4), 5))
+
+
+def _found(asked: AskedOfModel) -> Iterator[str]:
+    if "mcp" in asked.headers.get("anthropic-beta", ""):
+        yield "a beta header"
+    names: list[list[str]] = []
+
+    def keep(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        names.append([name for name, _ in pairs])
+        return dict(pairs)
+
+    try:
+        request = json.loads(asked.body.decode("utf-8"), object_pairs_hook=keep)
+    except ValueError:
+        yield "another encoding than UTF-8"
+        return
+    for keys in names:
+        folded = [key.casefold() for key in keys]
+        if len(set(folded)) < len(folded):
+            yield "keys that differ only by case"
+    if not isinstance(request, dict):
+        return
+    if b"NaN" in asked.body:
+        yield "a number that is none"
+    if len(str(request.get("model")).encode("utf-8", "replace")) > MODEL_BYTES_MAX:
+        yield "a model's name of more than 256 bytes"
+    yield from (name for name in _HOSTED if request.get(name))
+    if request.get("store") is True:
+        yield "store"
+    if "web_search_options" in request:
+        yield "web_search_options"
+    for tool in request.get("tools") or ():
+        if isinstance(tool, dict) and tool.get("type") not in _FUNCTIONS:
+            yield f"the tool {tool['type']}"
+    if any(text.startswith("http") for text in _texts(request)):
+        yield "an address"
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from _texts(part)
