@@ -99,7 +99,7 @@ class RunningCommand:
 
     def children(self) -> set[Process]:
         """Return its child processes."""
-        return {Process((child, start_time(child))) for child in _parents().get(self.pid, ())}
+        return set(children_of(self.pid))
 
 
 def _search_path() -> str:
@@ -111,6 +111,11 @@ class Process(tuple[int, int | None]):
     """A process: its number and its start time, because numbers are reused."""
 
     __slots__ = ()
+
+    @classmethod
+    def of(cls, pid: int) -> Self:
+        """Return the process that has this number now."""
+        return cls((pid, start_time(pid)))
 
     @property
     def pid(self) -> int:
@@ -151,6 +156,12 @@ def services_of(command: RunningCommand) -> list[Process]:
     ]
 
 
+def children_of(*pids: int) -> list[Process]:
+    """Return the child processes of processes."""
+    parents = _parents()
+    return [Process.of(child) for pid in pids for child in parents.get(pid, ())]
+
+
 def _parents() -> dict[int, list[int]]:
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
@@ -166,4 +177,4 @@ def _descendants(pid: int) -> Iterator[Process]:
     while waiting:
         for child in parents.get(waiting.pop(), ()):
             waiting.append(child)
-            yield Process((child, start_time(child)))
+            yield Process.of(child)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.chaos.commands import RunningCommand
+from tests.chaos.private_docker import PrivateDocker
 from tests.chaos.workspace import Workspace, damage_of, infra_rows_of, results_of, workspace
 from tests.containers.docker_proxy import DockerProxy
 from tests.parts.listening import wait_until
@@ -83,3 +88,46 @@ def test_a_run_waits_for_a_daemon_that_hangs() -> None:
         assert damage_of(slow) == []
         assert space.orphans() == []
         assert containers_of(slow) == ""
+
+
+def kill_dockerd(docker: PrivateDocker) -> None:
+    docker.kill(docker.daemon)
+    docker.wait_until_dead()
+
+
+def kill_containerd(docker: PrivateDocker) -> None:
+    for process in docker.containerd():
+        docker.kill(process)
+
+
+def stop_dockerd(docker: PrivateDocker) -> None:
+    docker.kill(docker.daemon, signal.SIGSTOP)
+    time.sleep(3)
+    docker.kill(docker.daemon, signal.SIGCONT)
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("dockerd") is None, reason="needs root and dockerd"
+)
+@pytest.mark.parametrize("breakage", [kill_dockerd, kill_containerd, stop_dockerd])
+def test_a_killed_or_stopped_daemon_costs_no_episode(
+    breakage: Callable[[PrivateDocker], None],
+) -> None:
+    with workspace() as space, PrivateDocker(space.root / "docker") as docker:
+        words, quiet, cut = _words(space, 5), space.root / "quiet", space.root / "cut"
+        space.finish(*words, str(quiet))
+        docker.copy_image(json.loads((quiet / "run.json").read_text())["agents"][0]["image"])
+        with space.start(*words, str(cut), environment=docker.environment) as command:
+            assert wait_until(lambda: _has_begun(cut, command), 60)
+            breakage(docker)
+            assert command.wait(300) in (0, INFRA), command.output()
+            assert "Traceback" not in command.output()
+        docker.restart_if_dead()
+        space.finish("resume", str(cut), environment=docker.environment)
+        assert {row["end"]["kind"] for row in infra_rows_of(cut)} <= {"engine"}
+        assert results_of(cut) == results_of(quiet)
+        assert damage_of(cut) == []
+        assert space.orphans() == []
+        orphans = space.finish("doctor", "--orphans", environment=docker.environment)
+        assert "0 to remove" in orphans
+        assert docker.containers() == []
