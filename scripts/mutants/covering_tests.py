@@ -13,7 +13,7 @@ from pathlib import Path
 from scripts.mutants.packages import PACKAGES
 
 TESTS = (
-    *("tests/unit", "tests/property", "tests/conformance", "tests/episodes"),
+    *("tests/unit", "tests/property", "tests/conformance", "tests/episodes", "tests/golden"),
     *("--ignore=tests/conformance/agents", "--ignore=tests/conformance/benchmarks"),
     *("-m", "not docker and not bubblewrap and not image and not browser and not slow"),
 )

@@ -66,3 +66,8 @@ def test_a_tool_of_a_later_turn_is_hidden_until_that_turn() -> None:
     assert [tool.name for tool in seat.list_tools()] == ["read_file", "list_dir"]
     seat.answer("done")
     assert [tool.name for tool in seat.list_tools()] == ["read_file", "write_file", "list_dir"]
+
+
+def test_the_kinds_of_failures_have_fixed_names_in_a_trace() -> None:
+    names = ["invalid_call", "world", "fault", "out_of_budget"]
+    assert [kind.value for kind in FailureKind] == names
