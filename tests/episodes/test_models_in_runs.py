@@ -119,12 +119,13 @@ def test_a_recorded_run_replays_byte_for_byte_without_a_provider(runs: Runs) -> 
     assert len(runs.events("again", "model_call")) == asked
 
 
-def test_a_missing_recording_is_an_infrastructure_failure(runs: Runs) -> None:
+def test_a_missing_recording_is_a_failure_of_the_agent_and_is_reported(runs: Runs) -> None:
     cassette = str(runs.folder / "first" / "cassette")
-    runs.run(
+    result = runs.run(
         "other", "-a", "react=plan_act", "--engine", "process", mode="replay", cassette=cassette
     )
-    assert set(runs.outcomes("other")) == {"infra(models)"}
+    assert "infra(models)" not in runs.outcomes("other")
+    assert result["models"]["react"]["not_recorded"] == 2
 
 
 def test_a_budget_ends_the_work(runs: Runs) -> None:

@@ -104,6 +104,8 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
         case "model_refused":
             needs = ", ".join(event["needs"])
             yield f"      model request refused: {event['reason']}{f' ({needs})' if needs else ''}"
+        case "provider_checked":
+            yield f"      provider {event['provider']} checked: {event['result']}"
         case "refused":
             yield f"      refused: {event['refusal']} ({event['actual']}, limit {event['limit']})"
         case "turn_began":

@@ -131,12 +131,10 @@ class Seat:
         Args:
             reservation: from :meth:`reserve`, not settled before.
             event: the request, without its charge.
-            actual: units as the provider reported them. The charge never exceeds the budget, even
-                if the report is false.
+            actual: units as the provider reported them, even beyond the reservation and the budget.
         """
-        charged = self.ledger.affordable(reservation, actual)
-        self.ledger.settle(reservation, charged)
-        self._recorder.record(replace(event, spent={**units_by_name(charged)}))
+        self.ledger.settle(reservation, actual)
+        self._recorder.record(replace(event, spent={**units_by_name(actual)}))
 
     def receive(self, text: str) -> None:
         """Begin a turn with a message of another seat or of the turn policy."""

@@ -213,15 +213,6 @@ class Ledger:
             for kind in {**reservation.amounts, **actual}:
                 self._spent[kind] += actual.get(kind, 0) - reservation.amounts.get(kind, 0)
 
-    def affordable(self, reservation: Reservation, actual: Amounts) -> dict[BudgetKind, int]:
-        """Return the part of ``actual`` that fits into the reservation and the units left."""
-        left = self.remaining()
-        reserved = reservation.amounts
-        return {
-            kind: min(amount, left[kind] + reserved.get(kind, 0)) if kind in left else amount
-            for kind, amount in actual.items()
-        }
-
     def spent(self, kind: BudgetKind) -> int:
         """Return the units of ``kind`` that are settled, reserved or measured."""
         meter = self._meters.get(kind)

@@ -70,6 +70,31 @@ class ModelRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderChecked:
+    """Event: the gateway checked a provider after a request of the agent failed."""
+
+    seat: str
+    provider: str
+    model: str
+    """Model of the gateway's request; empty if it asked for the list of models."""
+    result: str
+    """Such as ``answers 200``."""
+    failed: bool
+    """Whether the provider does not work, so that the episode ends as ``infra(models)``."""
+
+    def to_json(self) -> JsonObject:
+        """Return the event."""
+        return {
+            "kind": "provider_checked",
+            "seat": self.seat,
+            "provider": self.provider,
+            "model": self.model,
+            "result": self.result,
+            "failed": self.failed,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelExchange:
     """One model request and its complete response, as a cassette stores them."""
 
@@ -191,6 +216,7 @@ Event = (
     | CallRefused
     | ModelCalled
     | ModelRefused
+    | ProviderChecked
     | TurnBegan
     | TurnEnded
     | SeatEnded

@@ -2,7 +2,8 @@
 
 A request cannot have more tokens than bytes, so its size in bytes is reserved for it. The
 reservation for the response is the limit that the request sets, or the gateway's default. The usage
-that the provider reports is charged unless it is impossible; then the reservation is charged.
+that the provider reports is charged, even beyond the reservation, unless it is too small to be
+true; then the reservation is charged.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from fumehood.gateway.settings import Price
 
 BYTES_PER_TOKEN_MAX = 64
 """Upper bound of the text of one token."""
+BYTES_PER_TOKEN = 4
+"""Estimate for the limits of a provider, which count before a request is answered."""
 STREAMED_BYTES_PER_TOKEN_MAX = 1024
 """Upper bound of one token in a stream, which wraps each token in an event."""
 FRAME_BYTES = 4096
@@ -23,8 +26,10 @@ FRAME_BYTES = 4096
 WORDLESS_CHARACTERS = 4096
 """A string without whitespace in so many characters is an image or a sound, with few tokens for its
 size."""
-
-
+PROVIDER_PROMPT_TOKENS = 1024
+"""Upper bound of a provider's own prompt about the tools of a request."""
+COST_KINDS = (BudgetKind.MODEL_TOKENS, BudgetKind.MODEL_MICROUSD)
+"""What a response costs, beyond its request."""
 LIMIT_MAX = 2**31 - 1
 """Largest token limit or number of responses in a request."""
 
@@ -58,6 +63,16 @@ def _positive(request: Mapping[str, Any], name: str) -> int | None:
     if value is None or (type(value) is int and 1 <= value <= LIMIT_MAX):
         return value
     raise InvalidLimit(f"{name} must be an integer from 1 to {LIMIT_MAX}")
+
+
+def reserved_tokens(tokens_max: tuple[int, int], has_tools: bool) -> tuple[int, int]:
+    """Return the tokens to reserve for a request and for its response.
+
+    Args:
+        tokens_max: from :func:`most_tokens`.
+        has_tools: whether the provider adds a prompt about tools.
+    """
+    return tokens_max[0] + has_tools * PROVIDER_PROMPT_TOKENS, tokens_max[1]
 
 
 def amounts(input_tokens: int, output_tokens: int, price: Price | None) -> Amounts:

@@ -9,8 +9,14 @@ from collections.abc import Sequence
 import httpx2
 
 from fumehood.core.trace import ModelExchange
-from fumehood.gateway.dialects import DIALECTS
-from fumehood.gateway.provider_client import ProviderClient, ProviderFailed
+from fumehood.gateway.costs import BYTES_PER_TOKEN
+from fumehood.gateway.provider_client import (
+    NoWaits,
+    ProviderClient,
+    ProviderFailed,
+    ProviderRequest,
+    RequestFailed,
+)
 from fumehood.gateway.requests import request_key
 from fumehood.gateway.settings import GatewaySettings, Provider
 
@@ -45,16 +51,24 @@ async def _send_all(
 
 
 async def _send(client: ProviderClient, provider: Provider, body: bytes) -> ModelExchange:
-    key_header = DIALECTS[PATH].key_header(provider.key)
+    request = ProviderRequest(
+        provider=provider,
+        path=PATH,
+        model=str(json.loads(body).get("model", "")),
+        body=body,
+        headers=_HEADERS,
+        episode=SEAT,
+        tokens=len(body) // BYTES_PER_TOKEN,
+    )
     try:
-        async with client.send(provider, PATH, body, _HEADERS, key_header, named=False) as started:
+        async with client.send(request, NoWaits()) as started:
             reply = bytearray()
-            async for part in started.response.aiter_raw():
+            async for part in started.parts():
                 reply += part
                 if len(reply) > REPLY_BYTES_MAX:
                     return failed_exchange(body)
-            return _exchange(body, started.response.status_code, bytes(reply))
-    except (ProviderFailed, httpx2.TransportError):
+            return _exchange(body, started.status, bytes(reply))
+    except (ProviderFailed, RequestFailed, httpx2.TransportError):
         return failed_exchange(body)
 
 

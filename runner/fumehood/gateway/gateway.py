@@ -18,13 +18,24 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
-from fumehood.core.trace import ModelCalled, ModelExchange, ModelRefused
+from fumehood.core.trace import ModelCalled, ModelExchange, ModelRefused, ProviderChecked
+from fumehood.gateway.bounds import RequestOrder
 from fumehood.gateway.costs import (
+    BYTES_PER_TOKEN,
+    COST_KINDS,
     amounts,
     fewest_tokens,
+    reserved_tokens,
     tokens_to_charge,
 )
-from fumehood.gateway.provider_client import DelayCounter, ProviderClient, ProviderFailed
+from fumehood.gateway.health_check import HealthCheck
+from fumehood.gateway.provider_client import (
+    ProviderClient,
+    ProviderFailed,
+    ProviderRequest,
+    RequestFailed,
+    StartedResponse,
+)
 from fumehood.gateway.requests import (
     ModelRefusal,
     ModelRequest,
@@ -36,6 +47,7 @@ from fumehood.gateway.requests import (
 )
 from fumehood.gateway.responses import PassedResponse, ResponseReader
 from fumehood.gateway.settings import GatewaySettings, ModelsMode, Price, Provider
+from fumehood.gateway.waiting import Activity, WaitCredit
 
 T = TypeVar("T")
 
@@ -51,6 +63,8 @@ class BudgetPort(Protocol):
 
     name: str
     """Name of the seat."""
+    episode: str
+    """The same for all seats of one episode, and for no other one."""
 
     def has_limit(self, kind: BudgetKind) -> bool:
         """Return whether the budget limits this kind."""
@@ -64,8 +78,12 @@ class BudgetPort(Protocol):
         """Charge the actual cost of a request, and record the request."""
         ...
 
-    def refuse(self, event: ModelRefused) -> None:
-        """Record a refused request, unless the trace has too many of them."""
+    def note(self, event: ModelRefused | ProviderChecked) -> None:
+        """Record a request that failed, unless the trace has too many of them."""
+        ...
+
+    def activity(self) -> Activity:
+        """Return the messages of the seat that are not model requests."""
         ...
 
     def grant(self, granted_ms: int) -> None:
@@ -115,6 +133,11 @@ class _Admitted:
     price: Price | None
     reservation: Reservation
 
+    @property
+    def tokens(self) -> tuple[int, int]:
+        """Largest possible numbers of tokens of the request and of its response."""
+        return self.model_request.tokens_max
+
 
 class ModelEndpoint:
     """The ASGI application of one seat, below ``/v1``."""
@@ -133,7 +156,8 @@ class ModelEndpoint:
         self._cassette = SeatCassette(budget.name, exchanges)
         self._threads = threads
         self._requests = RequestReader(settings, threads)
-        self._delays = DelayCounter()
+        self._order = RequestOrder()
+        self._credit = WaitCredit(budget.activity, budget.grant)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -154,6 +178,9 @@ class ModelEndpoint:
             return await self._refuse(refused)
         replays = self._settings.mode is ModelsMode.REPLAY
         provider = self._settings.provider_of(model_request.model)
+        if any(map(self._budget.has_limit, COST_KINDS)):
+            entering = self._order.enter(model_request.kind, is_bounded=model_request.is_bounded)
+            await stack.enter_async_context(entering)
         call = await self._admit(model_request)
         if isinstance(call, Response):
             return call
@@ -167,7 +194,7 @@ class ModelEndpoint:
             reason=refused.kind.name.lower(),
             needs=dict(refused.needs),
         )
-        await self._off_loop(lambda: self._budget.refuse(event))
+        await self._off_loop(lambda: self._budget.note(event))
         return refuse(refused.kind, str(refused))
 
     def _list_models(self) -> Response:
@@ -189,9 +216,9 @@ class ModelEndpoint:
             return refuse(
                 ModelRefusal.NO_PRICE, f"the budget limits the price, and {model} has no price"
             )
-        reservation = await self._off_loop(
-            lambda: self._budget.reserve(amounts(*model_request.tokens_max, price))
-        )
+        tokens = reserved_tokens(model_request.tokens_max, model_request.has_tools)
+        to_reserve = amounts(*tokens, price)
+        reservation = await self._off_loop(lambda: self._budget.reserve(to_reserve))
         if reservation is None:
             return refuse(ModelRefusal.ENDED, "your work has ended")
         if isinstance(reservation, Exhausted):
@@ -208,49 +235,62 @@ class ModelEndpoint:
         self, call: _Admitted, provider: Provider, stack: AsyncExitStack
     ) -> Response:
         model_request = call.model_request
+        waits = _SeatWaits(self._credit)
+        stack.callback(waits.ended)
         sending = self._provider_client.send(
-            provider,
-            model_request.path,
-            model_request.body,
-            model_request.headers,
-            model_request.dialect.key_header(provider.key),
-            named=self._settings.names(model_request.model),
+            ProviderRequest(
+                provider=provider,
+                path=model_request.path,
+                model=model_request.model,
+                body=model_request.body,
+                headers=model_request.headers,
+                episode=self._budget.episode,
+                tokens=model_request.size_bytes // BYTES_PER_TOKEN + model_request.tokens_max[1],
+            ),
+            waits,
         )
         try:
             started = await stack.enter_async_context(sending)
-        except ProviderFailed as error:
-            await self._settle_without_response(
-                call, ModelRefusal.NOT_AVAILABLE.value, spent=(0, 0)
-            )
-            self._budget.end_episode(str(error))
-            return refuse(ModelRefusal.NOT_AVAILABLE, "the model provider cannot be reached")
+        except (ProviderFailed, RequestFailed) as error:
+            return await self._fail(call, error)
         except BaseException:
             # The agent disconnected, or this code has a bug. The cost is unknown, so charge the
             # reservation.
             await asyncio.shield(
-                self._settle_without_response(
-                    call, DISCONNECTED_STATUS, spent=call.model_request.tokens_max
-                )
+                self._settle_without_response(call, DISCONNECTED_STATUS, spent=call.tokens)
             )
             raise
-        status, content_type = (
-            started.response.status_code,
-            started.response.headers.get("content-type", ""),
-        )
-        reader = self._reader(call, content_type)
+        if started.check is not None:
+            await self._note_check(started.check)
+        reader = self._reader(call, started.content_type)
         passing = PassedResponse(
-            started, reader, lambda whole: self._finish(call, status, reader, whole=whole)
+            started, reader, lambda whole: self._finish(call, reader, started, whole=whole)
         )
         # Also if the agent has disconnected.
         stack.push_async_callback(passing.end)
-        self._grant_delay(started.delay_ms)
-        headers = {"content-type": content_type} if content_type else {}
-        return StreamingResponse(passing.parts(), status, headers)
+        waits.delayed(*started.delay_ms)
+        headers = {"content-type": started.content_type} if started.content_type else {}
+        return StreamingResponse(passing.parts(), started.status, headers)
 
-    def _grant_delay(self, delay_ms: tuple[int, int]) -> None:
-        granted_ms = self._delays.add(*delay_ms) if delay_ms[1] > delay_ms[0] else 0
-        if granted_ms:
-            self._budget.grant(granted_ms)
+    async def _fail(self, call: _Admitted, error: ProviderFailed | RequestFailed) -> Response:
+        is_infra = isinstance(error, ProviderFailed)
+        kind = ModelRefusal.NOT_AVAILABLE if is_infra else ModelRefusal.REQUEST_FAILED
+        await self._settle_without_response(call, kind.value, spent=(0, 0))
+        await self._note_check(error.check)
+        if is_infra:
+            self._budget.end_episode(str(error))
+            return refuse(kind, "the model provider cannot be reached")
+        return refuse(kind, f"the model provider does not answer this request: {error}")
+
+    async def _note_check(self, check: HealthCheck) -> None:
+        event = ProviderChecked(
+            seat=self._budget.name,
+            provider=check.provider,
+            model=check.model,
+            result=check.result,
+            failed=check.failed,
+        )
+        await self._off_loop(lambda: self._budget.note(event))
 
     async def _replay(self, call: _Admitted) -> Response:
         exchange = self._cassette.find(call.model_request.key, call.occurrence)
@@ -258,14 +298,11 @@ class ModelEndpoint:
             return await self._not_recorded(call)
         reader = self._reader(call, exchange.content_type)
         reader.take(exchange.response)
-        await self._finish(call, exchange.status, reader, whole=True)
+        await self._finish(call, reader, exchange, whole=True)
         return Response(exchange.response, exchange.status, {"content-type": exchange.content_type})
 
     async def _not_recorded(self, call: _Admitted) -> Response:
         await self._settle_without_response(call, ModelRefusal.NOT_RECORDED.value, spent=(0, 0))
-        if self._settings.names(call.model_request.model):
-            request = f"request {call.model_request.key[:16]}, occurrence {call.occurrence}"
-            self._budget.end_episode(f"the cassette has no response to {request}")
         return refuse(ModelRefusal.NOT_RECORDED, "the cassette has no response to this request")
 
     def _reader(self, call: _Admitted, content_type: str) -> ResponseReader:
@@ -273,20 +310,29 @@ class ModelEndpoint:
         return ResponseReader(content_type, call.model_request.dialect.usage, keep=keep)
 
     async def _finish(
-        self, call: _Admitted, status: int, reader: ResponseReader, *, whole: bool
+        self,
+        call: _Admitted,
+        reader: ResponseReader,
+        response: StartedResponse | ModelExchange,
+        *,
+        whole: bool,
     ) -> None:
         reader.close()
+        status = response.status
         if status >= 400:
             spent = (0, 0)
         elif whole:
             spent = tokens_to_charge(
-                reader.usage,
-                call.model_request.tokens_max,
-                self._fewest(call.model_request, reader),
+                reader.usage, call.tokens, self._fewest(call.model_request, reader)
             )
         else:
-            spent = call.model_request.tokens_max
+            # The provider may have reported its input before the agent disconnected.
+            spent = max(call.tokens[0], reader.usage.input_tokens), call.tokens[1]
         await self._settle(call, status, reader, spent=spent)
+        reserved = reserved_tokens(call.tokens, call.model_request.has_tools)
+        self._order.report(call.model_request.kind, overrun=sum(spent) > sum(reserved))
+        if isinstance(response, StartedResponse):
+            response.used(sum(spent))
         if self._settings.mode is ModelsMode.RECORD:
             self._budget.keep(
                 ModelExchange(
@@ -331,3 +377,31 @@ class ModelEndpoint:
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+class _SeatWaits:
+    """Credits the waits of one request to its seat."""
+
+    def __init__(self, credit: WaitCredit) -> None:
+        self._credit = credit
+        self._at_beginning = credit.begin()
+
+    def queued(self, began_ms: int, ended_ms: int) -> None:
+        """Credit a wait for the provider's queue."""
+        self._credit.wait(self._at_beginning, began_ms, ended_ms)
+
+    def attempt(self, began_ms: int) -> None:
+        """Note the attempt."""
+        self._credit.attempt(self, began_ms)
+
+    def failed(self) -> None:
+        """Note that the attempt is repeated."""
+        self._credit.failed(self)
+
+    def delayed(self, began_ms: int, ended_ms: int) -> None:
+        """Credit the delay by retries."""
+        self._credit.wait(self._at_beginning, began_ms, ended_ms)
+
+    def ended(self) -> None:
+        """Note the end of the response."""
+        self._credit.ended(self)

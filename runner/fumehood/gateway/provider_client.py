@@ -1,35 +1,51 @@
-"""Sends requests to model providers, and retries them while a provider is busy.
+"""Sends requests to model providers, retries them while a provider is busy, and checks whose
+failure a failed request is.
 
-The time of retries is not charged to the agent.
+A request passes the queue of its provider before each attempt. The caller learns of every wait, so
+that no wait is charged to an agent.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import httpx2
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential_jitter
 
+from fumehood.gateway.dialects import DIALECTS
+from fumehood.gateway.health_check import REFUSED_KEY_STATUS, HealthCheck, HealthChecker
+from fumehood.gateway.provider_queue import Admission, ProviderQueue
 from fumehood.gateway.settings import GatewaySettings, Provider
 
 RETRIED_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which a request is retried. 529 is Anthropic's status for overload."""
-BUSY_STATUS = frozenset({429, 529})
-"""Statuses that do not depend on the request. Any other lasting status may be caused by the
-request."""
-REFUSED_KEY_STATUS = frozenset({401, 403})
-LIST_PATH = "/v1/models"
-"""A request that checks the key independently of the agent's request."""
-LIST_HEADERS = ("authorization", "x-api-key", "anthropic-version")
+CHECKED_STATUS = REFUSED_KEY_STATUS | {500, 502, 503, 504, 529}
+"""Lasting statuses that may be a failure of the provider. 429 is not among them, because a request
+causes it by its size."""
 
 
 class ProviderFailed(Exception):
-    """A provider cannot be used. The message contains its name, never the key."""
+    """A provider cannot be used: a request of the gateway's own failed, too.
+
+    The message contains the provider's name, never the key.
+    """
+
+    def __init__(self, reason: str, check: HealthCheck) -> None:
+        super().__init__(f"{reason}; a request of the gateway's own: {check.result}")
+        self.check = check
+
+
+class RequestFailed(Exception):
+    """A provider does not answer this request, but answers a request of the gateway's own."""
+
+    def __init__(self, reason: str, check: HealthCheck) -> None:
+        super().__init__(reason)
+        self.check = check
 
 
 class _Retry(Exception):
@@ -39,14 +55,86 @@ class _Retry(Exception):
         """Wait that the provider requests, seconds; None if it requests none."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderRequest:
+    """A request to a provider, as the gateway wrote it."""
+
+    provider: Provider
+    path: str
+    """Below the provider's address."""
+    model: str
+    body: bytes
+    headers: Mapping[str, str]
+    """Without the key."""
+    episode: str
+    """The episodes of one provider take turns."""
+    tokens: int
+    """Estimated tokens of the request and its response, for the limit per minute."""
+
+
+class Waits(Protocol):
+    """Learns when a request waits. Times are milliseconds of the monotonic clock."""
+
+    def queued(self, began_ms: int, ended_ms: int) -> None:
+        """Note that the request waited for its provider's queue."""
+        ...
+
+    def attempt(self, began_ms: int) -> None:
+        """Note that an attempt began."""
+        ...
+
+    def failed(self) -> None:
+        """Note that the attempt failed and is repeated."""
+        ...
+
+
+class NoWaits:
+    """Ignores all waits."""
+
+    def queued(self, began_ms: int, ended_ms: int) -> None:
+        """Do nothing."""
+
+    def attempt(self, began_ms: int) -> None:
+        """Do nothing."""
+
+    def failed(self) -> None:
+        """Do nothing."""
+
+
 class StartedResponse:
     """A response that has begun."""
 
-    response: httpx2.Response
-    delay_ms: tuple[int, int]
-    """Start and end of the delay by retries, on the monotonic clock. Both are equal if the response
-    is a lasting failure, which the agent may have caused."""
+    def __init__(
+        self,
+        response: httpx2.Response,
+        admission: Admission,
+        delay_ms: tuple[int, int],
+        check: HealthCheck | None,
+    ) -> None:
+        self._response = response
+        self._admission = admission
+        self.status = response.status_code
+        self.content_type = response.headers.get("content-type", "")
+        self.delay_ms = delay_ms
+        """Start and end of the delay by retries, on the monotonic clock. Both are equal if the
+        response is a lasting failure, which the agent may have caused."""
+        self.check = check
+        """Why a failure is the agent's; None if that was not in doubt."""
+
+    def parts(self) -> AsyncIterator[bytes]:
+        """Return the body as it arrives."""
+        return self._response.aiter_raw()
+
+    def used(self, tokens: int) -> None:
+        """Report the tokens that the request and its response had."""
+        self._admission.used(tokens)
+
+    async def close(self) -> None:
+        """Close the connection, and let another request take its place."""
+        try:
+            await self._response.aclose()
+        finally:
+            self._admission.release()
 
 
 class ProviderClient:
@@ -58,55 +146,33 @@ class ProviderClient:
         timeout = httpx2.Timeout(settings.silence_max_s, connect=15.0, pool=None)
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=64)
         self._client = httpx2.AsyncClient(timeout=timeout, limits=limits, trust_env=False)
-        self._places = asyncio.Semaphore(settings.calls_at_once)
-        self._accepted = set[Provider]()
-        """Providers that have answered, so that their keys are valid."""
+        self._queues: dict[Provider, ProviderQueue] = {}
+        self._checker = HealthChecker(settings, self._client)
 
     @asynccontextmanager
-    async def send(
-        self,
-        provider: Provider,
-        path: str,
-        body: bytes,
-        headers: Mapping[str, str],
-        key_header: tuple[str, str],
-        *,
-        named: bool,
-    ) -> AsyncIterator[StartedResponse]:
+    async def send(self, request: ProviderRequest, waits: Waits) -> AsyncIterator[StartedResponse]:
         """Send a request until the provider answers.
 
         Args:
-            provider: the provider.
-            path: below its address.
-            body: of the request.
-            headers: of the request, without the key.
-            key_header: name and value of the header with the key.
-            named: whether the run names the model, so that the provider must have it.
+            request: the request.
+            waits: learns when it waits.
 
         Raises:
-            ProviderFailed: the provider does not answer, or rejects the key.
+            ProviderFailed: the provider does not work.
+            RequestFailed: the provider does not answer this request.
         """
-        sent_ms = _now_ms()
-        # Uncompressed, so that the gateway reads the same bytes as the agent.
-        sent = {**headers, "accept-encoding": "identity"}
-        if provider.key:
-            sent[key_header[0]] = key_header[1]
-        request = self._client.build_request("POST", provider.url(path), content=body, headers=sent)
-        async with self._places:
-            response, began_ms = await self._until_answered(provider, request, named=named)
-            stays = response.status_code in RETRIED_STATUS
-            try:
-                yield StartedResponse(response, (sent_ms, sent_ms if stays else began_ms))
-            finally:
-                await response.aclose()
+        started = await self._until_answered(request, waits)
+        try:
+            yield started
+        finally:
+            await started.close()
 
     async def close(self) -> None:
         """Close all connections."""
         await self._client.aclose()
 
-    async def _until_answered(
-        self, provider: Provider, request: httpx2.Request, *, named: bool
-    ) -> tuple[httpx2.Response, int]:
+    async def _until_answered(self, request: ProviderRequest, waits: Waits) -> StartedResponse:
+        sent_ms = _now_ms()
         attempts = AsyncRetrying(
             stop=stop_after_attempt(self._settings.attempts),
             wait=self._wait,
@@ -116,51 +182,74 @@ class ProviderClient:
         try:
             async for attempt in attempts:
                 with attempt:
-                    began_ms = _now_ms()
                     is_last = attempt.retry_state.attempt_number == self._settings.attempts
-                    response = await self._attempt(provider, request, is_last=is_last)
-                    await self._check_key(provider, response, named=named)
-                    return response, began_ms
+                    began_ms, admission, response = await self._attempt(
+                        request, waits, is_last=is_last
+                    )
         except _Retry as error:
-            raise ProviderFailed(
-                f"{provider.name}: {error} ({self._settings.attempts} attempts)"
-            ) from None
-        raise AssertionError("tenacity ends with an answer or an exception")
+            reason = f"{request.provider.name}: {error} ({self._settings.attempts} attempts)"
+            check = await self._check(request)
+            raise (ProviderFailed if check.failed else RequestFailed)(reason, check) from None
+        started = StartedResponse(response, admission, (sent_ms, began_ms), None)
+        if response.status_code in RETRIED_STATUS:
+            started.delay_ms = (sent_ms, sent_ms)
+        if response.status_code in CHECKED_STATUS:
+            await self._check_response(request, started)
+        return started
+
+    async def _check_response(self, request: ProviderRequest, started: StartedResponse) -> None:
+        try:
+            started.check = await self._check(request)
+        except BaseException:
+            await started.close()
+            raise
+        if started.check.failed:
+            await started.close()
+            reason = f"{request.provider.name}: answers {started.status}"
+            raise ProviderFailed(reason, started.check)
+
+    async def _check(self, request: ProviderRequest) -> HealthCheck:
+        return await self._checker.check(request.provider, request.path, request.model)
 
     async def _attempt(
-        self, provider: Provider, request: httpx2.Request, *, is_last: bool
-    ) -> httpx2.Response:
+        self, request: ProviderRequest, waits: Waits, *, is_last: bool
+    ) -> tuple[int, Admission, httpx2.Response]:
+        """Return the start of the attempt, its place in the queue and the response."""
+        admission = await self._queue(request.provider).admit(
+            request.episode, request.tokens, waits.queued
+        )
         try:
-            response = await self._client.send(request, stream=True)
-        except httpx2.TransportError as error:
-            raise _Retry(f"does not answer: {type(error).__name__}") from None
-        status = response.status_code
-        if status in BUSY_STATUS or (status in RETRIED_STATUS and not is_last):
-            wait_s = _seconds(response.headers.get("retry-after"))
-            await response.aclose()
-            raise _Retry(f"answers {status}", wait_s)
-        return response
+            began_ms = _now_ms()
+            waits.attempt(began_ms)
+            try:
+                response = await self._client.send(self._build(request), stream=True)
+            except httpx2.TransportError as error:
+                raise _Retry(f"does not answer: {type(error).__name__}") from None
+            status = response.status_code
+            if status in RETRIED_STATUS and not is_last:
+                wait_s = _seconds(response.headers.get("retry-after"))
+                await response.aclose()
+                raise _Retry(f"answers {status}", wait_s)
+        except BaseException:
+            waits.failed()
+            admission.release()
+            raise
+        return began_ms, admission, response
 
-    async def _check_key(
-        self, provider: Provider, response: httpx2.Response, *, named: bool
-    ) -> None:
-        status = response.status_code
-        if status < 400:
-            self._accepted.add(provider)
-        if status not in REFUSED_KEY_STATUS or provider in self._accepted:
-            return
-        if named or await self._refuses_to_list(provider, response.request):
-            await response.aclose()
-            raise ProviderFailed(f"{provider.name}: rejects the key or the model (status {status})")
+    def _build(self, request: ProviderRequest) -> httpx2.Request:
+        # Uncompressed, so that the gateway reads the same bytes as the agent.
+        headers = {**request.headers, "accept-encoding": "identity"}
+        if request.provider.key:
+            name, value = DIALECTS[request.path].key_header(request.provider.key)
+            headers[name] = value
+        url = request.provider.url(request.path)
+        return self._client.build_request("POST", url, content=request.body, headers=headers)
 
-    async def _refuses_to_list(self, provider: Provider, request: httpx2.Request) -> bool:
-        """Return whether the provider rejects the key for any request."""
-        headers = {name: request.headers[name] for name in LIST_HEADERS if name in request.headers}
-        try:
-            listed = await self._client.get(provider.url(LIST_PATH), headers=headers)
-        except httpx2.TransportError:
-            return False
-        return listed.status_code in REFUSED_KEY_STATUS
+    def _queue(self, provider: Provider) -> ProviderQueue:
+        queue = self._queues.get(provider)
+        if queue is None:
+            queue = self._queues[provider] = ProviderQueue(provider, self._settings.calls_at_once)
+        return queue
 
     def _wait(self, state: RetryCallState) -> float:
         most = self._settings.wait_max_s
@@ -180,33 +269,3 @@ def _seconds(text: str | None) -> float | None:
         return max(0.0, float(text)) if text else None
     except ValueError:
         return None
-
-
-class DelayCounter:
-    """Counts the time in which one seat was delayed, once for parallel requests.
-
-    For one event loop.
-    """
-
-    def __init__(self) -> None:
-        self._intervals = list[tuple[int, int]]()
-        """Start and end of each delay, without overlaps, in no order."""
-
-    def add(self, began_ms: int, ended_ms: int) -> int:
-        """Add a delay and return by how many milliseconds the total has grown.
-
-        Args:
-            began_ms: start, on the same clock for all delays.
-            ended_ms: end, not before the start.
-        """
-        apart = list[tuple[int, int]]()
-        known_ms = 0
-        growing = (began_ms, ended_ms)
-        for interval in self._intervals:
-            if interval[1] < began_ms or ended_ms < interval[0]:
-                apart.append(interval)
-                continue
-            known_ms += interval[1] - interval[0]
-            growing = (min(growing[0], interval[0]), max(growing[1], interval[1]))
-        self._intervals = [*apart, growing]
-        return growing[1] - growing[0] - known_ms

@@ -56,6 +56,8 @@ class ModelRefusal(Enum):
     """The request uses a capability that the run does not grant."""
     NO_PRICE = 422
     """The budget limits the price, and the model has no price."""
+    REQUEST_FAILED = 417
+    """The provider does not answer this request, but answers others."""
     NOT_AVAILABLE = 424
     """No provider can be reached, which ends the episode. This is not a failure of the agent."""
 
@@ -152,9 +154,16 @@ class ModelRequest:
     """Largest possible numbers of tokens of the request and of its response."""
     text_characters: int
     """Characters of its text, without images and sounds."""
+    has_tools: bool
+    """Whether the provider adds a prompt about tools."""
     is_bounded: bool
     """Whether the size of the request bounds its tokens: it has no images, sounds or documents, and
     refers to nothing at the provider."""
+
+    @property
+    def kind(self) -> tuple[str, str, bool]:
+        """Requests of one kind have equally exact reservations."""
+        return self.path, self.model, self.has_tools
 
 
 class RequestReader:
@@ -244,6 +253,7 @@ class RequestReader:
             size_bytes=len(body),
             tokens_max=tokens,
             text_characters=text_length(parsed),
+            has_tools=bool(parsed.get("tools") or parsed.get("functions")),
             is_bounded=not found.fields and not found.has_media,
         )
 
@@ -287,18 +297,27 @@ def _provider_headers(headers: Mapping[str, str], parsed: JsonObject) -> dict[st
 async def _read(request: Request, limit_bytes: int, memory: RequestMemory) -> bytes:
     parts = list[bytes]()
     scan = StructureScan()
+    size_bytes = 0
+    # Taking the memory at once admits some of several large requests, instead of none.
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal():
+        _take(memory, int(declared), limit_bytes)
     async for part in request.stream():
-        if memory.size_bytes + len(part) > limit_bytes or not memory.take(len(part)):
-            raise Refused(
-                ModelRefusal.TOO_LARGE,
-                f"a request is limited to {limit_bytes} bytes, and all open requests to twice as "
-                "many",
-            )
+        size_bytes += len(part)
+        _take(memory, max(0, size_bytes - memory.size_bytes), limit_bytes)
         if not scan.take(part):
             message = f"a request is limited to {VALUES_MAX} JSON values"
             raise Refused(ModelRefusal.TOO_LARGE, message)
         parts.append(part)
     return b"".join(parts)
+
+
+def _take(memory: RequestMemory, size_bytes: int, limit_bytes: int) -> None:
+    if memory.size_bytes + size_bytes > limit_bytes or not memory.take(size_bytes):
+        raise Refused(
+            ModelRefusal.TOO_LARGE,
+            f"a request is limited to {limit_bytes} bytes, and all open requests to twice as many",
+        )
 
 
 def request_key(path: str, request: Json) -> str:

@@ -108,7 +108,7 @@ class PassedResponse:
     async def parts(self) -> AsyncIterator[bytes]:
         """Yield the response as it arrives, and settle it before the agent receives its end."""
         try:
-            async for part in self._started.response.aiter_raw():
+            async for part in self._started.parts():
                 self._reader.take(part)
                 yield part
             self._is_whole = True

@@ -37,6 +37,13 @@ class Provider:
     key: str = field(default="", repr=False)
     """Sent in the header that the provider expects; empty for no key."""
 
+    requests_per_minute: int | None = None
+    """Requests in any 60 seconds, attempts included; None for no limit."""
+    tokens_per_minute: int | None = None
+    """Tokens of requests and responses in any 60 seconds; None for no limit."""
+    concurrent_calls: int | None = None
+    """Parallel requests; None for the limit of the gateway."""
+
     def url(self, path: str) -> str:
         """Return the URL of ``path`` at this provider."""
         return self.address + self.prefix + path.removeprefix("/v1")
@@ -73,7 +80,7 @@ class GatewaySettings:
     body_bytes_max: int = 32 * 1024 * 1024
     """Size of one request."""
     calls_at_once: int = 256
-    """Parallel requests of all seats; others wait, which costs no wall time."""
+    """Parallel requests to one provider; others wait, which costs no wall time."""
     attempts: int = 6
     """Attempts per request until the provider counts as failed."""
     wait_max_s: float = 60.0

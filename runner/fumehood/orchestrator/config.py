@@ -120,6 +120,16 @@ class ProviderConfig(_Strict):
     models: tuple[str, ...] = Field(("*",), description="Names or patterns of its models.")
     key_env: str = Field("", description="Environment variable that holds its key.")
 
+    requests_per_minute: int | None = Field(
+        None, ge=1, description="Requests in any 60 seconds; further ones wait."
+    )
+    tokens_per_minute: int | None = Field(
+        None, ge=1, description="Input and output tokens in any 60 seconds; further requests wait."
+    )
+    concurrent_calls: int | None = Field(
+        None, ge=1, description="Concurrent requests; default: `calls_at_once`."
+    )
+
     @field_validator("address")
     @classmethod
     def _without_version(cls, address: str) -> str:
@@ -159,7 +169,7 @@ class ModelsConfig(_Strict):
     output_tokens_max: int = Field(
         16384, ge=1, description="Output tokens reserved for a request without its own limit."
     )
-    calls_at_once: int = Field(256, ge=1, description="Concurrent requests of one service.")
+    calls_at_once: int = Field(256, ge=1, description="Concurrent requests to one provider.")
     grants: tuple[str, ...] = Field(
         (),
         description="What a model request may ask of a provider beyond text, such as web_search.",

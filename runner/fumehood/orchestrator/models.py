@@ -115,6 +115,9 @@ def gateway_settings(config: ModelsConfig, named: Collection[str]) -> GatewaySet
             address=provider.address,
             prefix=provider.prefix,
             models=provider.models,
+            requests_per_minute=provider.requests_per_minute,
+            tokens_per_minute=provider.tokens_per_minute,
+            concurrent_calls=provider.concurrent_calls,
             key="" if mode is ModelsMode.REPLAY else _key(provider),
         )
         for provider in config.providers

@@ -26,7 +26,7 @@ from fumehood_agent.session import Session
 
 Event = Mapping[str, Any]
 
-_NOT_REPLAYED = frozenset({"refused", "sealed", "model_call", "model_refused"})
+_NOT_REPLAYED = frozenset({"refused", "sealed", "model_call", "model_refused", "provider_checked"})
 
 
 @dataclass(frozen=True, slots=True)

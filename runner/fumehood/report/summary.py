@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass
 from hashlib import sha256
+from operator import add
 from statistics import fmean
+from typing import Any
 
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.core.outcome import AgentCrashed, TimedOut, outcome_name
@@ -167,6 +169,10 @@ def _means_and_counts(results: Results) -> JsonObject:
     }
 
 
+NOT_RECORDED_STATUS = 412
+"""Status of a model request of a replay without a recording."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelCosts:
     """What one agent spent on models, over all its episodes."""
@@ -175,23 +181,28 @@ class ModelCosts:
     tokens: int = 0
     microusd: int = 0
     """Millionths of a dollar; 0 if the price is unknown."""
+    tokens_over: int = 0
+    """Tokens beyond the bounds of episodes, together."""
+    microusd_over: int = 0
+    """Millionths of a dollar beyond the bounds of episodes, together."""
+    not_recorded: int = 0
+    """Requests of a replay without a recording."""
 
-    def plus(self, spent: JsonObject) -> ModelCosts:
-        """Add the costs of one model request."""
-        own = {name: int(str(amount)) for name, amount in spent.items()}
-        return ModelCosts(
-            self.calls + own.get("model_calls", 0),
-            self.tokens + own.get("model_tokens", 0),
-            self.microusd + own.get("model_microusd", 0),
-        )
+    def plus(self, other: ModelCosts) -> ModelCosts:
+        """Return the sum of both."""
+        return ModelCosts(*(map(add, astuple(self), astuple(other))))
 
     def to_json(self) -> JsonObject:
         """Return the costs as a JSON object."""
-        return {"calls": self.calls, "tokens": self.tokens, "microusd": self.microusd}
+        return asdict(self)
 
     def __str__(self) -> str:
         money = f", {dollars(self.microusd)}" if self.microusd else ""
-        return f"{self.calls:,} calls, {self.tokens:,} tokens{money}"
+        over = [f"{self.tokens_over:,} tokens"] if self.tokens_over else []
+        over += [dollars(self.microusd_over)] if self.microusd_over else []
+        beyond = f"; {' and '.join(over)} beyond the budget" if over else ""
+        missing = f"; {self.not_recorded:,} without a recording" if self.not_recorded else ""
+        return f"{self.calls:,} calls, {self.tokens:,} tokens{money}{beyond}{missing}"
 
 
 def model_costs(folder: RunReader, rows: Iterable[EpisodeRow]) -> dict[str, ModelCosts]:
@@ -204,16 +215,39 @@ def model_costs(folder: RunReader, rows: Iterable[EpisodeRow]) -> dict[str, Mode
     """
     costs: dict[str, ModelCosts] = {}
     for row in rows:
-        first = ""
-        for record in folder.read_trace(row) if row.trace else ():
-            event = json.loads(record.event_json)
-            if event["kind"] == "opened":
-                first = event["seats"][0]["name"]
-            if event["kind"] == "model_call":
-                agent = row.name.agent
-                who = agent if event["seat"] == first else f"{agent}/{event['seat']}"
-                costs[who] = costs.get(who, ModelCosts()).plus(event["spent"])
+        records = folder.read_trace(row) if row.trace else ()
+        events = [json.loads(record.event_json) for record in records]
+        seats: list[Any] = next(
+            (event["seats"] for event in events if event["kind"] == "opened"), []
+        )
+        for at, seat in enumerate(seats):
+            own = _seat_costs(events, seat)
+            who = f"{row.name.agent}/{seat['name']}" if at else row.name.agent
+            if own is not None:
+                costs[who] = costs.get(who, ModelCosts()).plus(own)
     return costs
+
+
+def _seat_costs(events: Iterable[JsonObject], seat: Mapping[str, Any]) -> ModelCosts | None:
+    """Return the model costs of one seat in one episode; None if it made no model request."""
+    calls: list[Any] = [
+        event for event in events if event["kind"] == "model_call" and event["seat"] == seat["name"]
+    ]
+    if not calls:
+        return None
+    tokens, microusd = (
+        sum(call["spent"].get(kind, 0) for call in calls)
+        for kind in ("model_tokens", "model_microusd")
+    )
+    bounds = seat["budget"]
+    return ModelCosts(
+        calls=sum(call["spent"].get("model_calls", 0) for call in calls),
+        tokens=tokens,
+        microusd=microusd,
+        tokens_over=max(0, tokens - bounds.get("model_tokens", tokens)),
+        microusd_over=max(0, microusd - bounds.get("model_microusd", microusd)),
+        not_recorded=sum(call["status"] == NOT_RECORDED_STATUS for call in calls),
+    )
 
 
 @dataclass(frozen=True, slots=True)

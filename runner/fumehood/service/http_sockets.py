@@ -13,9 +13,10 @@ from importlib import import_module
 from pathlib import Path
 
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
-from fumehood.core.trace import ModelCalled, ModelExchange, ModelRefused
+from fumehood.core.trace import ModelCalled, ModelExchange, ModelRefused, ProviderChecked
 from fumehood.gateway.gateway import Gateway
 from fumehood.gateway.settings import GatewaySettings
+from fumehood.gateway.waiting import Activity
 from fumehood.service.seat_endpoint import SeatEndpoint
 from fumehood.service.trace_stream import TraceStream
 from fumehood.wire.http.listener import (
@@ -89,7 +90,7 @@ class HttpSockets:
         path = folder / SOCKET_NAME
         listener = HttpListener(
             path,
-            lambda: self._app(endpoint, trace, exchanges),
+            lambda: self._app(endpoint, folder, trace, exchanges),
             self._loop,
             self._limits,
             endpoint.count_refused,
@@ -105,11 +106,17 @@ class HttpSockets:
         return listener
 
     def _app(
-        self, endpoint: SeatEndpoint, trace: TraceStream, exchanges: Sequence[ModelExchange]
+        self,
+        endpoint: SeatEndpoint,
+        folder: Path,
+        trace: TraceStream,
+        exchanges: Sequence[ModelExchange],
     ) -> AbstractAsyncContextManager[App]:
         models = None
         if self._gateway is not None:
-            models = self._gateway.endpoint(ModelBudget(endpoint, trace), exchanges, self._threads)
+            # The seats of an episode have neighbouring folders.
+            budget = ModelBudget(endpoint, trace, episode=str(folder.parent))
+            models = self._gateway.endpoint(budget, exchanges, self._threads)
         threads = ThreadPoolExecutor(1, "http-seat") if endpoint.takes_turns else self._threads
         return seat_app(endpoint, threads, self._limits, models)
 
@@ -124,8 +131,9 @@ class HttpSockets:
 class ModelBudget:
     """Implements the gateway's ``BudgetPort`` for one seat."""
 
-    def __init__(self, endpoint: SeatEndpoint, trace: TraceStream) -> None:
+    def __init__(self, endpoint: SeatEndpoint, trace: TraceStream, *, episode: str) -> None:
         self.name = endpoint.name
+        self.episode = episode
         self._endpoint = endpoint
         self._trace = trace
 
@@ -141,9 +149,13 @@ class ModelBudget:
         """Charge and record the actual cost of a model request."""
         self._endpoint.settle(reservation, event, actual)
 
-    def refuse(self, event: ModelRefused) -> None:
-        """Record a refused model request."""
-        self._endpoint.refuse_model(event)
+    def note(self, event: ModelRefused | ProviderChecked) -> None:
+        """Record a model request that failed."""
+        self._endpoint.note(event)
+
+    def activity(self) -> Activity:
+        """Return the tool calls of the seat."""
+        return Activity(*self._endpoint.message_counts())
 
     def grant(self, granted_ms: int) -> None:
         """Extend the wall time, here and in the orchestrator, which stops the box."""

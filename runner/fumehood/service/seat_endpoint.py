@@ -28,7 +28,7 @@ from fumehood.core.outcome import (
     RefusalKind,
     TimedOut,
 )
-from fumehood.core.trace import ModelCalled, ModelRefused, Recorder
+from fumehood.core.trace import ModelCalled, ModelRefused, ProviderChecked, Recorder
 from fumehood.wire.ports import SpecRejected, TaskView
 
 _ENDED = Refusal(RefusalKind.ENDED)
@@ -57,6 +57,24 @@ class SeatLimits:
     refused_bytes: int = 64 * 1024 * 1024
     """Size of all refused and malformed messages of one seat. Beyond it the work of the seat ends,
     and its sockets close."""
+
+
+class _Messages:
+    """A context manager that counts the messages of a seat."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.running = 0
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self.begun += 1
+            self.running += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self.running -= 1
 
 
 class SeatEndpoint:
@@ -101,6 +119,7 @@ class SeatEndpoint:
         self._limits = limits
         self._on_broken = on_broken
         self._on_flood = on_flood
+        self._messages = _Messages()
         self._refusals = 0
         self._refused_bytes = 0
         self._refused_lock = Lock()
@@ -134,7 +153,7 @@ class SeatEndpoint:
         )
         if isinstance(arguments, Refusal):
             self.count_refused(len(tool_name) + len(arguments_json) + len(call_id))
-        with self._lock:
+        with self._messages, self._lock:
             self._wait_for_turn()
             if isinstance(arguments, Refusal):
                 return _ENDED if self._has_ended() else self._refuse(arguments)
@@ -148,7 +167,7 @@ class SeatEndpoint:
         too_large = refuse_large(text, self._limits.answer_bytes)
         if too_large is not None:
             self.count_refused(len(text))
-        with self._lock:
+        with self._messages, self._lock:
             self._wait_for_turn()
             if self._has_ended():
                 return False
@@ -179,6 +198,10 @@ class SeatEndpoint:
         """Return whether the budget limits this kind."""
         return self._seat.ledger.limit(kind) is not None
 
+    def message_counts(self) -> tuple[int, int]:
+        """Return how many calls and submissions have begun, and how many are running."""
+        return self._messages.begun, self._messages.running
+
     def is_out_of_time(self) -> bool:
         """Return whether the wall time is used up."""
         limit_ms = self._seat.ledger.limit(BudgetKind.WALL_MS)
@@ -198,8 +221,8 @@ class SeatEndpoint:
             if not self._is_closed:
                 self._seat.settle(reservation, event, actual)
 
-    def refuse_model(self, event: ModelRefused) -> None:
-        """Record a refused model request, unless the seat has ended or had too many refusals."""
+    def note(self, event: ModelRefused | ProviderChecked) -> None:
+        """Record a model request that failed, unless the seat has ended or had too many of them."""
         with self._lock:
             if not self._has_ended() and self._refusals < self._limits.refusals:
                 self._refusals += 1

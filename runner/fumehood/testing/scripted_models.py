@@ -114,6 +114,9 @@ def _handler(models: ScriptedModels) -> type[BaseHTTPRequestHandler]:
 
         def _reply(self, asked: AskedOfModel, reply: ScriptedReply) -> None:
             request = asked.request
+            if reply.hangs_up:
+                self.close_connection = True
+                return
             if reply.status == 200 and request.get("stream"):
                 self._stream(asked, reply)
                 return

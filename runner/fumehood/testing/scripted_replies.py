@@ -33,6 +33,8 @@ class ScriptedReply:
     """Pause before each part of a stream, seconds."""
     stalls_after: int | None = None
     """Number of parts after which a stream stalls; None never stalls."""
+    hangs_up: bool = False
+    """Whether it closes the connection without an answer."""
     malformed: bytes = b""
     """Bytes that are inserted before the second part of a stream."""
     echo: str = ""

@@ -6,11 +6,12 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from threading import Event
 from typing import Any
 
 import pytest
 
-from fumehood.testing.scripted_models import ScriptedModels
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood.wire.ports import TimeGranted
 from tests.parts.http import HttpSeat
@@ -119,32 +120,80 @@ def test_instructions_echoed_in_a_response_are_not_output(
 
 
 @with_budget(model_tokens=2_000, model_microusd=2_000)
-def test_reported_usage_beyond_the_budget_is_charged_up_to_the_limit(
+def test_reported_usage_beyond_the_budget_is_charged_and_ends_the_work(
     seat: Asker, script: Script
 ) -> None:
     script.says(ScriptedReply(text="ok", usage=(10**12, 10**12)))
     assert [seat.ask(CHAT, chat("m-cheap"))[0] for _ in range(3)] == [200, 402, 410]
     (call,) = seat.calls()
-    assert call["spent"] == {"model_calls": 1, "model_tokens": 2_000, "model_microusd": 2_000}
+    used = 2 * 10**12
+    assert call["spent"] == {
+        "model_calls": 1,
+        "model_tokens": used,
+        "model_microusd": 10**12 + used,
+    }
 
 
-@with_budget(model_tokens=20_000)
-@pytest.mark.parametrize("usage", [None, (1, 1), (5_000, 10), (10**9, 10**9)])
-def test_the_sum_of_parallel_requests_is_within_the_budget(
-    seat: Asker, script: Script, usage: tuple[int, int] | None
-) -> None:
-    script.says(ScriptedReply(text="word " * 90, usage=usage, pause_s=0.1))
-    request = json.dumps(chat(text="word " * 100))
-
+def all_at_once(seat: Asker, request: str, number: int) -> list[int]:
     def ask(_: int) -> int:
         with closing(HttpSeat(seat.episode.directory)) as http:
             return http.send(CHAT, request)[0]
 
-    with ThreadPoolExecutor(40) as threads:
-        statuses = list(threads.map(ask, range(80)))
+    with ThreadPoolExecutor(number) as threads:
+        return list(threads.map(ask, range(number)))
+
+
+@with_budget(model_tokens=20_000)
+@pytest.mark.parametrize("usage", [None, (1, 1), (200, 10)])
+def test_the_sum_of_parallel_requests_is_within_the_budget(
+    seat: Asker, script: Script, usage: tuple[int, int] | None
+) -> None:
+    script.says(ScriptedReply(text="word " * 90, usage=usage, pause_s=0.1))
+    statuses = all_at_once(seat, json.dumps(chat(text="word " * 100)), 50)
     spent = [call["spent"]["model_tokens"] for call in seat.calls()]
     assert statuses.count(200) == len(spent) > 0
     assert sum(spent) <= 20_000
+
+
+@pytest.mark.parametrize("first_usage", [(200_000, 26), (20, 5)], ids=["at_once", "after_a_true"])
+@with_budget(model_tokens=20_000, model_microusd=10_000)
+def test_fifty_parallel_requests_of_understated_size_exceed_the_budget_by_one_request(
+    seat: Asker, script: Script, first_usage: tuple[int, int]
+) -> None:
+    large = ScriptedReply(text="ok", usage=(200_000, 26), pause_s=0.05)
+    script.says(ScriptedReply(text="ok", usage=first_usage), large)
+    if first_usage != large.usage:
+        assert seat.ask(CHAT, chat("m-cheap"))[0] == 200
+    # An image's tokens cannot be known from its size.
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    request = chat("m-cheap", messages=[{"role": "user", "content": [picture]}])
+    statuses = all_at_once(seat, json.dumps(request), 50)
+    assert statuses.count(200) == 1
+    calls = seat.calls()
+    over = [call for call in calls if call["spent"]["model_tokens"] == 200_026]
+    assert len(over) == 1
+    assert over[0]["spent"]["model_microusd"] == 200_000 + 2 * 26
+
+
+@with_budget(model_tokens=20_000)
+def test_fifty_parallel_texts_with_a_false_report_exceed_the_budget_by_one_request(
+    seat: Asker, script: Script
+) -> None:
+    script.says(ScriptedReply(text="ok", usage=(200_000, 26), pause_s=0.05))
+    assert all_at_once(seat, json.dumps(chat()), 50).count(200) == 1
+    assert [call["spent"]["model_tokens"] for call in seat.calls()] == [200_026]
+
+
+@with_budget(model_tokens=1_000_000)
+def test_requests_run_one_by_one_after_an_overrun(
+    seat: Asker, script: Script, models: ScriptedModels
+) -> None:
+    script.says(ScriptedReply(text="ok", usage=(400_000, 1)))
+    assert seat.ask(CHAT, chat())[0] == 200
+    script.says(ScriptedReply(text="ok", usage=(700_000, 1), pause_s=0.05))
+    before = len(models.asked)
+    assert all_at_once(seat, json.dumps(chat()), 20).count(200) == 1
+    assert len(models.asked) - before == 1
 
 
 @with_budget(model_microusd=1_000)
@@ -248,3 +297,66 @@ def test_a_disconnection_during_a_retry_releases_the_reservation(
         assert wait_until(lambda: seat.left()["model_tokens"] == 100_000 - 100 - len(request))
     assert wait_until(lambda: seat.left()["model_tokens"] == 100_000)
     assert [call["status"] for call in seat.calls()] == [400]
+
+
+def keeps_busy(asked: AskedOfModel) -> ScriptedReply:
+    """Answer every second attempt with a wait, as a provider at its rate limit."""
+    number = json.loads(asked.body)["messages"][0]["content"]
+    SEEN[number] = SEEN.get(number, 0) + 1
+    if SEEN[number] % 2:
+        return ScriptedReply(status=429, headers={"retry-after": "0.2"})
+    return ScriptedReply(text="ok")
+
+
+SEEN: dict[str, int] = {}
+
+
+@with_budget(wall_ms=3_000)
+def test_a_wait_for_a_provider_is_not_credited_while_the_seat_calls_tools(
+    seat: Asker, script: Script
+) -> None:
+    script.answers(keeps_busy)
+    over = Event()
+
+    def ask_models() -> None:
+        with closing(HttpSeat(seat.episode.directory)) as http:
+            number = 0
+            while http.send(CHAT, json.dumps(chat(text=f"busy{number}")))[0] == 200:
+                number += 1
+        over.set()
+
+    def call_tools() -> int:
+        calls = 0
+        with closing(HttpSeat(seat.episode.directory)) as http:
+            while not over.is_set():
+                status, _ = http.rpc(
+                    "CallTool", {"toolName": "get_account", "argumentsJson": '{"id": "ax1"}'}
+                )
+                calls += status == 200
+        return calls
+
+    with ThreadPoolExecutor(2) as threads:
+        asking, calling = threads.submit(ask_models), threads.submit(call_tools)
+        asking.result()
+        assert calling.result() > 0
+    assert granted(seat) == [], "the wall time ended although a provider was busy"
+
+
+@with_budget(wall_ms=60_000)
+def test_a_wait_is_not_credited_while_another_request_is_answered(
+    seat: Asker, script: Script, models: ScriptedModels
+) -> None:
+    def answer(asked: AskedOfModel) -> ScriptedReply:
+        if b"long" in asked.body:
+            return ScriptedReply(text="ok", pause_s=1.0)
+        return keeps_busy(asked)
+
+    script.answers(answer)
+    before = len(models.asked)
+    with ThreadPoolExecutor(1) as threads:
+        long = threads.submit(all_at_once, seat, json.dumps(chat(text="long")), 1)
+        assert wait_until(lambda: len(models.asked) > before)
+        assert seat.ask(CHAT, chat(text="busy beside"))[0] == 200
+        assert long.result() == [200]
+    assert wait_until(lambda: seat.left()["wall_ms"] < 60_000)
+    assert sum(granted(seat)) < 200

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from fumehood.gateway.health_check import TEXT
 from fumehood.gateway.settings import ModelsMode
-from fumehood.testing.scripted_models import ScriptedModels
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply
 from fumehood.wire.ports import TimeGranted
 from tests.parts.listening import wait_until
-from tests.parts.models import CHAT, Asker, Script, chat, new_service, with_budget
+from tests.parts.models import (
+    CHAT,
+    MESSAGES,
+    RESPONSES,
+    Asker,
+    Script,
+    chat,
+    new_service,
+    question,
+    with_budget,
+)
 
 SAID = {"error": {"message": "as scripted", "type": "scripted"}}
 
@@ -20,78 +33,136 @@ def goes_on(seat: Asker) -> bool:
     return status == 200 and seat.episode.unhostable is None
 
 
-@with_budget(wall_ms=60_000)
-@pytest.mark.parametrize("status", [408, 409, 500, 502, 503])
-def test_a_lasting_failure_is_a_response_and_uses_the_agents_time(
-    seat: Asker, script: Script, models: ScriptedModels, status: int
-) -> None:
-    script.says(ScriptedReply(status=status))
-    before = len(models.asked)
-    assert seat.ask(CHAT, chat()) == (status, SAID)
-    assert len(models.asked) - before == 6
-    assert goes_on(seat)
-    assert [call["status"] for call in seat.calls()] == [status]
-    assert not [message for message in seat.episode.messages if isinstance(message, TimeGranted)]
+def checks(seat: Asker) -> list[tuple[str, bool]]:
+    """Return result and verdict of each health check in the trace."""
+    seat.episode.close()
+    events = [event for event in seat.episode.events if event["kind"] == "provider_checked"]
+    return [(event["result"], event["failed"]) for event in events]
 
 
-@pytest.mark.parametrize("status", [429, 529])
-def test_a_provider_that_stays_busy_is_an_infrastructure_failure(
-    seat: Asker, script: Script, status: int
-) -> None:
-    script.says(ScriptedReply(status=status))
-    answered, answer = seat.ask(CHAT, chat())
-    assert (answered, answer["error"]["code"]) == (424, "not_available")
+def is_check(asked: AskedOfModel) -> bool:
+    return TEXT.encode() in asked.body
+
+
+def agents(reply: ScriptedReply, check: ScriptedReply) -> Callable[[AskedOfModel], ScriptedReply]:
+    """Answer the agent's requests and the gateway's own differently."""
+    return lambda asked: check if is_check(asked) else reply
+
+
+def ends_as_infra(seat: Asker) -> str:
     assert wait_until(lambda: seat.episode.unhostable is not None)
     assert seat.episode.unhostable is not None
     assert seat.episode.unhostable.field == "models"
-    assert seat.episode.unhostable.reason == f"scripted: answers {status} (6 attempts)"
+    return seat.episode.unhostable.reason
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_key_that_never_worked_is_an_infrastructure_failure_for_a_model_of_the_run(
-    script: Script, models: ScriptedModels, status: int
+WORKS = ScriptedReply(text="OK")
+HANGS_UP = ScriptedReply(hangs_up=True)
+
+
+@with_budget(wall_ms=60_000)
+@pytest.mark.parametrize("status", [400, 401, 403, 408, 409, 429, 500, 502, 503, 529])
+@pytest.mark.parametrize("model", ["m1", "m-of-its-own"])
+def test_a_failure_of_one_request_is_a_response_and_uses_the_agents_time(
+    seat: Asker, script: Script, status: int, model: str
+) -> None:
+    script.answers(agents(ScriptedReply(status=status), check=WORKS))
+    assert seat.ask(CHAT, chat(model)) == (status, SAID)
+    assert goes_on(seat)
+    assert [call["status"] for call in seat.calls()] == [status]
+    assert not [message for message in seat.episode.messages if isinstance(message, TimeGranted)]
+    checked = status in (401, 403, 500, 502, 503, 529)
+    assert checks(seat) == ([("answers 200", False)] if checked else [])
+
+
+def test_a_provider_that_hangs_up_on_one_request_works(seat: Asker, script: Script) -> None:
+    script.answers(agents(HANGS_UP, check=WORKS))
+    status, answer = seat.ask(CHAT, chat())
+    assert (status, answer["error"]["code"]) == (417, "request_failed")
+    assert goes_on(seat)
+    assert checks(seat) == [("answers 200", False)]
+
+
+def test_a_busy_health_check_is_no_evidence(seat: Asker, script: Script) -> None:
+    script.answers(agents(HANGS_UP, check=ScriptedReply(status=429)))
+    assert seat.ask(CHAT, chat())[0] == 417
+    assert goes_on(seat)
+    assert checks(seat) == [("answers 429", False)]
+
+
+@pytest.mark.parametrize("path", [CHAT, RESPONSES, MESSAGES])
+@pytest.mark.parametrize("status", [401, 403, 500, 503, 529])
+def test_a_failed_health_check_is_an_infrastructure_failure(
+    seat: Asker, script: Script, models: ScriptedModels, path: str, status: int
 ) -> None:
     script.says(ScriptedReply(status=status))
-    with new_service(models) as seat:
-        assert seat.ask(CHAT, chat("m-of-its-own")) == (status, SAID)
-        assert goes_on(seat)
-        assert seat.ask(CHAT, chat())[0] == 424
-        assert wait_until(lambda: seat.episode.unhostable is not None)
+    answered, answer = seat.ask(path, question(path))
+    assert (answered, answer["error"]["code"]) == (424, "not_available")
+    reason = ends_as_infra(seat)
+    assert reason == (
+        f"scripted: answers {status}; a request of the gateway's own: answers {status}"
+    )
+    assert checks(seat) == [(f"answers {status}", True)]
+    own = models.asked[-1]
+    assert own.path == path
+    assert own.request["model"] == "m1"
+    assert "hello" not in own.body.decode(), "it contains nothing of the agent"
+
+
+def test_a_provider_that_hangs_up_on_every_request_is_an_infrastructure_failure(
+    seat: Asker, script: Script
+) -> None:
+    script.says(HANGS_UP)
+    assert seat.ask(CHAT, chat())[0] == 424
+    assert "does not answer" in ends_as_infra(seat)
+
+
+def test_one_failed_attempt_of_a_health_check_is_no_evidence(seat: Asker, script: Script) -> None:
+    own = [HANGS_UP, WORKS]
+    script.answers(lambda asked: own.pop(0) if is_check(asked) else HANGS_UP)
+    assert seat.ask(CHAT, chat())[0] == 417
+    assert goes_on(seat)
+
+
+def test_an_agent_cannot_choose_the_model_of_a_health_check(
+    seat: Asker, script: Script, models: ScriptedModels
+) -> None:
+    script.says(ScriptedReply(status=503))
+    before = len(models.asked)
+    assert seat.ask(CHAT, chat("m-that-always-fails")) == (503, SAID)
+    assert goes_on(seat), "the provider lists its models"
+    assert not [asked for asked in models.asked[before:] if is_check(asked)]
 
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_key_that_cannot_list_models_is_an_infrastructure_failure_for_any_model(
-    script: Script, models: ScriptedModels, status: int, monkeypatch: pytest.MonkeyPatch
+    seat: Asker,
+    script: Script,
+    models: ScriptedModels,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     script.says(ScriptedReply(status=status))
     monkeypatch.setattr(models, "list_status", status)
-    with new_service(models, named=frozenset()) as seat:
-        assert seat.ask(CHAT, chat("m-of-its-own"))[0] == 424
-        assert wait_until(lambda: seat.episode.unhostable is not None)
+    assert seat.ask(CHAT, chat("m-of-its-own"))[0] == 424
+    ends_as_infra(seat)
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_refusal_after_the_key_has_worked_is_a_response(
-    seat: Asker, script: Script, status: int
-) -> None:
-    script.says(ScriptedReply(text="ok"), ScriptedReply(status=status))
+def test_a_key_that_is_revoked_is_an_infrastructure_failure(seat: Asker, script: Script) -> None:
+    script.says(WORKS, ScriptedReply(status=401))
     assert seat.ask(CHAT, chat())[0] == 200
-    assert seat.ask(CHAT, chat()) == (status, SAID)
-    assert goes_on(seat)
+    assert seat.ask(CHAT, chat())[0] == 424
+    ends_as_infra(seat)
 
 
-def test_in_replay_an_unrecorded_model_of_the_run_voids_the_episode(models: ScriptedModels) -> None:
+@pytest.mark.parametrize("model", ["m1", "m-of-its-own"])
+def test_in_replay_an_unrecorded_request_is_a_failure_of_the_agent(
+    models: ScriptedModels, model: str
+) -> None:
     with new_service(models, mode=ModelsMode.REPLAY) as seat:
-        status, answer = seat.ask(CHAT, chat("m-of-its-own"))
+        status, answer = seat.ask(CHAT, chat(model))
         assert (status, answer["error"]["code"]) == (412, "not_recorded")
         assert goes_on(seat)
-        assert seat.ask(CHAT, chat())[1]["error"]["code"] == "not_recorded"
-        assert wait_until(lambda: seat.episode.unhostable is not None)
-
-
-def test_an_unrecorded_request_is_in_the_trace(models: ScriptedModels) -> None:
-    with new_service(models, mode=ModelsMode.REPLAY) as seat:
-        seat.ask(CHAT, chat("m-of-its-own"))
         (call,) = seat.calls()
-        assert (call["model"], call["status"]) == ("m-of-its-own", 412)
+        assert (call["model"], call["status"]) == (model, 412)
         assert call["spent"]["model_tokens"] == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fumehood.gateway.provider_client import DelayCounter
+from fumehood.gateway.waiting import Spans
 
 MOMENTS = st.integers(0, 60)
 INTERVALS = st.tuples(MOMENTS, MOMENTS).map(lambda pair: (min(pair), max(pair)))
@@ -13,7 +13,7 @@ INTERVALS = st.tuples(MOMENTS, MOMENTS).map(lambda pair: (min(pair), max(pair)))
 
 @given(st.lists(INTERVALS, max_size=20))
 def test_overlapping_delays_are_deducted_once(intervals: list[tuple[int, int]]) -> None:
-    lost = DelayCounter()
+    lost = Spans()
     given_back = [lost.add(began, ended) for began, ended in intervals]
     assert min(given_back, default=0) >= 0
     assert sum(given_back) == len(

@@ -10,17 +10,19 @@ from fumehood.core.ledger import BudgetKind
 from fumehood.gateway.costs import (
     FRAME_BYTES,
     LIMIT_MAX,
+    PROVIDER_PROMPT_TOKENS,
     InvalidLimit,
     amounts,
     fewest_tokens,
     most_tokens,
+    reserved_tokens,
     text_length,
     tokens_to_charge,
 )
 from fumehood.gateway.dialects import DIALECTS, Usage
-from fumehood.gateway.provider_client import DelayCounter
 from fumehood.gateway.requests import MemoryQuota, ModelRefusal, refuse
 from fumehood.gateway.settings import Price
+from fumehood.gateway.waiting import Spans
 
 CHAT = DIALECTS["/v1/chat/completions"]
 
@@ -105,8 +107,13 @@ def test_a_refusal_names_its_kind_twice_for_all_clients(kind: ModelRefusal) -> N
 
 
 def test_parallel_delays_count_once() -> None:
-    delays = DelayCounter()
+    delays = Spans()
     assert delays.add(0, 10) == 10
     assert delays.add(5, 12) == 2
     assert delays.add(12, 13) == 1
     assert delays.add(20, 21) == 1
+
+
+def test_a_request_with_tools_reserves_the_prompt_of_the_provider() -> None:
+    assert reserved_tokens((10, 5), False) == (10, 5)
+    assert reserved_tokens((10, 5), True) == (10 + PROVIDER_PROMPT_TOKENS, 5)

@@ -1,0 +1,117 @@
+"""Requests of the gateway that show whether a provider works, independently of any agent.
+
+An attempt ends as ``infra(models)`` only if such a request fails, too. An agent chooses neither its
+text nor its model nor its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+
+import httpx2
+
+from fumehood.gateway.dialects import DIALECTS, RESPONSES_PATH
+from fumehood.gateway.settings import GatewaySettings, Provider
+
+TEXT = "Reply with OK."
+ATTEMPTS = 3
+"""Failed requests in a row until the check fails."""
+PAUSE_S = 0.5
+TIMEOUT_S = 30.0
+OUTPUT_TOKENS = 16
+"""The smallest limit that all APIs accept."""
+LIST_PATH = "/v1/models"
+REFUSED_KEY_STATUS = frozenset({401, 403})
+_ANTHROPIC_VERSION = "2023-06-01"
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """The result of a check."""
+
+    provider: str
+    model: str
+    """Empty if the provider was asked for its list of models."""
+    result: str
+    """Such as ``answers 200``."""
+    failed: bool
+
+
+class HealthChecker:
+    """Checks providers, each once for requests that fail at the same time. For one event loop."""
+
+    def __init__(self, settings: GatewaySettings, client: httpx2.AsyncClient) -> None:
+        """Create the checker.
+
+        Args:
+            settings: the models that the run names, and the limits of waiting.
+            client: sends the requests.
+        """
+        self._settings = settings
+        self._client = client
+        self._running: dict[tuple[Provider, str, str], asyncio.Task[HealthCheck]] = {}
+
+    async def check(self, provider: Provider, path: str, model: str) -> HealthCheck:
+        """Check a provider.
+
+        Args:
+            provider: the provider of a request that failed.
+            path: of that request.
+            model: of that request; another one is used if the run does not name it.
+        """
+        key = provider, path, self._model(provider, model)
+        task = self._running.get(key)
+        if task is None:
+            task = self._running[key] = asyncio.ensure_future(self._check(*key))
+            task.add_done_callback(lambda _: self._running.pop(key))
+        return await asyncio.shield(task)
+
+    def _model(self, provider: Provider, model: str) -> str:
+        if self._settings.names(model):
+            return model
+        # An agent could choose a model that always fails.
+        return next((name for name in provider.models if not set("*?[") & set(name)), "")
+
+    async def _check(self, provider: Provider, path: str, model: str) -> HealthCheck:
+        result, failed = "", True
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(min(PAUSE_S, self._settings.wait_max_s))
+            try:
+                status = await self._status(provider, path, model)
+            except httpx2.TransportError as error:
+                result = f"does not answer: {type(error).__name__}"
+                continue
+            result = f"answers {status}"
+            failed = status >= 500 or status in REFUSED_KEY_STATUS
+            if not failed:
+                break
+        return HealthCheck(provider.name, model, result, failed)
+
+    async def _status(self, provider: Provider, path: str, model: str) -> int:
+        headers = {"anthropic-version": _ANTHROPIC_VERSION}
+        if provider.key:
+            name, value = DIALECTS[path].key_header(provider.key)
+            headers[name] = value
+        timeout_s = min(TIMEOUT_S, self._settings.silence_max_s)
+        if not model:
+            url = provider.url(LIST_PATH)
+            response = await self._client.get(url, headers=headers, timeout=timeout_s)
+        else:
+            headers["content-type"] = "application/json"
+            response = await self._client.post(
+                provider.url(path), content=_body(path, model), headers=headers, timeout=timeout_s
+            )
+        return response.status_code
+
+
+def _body(path: str, model: str) -> bytes:
+    if path == RESPONSES_PATH:
+        request: dict[str, object] = {"input": TEXT, "store": False}
+    else:
+        request = {"messages": [{"role": "user", "content": TEXT}]}
+    return json.dumps(
+        {"model": model, DIALECTS[path].bounds[-1]: OUTPUT_TOKENS, **request}
+    ).encode()

@@ -1,0 +1,96 @@
+"""The limits of a provider are shared fairly over episodes, and their queue costs no time."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Lock
+
+from fumehood.gateway.settings import Provider
+from fumehood.orchestrator.service_pool import HttpOffer, ServicePool
+from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
+from fumehood.testing.scripted_replies import ScriptedReply
+from fumehood.wire.ports import TimeGranted
+from tests.parts.http import HttpSeat
+from tests.parts.listening import listening, wait_until
+from tests.parts.models import CHAT, Asker, chat, gateway_settings, new_service
+from tests.parts.specs import episode_spec
+
+LARGE, SMALL = 12, 2
+
+
+def limited(models: ScriptedModels, **limits: int) -> dict[str, tuple[Provider, ...]]:
+    provider = Provider(name="p", address=models.address, **limits)  # type: ignore[arg-type]
+    return {"providers": (provider,)}
+
+
+def test_an_episode_with_many_requests_does_not_delay_another_one() -> None:
+    began: list[str] = []
+    lock = Lock()
+
+    def answer(asked: AskedOfModel) -> ScriptedReply:
+        with lock:
+            began.append(json.loads(asked.body)["messages"][0]["content"])
+        return ScriptedReply(text="ok", pause_s=0.05)
+
+    def ask(directory: str, text: str) -> int:
+        with closing(HttpSeat(directory)) as http:
+            return http.send(CHAT, json.dumps(chat(text=text)))[0]
+
+    with ScriptedModels(answer) as models:
+        offer = HttpOffer(None, gateway_settings(models, **limited(models, concurrent_calls=1)))
+        specs = [episode_spec(episode_id=name) for name in ("many", "few")]
+        with (
+            ServicePool(1, offer) as pool,
+            pool.lease() as client,
+            listening(client, specs[0]) as many,
+            listening(client, specs[1]) as few,
+            ThreadPoolExecutor(LARGE + SMALL) as threads,
+        ):
+            large = [threads.submit(ask, many.directory, "many") for _ in range(LARGE)]
+            assert wait_until(lambda: len(began) > 0)
+            small = [threads.submit(ask, few.directory, "few") for _ in range(SMALL)]
+            assert {one.result() for one in (*small, *large)} == {200}
+    assert "many" in began[began.index("few") :], "the small episode did not wait for all others"
+    assert len(began) - 1 - began[::-1].index("few") < LARGE
+
+
+def test_a_seat_that_waits_for_its_own_request_gets_no_time() -> None:
+    with (
+        ScriptedModels(lambda _: ScriptedReply(text="ok", pause_s=0.3)) as models,
+        new_service(models, **limited(models, concurrent_calls=1)) as seat,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        with closing(HttpSeat(seat.episode.directory)) as http:
+            first = threads.submit(http.send, CHAT, json.dumps(chat(text="first")))
+            assert wait_until(lambda: len(models.asked) == 1)
+            assert seat.ask(CHAT, chat(text="second"))[0] == 200
+            assert first.result()[0] == 200
+        assert granted_ms(seat) == 0, "the seat's own request used the place"
+
+
+def test_the_time_in_the_queue_behind_another_episode_is_granted() -> None:
+    with ScriptedModels(lambda _: ScriptedReply(text="ok", pause_s=0.5)) as models:
+        offer = HttpOffer(None, gateway_settings(models, **limited(models, concurrent_calls=1)))
+        specs = [episode_spec(episode_id=name, wall_ms=60_000) for name in ("one", "two")]
+        with (
+            ServicePool(1, offer) as pool,
+            pool.lease() as client,
+            listening(client, specs[0]) as one,
+            listening(client, specs[1]) as two,
+            ThreadPoolExecutor(1) as threads,
+        ):
+            first, second = Asker(one), Asker(two)
+            with closing(first.http), closing(second.http):
+                busy = threads.submit(first.ask, CHAT, chat())
+                assert wait_until(lambda: len(models.asked) == 1)
+                assert second.ask(CHAT, chat())[0] == 200
+                assert busy.result()[0] == 200
+                assert wait_until(lambda: granted_ms(second) > 0)
+                assert granted_ms(first) == 0
+
+
+def granted_ms(seat: Asker) -> int:
+    messages = seat.episode.messages
+    return sum(message.granted_ms for message in messages if isinstance(message, TimeGranted))
