@@ -53,9 +53,8 @@ def test_version_2_is_used_if_it_has_the_controllers(tmp_path: Path) -> None:
 
 def test_version_2_gets_the_limits_and_enables_the_controllers(tmp_path: Path) -> None:
     BoxGroup(Hierarchies({"": tmp_path}), 7).make(LIMITS)
-    for folder in (tmp_path, tmp_path / "fumehood"):
-        assert (folder / "cgroup.subtree_control").read_text() == "+memory +cpu +pids"
-    written = {file.name: file.read_text() for file in (tmp_path / "fumehood" / "7").iterdir()}
+    assert (tmp_path / "cgroup.subtree_control").read_text() == "+memory +cpu +pids"
+    written = {file.name: file.read_text() for file in (tmp_path / "fumehood-7").iterdir()}
     assert written == {
         "memory.max": str(64 << 20),
         "cpu.max": "50000 100000",
@@ -72,7 +71,7 @@ def test_a_group_of_a_killed_run_is_removed_with_its_processes() -> None:
     group.make(LIMITS)
     with subprocess.Popen(["sleep", "600"]) as sleeping:
         group.add(sleeping.pid)
-        assert f"/fumehood/{user}" in Path(f"/proc/{sleeping.pid}/cgroup").read_text()
+        assert f"/fumehood-{user}" in Path(f"/proc/{sleeping.pid}/cgroup").read_text()
         assert remove_group(user)
         assert sleeping.wait() == -9
     assert remove_group(user)
@@ -88,9 +87,9 @@ def test_only_empty_groups_without_a_reserved_user_are_removed() -> None:
         BoxGroup(found, user).make(LIMITS)
     top = found.tops.get("pids") or found.tops[""]
     remove_unnamed_groups(lambda: set(BOX_UIDS) - {lost})
-    left = {folder.name for folder in (top / "fumehood").iterdir()}
-    assert str(lost) not in left
-    assert str(kept) in left
+    left = {folder.name for folder in top.glob("fumehood-*")}
+    assert f"fumehood-{lost}" not in left
+    assert f"fumehood-{kept}" in left
     assert remove_group(kept)
 
 

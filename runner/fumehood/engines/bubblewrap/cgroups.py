@@ -21,7 +21,9 @@ from pathlib import Path
 from fumehood.core.errors import InfraError
 from fumehood.engines.engine import Limits
 
-NAME = "fumehood"
+PREFIX = "fumehood-"
+"""Before the user of a box. Groups have no common parent, because all boxes together would then get
+the processor time of one process of the host."""
 NEEDED = ("memory", "cpu", "pids")
 HELPERS = 3
 """Number of bubblewrap's processes in a group, in addition to those of the agent."""
@@ -90,7 +92,7 @@ class BoxGroup:
             user: of the box.
         """
         self._is_unified = found.is_unified
-        self._folders = {name: top / NAME / str(user) for name, top in found.tops.items()}
+        self._folders = {name: top / f"{PREFIX}{user}" for name, top in found.tops.items()}
 
     def make(self, limits: Limits) -> None:
         """Make the group.
@@ -100,9 +102,6 @@ class BoxGroup:
         """
         try:
             for folder in self._folders.values():
-                if self._is_unified:
-                    _enable(folder.parents[1])
-                folder.parent.mkdir(exist_ok=True, mode=0o755)
                 if self._is_unified:
                     _enable(folder.parent)
                 # A group of an earlier box with this user would have its limits and its usage.
@@ -189,10 +188,10 @@ def remove_unnamed_groups(reserved: Callable[[], Collection[int]]) -> None:
     """
     found = hierarchies()
     tops = found.tops.values() if found else ()
-    groups = [folder for top in tops for folder in (top / NAME).glob("[0-9]*")]
+    groups = [folder for top in tops for folder in top.glob(f"{PREFIX}[0-9]*")]
     users = reserved()
     for folder in groups:
-        if int(folder.name) not in users:
+        if int(folder.name.removeprefix(PREFIX)) not in users:
             with suppress(OSError):  # A process is in it, or another command removed it.
                 folder.rmdir()
 

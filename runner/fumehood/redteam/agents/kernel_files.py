@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 
 from attempts import attempt
@@ -72,7 +73,10 @@ def files() -> Iterator[str]:
                 left -= 1
                 if left < 0:
                     return
-                yield os.path.join(folder, name)
+                path = os.path.join(folder, name)
+                # The null device hides a file of the kernel, and writing to it changes nothing.
+                if os.path.lexists(path) and not stat.S_ISCHR(os.lstat(path).st_mode):
+                    yield path
 
 
 def writable() -> str:
