@@ -10,7 +10,8 @@ TESTS := .venv/bin/python -m pytest --numprocesses 4 --dist worksteal
 menu: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-SETUP_INPUTS := pyproject.toml agent_sdk/python/pyproject.toml constraints.txt scripts/setup \
+SETUP_INPUTS := pyproject.toml agent_sdk/python/pyproject.toml constraints.txt \
+	constraints.hashes.txt scripts/setup \
 	scripts/setup-benchmarks
 
 .PHONY: setup
@@ -135,9 +136,9 @@ schemas: setup ## rewrite the published JSON Schemas
 	@.venv/bin/python scripts/fault-table
 
 .PHONY: versions
-versions: setup-dev ## pin the installed versions in constraints.txt
-	@{ head -n 1 constraints.txt; .venv/bin/python -m pip freeze --exclude-editable; } >.venv/versions
-	@cp .venv/versions constraints.txt && touch .venv/.made .venv/.made-dev
+versions: setup-dev ## pin the installed versions and their digests in constraints*.txt
+	@.venv/bin/python scripts/pin-versions
+	@touch .venv/.made .venv/.made-dev
 
 .PHONY: ci
 ci: images lint types proto-check test ## run all checks that a change must pass

@@ -47,9 +47,10 @@ def fetch(folder: Path) -> None:
     """Fetch the clients under another name until all are complete."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    shutil.copy(FOLDER / "package.json", folder)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(FOLDER / name, folder)
     pip: list[str | Path] = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder]
-    npm: list[str | Path] = ["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit"]
+    npm: list[str | Path] = ["npm", "ci", "--prefix", folder, "--ignore-scripts", "--no-audit"]
     for command in ([*pip, "--requirement", FOLDER / "requirements.txt"], npm):
         subprocess.run(command, check=True, timeout=FETCH_TIMEOUT_S, capture_output=True)
     folder.rename(PACKAGES)
