@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
+import tomllib
 
 import pytest
 
@@ -43,3 +45,16 @@ def test_every_npm_package_is_locked_with_a_digest_and_without_an_address() -> N
         for name, package in packages.items():
             assert "resolved" not in package, f"{path}: {name}"
             assert not name or package.get("link") or "integrity" in package, f"{path}: {name}"
+
+
+def test_every_package_that_the_project_needs_is_pinned() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "pin-versions"), run_name="tested")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    needed = {
+        name
+        for one in ("fumehood-sdk", "fumehood", *(f"fumehood[{extra}]" for extra in extras))
+        for name in script["needed"](one)
+    }
+    pinned = {script["canonical"](line.split("==")[0]) for line in _lines("constraints.hashes.txt")}
+    assert needed - pinned == set()
