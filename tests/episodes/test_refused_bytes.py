@@ -104,6 +104,31 @@ def test_beyond_the_limit_the_sockets_close(pool: ServicePool, message: str) -> 
     )
 
 
+def test_a_seat_that_causes_a_large_trace_loses_its_sockets() -> None:
+    limits = {"trace_bytes": REFUSED_BYTES}
+    spec = episode_spec(episode_id="large")
+    with (
+        ServicePool(1, HttpOffer(), limits=limits) as services,
+        services.lease() as client,
+        listening(client, spec) as episode,
+    ):
+        sent = 0
+        with Session(f"{episode.directory}/grpc.sock") as session:
+            while not episode.ended_seats and sent < MESSAGES_MAX:
+                sent += 1
+                try:
+                    session.call("update_account", {"id": "ax1", "patch": {"note": "x" * SIZE}})
+                except Exception:
+                    break
+                wait_until(lambda: bool(episode.ended_seats), 0.3)
+        assert wait_until(lambda: bool(episode.ended_seats))
+        assert sent < MESSAGES_MAX
+    verify_chain(episode.records)
+    assert episode.evidence.ends["agent"] == AgentCrashed(
+        f"it caused a trace of more than {REFUSED_BYTES} bytes"
+    )
+
+
 def test_valid_messages_are_not_counted(pool: ServicePool) -> None:
     spec = episode_spec(episode_id="valid")
     with pool.lease() as client, listening(client, spec) as episode:

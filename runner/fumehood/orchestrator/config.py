@@ -67,6 +67,12 @@ class MessageLimits(_Strict):
         le=1024 * MIB,
         description="All refused and malformed messages, bytes; beyond it the sockets close.",
     )
+    trace_bytes: int = Field(
+        default=128 * MIB,
+        ge=1024,
+        le=4096 * MIB,
+        description="Trace of one episode, bytes; beyond it the sockets close.",
+    )
     message_bytes: int = Field(
         default=4 * MIB, ge=1024, le=128 * MIB, description="One gRPC message, bytes."
     )

@@ -61,7 +61,8 @@ class HostedEpisode:
         self._on_over = on_over
         self._http = http
         self._exchanges = exchanges
-        self._trace = TraceStream()
+        self._trace = TraceStream(limit_bytes=limits.seat.trace_bytes, on_full=self._end_large)
+        self._trace_bytes_max = limits.seat.trace_bytes
         self._tool_servers: dict[str, ToolServer] = {}
         self._http_listeners: dict[str, HttpListener] = {}
         """Both by seat."""
@@ -118,15 +119,21 @@ class HostedEpisode:
             listener.stop()
         shutil.rmtree(self._directory, ignore_errors=True)
 
-    def _close_seat_soon(self, endpoint: SeatEndpoint) -> None:
-        # A thread of the seat's own server calls this.
-        Thread(target=self._close_seat, args=(endpoint,), daemon=True).start()
+    def _end_large(self, seat: str) -> None:
+        detail = f"it caused a trace of more than {self._trace_bytes_max} bytes"
+        for endpoint in self._episode.endpoints:
+            if endpoint.name == seat:
+                self._close_seat_soon(endpoint, detail)
 
-    def _close_seat(self, endpoint: SeatEndpoint) -> None:
+    def _close_seat_soon(self, endpoint: SeatEndpoint, detail: str) -> None:
+        # A thread of the seat's own server, or of the stream of its trace, calls this.
+        Thread(target=self._close_seat, args=(endpoint, detail), daemon=True).start()
+
+    def _close_seat(self, endpoint: SeatEndpoint, detail: str) -> None:
         self._tool_servers[endpoint.name].stop()
         if endpoint.name in self._http_listeners:
             self._http_listeners[endpoint.name].stop()
-        endpoint.end_flood()
+        endpoint.end_flood(detail)
 
     def _listen(self, endpoint: SeatEndpoint, limits: ToolServerLimits) -> SeatSockets:
         folder = self._directory / endpoint.name

@@ -33,7 +33,7 @@ class OpenEpisode:
         clock: Clock,
         limits: SeatLimits,
         on_broken: Callable[[SpecRejected], None],
-        on_flood: Callable[[SeatEndpoint], object] = id,
+        on_flood: Callable[[SeatEndpoint, str], object] = lambda endpoint, detail: None,
     ) -> None:
         """Build the world, its layers and an endpoint for each seat.
 

@@ -57,6 +57,9 @@ class SeatLimits:
     refused_bytes: int = 64 * 1024 * 1024
     """Size of all refused and malformed messages of one seat. Beyond it the work of the seat ends,
     and its sockets close."""
+    trace_bytes: int = 128 * 1024 * 1024
+    """Size of the events of one episode. Beyond it the work of the seat ends, and its sockets
+    close."""
 
 
 class _Messages:
@@ -89,7 +92,7 @@ class SeatEndpoint:
         clock: Clock,
         limits: SeatLimits,
         on_broken: Callable[[SpecRejected], None],
-        on_flood: Callable[[SeatEndpoint], object] = id,
+        on_flood: Callable[[SeatEndpoint, str], object] = lambda endpoint, detail: None,
         turn_changed: Condition | None = None,
     ) -> None:
         """Start measuring the wall time of the seat.
@@ -101,7 +104,8 @@ class SeatEndpoint:
             clock: measures the wall time from now on.
             limits: limits of the agent's messages.
             on_broken: called once if the world cannot continue.
-            on_flood: called once if the refused messages are too large together; must not block.
+            on_flood: called once, with the reason, if the refused messages are too large together;
+                must not block.
             turn_changed: uses the same lock; notified when another seat of a conversation gets the
                 turn. None if the seat always has the turn.
         """
@@ -185,11 +189,15 @@ class SeatEndpoint:
             before = self._refused_bytes
             self._refused_bytes += size_bytes
         if before <= self._limits.refused_bytes < before + size_bytes:
-            self._on_flood(self)
+            limit_bytes = self._limits.refused_bytes
+            self._on_flood(self, f"it sent more than {limit_bytes} bytes of refused messages")
 
-    def end_flood(self) -> None:
-        """End the work of this seat, and of all seats, because it sent too many refused bytes."""
-        detail = f"it sent more than {self._limits.refused_bytes} bytes of refused messages"
+    def end_flood(self, detail: str) -> None:
+        """End the work of this seat, and of all seats, because it sent too many bytes.
+
+        Args:
+            detail: the limit.
+        """
         with self._lock:
             self._seat.finish(AgentCrashed(detail), ends_all=True)
             self._is_closed = True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Condition
 
 from fumehood.core.conversation import TurnBegan
@@ -29,12 +29,23 @@ _Stamped = tuple[Event, int, int]
 class TraceStream:
     """A recorder whose records can be streamed: many writers, one reader."""
 
-    def __init__(self, flush_interval_s: float = FLUSH_INTERVAL_S) -> None:
+    def __init__(
+        self,
+        flush_interval_s: float = FLUSH_INTERVAL_S,
+        limit_bytes: int | None = None,
+        on_full: Callable[[str], object] = id,
+    ) -> None:
         """Create an empty stream.
 
         Args:
             flush_interval_s: how long an event may wait before it is sent, seconds.
+            limit_bytes: size of all events together; None for no limit.
+            on_full: called once with the seat whose event exceeds the limit; must not block. The
+                events of the work that still goes on are recorded, too.
         """
+        self._limit_bytes = limit_bytes
+        self._on_full = on_full
+        self._size_bytes = 0
         self._flush_interval_s = flush_interval_s
         self._events: deque[_Stamped] = deque()
         self._posts: deque[EpisodeMessage] = deque()
@@ -108,6 +119,7 @@ class TraceStream:
             event, wall_ms, duration_us = self._events.popleft()
             records.append(_link(chain, canonical_json(event.to_json()), wall_ms, duration_us))
             size += len(records[-1].event_json)
+            self._count(event, len(records[-1].event_json))
             match event:
                 case TurnBegan(seat, turn=1):
                     messages.append(SeatReady(seat))
@@ -116,6 +128,19 @@ class TraceStream:
                 case _:
                     pass
         return tuple(records), messages
+
+    def _count(self, event: Event, size_bytes: int) -> None:
+        before = self._size_bytes
+        self._size_bytes += size_bytes
+        limit = self._limit_bytes
+        seat: str | None = getattr(event, "seat", None)
+        if limit is None or self._size_bytes <= limit:
+            return
+        if seat is None:
+            # The opening of the episode: the agent has recorded nothing yet.
+            self._limit_bytes = limit + size_bytes
+        elif before <= limit:
+            self._on_full(seat)
 
     def _wake(self) -> None:
         with self._changed:
