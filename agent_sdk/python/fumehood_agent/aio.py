@@ -41,7 +41,7 @@ class AsyncSession:
     """The current task; set when the session is entered."""
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, service_timeout_ms: int = 5000
+        self, path: str | os.PathLike[str] | None = None, *, service_timeout_ms: int = 30_000
     ) -> None:
         """Create the session; entering it connects.
 

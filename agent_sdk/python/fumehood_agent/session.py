@@ -51,7 +51,7 @@ class Session:
         path: str | os.PathLike[str] | None = None,
         *,
         stream: bool = True,
-        service_timeout_ms: int = 5000,
+        service_timeout_ms: int = 30_000,
     ) -> None:
         """Connect and fetch the task.
 

@@ -46,7 +46,7 @@ export interface ConnectOptions {
   readonly stream?: boolean;
   /**
    * How long to wait for the service at the start, and for the response to a call after the connection was lost
-   * (only without the stream). 5000 by default.
+   * (only without the stream). 30000 by default.
    */
   readonly serviceTimeoutMs?: number;
 }
@@ -58,7 +58,7 @@ export interface ConnectOptions {
  */
 export async function connect(options: ConnectOptions = {}): Promise<Session> {
   const path = resolve(options.path || process.env[SOCKET_VARIABLE] || SOCKET_PATH);
-  const serviceTimeoutMs = options.serviceTimeoutMs ?? 5000;
+  const serviceTimeoutMs = options.serviceTimeoutMs ?? 30000;
   const started = performance.now();
   const waitedMs = () => Math.round(performance.now() - started);
 

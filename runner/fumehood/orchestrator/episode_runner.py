@@ -32,12 +32,17 @@ from fumehood.orchestrator.models import ModelRun
 from fumehood.orchestrator.seat_boxes import SeatBoxes, counterpart_failure
 from fumehood.orchestrator.seat_sessions import SeatSessions, SeatWorker
 from fumehood.orchestrator.service_pool import ServicePool
+from fumehood.orchestrator.stalls import Stalls
 from fumehood.orchestrator.trace_receiver import TraceReceiver
 from fumehood.wire.control_client import ControlClient, OpenSeats
 from fumehood.wire.ports import InlineAgent
 
 JOIN_TIMEOUT_S = 30.0
 """Time from closing an episode until its complete trace must have arrived."""
+
+
+STOPPED_MS_MIN = 1_000
+"""Shorter stops do not explain that an agent left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +173,7 @@ def attempt_episode(
             if isinstance(plan, InlinePlan):
                 return _attempt_inline(spec, plan, client, started)
             seats = client.open_seats(spec, recorded)
-            return _attempt_over_sockets(spec, plan, client, seats, started)
+            return _attempt_over_sockets(spec, plan, client, seats, started, pool.stalls)
     except SpecError as error:
         return _failed(Infra(InfraKind.TASK, str(error)), started)
     except InfraError as error:
@@ -201,8 +206,10 @@ def _attempt_over_sockets(
     client: ControlClient,
     seats: OpenSeats,
     started: float,
+    stalls: Stalls,
 ) -> Attempt:
     socket_dirs = seats.directories
+    stopped_before_ms = stalls.stopped_ms()
     receiver = TraceReceiver(
         seats.messages, tuple(socket_dirs), in_turn=spec.conversation is not None
     )
@@ -210,7 +217,9 @@ def _attempt_over_sockets(
     agents: SeatBoxes | SeatSessions
     if isinstance(plan, BoxPlan):
         boxes = {seat: plan.box(seat, folder) for seat, folder in socket_dirs.items()}
-        agents = SeatBoxes(plan.engine.start, boxes, receiver, frozenset(plan.counterparts))
+        agents = SeatBoxes(
+            plan.engine.start, boxes, receiver, frozenset(plan.counterparts), stalls.delayed_ms
+        )
     else:
         agents = SeatSessions(plan.workers, socket_dirs)
     try:
@@ -221,14 +230,29 @@ def _attempt_over_sockets(
             client.close_episode(spec.episode_id, timed_out=agents.timed_out)
     receiver.join(JOIN_TIMEOUT_S)
     agents.wait_for_end()
+    infra = receiver.infra or agents.infra
+    if infra is None and agents.exit is not None and not receiver.all_work_ended:
+        infra = _unreachable_service(stalls.stopped_ms() - stopped_before_ms)
     return Attempt(
         tuple(receiver.records),
         agents.exit,
         agents.output,
-        receiver.infra or agents.infra,
+        infra,
         _ms_since(started),
         tuple(receiver.exchanges),
     )
+
+
+def _unreachable_service(stopped_ms: int) -> Infra | None:
+    """Return the failure of an attempt whose agent left early while a process was stopped.
+
+    The agent may have left because its socket did not answer. Its exit status is no evidence,
+    because an agent can exit with any status; that this project's processes were stopped is.
+    """
+    if stopped_ms < STOPPED_MS_MIN:
+        return None
+    detail = f"the service or the orchestrator was stopped for {stopped_ms} ms, and the agent left"
+    return Infra(InfraKind.SERVICE, detail)
 
 
 def wall_ms_of(spec: EpisodeSpec) -> int:

@@ -20,6 +20,7 @@ class SeatBoxes:
         boxes: Mapping[str, BoxSpec],
         receiver: TraceReceiver,
         counterparts: frozenset[str] = frozenset(),
+        delayed_ms: Callable[[], int] = lambda: 0,
     ) -> None:
         """Create the boxes' runner; :meth:`play` starts boxes.
 
@@ -29,6 +30,7 @@ class SeatBoxes:
             receiver: reports when a box is to start, and ends boxes.
             counterparts: seats that are not the tested agent's; a failure of their boxes is an
                 infrastructure failure.
+            delayed_ms: returns for how long the project's own processes were delayed so far.
         """
         self.timed_out = False
         """Whether a box was stopped because its wall time was over."""
@@ -39,6 +41,7 @@ class SeatBoxes:
         self._boxes = boxes
         self._receiver = receiver
         self._counterparts = counterparts
+        self._delayed_ms = delayed_ms
         self._exits: dict[str, Exit | None] = {}
         self._outputs: dict[str, BoxOutput] = {}
         self._input_error: InputError | None = None
@@ -127,11 +130,16 @@ class SeatBoxes:
             self._outputs[seat] = box.close()
 
     def _wait(self, box: Box, wall_ms: int) -> Exit | None:
-        """Wait for the end of a box, for its wall time and the time granted to its seat."""
-        ended, added_ms = box.wait(wall_ms), 0
-        while ended is None and self._receiver.granted_ms > added_ms:
-            more_ms = self._receiver.granted_ms - added_ms
-            added_ms += more_ms
+        """Wait for the end of a box, for its wall time, the time granted to its seat, and the
+        delays of the project's own processes."""
+        delayed_before_ms = self._delayed_ms()
+        ended, waited_ms = box.wait(wall_ms), wall_ms
+        while ended is None:
+            delayed_ms = self._delayed_ms() - delayed_before_ms
+            more_ms = wall_ms + self._receiver.granted_ms + delayed_ms - waited_ms
+            if more_ms <= 0:
+                break
+            waited_ms += more_ms
             ended = box.wait(more_ms)
         return ended
 

@@ -23,6 +23,7 @@ from fumehood.engines.ownership import owner_labels
 from fumehood.engines.records import FolderRecords, SessionRecords
 from fumehood.gateway.settings import GatewaySettings, settings_to_line
 from fumehood.orchestrator.agents import NamedAgent
+from fumehood.orchestrator.stalls import Stalls
 from fumehood.wire.control_client import ControlClient
 
 INHERITED_VARIABLES = frozenset(
@@ -279,6 +280,8 @@ class ServicePool:
         self._directory.chmod(0o711)
         self._lock = Lock()
         self._slots: list[_Slot] = []
+        self.stalls = Stalls(lambda: [slot.worker.pid for slot in self._slots])
+        """Delays of this process and of the services."""
         self._is_abandoned = False
         try:
             for _ in range(workers):
@@ -338,6 +341,7 @@ class ServicePool:
 
     def stop(self) -> None:
         """End every service and remove every socket."""
+        self.stalls.stop()
         for slot in self._slots:
             slot.worker.stop()
         self._folders.remove(self._directory)

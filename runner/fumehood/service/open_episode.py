@@ -12,15 +12,21 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.trace import Recorder
 from fumehood.harness_modes.registry import HARNESS_MODES
 from fumehood.service.seat_endpoint import SeatEndpoint, SeatLimits
+from fumehood.supervised.stalls import stop_meter
 from fumehood.wire.ports import SpecRejected
 
 
 class MonotonicClock:
-    """The monotonic clock of the host."""
+    """The monotonic clock of the host. Stops of this process are left out."""
+
+    def __init__(self) -> None:
+        self._meter = stop_meter()
 
     def now_ns(self) -> int:
-        """Return nanoseconds since an arbitrary moment."""
-        return time.monotonic_ns()
+        """Return nanoseconds since an arbitrary moment, without those of stops."""
+        # Read before the time: a stop in between is not subtracted, so the clock never goes back.
+        stopped_ns = self._meter.stopped_ns()
+        return time.monotonic_ns() - stopped_ns
 
 
 class OpenEpisode:

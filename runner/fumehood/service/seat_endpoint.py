@@ -95,13 +95,15 @@ class SeatEndpoint:
         on_flood: Callable[[SeatEndpoint, str], object] = lambda endpoint, detail: None,
         turn_changed: Condition | None = None,
     ) -> None:
-        """Start measuring the wall time of the seat.
+        """Create the endpoint; the wall time of the seat starts with the first message.
+
+        Until then the agent does not know its task, and its box may still be starting.
 
         Args:
             seat: executes the calls.
             recorder: receives the refusals.
             lock: shared by all seats of the episode, so that one call is executed at a time.
-            clock: measures the wall time from now on.
+            clock: measures the wall time.
             limits: limits of the agent's messages.
             on_broken: called once if the world cannot continue.
             on_flood: called once, with the reason, if the refused messages are too large together;
@@ -115,8 +117,9 @@ class SeatEndpoint:
         self._lock = lock
         self._clock = clock
         self._turn_changed = turn_changed
-        self._started_ns = clock.now_ns()
-        self._waiting_since_ns = None if seat.has_turn else self._started_ns
+        self._started_ns: int | None = None
+        """Time of the first message; None before it."""
+        self._waiting_since_ns: int | None = None
         """Start of the current pause of the wall time, while another seat has the turn; None if the
         wall time is running."""
         seat.ledger.attach_meter(BudgetKind.WALL_MS, self._elapsed_ms)
@@ -145,11 +148,13 @@ class SeatEndpoint:
 
     def view_task(self) -> TaskView:
         """Return the task with the units left now."""
+        self._start_clock()
         seat = self._seat
         return TaskView(seat.instruction, seat.list_tools(), seat.ledger.remaining(), seat.turn)
 
     def call(self, tool_name: str, arguments_json: str, call_id: str) -> Reply | Refusal:
         """Execute one call, or refuse it."""
+        self._start_clock()
         arguments = (
             refuse_large(tool_name, self._limits.name_bytes)
             or refuse_large(call_id, self._limits.call_id_bytes)
@@ -167,6 +172,7 @@ class SeatEndpoint:
 
     def submit(self, end: Finished | GaveUp) -> bool | TaskView | Refusal:
         """End the turn of the seat, or its work if the user sends no further message."""
+        self._start_clock()
         text = end.answer if isinstance(end, Finished) else end.reason
         too_large = refuse_large(text, self._limits.answer_bytes)
         if too_large is not None:
@@ -220,6 +226,7 @@ class SeatEndpoint:
 
         A rejected reservation ends the work.
         """
+        self._start_clock()
         with self._lock:
             return None if self._has_ended() else self._seat.reserve(amounts)
 
@@ -259,6 +266,8 @@ class SeatEndpoint:
 
     def update_turn(self) -> None:
         """Pause or resume the wall time after a change of the turn. The caller holds the lock."""
+        if self._started_ns is None:
+            return
         now_ns = self._clock.now_ns()
         if not self._seat.has_turn:
             self._waiting_since_ns = self._waiting_since_ns or now_ns
@@ -322,11 +331,21 @@ class SeatEndpoint:
             self._seat.finish(self._timed_out())
         return self._seat.end is not None
 
+    def _start_clock(self) -> None:
+        if self._started_ns is not None:
+            return
+        with self._lock:
+            if self._started_ns is None:
+                self._started_ns = self._clock.now_ns()
+                self._waiting_since_ns = None if self._seat.has_turn else self._started_ns
+
     def _timed_out(self) -> TimedOut:
         return TimedOut(self._seat.ledger.limit(BudgetKind.WALL_MS) or 0)
 
     def _elapsed_ms(self) -> int:
         """Return the wall time that this seat has used, without pauses."""
+        if self._started_ns is None:
+            return 0
         now_ns = self._waiting_since_ns or self._clock.now_ns()
         return (now_ns - self._started_ns) // 1_000_000
 

@@ -116,6 +116,7 @@ def timed(clock: Clock, **budget: int) -> SeatEndpoint:
 def test_wall_time_is_counted_down() -> None:
     clock = Clock()
     endpoint = timed(clock, wall_ms=100)
+    endpoint.view_task()
     clock.now_ms = 99
     assert endpoint.view_task().remaining[BudgetKind.WALL_MS] == 1
     assert not endpoint.is_out_of_time()
@@ -124,9 +125,20 @@ def test_wall_time_is_counted_down() -> None:
     assert endpoint.call("t", "", "") == Refusal(RefusalKind.ENDED)
 
 
+def test_the_wall_time_starts_with_the_first_message() -> None:
+    clock = Clock()
+    endpoint = timed(clock, wall_ms=100)
+    clock.now_ms = 30_000
+    assert not endpoint.is_out_of_time()
+    assert isinstance(endpoint.call("t", "", ""), Reply)
+    clock.now_ms += 100
+    assert endpoint.call("t", "", "") == Refusal(RefusalKind.ENDED)
+
+
 def test_granted_time_extends_the_wall_time() -> None:
     clock = Clock()
     endpoint = timed(clock, wall_ms=100)
+    endpoint.view_task()
     clock.now_ms = 120
     endpoint.grant(50)
     assert endpoint.view_task().remaining[BudgetKind.WALL_MS] == 30

@@ -1,0 +1,91 @@
+"""Measures delays of the project's own processes, which are not charged to a box.
+
+A box may run longer by the time for which the orchestrator or a service was stopped, or for which
+the orchestrator woke up late. That only postpones the moment at which a box is killed. The time in
+which a seat may act is measured by the service (:mod:`fumehood.supervised.stalls`), so an agent
+that keeps the processors busy gains none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from threading import Event, Lock, Thread
+
+from fumehood.supervised.stalls import StopMeter
+
+TICK_S = 0.2
+LATE_S_MIN = 0.005
+"""Smaller delays are not counted."""
+STOPPED_STATES = frozenset("Tt")
+"""Stopped by a signal or by a tracer. Source: proc(5), /proc/PID/stat."""
+
+
+class Stalls:
+    """Counts the delays of this process and of services. Safe to use from several threads."""
+
+    def __init__(self, services: Callable[[], Iterable[int]]) -> None:
+        """Begin to measure.
+
+        Args:
+            services: returns the process IDs of the services.
+        """
+        self._services = services
+        self._own = StopMeter()
+        self._lock = Lock()
+        self._ended = Event()
+        self._last = time.monotonic()
+        self._late_s = 0.0
+        self._services_stopped_s = 0.0
+        self._thread = Thread(target=self._run, name="stalls", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the measurement."""
+        self._ended.set()
+        self._thread.join()
+
+    def stopped_ms(self) -> int:
+        """Return for how long this process or a service was stopped so far."""
+        self._tick()
+        return round(self._services_stopped_s * 1000) + self._own.stopped_ns() // 1_000_000
+
+    def delayed_ms(self) -> int:
+        """Return for how long this process was late or a service was stopped so far."""
+        self._tick()
+        return round((self._services_stopped_s + self._late_s) * 1000)
+
+    def _run(self) -> None:
+        while not self._ended.wait(TICK_S):
+            self._own.beat()
+            self._tick()
+
+    def _tick(self) -> None:
+        with self._lock:
+            now = time.monotonic()
+            passed_s, self._last = now - self._last, now
+            late_s = passed_s - TICK_S
+            self._late_s += late_s if late_s > LATE_S_MIN else 0.0
+            if any(_is_stopped(process) for root in self._services() for process in _tree(root)):
+                self._services_stopped_s += min(passed_s, TICK_S)
+
+
+def _tree(process_id: int) -> Iterator[int]:
+    """Yield a process and all its descendants."""
+    yield process_id
+    for path in Path(f"/proc/{process_id}/task").glob("*/children"):
+        try:
+            children = path.read_text(encoding="ascii").split()
+        except OSError:
+            continue  # The thread has ended.
+        for child in children:
+            yield from _tree(int(child))
+
+
+def _is_stopped(process_id: int) -> bool:
+    try:
+        stat = Path(f"/proc/{process_id}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] in STOPPED_STATES

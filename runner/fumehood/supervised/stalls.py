@@ -1,0 +1,91 @@
+"""Measures for how long this process was stopped. That time is charged to no seat.
+
+A thread wakes up at a fixed interval. If it wakes up late, the process was stopped (SIGSTOP, a
+frozen cgroup or machine), waited for a processor, or computed. Only the first is measured here: the
+processor time of the process and the time that its threads waited for a processor are subtracted,
+because other processes can cause both, a box for example. Source: proc(5), /proc/PID/schedstat.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import cache
+from threading import Lock, Thread
+
+INTERVAL_NS = 250_000_000
+STOP_NS_MIN = 500_000_000
+"""Shorter gaps are not counted."""
+
+
+class StopMeter:
+    """Counts the time for which this process was stopped. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+        busy_ns: Callable[[], int] | None = None,
+    ) -> None:
+        """Begin to measure; :meth:`start` starts the thread.
+
+        Args:
+            now_ns: the clock.
+            busy_ns: the time for which the process ran or waited for a processor; None for that of
+                this process.
+        """
+        self._now_ns = now_ns
+        self._busy_ns = busy_ns or _busy_ns
+        self._lock = Lock()
+        self._stopped_ns = 0
+        self._last_ns = now_ns()
+        self._last_busy_ns = self._busy_ns()
+
+    def start(self) -> StopMeter:
+        """Measure regularly from now on, in a thread."""
+        Thread(target=self._beat_regularly, name="stop-meter", daemon=True).start()
+        return self
+
+    def stopped_ns(self) -> int:
+        """Return the time for which the process was stopped so far, nanoseconds."""
+        if self._now_ns() - self._last_ns > INTERVAL_NS + STOP_NS_MIN:
+            # The process continues right now, and the thread has not run yet.
+            self.beat()
+        return self._stopped_ns
+
+    def beat(self) -> None:
+        """Count the time since the last call, if the process was stopped in between."""
+        with self._lock:
+            now_ns, busy_ns = self._now_ns(), self._busy_ns()
+            gap_ns = now_ns - self._last_ns - INTERVAL_NS
+            stopped_ns = gap_ns - max(0, busy_ns - self._last_busy_ns)
+            if stopped_ns >= STOP_NS_MIN:
+                self._stopped_ns += stopped_ns
+            self._last_ns, self._last_busy_ns = now_ns, busy_ns
+
+    def _beat_regularly(self) -> None:
+        while True:
+            time.sleep(INTERVAL_NS / 1e9)
+            self.beat()
+
+
+def stop_meter() -> StopMeter:
+    """Return the meter of this process; a forked process has its own."""
+    return _meter_of(os.getpid())
+
+
+@cache
+def _meter_of(process_id: int) -> StopMeter:
+    return StopMeter().start()
+
+
+def _busy_ns() -> int:
+    """Return processor time of this process and the waiting time of its threads for processors."""
+    waited_ns = 0
+    for thread in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{thread}/schedstat", encoding="ascii") as file:
+                waited_ns += int(file.read().split()[1])
+        except (OSError, IndexError, ValueError):
+            continue  # The thread has ended, or the kernel does not count.
+    return time.process_time_ns() + waited_ns
