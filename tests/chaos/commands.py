@@ -76,6 +76,15 @@ class RunningCommand:
         caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
         return bool(int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
 
+    @property
+    def is_stopped(self) -> bool:
+        """True while a signal has stopped it."""
+        try:
+            status = Path(f"/proc/{self.pid}/stat").read_text("utf-8", "replace")
+        except OSError:
+            return False
+        return status.rpartition(")")[2].split()[0] == "T"
+
     def send(self, number: int) -> None:
         """Send it a signal if it runs."""
         if self.is_running:

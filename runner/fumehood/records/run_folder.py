@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -319,6 +320,9 @@ class RunFolder:
 
     def _create(self, path: Path) -> None:
         if path not in self._created:
+            if not self.path.is_dir():
+                # Another program removed the run; a part of it would block another one there.
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
             make_private_folder(path)
             self._created.add(path)
 
