@@ -24,7 +24,7 @@ LIBRARIES = {
     "fumehood.core": set(),
     "fumehood.engines": {"docker", "requests", "tenacity", "urllib3"},
     "fumehood.gateway": {"httpx2", "starlette", "tenacity"},
-    "fumehood.redteam": {"google", "grpc", "structlog"},
+    "fumehood.redteam": {"cryptography", "google", "grpc", "structlog"},
     "fumehood.layers": {"jsonschema_rs"},
     "fumehood.turn_policies": set(),
     "fumehood.orchestrator": {"pydantic", "structlog", "yaml"},

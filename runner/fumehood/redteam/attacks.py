@@ -68,6 +68,8 @@ class Attack:
     arguments."""
     judged: bool = False
     """Attacks the judge: its answer is judged within a limit of time."""
+    forged: bool = False
+    """Its run is written with a forged success and signed with a fresh key."""
     recorded: bool = False
     """Attacks readers of records: its trace and output are written as a run and shown."""
 
@@ -279,6 +281,10 @@ ATTACKS = (
     Attack("forged-trace", "forged_trace.py", _ORCHESTRATOR,
            "an event is one line of JSON, hash-chained and sealed",
            "forge events, rows and scores in the records", recorded=True),
+    Attack("forged-run", "forged_trace.py", _ORCHESTRATOR,
+           "every reader verifies seals, and knows whose key to accept",
+           "pass a run off whose success is forged, signed with a fresh key", variant="run",
+           forged=True),
     # The harness.
     Attack("look-around", "look_around.py", _BOX, "a neutral environment",
            "detect the test from environment, names, mounts and processes", repeats=True),

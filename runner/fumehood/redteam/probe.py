@@ -57,7 +57,7 @@ from fumehood.redteam.controls.plain_reader import plain_reader_breaches
 from fumehood.redteam.interference import Interference
 from fumehood.redteam.judged_answer import judging_breaches
 from fumehood.redteam.provider import TOKENS_MAX, ObedientProvider, breaches_of
-from fumehood.redteam.record_checks import record_breaches
+from fumehood.redteam.record_checks import forged_run_breaches, record_breaches
 from fumehood.redteam.victim import PROTOCOLS, Latencies
 from fumehood.redteam.watched_engine import WatchedEngine
 from fumehood.redteam.world_packages import STATES, installed_worlds, require_world
@@ -325,6 +325,9 @@ class Probe:
             yield "it learned the host path of its socket"
         if attack.judged and attempt.infra is None:
             yield from judging_breaches(attempt, careless=self._removed.careless_judge)
+        if attack.forged and attempt.infra is None:
+            unverified = self._removed.plain_reader
+            yield from forged_run_breaches(self._spec(attack), attempt, unverified=unverified)
         if attack.recorded and attempt.infra is None:
             if self._removed.plain_reader:
                 yield from plain_reader_breaches(attempt)

@@ -9,17 +9,20 @@ import sys
 import tempfile
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.gold import Gold
 from fumehood.core.task import Case, Suite, Task
 from fumehood.orchestrator.episode_runner import Attempt
-from fumehood.orchestrator.scoring import score_attempt
+from fumehood.orchestrator.scoring import ScoredAttempt, score_attempt
 from fumehood.records.row import EpisodeName, EpisodeRow
 from fumehood.records.run_folder import RunFolder
 from fumehood.records.seals import Signing
-from fumehood.records.signing_key import user_key
+from fumehood.records.signing_key import SigningKey, user_key
 
 _COMMAND_TIMEOUT_S = 120
 _ACTIVE_MARKUP = (
@@ -43,34 +46,58 @@ def record_breaches(spec: EpisodeSpec, attempt: Attempt) -> Iterator[str]:
     case = _case_of(spec)
     scored = score_attempt(case, attempt.records, attempt.exit, attempt.infra)
     with tempfile.TemporaryDirectory() as folder:
-        name = EpisodeName("agent", case.task.task_id, 0)
-        run = RunFolder.create(
-            Path(folder, "run"),
-            {"suite": "probe"},
-            Suite("probe", (case,)),
-            Signing(user_key(), (name,)),
-        )
-        output = attempt.output
-        assert output is not None
-        run.write_output(name, output.stdout, output.stderr)
-        row = EpisodeRow(
-            name=name,
-            seed=spec.seed,
-            outcome=scored.outcome,
-            score=scored.score,
-            trace=run.write_trace(name, attempt.records),
-            trace_digest=scored.trace_digest,
-            attempts=1,
-            wall_ms=attempt.wall_ms,
-            stdout_bytes=output.stdout_bytes,
-            stderr_bytes=output.stderr_bytes,
-            refusals=0,
-        )
-        run.append_row(row)
-        run.seal()
+        run, row = _write_run(Path(folder, "run"), case, attempt, scored, user_key())
         yield from _compare(run, row, attempt)
         yield from _check_terminal(run, row)
         yield from _check_pages(run, Path(folder, "report"))
+
+
+def forged_run_breaches(spec: EpisodeSpec, attempt: Attempt, *, unverified: bool) -> Iterator[str]:
+    """Yield the commands that read a run whose success is forged and signed with a fresh key.
+
+    Args:
+        spec: the episode.
+        attempt: the result of the episode, which failed.
+        unverified: ask the commands to read a run that does not verify.
+    """
+    case = _case_of(spec)
+    scored = score_attempt(case, attempt.records, attempt.exit, attempt.infra)
+    forged = replace(scored, score=replace(scored.score, success=True))
+    fresh = SigningKey(Ed25519PrivateKey.generate())
+    options = ("--unverified",) if unverified else ()
+    with tempfile.TemporaryDirectory() as folder:
+        run, row = _write_run(Path(folder, "run"), case, attempt, forged, fresh)
+        out = ("--out", str(Path(folder, "report")))
+        for command in (("show", str(run.path)), ("report", str(run.path), *out)):
+            if _command(*command, *options).returncode == 0:
+                yield f"`fumehood {command[0]}` accepts a forged run of {row.name}"
+
+
+def _write_run(
+    path: Path, case: Case, attempt: Attempt, scored: ScoredAttempt, key: SigningKey
+) -> tuple[RunFolder, EpisodeRow]:
+    name = EpisodeName("agent", case.task.task_id, 0)
+    signing = Signing(key, (name,))
+    run = RunFolder.create(path, {"suite": "probe"}, Suite("probe", (case,)), signing)
+    output = attempt.output
+    assert output is not None
+    run.write_output(name, output.stdout, output.stderr)
+    row = EpisodeRow(
+        name=name,
+        seed=case.task.seed,
+        outcome=scored.outcome,
+        score=scored.score,
+        trace=run.write_trace(name, attempt.records),
+        trace_digest=scored.trace_digest,
+        attempts=1,
+        wall_ms=attempt.wall_ms,
+        stdout_bytes=output.stdout_bytes,
+        stderr_bytes=output.stderr_bytes,
+        refusals=0,
+    )
+    run.append_row(row)
+    run.seal()
+    return run, row
 
 
 def _case_of(spec: EpisodeSpec) -> Case:

@@ -167,6 +167,7 @@ CONTROLS: Mapping[str, Control] = {
         Setting.PLAIN_READER,
         terminal="a terminal would interpret",
         forged_trace="forged events were read",
+        forged_run="accepts a forged run",
     ),
     **_controls(Setting.CARELESS_JUDGE, slow_answer="judging its answer took more than"),
 }
