@@ -45,11 +45,7 @@ ALWAYS = {
     *("forged-messages", "replays", "second-client", "json-bombs", "terminal", "look-around"),
 }
 _ONE_PROCESS = "all episodes of a service share its process"
-_NO_EVIDENCE = "the gateway has no health check of the provider"
-KNOWN_OPEN = {
-    engine: {"world-hang": _ONE_PROCESS, "model-infra-429": _NO_EVIDENCE}
-    for engine in ("docker", "runsc", "bubblewrap")
-}
+KNOWN_OPEN = {engine: {"world-hang": _ONE_PROCESS} for engine in ("docker", "runsc", "bubblewrap")}
 """Attacks that are not stopped yet, with the reason. The list must shrink, never grow."""
 NOT_STOPPED = {"bubblewrap": {"memory-bomb", "shared-memory", "fill-inodes", "spin"}}
 """Stopping these needs control groups, which bubblewrap does not use."""
