@@ -190,9 +190,11 @@ class ProviderClient:
             reason = f"{request.provider.name}: {error} ({self._settings.attempts} attempts)"
             check = await self._check(request)
             raise (ProviderFailed if check.failed else RequestFailed)(reason, check) from None
+        # The wait for the queue before the first attempt is reported already.
+        is_delayed = attempts.statistics["attempt_number"] > 1
+        if response.status_code in RETRIED_STATUS or not is_delayed:
+            began_ms = sent_ms
         started = StartedResponse(response, admission, (sent_ms, began_ms), None)
-        if response.status_code in RETRIED_STATUS:
-            started.delay_ms = (sent_ms, sent_ms)
         if response.status_code in CHECKED_STATUS:
             await self._check_response(request, started)
         return started
