@@ -30,10 +30,10 @@ from fumehood.gateway.costs import (
 )
 from fumehood.gateway.health_check import HealthCheck
 from fumehood.gateway.provider_client import (
-    ProviderClient,
     ProviderFailed,
     ProviderRequest,
     RequestFailed,
+    SendsRequests,
     StartedResponse,
 )
 from fumehood.gateway.requests import (
@@ -102,10 +102,15 @@ class BudgetPort(Protocol):
 class Gateway:
     """The gateway of one service; all seats use one event loop."""
 
-    def __init__(self, settings: GatewaySettings) -> None:
-        """Load the trusted certificates, without opening a connection."""
+    def __init__(self, settings: GatewaySettings, provider_client: SendsRequests) -> None:
+        """Create a gateway, without opening a connection.
+
+        Args:
+            settings: of the run.
+            provider_client: sends the requests.
+        """
         self._settings = settings
-        self._provider_client = ProviderClient(settings)
+        self._provider_client = provider_client
 
     def endpoint(
         self, budget: BudgetPort, exchanges: Sequence[ModelExchange], threads: Executor
@@ -145,7 +150,7 @@ class ModelEndpoint:
     def __init__(
         self,
         settings: GatewaySettings,
-        provider_client: ProviderClient,
+        provider_client: SendsRequests,
         budget: BudgetPort,
         exchanges: Sequence[ModelExchange],
         threads: Executor,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import httpx2
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
@@ -37,6 +37,7 @@ class ProviderFailed(Exception):
 
     def __init__(self, reason: str, check: HealthCheck) -> None:
         super().__init__(f"{reason}; a request of the gateway's own: {check.result}")
+        self.reason = reason
         self.check = check
 
 
@@ -45,6 +46,7 @@ class RequestFailed(Exception):
 
     def __init__(self, reason: str, check: HealthCheck) -> None:
         super().__init__(reason)
+        self.reason = reason
         self.check = check
 
 
@@ -101,8 +103,43 @@ class NoWaits:
         """Do nothing."""
 
 
-class StartedResponse:
+@runtime_checkable
+class StartedResponse(Protocol):
     """A response that has begun."""
+
+    status: int
+    content_type: str
+    delay_ms: tuple[int, int]
+    """Start and end of the delay by retries, on the monotonic clock. Both are equal if the response
+    is a lasting failure, which the agent may have caused."""
+    check: HealthCheck | None
+    """Why a failure is the agent's; None if that was not in doubt."""
+
+    def parts(self) -> AsyncIterator[bytes]:
+        """Return the body as it arrives."""
+        ...
+
+    def used(self, tokens: int) -> None:
+        """Report the tokens that the request and its response had."""
+        ...
+
+
+class SendsRequests(Protocol):
+    """Sends requests to providers."""
+
+    def send(
+        self, request: ProviderRequest, waits: Waits
+    ) -> AbstractAsyncContextManager[StartedResponse]:
+        """Send a request until the provider answers; see ``ProviderClient``."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+class DirectResponse:
+    """A response that this process receives from the provider."""
 
     def __init__(
         self,
@@ -116,10 +153,7 @@ class StartedResponse:
         self.status = response.status_code
         self.content_type = response.headers.get("content-type", "")
         self.delay_ms = delay_ms
-        """Start and end of the delay by retries, on the monotonic clock. Both are equal if the
-        response is a lasting failure, which the agent may have caused."""
         self.check = check
-        """Why a failure is the agent's; None if that was not in doubt."""
 
     def parts(self) -> AsyncIterator[bytes]:
         """Return the body as it arrives."""
@@ -150,7 +184,7 @@ class ProviderClient:
         self._checker = HealthChecker(settings, self._client)
 
     @asynccontextmanager
-    async def send(self, request: ProviderRequest, waits: Waits) -> AsyncIterator[StartedResponse]:
+    async def send(self, request: ProviderRequest, waits: Waits) -> AsyncIterator[DirectResponse]:
         """Send a request until the provider answers.
 
         Args:
@@ -171,7 +205,7 @@ class ProviderClient:
         """Close all connections."""
         await self._client.aclose()
 
-    async def _until_answered(self, request: ProviderRequest, waits: Waits) -> StartedResponse:
+    async def _until_answered(self, request: ProviderRequest, waits: Waits) -> DirectResponse:
         sent_ms = _now_ms()
         attempts = AsyncRetrying(
             stop=stop_after_attempt(self._settings.attempts),
@@ -194,12 +228,12 @@ class ProviderClient:
         is_delayed = attempts.statistics["attempt_number"] > 1
         if response.status_code in RETRIED_STATUS or not is_delayed:
             began_ms = sent_ms
-        started = StartedResponse(response, admission, (sent_ms, began_ms), None)
+        started = DirectResponse(response, admission, (sent_ms, began_ms), None)
         if response.status_code in CHECKED_STATUS:
             await self._check_response(request, started)
         return started
 
-    async def _check_response(self, request: ProviderRequest, started: StartedResponse) -> None:
+    async def _check_response(self, request: ProviderRequest, started: DirectResponse) -> None:
         try:
             started.check = await self._check(request)
         except BaseException:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from fnmatch import fnmatchcase
 
@@ -106,6 +106,13 @@ class GatewaySettings:
         return next(
             (price for name, price in self.prices.items() if fnmatchcase(model, name)), None
         )
+
+
+def without_keys(settings: GatewaySettings) -> GatewaySettings:
+    """Return the settings that a process without keys gets."""
+    return replace(
+        settings, providers=tuple(replace(provider, key="") for provider in settings.providers)
+    )
 
 
 def settings_to_line(settings: GatewaySettings) -> str:

@@ -19,7 +19,8 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from fumehood.core.errors import SpecError
-from fumehood.core.json_values import JsonObject
+from fumehood.core.json_values import Json, JsonObject
+from fumehood.gateway.settings import settings_from_line
 from fumehood.harness_modes.registry import load_libraries
 from fumehood.service.confinement import import_modules_early
 from fumehood.service.hosted_episode import HostedEpisode, host_episode
@@ -55,7 +56,8 @@ def prepare(arguments: JsonObject) -> None:
 
     Args:
         arguments: ``worlds`` (names), ``limits`` (of messages), ``http`` (whether seats have HTTP
-            sockets) and ``helper`` (path of the program that boxes see, or None).
+            sockets), ``helper`` (path of the program that boxes see, or None) and ``models``
+            (settings of the gateway without keys, as a line, or None).
 
     Raises:
         InputError: a world's library is not installed.
@@ -66,21 +68,26 @@ def prepare(arguments: JsonObject) -> None:
             "limits": dict(limits),
             "http": bool(has_http),
             "helper": str() | None as helper,
+            "models": str() | None as models,
         }:
             load_libraries(map(str, worlds))
             import_modules_early()
             bounds = limits_from_json(limits)
-            _prepared.append(_Prepared(bounds, _http(bounds, helper) if has_http else None))
+            http = _http(bounds, helper, models) if has_http else None
+            _prepared.append(_Prepared(bounds, http))
         case _:
             raise ValueError(f"unknown arguments: {arguments}")
 
 
-def _http(limits: MessageLimits, helper: str | None) -> HttpSockets:
+def _http(limits: MessageLimits, helper: str | None, models: str | None) -> HttpSockets:
     # A server without HTTP starts in half the time.
     listener = import_module("fumehood.wire.http.listener")
     sockets = import_module("fumehood.service.http_sockets")
     made: HttpSockets = sockets.HttpSockets(
-        Path(helper) if helper else None, None, listener.HttpLimits(**limits.http)
+        Path(helper) if helper else None,
+        settings_from_line(models) if models else None,
+        listener.HttpLimits(**limits.http),
+        has_keys=False,
     )
     return made
 
@@ -90,7 +97,8 @@ def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
 
     Args:
         channel: to the service.
-        arguments: ``folder``, for the sockets.
+        arguments: ``folder``, for the sockets; ``files``, whose first number is the connection to
+            the broker of model requests, if there are models.
     """
     opening = receive_frame(channel)
     if opening is None:
@@ -99,7 +107,7 @@ def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
     # The sockets of seats must be reachable for the boxes' users.
     os.umask(0o022)
     try:
-        hosted = _open(opening, folder)
+        hosted = _open(opening, folder, arguments.get("files"))
     except SpecError as error:
         send_frame(channel, message_to_bytes(SpecRejected(error.field, error.reason)))
         return
@@ -113,11 +121,15 @@ def run_episode(channel: socket.socket, arguments: JsonObject) -> None:
                 hosted.finish_replies(REPLY_S)
 
 
-def _open(opening: bytes, folder: Path) -> HostedEpisode:
+def _open(opening: bytes, folder: Path, files: Json) -> HostedEpisode:
     spec, exchanges = opening_from_bytes(opening)
     prepared = _prepared[-1]
     if prepared.http is not None:
-        prepared.http.start()
+        match files:
+            case [int(broker)]:
+                prepared.http.start(socket.socket(fileno=broker))
+            case _:
+                prepared.http.start()
     return host_episode(
         spec,
         folder,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Timer
 
@@ -14,7 +15,8 @@ from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.json_values import JsonObject, canonical_json
 from fumehood.core.outcome import AgentCrashed
-from fumehood.core.trace import Chain, EpisodeClosed, Event, Record, SeatEnded
+from fumehood.core.trace import Chain, EpisodeClosed, Event, ModelExchange, Record, SeatEnded
+from fumehood.gateway.settings import GatewaySettings, settings_to_line, without_keys
 from fumehood.harness_modes.registry import readable_paths, runs_confined
 from fumehood.service.message_limits import MessageLimits
 from fumehood.supervised.fork_server import Child, ForkServer
@@ -56,6 +58,7 @@ class EpisodeProcesses:
         *,
         has_http: bool,
         helper: Path | None,
+        models: GatewaySettings | None = None,
     ) -> None:
         """Begin to start the fork server. The caller must have the rights of the user who started
         this service, because each process gets its own user.
@@ -66,14 +69,19 @@ class EpisodeProcesses:
             limits: limits of agents' messages and connections.
             has_http: whether seats have HTTP sockets.
             helper: the program that boxes see as ``bin/fumehood``; None for no program.
+            models: settings of the gateway; None for no models. The keys stay here.
         """
         settings: JsonObject = {
             "worlds": [name for name in worlds if runs_confined(name)],
             "limits": limits.to_json(),
             "http": has_http,
             "helper": str(helper) if helper else None,
+            "models": settings_to_line(without_keys(models)) if models else None,
         }
         module = "fumehood.service.episode_process"
+        self._has_models = models is not None
+        self.serve_broker: Callable[[socket.socket], None] | None = None
+        """Sends the model requests of a process. Set before the first episode with models."""
         self._server = ForkServer(
             {ENTRY: f"{module}:run_episode"},
             prepare=(f"{module}:prepare", settings),
@@ -103,23 +111,29 @@ class EpisodeProcesses:
             return False
 
     def open(
-        self, spec: EpisodeSpec, exchanges: Sequence[object], on_over: OnOver
+        self, spec: EpisodeSpec, exchanges: Sequence[ModelExchange], on_over: OnOver
     ) -> ForkedEpisode:
         """Fork a process that hosts one episode; its sockets are listening.
 
         Args:
             spec: the episode.
-            exchanges: recorded model requests with their responses; there are none.
+            exchanges: recorded model requests with their responses, if models are replayed.
             on_over: called when the stream of messages has ended.
 
         Raises:
             SpecError: the specification cannot be hosted.
             InfraError: the process does not open the episode.
         """
-        opening = opening_to_bytes(spec)
+        opening = opening_to_bytes(spec, exchanges)
         access = Access(folder=True, readable=readable_paths(spec.data_source))
         limits = Limits(memory_bytes=MEMORY_BYTES_MAX, cpu_s=CPU_S_MAX, open_files=1024)
-        child = self._server.start(ENTRY, {}, limits, access)
+        with ExitStack() as stack:
+            files = []
+            if self._has_models and self.serve_broker is not None:
+                here, there = socket.socketpair()
+                files.append(stack.enter_context(there).fileno())
+                self.serve_broker(here)
+            child = self._server.start(ENTRY, {}, limits, access, files)
         try:
             return ForkedEpisode(spec, child, opening, on_over)
         except BaseException:

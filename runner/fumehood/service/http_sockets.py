@@ -6,15 +6,19 @@ than an episode takes to play.
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from pathlib import Path
 
 from fumehood.core.ledger import Amounts, BudgetKind, Exhausted, Reservation
 from fumehood.core.trace import ModelCalled, ModelExchange, ModelRefused, ProviderChecked
+from fumehood.gateway.broker import Broker, RemoteProviderClient
 from fumehood.gateway.gateway import Gateway
+from fumehood.gateway.provider_client import ProviderClient
 from fumehood.gateway.settings import GatewaySettings
 from fumehood.gateway.waiting import Activity
 from fumehood.service.seat_endpoint import SeatEndpoint
@@ -49,6 +53,8 @@ class HttpSockets:
         helper: Path | None,
         models: GatewaySettings | None = None,
         limits: HttpLimits | None = None,
+        *,
+        has_keys: bool = True,
     ) -> None:
         """Import the libraries, without starting a thread.
 
@@ -56,17 +62,29 @@ class HttpSockets:
             helper: the program that boxes see as ``bin/fumehood``; None for no program.
             models: settings of the gateway; None for no models.
             limits: limits for an agent; None for the defaults.
+            has_keys: whether this process sends model requests itself, and not through a broker.
         """
-        self._gateway = Gateway(models) if models else None
+        self._models = models
+        # Loads the trusted certificates while this process can still read them.
+        self._sender = ProviderClient(models) if models and has_keys else None
+        self._gateway: Gateway | None = None
+        self._brokers = set[Future[None]]()
         self._limits = limits or HttpLimits()
         self._helper_bytes = helper.read_bytes() if helper else None
         for name in _IMPORTED_LATE:
             import_module(name)
         silence_loggers()
 
-    def start(self) -> None:
-        """Start the event loop and the threads."""
+    def start(self, broker: socket.socket | None = None) -> None:
+        """Start the event loop and the threads.
+
+        Args:
+            broker: connection to the process that sends model requests; None if this one does.
+        """
         self._loop = LoopThread()
+        sender = self._sender if broker is None else RemoteProviderClient(broker)
+        if self._models is not None and sender is not None:
+            self._gateway = Gateway(self._models, sender)
         self._threads = ThreadPoolExecutor(THREADS, "http-call")
 
     def open(
@@ -119,6 +137,16 @@ class HttpSockets:
             models = self._gateway.endpoint(budget, exchanges, self._threads)
         threads = ThreadPoolExecutor(1, "http-seat") if endpoint.takes_turns else self._threads
         return seat_app(endpoint, threads, self._limits, models)
+
+    def serve_broker(self, connection: socket.socket) -> None:
+        """Send the model requests of another process until it closes the connection."""
+        assert self._models is not None
+        assert self._sender is not None
+        broker = Broker(self._models, self._sender)
+        serving = asyncio.run_coroutine_threadsafe(broker.serve(connection), self._loop.loop)
+        # The loop has only weak references.
+        self._brokers.add(serving)
+        serving.add_done_callback(self._brokers.discard)
 
     def stop(self) -> None:
         """Stop the loop and the threads. Every socket must have been stopped before."""

@@ -75,6 +75,8 @@ def serve(
         processes.wait_until_ready()
     if http_sockets is not None:
         http_sockets.start()
+        if processes is not None and http is not None and http.models is not None:
+            processes.serve_broker = http_sockets.serve_broker
     host = Host(
         directory, MonotonicClock(), bounds, http_sockets, processes=processes, inline=inline
     )
@@ -96,15 +98,16 @@ def serve(
 
 def _processes(
     directory: Path, http: HttpSettings | None, worlds: Sequence[str], limits: MessageLimits
-) -> EpisodeProcesses | None:
-    """Start the fork server for episodes, while this process has its rights.
-
-    Episodes with models stay in this process, which has the keys.
-    """
-    if http is not None and http.models is not None:
-        return None
-    helper = http.helper if http else None
-    return EpisodeProcesses(directory, worlds, limits, has_http=http is not None, helper=helper)
+) -> EpisodeProcesses:
+    """Begin to start the fork server for episodes, while this process has its rights."""
+    return EpisodeProcesses(
+        directory,
+        worlds,
+        limits,
+        has_http=http is not None,
+        helper=http.helper if http else None,
+        models=http.models if http else None,
+    )
 
 
 def _http_sockets(http: HttpSettings, limits: MessageLimits) -> HttpSockets:

@@ -184,7 +184,12 @@ class ForkServer:
         return self._process.pid
 
     def start(
-        self, entry: str, arguments: JsonObject, limits: Limits, access: Access | None = None
+        self,
+        entry: str,
+        arguments: JsonObject,
+        limits: Limits,
+        access: Access | None = None,
+        files: Sequence[int] = (),
     ) -> Child:
         """Fork a process that runs ``entry(channel, arguments)``.
 
@@ -194,11 +199,13 @@ class ForkServer:
                 At most 100 kB as JSON; send more through the channel.
             limits: its limits.
             access: what it may reach; None for nothing but Python's files.
+            files: further descriptors, at most three. The process gets their numbers there as the
+                argument ``files``.
 
         Raises:
             InfraError: no process can be forked.
         """
-        return self._start(entry, arguments, limits, access or Access(), answers=False)
+        return self._start(entry, arguments, limits, access or Access(), answers=False, files=files)
 
     def ask(
         self, entry: str, question: JsonObject, limits: Limits, access: Access | None = None
@@ -258,7 +265,14 @@ class ForkServer:
         self._control.close()
 
     def _start(
-        self, entry: str, arguments: JsonObject, limits: Limits, access: Access, *, answers: bool
+        self,
+        entry: str,
+        arguments: JsonObject,
+        limits: Limits,
+        access: Access,
+        *,
+        answers: bool,
+        files: Sequence[int] = (),
     ) -> Child:
         own, theirs = socket.socketpair()
         with theirs:
@@ -276,7 +290,7 @@ class ForkServer:
                 "access": asdict(access),
             }
             try:
-                self._send(request, theirs.fileno())
+                self._send(request, theirs.fileno(), *files)
                 child.wait_until_started()
             except InfraError:
                 self._children.pop(number, None)

@@ -18,7 +18,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -43,6 +43,8 @@ from fumehood.supervised.users import UserLease
 
 PACKET_BYTES = 128 * 1024
 """Size of one request or reply."""
+FILES_MAX = 4
+"""File descriptors of one request."""
 PROBE_TIMEOUT_S = 10.0
 FAILED_STATUS = 1
 MEMORY_STATUS = 77
@@ -112,7 +114,7 @@ class _Server:
         here, there = socket.socketpair()
         with here:
             with there:
-                child = self._fork(0, _report, there.fileno(), {}, Limits(), Access())
+                child = self._fork(0, _report, [there.fileno()], {}, Limits(), Access())
             here.settimeout(PROBE_TIMEOUT_S)
             report = receive_frame(here)
         self._end(child)
@@ -138,7 +140,7 @@ class _Server:
     def _handle_request(self) -> bool:
         """Handle one request; return False if the owner is gone."""
         try:
-            packet, files, _, _ = socket.recv_fds(self._control, PACKET_BYTES, 1)
+            packet, files, _, _ = socket.recv_fds(self._control, PACKET_BYTES, FILES_MAX)
         except OSError:
             return False
         if not packet:
@@ -150,19 +152,20 @@ class _Server:
                 _kill(child, EndReason.REQUESTED)
             return True
         try:
-            self._start(request, files[0])
+            self._start(request, files)
         except OSError as error:
             self._send({"refused": request["number"], "why": str(error)})
         finally:
-            os.close(files[0])
+            for file in files:
+                os.close(file)
         return True
 
-    def _start(self, request: dict[str, Any], channel: int) -> None:
+    def _start(self, request: dict[str, Any], files: Sequence[int]) -> None:
         work = _answer if request["answers"] else _work
         child = self._fork(
             request["number"],
             lambda socket, arguments: work(self._entries[request["entry"]], socket, arguments),
-            channel,
+            files,
             request["arguments"],
             Limits(**request["limits"]),
             access_from_json(request["access"]),
@@ -179,7 +182,7 @@ class _Server:
         self,
         number: int,
         work: Callable[[socket.socket, JsonObject], None],
-        channel: int,
+        files: Sequence[int],
         arguments: JsonObject,
         limits: Limits,
         access: Access,
@@ -191,7 +194,7 @@ class _Server:
         if pid == 0:
             _run_child(
                 lambda: _confined(
-                    channel,
+                    files,
                     lambda: confine(
                         limits,
                         access,
@@ -202,7 +205,11 @@ class _Server:
                         program=self._filters[access.starts_programs],
                     ),
                     work,
-                    {**arguments, "folder": str(folder)} if folder else arguments,
+                    {
+                        **arguments,
+                        **({"folder": str(folder)} if folder else {}),
+                        **({"files": list(files[1:])} if len(files) > 1 else {}),
+                    },
                 )
             )
         deadline = None if limits.deadline_s is None else time.monotonic() + limits.deadline_s
@@ -297,18 +304,20 @@ def _run_child(work: Callable[[], None]) -> NoReturn:
 
 
 def _confined(
-    channel: int,
+    files: Sequence[int],
     confine_process: Callable[[], list[str]],
     work: Callable[[socket.socket, JsonObject], None],
     arguments: JsonObject,
 ) -> None:
-    """Close all files but the channel, confine this process and work."""
-    os.closerange(3, channel)
-    os.closerange(channel + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    """Close all other files, confine this process and work. The first file is the channel."""
+    kept = sorted(files)
+    ends = [*kept, resource.getrlimit(resource.RLIMIT_NOFILE)[0]]
+    for before, after in zip([2, *kept], ends, strict=True):
+        os.closerange(before + 1, after)
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     holds = confine_process()
-    with socket.socket(fileno=channel) as end:
+    with socket.socket(fileno=files[0]) as end:
         work(end, {**arguments, "holds": list(holds)} if work is _report else arguments)
 
 

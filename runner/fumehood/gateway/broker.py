@@ -1,0 +1,356 @@
+"""Sends model requests for a process that has neither the network nor the keys.
+
+The process of an episode parses and charges a request; the service, which holds the keys, sends it.
+One stream socket connects them. Each message is: length (4 bytes), kind (1), number of the request
+(4), content.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import struct
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from itertools import count
+from typing import Any
+
+from fumehood.gateway.health_check import HealthCheck
+from fumehood.gateway.provider_client import (
+    ProviderClient,
+    ProviderFailed,
+    ProviderRequest,
+    RequestFailed,
+    StartedResponse,
+    Waits,
+)
+from fumehood.gateway.settings import GatewaySettings
+
+REQUESTS_MAX = 256
+"""Open requests of one process."""
+HEAD_BYTES_MAX = 256 * 1024
+"""What a message may need beyond the body of a request."""
+_HEAD = struct.Struct(">IBI")
+_LENGTH = struct.Struct(">I")
+
+
+class _Kind(IntEnum):
+    """Kinds of messages. SEND, USED and CANCEL go to the service; the others come from it."""
+
+    SEND = 1
+    """Send a request: length of a JSON object, the object, the body."""
+    CANCEL = 2
+    """The process needs nothing more of this request."""
+    BEGAN = 3
+    """The response has begun: a JSON object with status, content type and delay."""
+    PART = 4
+    """The next bytes of the response."""
+    ENDED = 5
+    """The response is complete."""
+    BROKE = 6
+    """The response has ended early."""
+    FAILED = 7
+    """There is no response: a JSON object with the reason and the health check."""
+    USED = 8
+    """To the service: the tokens that the request and its response had."""
+    WAITED = 9
+    """From the service: a wait, as a JSON list of the name of a method of ``Waits`` and numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    kind: _Kind
+    number: int
+    content: bytes
+
+
+class Broker:
+    """Sends the requests of one process; for one event loop."""
+
+    def __init__(self, settings: GatewaySettings, client: ProviderClient) -> None:
+        """Create a broker; ``serve`` starts it.
+
+        Args:
+            settings: of the gateway, with keys.
+            client: shared by all processes.
+        """
+        self._settings = settings
+        self._client = client
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._started: dict[int, StartedResponse] = {}
+
+    async def serve(self, connection: socket.socket) -> None:
+        """Answer requests until the process closes the connection or sends a malformed message."""
+        reader, self._writer = await asyncio.open_connection(sock=connection)
+        most = self._settings.body_bytes_max + HEAD_BYTES_MAX
+        try:
+            while (message := await _read(reader, most)) is not None:
+                self._take(message)
+        except (ValueError, OSError):
+            pass
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            self._writer.close()
+
+    def _take(self, message: _Message) -> None:
+        task = self._tasks.get(message.number)
+        if message.kind is _Kind.USED:
+            if message.number in self._started:
+                self._started[message.number].used(int(message.content))
+            return
+        if message.kind is _Kind.CANCEL:
+            self._started.pop(message.number, None)
+            if task is not None:
+                task.cancel()
+            return
+        if message.kind is not _Kind.SEND or task is not None or len(self._tasks) >= REQUESTS_MAX:
+            raise ValueError("not a request")
+        task = asyncio.create_task(self._answer(message))
+        self._tasks[message.number] = task
+        task.add_done_callback(lambda _: self._tasks.pop(message.number, None))
+
+    async def _answer(self, message: _Message) -> None:
+        number = message.number
+        try:
+            await self._send(message)
+        except (ProviderFailed, RequestFailed) as error:
+            failed = {
+                "provider": isinstance(error, ProviderFailed),
+                "reason": error.reason,
+                "check": _check_to_json(error.check),
+            }
+            await self._reply(_Kind.FAILED, number, json.dumps(failed).encode())
+        except OSError:
+            return  # The process has ended.
+        except Exception:
+            # The provider's connection broke, or the request names no provider.
+            await self._reply(_Kind.BROKE, number, b"")
+
+    async def _send(self, message: _Message) -> None:
+        (size,) = _LENGTH.unpack_from(message.content)
+        head = json.loads(message.content[_LENGTH.size : _LENGTH.size + size])
+        body = message.content[_LENGTH.size + size :]
+        providers = {provider.name: provider for provider in self._settings.providers}
+        request = ProviderRequest(
+            provider=providers[head["provider"]],
+            path=head["path"],
+            model=head["model"],
+            body=body,
+            headers=head["headers"],
+            episode=head["episode"],
+            tokens=head["tokens"],
+        )
+        waits = _SentWaits(lambda event: self._note(message.number, event))
+        async with self._client.send(request, waits) as started:
+            self._started[message.number] = started
+            began = {
+                "status": started.status,
+                "content_type": started.content_type,
+                "delay_ms": started.delay_ms,
+                "check": _check_to_json(started.check),
+            }
+            await self._reply(_Kind.BEGAN, message.number, json.dumps(began).encode())
+            async for part in started.parts():
+                await self._reply(_Kind.PART, message.number, part)
+            await self._reply(_Kind.ENDED, message.number, b"")
+            # The process reports the usage, then cancels.
+            await asyncio.Event().wait()
+
+    def _note(self, number: int, event: list[object]) -> None:
+        content = json.dumps(event).encode()
+        self._writer.write(_HEAD.pack(len(content), _Kind.WAITED, number) + content)
+
+    async def _reply(self, kind: _Kind, number: int, content: bytes) -> None:
+        self._writer.write(_HEAD.pack(len(content), kind, number) + content)
+        await self._writer.drain()
+
+
+class _SentWaits:
+    """Implements ``Waits``: sends each event to the process."""
+
+    def __init__(self, send: Callable[[list[object]], None]) -> None:
+        self._send = send
+
+    def queued(self, began_ms: int, ended_ms: int) -> None:
+        """Send a wait in the provider's queue."""
+        self._send(["queued", began_ms, ended_ms])
+
+    def attempt(self, began_ms: int) -> None:
+        """Send the beginning of an attempt."""
+        self._send(["attempt", began_ms])
+
+    def failed(self) -> None:
+        """Send the failure of an attempt."""
+        self._send(["failed"])
+
+
+class RemoteResponse:
+    """A response that a broker passes on; implements ``StartedResponse``."""
+
+    def __init__(
+        self,
+        head: dict[str, Any],
+        arriving: asyncio.Queue[_Message],
+        report_used: Callable[[int], None],
+    ) -> None:
+        self.status: int = head["status"]
+        self.content_type: str = head["content_type"]
+        began_ms, ended_ms = head["delay_ms"]
+        self.delay_ms: tuple[int, int] = (began_ms, ended_ms)
+        self.check = HealthCheck(**head["check"]) if head["check"] else None
+        self._arriving = arriving
+        self._report_used = report_used
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        """Yield the bytes as they arrive.
+
+        Raises:
+            ConnectionError: the response ended early.
+        """
+        while True:
+            message = await self._arriving.get()
+            if message.kind is _Kind.ENDED:
+                return
+            if message.kind is not _Kind.PART:
+                raise ConnectionError("the response of the provider ended early")
+            yield message.content
+
+    def used(self, tokens: int) -> None:
+        """Report the tokens that the request and its response had."""
+        self._report_used(tokens)
+
+
+class RemoteProviderClient:
+    """Has the interface of ``ProviderClient``, and asks a broker; for one event loop."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        """Create a client.
+
+        Args:
+            connection: to the broker.
+        """
+        self._connection = connection
+        self._writer: asyncio.StreamWriter | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._connecting = asyncio.Lock()
+        self._arriving: dict[int, asyncio.Queue[_Message]] = {}
+        self._numbers = count(1)
+
+    @asynccontextmanager
+    async def send(self, request: ProviderRequest, waits: Waits) -> AsyncIterator[RemoteResponse]:
+        """Send a request as ``ProviderClient.send`` does; the broker adds the key.
+
+        Args:
+            request: the request.
+            waits: learns when it waits.
+
+        Raises:
+            ProviderFailed: the provider does not work.
+            RequestFailed: the provider does not answer this request.
+            ConnectionError: the response broke before it began.
+        """
+        writer = await self._connected()
+        number = next(self._numbers)
+        arriving = self._arriving[number] = asyncio.Queue()
+        head = json.dumps(
+            {
+                "provider": request.provider.name,
+                "path": request.path,
+                "model": request.model,
+                "headers": dict(request.headers),
+                "episode": request.episode,
+                "tokens": request.tokens,
+            }
+        ).encode()
+        try:
+            _write(writer, _Kind.SEND, number, _LENGTH.pack(len(head)) + head + request.body)
+            await writer.drain()
+            yield await _started(
+                arriving,
+                waits,
+                lambda tokens: _write(writer, _Kind.USED, number, str(tokens).encode()),
+            )
+        finally:
+            del self._arriving[number]
+            _write(writer, _Kind.CANCEL, number, b"")
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self._writer is not None:
+            self._writer.close()
+        if self._reading is not None:
+            self._reading.cancel()
+
+    async def _connected(self) -> asyncio.StreamWriter:
+        async with self._connecting:
+            if self._writer is None:
+                reader, self._writer = await asyncio.open_connection(sock=self._connection)
+                self._reading = asyncio.create_task(self._read(reader))
+        return self._writer
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        with suppress(OSError, ValueError):
+            while (message := await _read(reader, (1 << 32) - 1)) is not None:
+                if message.number in self._arriving:
+                    self._arriving[message.number].put_nowait(message)
+        for number, arriving in self._arriving.items():
+            arriving.put_nowait(_Message(_Kind.BROKE, number, b""))
+
+
+async def _started(
+    arriving: asyncio.Queue[_Message], waits: Waits, report_used: Callable[[int], None]
+) -> RemoteResponse:
+    while True:
+        message = await arriving.get()
+        match message.kind:
+            case _Kind.WAITED:
+                _note(waits, json.loads(message.content))
+            case _Kind.BEGAN:
+                return RemoteResponse(json.loads(message.content), arriving, report_used)
+            case _Kind.FAILED:
+                raise _failure(json.loads(message.content))
+            case _:
+                raise ConnectionError("the provider sent no response")
+
+
+def _failure(failed: dict[str, Any]) -> ProviderFailed | RequestFailed:
+    kind = ProviderFailed if failed["provider"] else RequestFailed
+    return kind(failed["reason"], HealthCheck(**failed["check"]))
+
+
+def _note(waits: Waits, event: list[Any]) -> None:
+    match event:
+        case ["queued", int(began_ms), int(ended_ms)]:
+            waits.queued(began_ms, ended_ms)
+        case ["attempt", int(began_ms)]:
+            waits.attempt(began_ms)
+        case _:
+            waits.failed()
+
+
+def _check_to_json(check: HealthCheck | None) -> dict[str, object] | None:
+    return None if check is None else asdict(check)
+
+
+def _write(writer: asyncio.StreamWriter, kind: _Kind, number: int, content: bytes) -> None:
+    writer.write(_HEAD.pack(len(content), kind, number) + content)
+
+
+async def _read(reader: asyncio.StreamReader, bytes_max: int) -> _Message | None:
+    """Return the next message; None at the end.
+
+    Raises:
+        ValueError: it is too large, or of an unknown kind.
+    """
+    try:
+        size, kind, number = _HEAD.unpack(await reader.readexactly(_HEAD.size))
+        if size > bytes_max:
+            raise ValueError(f"a message of {size} bytes exceeds {bytes_max}")
+        return _Message(_Kind(kind), number, await reader.readexactly(size))
+    except asyncio.IncompleteReadError:
+        return None
