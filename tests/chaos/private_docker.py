@@ -90,10 +90,13 @@ class PrivateDocker:
         assert self._daemon is not None
         self._daemon.wait(PATIENCE_S)
 
-    def restart_if_dead(self) -> None:
-        """Start the daemon again if it does not run."""
+    def recover(self, image: str) -> None:
+        """Start the daemon if it does not run, and wait until it can run a container again."""
         if self._daemon is None or self._daemon.poll() is not None:
             self.start()
+        words = ("run", "--rm", "--network=none", "--entrypoint=true", image)
+        # A daemon starts its killed containerd again after some seconds.
+        assert wait_until(lambda: self._docker(*words).returncode == 0, PATIENCE_S)
 
     def copy_image(self, name: str) -> None:
         """Copy an image from the machine's daemon."""

@@ -116,13 +116,14 @@ def test_a_killed_or_stopped_daemon_costs_no_episode(
     with workspace() as space, PrivateDocker(space.root / "docker") as docker:
         words, quiet, cut = _words(space, 5), space.root / "quiet", space.root / "cut"
         space.finish(*words, str(quiet))
-        docker.copy_image(json.loads((quiet / "run.json").read_text())["agents"][0]["image"])
+        image = json.loads((quiet / "run.json").read_text())["agents"][0]["image"]
+        docker.copy_image(image)
         with space.start(*words, str(cut), environment=docker.environment) as command:
             assert wait_until(lambda: _has_begun(cut, command), 60)
             breakage(docker)
             assert command.wait(300) in (0, INFRA), command.output()
             assert "Traceback" not in command.output()
-        docker.restart_if_dead()
+        docker.recover(image)
         space.finish("resume", str(cut), environment=docker.environment)
         assert {row["end"]["kind"] for row in infra_rows_of(cut)} <= {"engine"}
         assert results_of(cut) == results_of(quiet)
