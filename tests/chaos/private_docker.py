@@ -14,6 +14,8 @@ from tests.chaos.commands import Process, children_of
 from tests.parts.listening import wait_until
 
 PATIENCE_S = 90.0
+_OWN_NETWORK = ("unshare", "--net")
+"""A daemon without a bridge removes docker0, which in this namespace is not the machine's."""
 _NO_NETWORK = ("--bridge=none", "--iptables=false", "--ip6tables=false")
 
 
@@ -72,7 +74,7 @@ class PrivateDocker:
             (self._folder / "pid").unlink()
         with open(self._folder / "log", "ab") as log:
             self._daemon = subprocess.Popen(
-                ["dockerd", *options, f"--host=unix://{self._socket}", *_NO_NETWORK],
+                [*_OWN_NETWORK, "dockerd", *options, f"--host=unix://{self._socket}", *_NO_NETWORK],
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
