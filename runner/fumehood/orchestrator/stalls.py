@@ -8,6 +8,7 @@ that keeps the processors busy gains none.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -74,9 +75,14 @@ class Stalls:
 def _tree(process_id: int) -> Iterator[int]:
     """Yield a process and all its descendants."""
     yield process_id
-    for path in Path(f"/proc/{process_id}/task").glob("*/children"):
+    tasks = f"/proc/{process_id}/task"
+    try:
+        threads = os.listdir(tasks)
+    except OSError:
+        return  # The process has ended.
+    for thread in threads:
         try:
-            children = path.read_text(encoding="ascii").split()
+            children = Path(tasks, thread, "children").read_text(encoding="ascii").split()
         except OSError:
             continue  # The thread has ended.
         for child in children:

@@ -229,8 +229,9 @@ def test_an_answer_that_is_too_long_is_refused_and_the_work_continues(sit_down: 
     assert seat.submit("1234") == pb.SubmitResponse(accepted=True)
 
 
-def test_wall_time_starts_at_the_opening_and_ends_the_work(sit_down: SitDown) -> None:
+def test_wall_time_starts_with_the_first_message_and_ends_the_work(sit_down: SitDown) -> None:
     seat = sit_down(wall_ms=1000)
+    assert seat.task().remaining["wall_ms"] == 1000
     seat.clock.go_on(400)
     assert seat.task().remaining["wall_ms"] == 600
     assert seat.call("get_account", id="ax1").remaining["wall_ms"] == 600

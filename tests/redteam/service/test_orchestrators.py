@@ -59,6 +59,8 @@ def test_a_busy_episode_without_a_reader_is_closed(client: ControlClient, episod
         connection.call("get_account", id="ax1")
         stream.close()
         assert wait_until(lambda: _is_gone(connection))
+    # The service learns of the end of a process after the sockets are gone.
+    assert wait_until(lambda: client.health().episodes_open == 0)
     assert not client.close_episode(episode_id, timed_out=False)
 
 
