@@ -147,7 +147,12 @@ def _follow_service(channel: socket.socket, hosted: HostedEpisode) -> None:
     while True:
         _limit_call()
         if waiting.poll(_RENEWAL_S * 1000):
-            frame = receive_frame(channel)
+            try:
+                frame = receive_frame(channel)
+            except OSError:
+                frame = None
+            if frame is None and channel.fileno() == -1:
+                return  # This process has ended its work and closed the socket.
             if frame is None:
                 os._exit(0)
             hosted.close(timed_out=close_from_bytes(frame))

@@ -336,11 +336,16 @@ class ForkServer:
     def _dispatch(self, reply: dict[str, object]) -> None:
         match reply:
             case {"started": int(number), "pid": int(pid), "folder": str() | None as folder}:
-                self._children[number].on_started(pid, folder)
+                if child := self._children.get(number):
+                    child.on_started(pid, folder)
+                else:  # Its caller does not wait any more.
+                    self.kill(number)
             case {"refused": int(number), "why": str(why)}:
-                self._children.pop(number).on_refused(why)
+                if child := self._children.pop(number, None):
+                    child.on_refused(why)
             case {"ended": int(number), "end": dict(end)}:
-                self._children.pop(number).on_ended(end_from_json(end))
+                if child := self._children.pop(number, None):
+                    child.on_ended(end_from_json(end))
 
 
 def _reply(channel: socket.socket) -> JsonObject | None:

@@ -41,9 +41,7 @@ class Fragile:
             while True:
                 pass
         if harm == "hoard":
-            hoard = []
-            while True:
-                hoard.append(bytearray(1 << 24))
+            bytearray(1 << 31)
         if harm == "crash":
             os.abort()
         if harm == "recurse":

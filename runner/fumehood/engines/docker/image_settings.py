@@ -16,7 +16,7 @@ from fumehood.core.errors import InfraError, InputError
 from fumehood.engines.docker.daemon import Daemon
 from fumehood.engines.engine import AGENT_FOLDER, BOX_SOCKET_DIR
 
-_RESERVED = ("/proc", "/sys", "/dev", BOX_SOCKET_DIR, AGENT_FOLDER)
+_RESERVED = ("/proc", "/sys", "/dev", BOX_SOCKET_DIR)
 """Folders that the engine makes in every box."""
 _TMP = "/tmp"
 
@@ -33,7 +33,7 @@ def scratch_folders(reference: str, volumes: Iterable[str]) -> tuple[str, ...]:
     """
     paths = {volume: normalised(volume) for volume in volumes}
     for volume, path in paths.items():
-        if path == "/" or is_reserved(path):
+        if path == "/" or is_reserved(path) or f"{path}/".startswith(f"{AGENT_FOLDER}/"):
             raise InputError(
                 f"the image {reference!r} cannot start: VOLUME {volume!r} hides {path}, which "
                 "every box needs; remove it from the Dockerfile"
