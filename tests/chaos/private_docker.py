@@ -96,7 +96,7 @@ class PrivateDocker:
         """Start the daemon if it does not run, and wait until it can run a container again."""
         if self._daemon is None or self._daemon.poll() is not None:
             self.start()
-        words = ("run", "--rm", "--network=none", "--entrypoint=true", image)
+        words = ("run", "--rm", "--network=none", "--entrypoint=python3", image, "-c", "pass")
         # A daemon starts its killed containerd again after some seconds.
         assert wait_until(lambda: self._docker(*words).returncode == 0, PATIENCE_S)
 

@@ -82,7 +82,11 @@ def _meter_of(process_id: int) -> StopMeter:
 def _busy_ns() -> int:
     """Return processor time of this process and the waiting time of its threads for processors."""
     waited_ns = 0
-    for thread in os.listdir("/proc/self/task"):
+    try:
+        threads = os.listdir("/proc/self/task")
+    except OSError:  # No descriptor is free.
+        threads = []
+    for thread in threads:
         try:
             with open(f"/proc/self/task/{thread}/schedstat", encoding="ascii") as file:
                 waited_ns += int(file.read().split()[1])
