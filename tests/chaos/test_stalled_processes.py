@@ -35,7 +35,7 @@ class Agent:
         if len(observation["transcript"]) >= 4:
             return None
         time.sleep(0.5)
-        tool = observation["tools"][0]["name"]
+        tool = observation["tool_schemas"][0]["name"]
         return {"tool_name": tool, "args": {}}
 """
 pytestmark = pytest.mark.slow

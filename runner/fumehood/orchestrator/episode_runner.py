@@ -37,6 +37,9 @@ from fumehood.orchestrator.trace_receiver import TraceReceiver
 from fumehood.wire.control_client import ControlClient, OpenSeats
 from fumehood.wire.ports import InlineAgent
 
+REOPEN_TIMEOUT_S = 20.0
+"""How long an attempt waits until the service has closed an earlier attempt at the episode."""
+REOPEN_INTERVAL_S = 0.2
 JOIN_TIMEOUT_S = 30.0
 """Time from closing an episode until its complete trace must have arrived."""
 
@@ -172,12 +175,29 @@ def attempt_episode(
         with pool.lease() as client:
             if isinstance(plan, InlinePlan):
                 return _attempt_inline(spec, plan, client, started)
-            seats = client.open_seats(spec, recorded)
+            seats = _open_seats(client, spec, recorded)
             return _attempt_over_sockets(spec, plan, client, seats, started, pool.stalls)
     except SpecError as error:
         return _failed(Infra(InfraKind.TASK, str(error)), started)
     except InfraError as error:
         return _failed(Infra(InfraKind.SERVICE, str(error)), started)
+
+
+def _open_seats(
+    client: ControlClient, spec: EpisodeSpec, recorded: Sequence[ModelExchange]
+) -> OpenSeats:
+    """Open the episode, after an earlier attempt that lost its connection is closed."""
+    deadline = time.monotonic() + REOPEN_TIMEOUT_S
+    while True:
+        try:
+            return client.open_seats(spec, recorded)
+        except SpecError as error:
+            if error.field != "episode_id":
+                raise
+            if time.monotonic() > deadline:
+                raise InfraError(f"an earlier attempt is still open: {error}") from None
+        client.close_episode(spec.episode_id, timed_out=False)
+        time.sleep(REOPEN_INTERVAL_S)
 
 
 def _attempt_inline(
