@@ -39,7 +39,7 @@ def script(page: str) -> str:
 
 
 def expected_output(page: str) -> list[str]:
-    """Return the output lines that the page shows, without "…", which stands for omitted lines."""
+    """Return the output lines that the page shows, except "…", which marks omitted lines."""
     consoles = [text for language, _, text in BLOCK.findall(page) if language == "console"]
     lines = [line for text in consoles for line in text.splitlines()]
     return [line for line in lines if not line.startswith("$ ") and line != "…"]
