@@ -12,34 +12,20 @@ that library there is no filter, and the engine reports it.
 
 from __future__ import annotations
 
-import ctypes
-import ctypes.util
 import errno
 import json
-import os
 from dataclasses import dataclass
 from functools import cache
 
 from fumehood.core.errors import InfraError
-
-LIBRARY = "seccomp"
-_ALLOW = 0x7FFF_0000
-_ERRNO = 0x0005_0000 | errno.ENOSYS
-_MASKED_EQUAL = 7
-"""Constants of seccomp.h: SCMP_ACT_ALLOW, SCMP_ACT_ERRNO(ENOSYS), SCMP_CMP_MASKED_EQ."""
-_NO_SUCH_CALL = -1
-"""__NR_SCMP_ERROR; pseudo numbers of calls that only other processors have are lower."""
-
-
-class _Comparison(ctypes.Structure):
-    """struct scmp_arg_cmp."""
-
-    _fields_ = (
-        ("arg", ctypes.c_uint),
-        ("op", ctypes.c_int),
-        ("datum_a", ctypes.c_uint64),
-        ("datum_b", ctypes.c_uint64),
-    )
+from fumehood.supervised.libseccomp import (
+    ALLOW,
+    MASKED_EQUAL,
+    REJECT,
+    Comparison,
+    Rule,
+    build_program,
+)
 
 
 @cache
@@ -72,56 +58,20 @@ def filter_program() -> bytes | None:
     Raises:
         InfraError: libseccomp rejects the list.
     """
-    name = ctypes.util.find_library(LIBRARY)
-    if name is None:
-        return None
-    library = ctypes.CDLL(name, use_errno=True)
-    library.seccomp_init.restype = ctypes.c_void_p
-    library.seccomp_init.argtypes = (ctypes.c_uint32,)
-    context = ctypes.c_void_p(library.seccomp_init(_ERRNO))
+    rules = [Rule(call) for call in ALLOWED]
+    rules += [Rule(condition.name, _comparisons(condition)) for condition in CONDITIONS]
     try:
-        for call in ALLOWED:
-            _allow(library, context, call, ())
-        for condition in CONDITIONS:
-            _allow(library, context, condition.name, _comparisons(condition))
-        return _export(library, context)
-    finally:
-        library.seccomp_release(context)
+        return build_program(REJECT, ALLOW, rules)
+    except OSError as error:
+        raise InfraError(str(error.strerror)) from None
 
 
-def _allow(
-    library: ctypes.CDLL, context: ctypes.c_void_p, name: str, comparisons: tuple[_Comparison, ...]
-) -> None:
-    number = library.seccomp_syscall_resolve_name(name.encode())
-    if number == _NO_SUCH_CALL:  # Unknown to this version of the library, so not allowed.
-        return
-    array = (_Comparison * len(comparisons))(*comparisons)
-    code = library.seccomp_rule_add_array(
-        context, ctypes.c_uint32(_ALLOW), number, len(comparisons), array
-    )
-    # EDOM: this processor lacks the call.
-    if code not in (0, -errno.EDOM):
-        raise InfraError(f"libseccomp rejects {name}: {os.strerror(-code)}")
-
-
-def _export(library: ctypes.CDLL, context: ctypes.c_void_p) -> bytes:
-    file = os.memfd_create("filter")
-    try:
-        code = library.seccomp_export_bpf(context, file)
-        if code != 0:
-            raise InfraError(f"libseccomp cannot export the filter: {os.strerror(-code)}")
-        size = os.lseek(file, 0, os.SEEK_END)
-        return os.pread(file, size, 0)
-    finally:
-        os.close(file)
-
-
-def _comparisons(condition: Condition) -> tuple[_Comparison, ...]:
+def _comparisons(condition: Condition) -> tuple[Comparison, ...]:
     # The kernel reads only the lower half of the register, so the mask compares that half.
-    first = _Comparison(condition.argument, _MASKED_EQUAL, condition.mask, condition.value)
+    first = Comparison(condition.argument, MASKED_EQUAL, condition.mask, condition.value)
     return (
         first,
-        *(_Comparison(at, _MASKED_EQUAL, 0xFFFF_FFFF, value) for at, value in condition.also),
+        *(Comparison(at, MASKED_EQUAL, 0xFFFF_FFFF, value) for at, value in condition.also),
     )
 
 

@@ -7,17 +7,19 @@ because it knows the call numbers of every processor; without it there is no fil
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
-import errno
 import os
 import struct
 
-LIBRARY = "seccomp"
-_ALLOW = 0x7FFF_0000
-_ERRNO = 0x0005_0000 | errno.ENOSYS
-_NOT_EQUAL, _MASKED_EQUAL = 1, 7
-"""Constants of seccomp.h: SCMP_ACT_ALLOW, SCMP_ACT_ERRNO(ENOSYS), SCMP_CMP_NE,
-SCMP_CMP_MASKED_EQ."""
+from fumehood.supervised.libseccomp import (
+    ALLOW,
+    MASKED_EQUAL,
+    NOT_EQUAL,
+    REJECT,
+    Comparison,
+    Rule,
+    build_program,
+)
+
 _AF_UNIX = 1
 _CLONE_THREAD = 0x10000
 _PR_SET_SECCOMP, _MODE_FILTER = 22, 2
@@ -52,17 +54,6 @@ PROGRAMS = ("execve", "execveat", "fork", "vfork")
 """Rejected unless the process may start programs. ``clone`` then only makes threads."""
 
 
-class _Comparison(ctypes.Structure):
-    """struct scmp_arg_cmp."""
-
-    _fields_ = (
-        ("arg", ctypes.c_uint),
-        ("op", ctypes.c_int),
-        ("datum_a", ctypes.c_uint64),
-        ("datum_b", ctypes.c_uint64),
-    )
-
-
 def build_filter(*, starts_programs: bool) -> bytes | None:
     """Return the filter as a BPF program, or None without libseccomp.
 
@@ -72,23 +63,12 @@ def build_filter(*, starts_programs: bool) -> bytes | None:
     Raises:
         OSError: libseccomp rejects the list.
     """
-    name = ctypes.util.find_library(LIBRARY)
-    if name is None:
-        return None
-    library = ctypes.CDLL(name, use_errno=True)
-    library.seccomp_init.restype = ctypes.c_void_p
-    library.seccomp_init.argtypes = (ctypes.c_uint32,)
-    context = ctypes.c_void_p(library.seccomp_init(_ALLOW))
-    try:
-        for call in (*REJECTED, *(() if starts_programs else PROGRAMS)):
-            _reject(library, context, call)
-        _reject(library, context, "socket", _Comparison(0, _NOT_EQUAL, _AF_UNIX, 0))
-        if not starts_programs:
-            no_thread = _Comparison(0, _MASKED_EQUAL, _CLONE_THREAD, 0)
-            _reject(library, context, "clone", no_thread)
-        return _export(library, context)
-    finally:
-        library.seccomp_release(context)
+    rules = [Rule(call) for call in REJECTED]
+    rules.append(Rule("socket", (Comparison(0, NOT_EQUAL, _AF_UNIX, 0),)))
+    if not starts_programs:
+        rules += [Rule(call) for call in PROGRAMS]
+        rules.append(Rule("clone", (Comparison(0, MASKED_EQUAL, _CLONE_THREAD, 0),)))
+    return build_program(ALLOW, REJECT, rules)
 
 
 def install_filter(program: bytes) -> None:
@@ -104,28 +84,3 @@ def install_filter(program: bytes) -> None:
     if libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, described, 0, 0) != 0:
         code = ctypes.get_errno()
         raise OSError(code, f"the filter of system calls: {os.strerror(code)}")
-
-
-def _reject(
-    library: ctypes.CDLL, context: ctypes.c_void_p, name: str, *comparisons: _Comparison
-) -> None:
-    number = library.seccomp_syscall_resolve_name(name.encode())
-    if number < 0:  # Unknown to this version of the library, or only on other processors.
-        return
-    array = (_Comparison * len(comparisons))(*comparisons)
-    code = library.seccomp_rule_add_array(
-        context, ctypes.c_uint32(_ERRNO), number, len(comparisons), array
-    )
-    if code != 0:
-        raise OSError(-code, f"libseccomp rejects {name}: {os.strerror(-code)}")
-
-
-def _export(library: ctypes.CDLL, context: ctypes.c_void_p) -> bytes:
-    file = os.memfd_create("filter")
-    try:
-        code = library.seccomp_export_bpf(context, file)
-        if code != 0:
-            raise OSError(-code, f"libseccomp cannot export the filter: {os.strerror(-code)}")
-        return os.pread(file, os.lseek(file, 0, os.SEEK_END), 0)
-    finally:
-        os.close(file)
