@@ -174,7 +174,7 @@ def test_the_mcp_library_finds_every_tool_in_the_first_response(
             streams = streamable_http_client("http://box/mcp", http_client=http)
             async with Client(streams) as client:
                 tools = [tool.name for tool in (await client.list_tools()).tools]
-                result = await client.call_tool("get_account", {"id": "nobody"})
+                result = await client.call_tool("get_account", {"id": "absent"})
                 text = result.content[0]
                 assert text.type == "text"
                 return client.instructions, tools, text.text

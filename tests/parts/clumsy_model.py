@@ -8,7 +8,7 @@ from fumehood.testing.scripted_models import AskedOfModel
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 
 CALLS = [
-    ToolUse("get_account", {"id": "nobody"}, "call_1"),
+    ToolUse("get_account", {"id": "absent"}, "call_1"),
     ToolUse("no_such_tool", {}, "call_2"),
 ]
 

@@ -72,7 +72,7 @@ def played(spec: EpisodeSpec) -> list[dict[str, Any]]:
     one = opened(spec)
     for _ in range(6):
         one.call("get_account", id="ax1")
-        one.call("get_account", id="nobody")
+        one.call("get_account", id="absent")
     one.call("update_account", id="ax1", patch={"tier": "pro"})
     one.call("no_such_tool")
     one.call("get_account", ref=1)
@@ -128,7 +128,7 @@ def test_the_trace_keeps_the_arguments_that_were_sent(name: str) -> None:
 def test_rejected_calls_are_charged_too(name: str) -> None:
     one = opened(episode_spec(harness_mode=name, steps=3, calls=9, retries=9))
     for tool in ("get_account", "no_such_tool", "get_account"):
-        one.call(tool, id="nobody")
+        one.call(tool, id="absent")
     seat = one.episode.seats[0]
     assert seat.end == OutOfBudget(BudgetKind.STEPS)
     assert seat.ledger.remaining() == {
@@ -152,7 +152,7 @@ def test_each_budget_ends_the_work_at_its_limit(
     one = opened(episode_spec(harness_mode=name, **budget))
     ends = []
     for _ in range(calls):
-        one.call("get_account", id="nobody")
+        one.call("get_account", id="absent")
         ends.append(one.episode.seats[0].end)
     assert ends == [None] * (calls - 1) + [OutOfBudget(kind)]
 

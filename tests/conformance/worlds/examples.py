@@ -41,9 +41,9 @@ EXAMPLES: Mapping[str, Example] = {
             call("close_account", id="a1", reason="asked"),
         ),
         refused=(
-            call("get_account", id="nobody"),
-            call("update_account", id="nobody", patch={}),
-            call("close_account", id="nobody", reason=""),
+            call("get_account", id="absent"),
+            call("update_account", id="absent", patch={}),
+            call("close_account", id="absent", reason=""),
             call("create_account", fields={"id": "a1"}),
         ),
         unlivable=({"accounts": []}, {"accounts": None}),
@@ -223,7 +223,7 @@ EXAMPLES: Mapping[str, Example] = {
         reading=(),
         changing=(call("save"), call("poison", player="a")),
         refused=(
-            call("poison", player="nobody"),
+            call("poison", player="absent"),
             *(call(tool, player="b") for tool in ("protect", "kill", "check", "vote")),
         ),
         unlivable=({"players": {}}, {"days_max": 0}),

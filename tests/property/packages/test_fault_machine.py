@@ -45,7 +45,7 @@ RULES = st.fixed_dictionaries(
 ARGUMENTS = st.sampled_from(
     [
         {"id": "ax1"},
-        {"id": "nobody"},
+        {"id": "absent"},
         {"identifier": "ax1"},
         {},
         {"id": "ax1", "patch": {"tier": "gold"}},

@@ -150,7 +150,7 @@ def ordinary_answers(connection: RawSeat) -> Iterator[str]:
     yield from _texts(task, call)
     for number in range(20):
         # An adversarial error replaces a failure, so there must be a failure.
-        arguments = {"id": "nobody" if number in (6, 7) else "ax1"}
+        arguments = {"id": "absent" if number in (6, 7) else "ax1"}
         request = pb.CallToolRequest(tool_name="get_account", arguments_json=json.dumps(arguments))
         answer, call = connection.stub.CallTool.with_call(request, timeout=20)
         yield from _texts(answer, call)

@@ -79,7 +79,7 @@ def test_a_supervisor_is_informed_of_seats_that_left() -> None:
     ("make", "settings", "seats", "field"),
     [
         (Dialogue, {"first": "agent"}, ("agent",), "conversation.rule"),
-        (Dialogue, {"first": "nobody"}, ("agent", "user"), "conversation.settings.first"),
+        (Dialogue, {"first": "absent"}, ("agent", "user"), "conversation.settings.first"),
         (
             Dialogue,
             {"first": "agent", "stop": {"user": [""]}},

@@ -51,7 +51,7 @@ def grpc_json(deadline: float) -> None:
 
 
 def model_bodies(deadline: float) -> None:
-    text = b'{"model":"nobody-has-it","messages":[{"role":"user","content":['
+    text = b'{"model":"unknown-model","messages":[{"role":"user","content":['
     body = text + b'"' + b'a","' * (MODEL_BODY_BYTES // 4) + b'"]}]}'
     while time.monotonic() < deadline:
         with connect() as one:
