@@ -166,15 +166,12 @@ def _examine(name: str, runtime: str | None) -> _Finding:
 
 
 def _engine_table(findings: list[_Finding]) -> TextTable:
-    rows = [
-        (
-            finding.engine,
-            "yes" if finding.ready else "no",
-            finding.isolation,
-            "\n".join(finding.notes()),
-        )
-        for finding in findings
-    ]
+    """Return the table of engines, with one row for each note."""
+    rows = list[tuple[str, ...]]()
+    for finding in findings:
+        first, *further = finding.notes()
+        rows.append((finding.engine, "yes" if finding.ready else "no", finding.isolation, first))
+        rows += [("", "", "", note) for note in further]
     return TextTable("", ("engine", "ready", "isolation", "notes"), rows, names=4)
 
 

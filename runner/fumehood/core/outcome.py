@@ -52,7 +52,7 @@ class InfraKind(Enum):
     ENGINE = "engine"
     """A box could not be started, monitored or removed."""
     SERVICE = "service"
-    """The sandbox service ended, or its trace is incomplete."""
+    """The service ended, or its trace is incomplete."""
     MODELS = "models"
     """A model request failed: an error of the provider, a rejected key, or a missing entry of a
     cassette."""

@@ -1,4 +1,4 @@
-"""The inline engine: built-in agents inside the sandbox service, without a box."""
+"""The inline engine: built-in agents inside the service, without a box."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class InlineEngine:
     def check(self) -> Readiness:
         """Report that the engine is always ready, and which agents it plays."""
         return Readiness(
-            True, "no isolation: built-in agents run inside the sandbox service, without a box"
+            True, "no isolation: built-in agents run inside the service, without a box"
         )
 
     def isolation_facts(self) -> IsolationFacts:

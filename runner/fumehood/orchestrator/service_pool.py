@@ -1,4 +1,4 @@
-"""The sandbox services of a run: separate processes, replaced when they die."""
+"""The services of a run: separate processes, replaced when they die."""
 
 from __future__ import annotations
 
@@ -170,9 +170,9 @@ class ServiceWorker:
         while not socket.exists() and time.monotonic() < deadline:
             status = self._process.poll()
             if status == BAD_INPUT:
-                raise InputError("a sandbox service did not start; the line above gives the remedy")
+                raise InputError("a service did not start; the line above gives the remedy")
             if status is not None:
-                raise InfraError(f"a sandbox service ended with status {status} before it answered")
+                raise InfraError(f"a service ended with status {status} before it answered")
             time.sleep(POLL_S)
 
     def _wait_for_answer(self) -> None:

@@ -1,1 +1,1 @@
-"""The sandbox service: hosts episodes. It never receives gold answers."""
+"""The service: hosts episodes. It never receives gold answers."""

@@ -188,4 +188,4 @@ class ControlClient:
     def _service_lost(self, error: Exception) -> InfraError:
         self.in_doubt = True
         code = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
-        return InfraError(f"the sandbox service does not answer ({code})")
+        return InfraError(f"the service does not answer ({code})")
