@@ -106,6 +106,8 @@ def _manifest(config: RunConfig, suite: Suite) -> JsonObject:
         "config": config.model_dump(mode="json"),
         "engine": "memory",
         "isolation": "none",
-        "agents": [{"label": label, "kind": "player", "name": label} for label in config.agents],
+        "agents": [
+            {"label": label, "kind": "player", "name": label} for label in map(str, config.agents)
+        ],
         "versions": {"fumehood": __version__, "python": platform.python_version()},
     }

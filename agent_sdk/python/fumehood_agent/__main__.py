@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fumehood_agent.adapter import work
@@ -22,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     options = _parser().parse_args(argv)
     try:
-        run(options.agent, options.calls, options.model)
+        run(options.agent, options.calls, options.model, _arguments(options.arguments))
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
@@ -32,7 +33,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def run(name: str, calls_file: str | None = None, model: str | None = None) -> None:
+def run(
+    name: str,
+    calls_file: str | None = None,
+    model: str | None = None,
+    arguments: Mapping[str, Any] = {},
+) -> None:
     """Run the agent ``name`` in one session.
 
     Args:
@@ -41,8 +47,9 @@ def run(name: str, calls_file: str | None = None, model: str | None = None) -> N
             answer is submitted; if the user replies, ``run`` is called again.
         calls_file: JSON file with the calls, for an agent that replays calls.
         model: for scaffolds.
+        arguments: keyword arguments of the class.
     """
-    agent = load_agent(name, calls_file, model)
+    agent = load_agent(name, calls_file, model, arguments)
     with Session() as session:
         play(agent, session)
 
@@ -68,7 +75,18 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("agent", metavar="AGENT", help="builtin:NAME or module:Class")
     command.add_argument("--calls", metavar="FILE", help="JSON list of calls to replay")
     command.add_argument("--model", metavar="NAME", help="model for a scaffold")
+    command.add_argument("--arguments", metavar="JSON", help="keyword arguments of module:Class")
     return parser
+
+
+def _arguments(text: str | None) -> Mapping[str, Any]:
+    try:
+        arguments = {} if text is None else json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--arguments: {error}") from error
+    if not isinstance(arguments, dict):
+        raise UsageError("--arguments: must be a JSON object")
+    return arguments
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -17,13 +17,19 @@ REPLAYING = ("oracle", "script")
 """Agents that replay a list of calls."""
 
 
-def load_agent(name: str, calls_file: str | None = None, model: str | None = None) -> Any:
+def load_agent(
+    name: str,
+    calls_file: str | None = None,
+    model: str | None = None,
+    arguments: Mapping[str, Any] = {},
+) -> Any:
     """Import and create the agent ``name``.
 
     Args:
         name: ``builtin:NAME`` or ``module:Class``.
         calls_file: JSON file with the calls; its content is the argument of the class.
         model: for scaffolds; other agents ignore it.
+        arguments: keyword arguments of the class of another agent.
 
     Raises:
         UsageError: there is no such agent, the file cannot be read, or a scaffold has no model.
@@ -37,7 +43,7 @@ def load_agent(name: str, calls_file: str | None = None, model: str | None = Non
     needs_calls = name.removeprefix(_PREFIX) in REPLAYING
     if needs_calls and calls_file is None:
         raise UsageError(f"{name} replays a list of calls; set its file with --calls")
-    return cls() if calls_file is None else cls(_read_json(calls_file))
+    return cls(**arguments) if calls_file is None else cls(_read_json(calls_file))
 
 
 def load_class(name: str) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,7 +18,9 @@ from fumehood.core.errors import InputError
 from fumehood.orchestrator.config import CONCURRENCY_MAX, RunConfig, read_yaml, run_config
 from fumehood.orchestrator.launch import resume_run, start_run
 
-FILE_ONLY = ("fetch", "judging", "limits", "messages", "models", "search", "seats")
+FILE_ONLY = (
+    *("budget", "fetch", "judging", "limits", "messages", "models", "search", "seats", "tasks"),
+)
 """Structured settings, which have no flag."""
 
 _DEFAULTS = {name: field.default for name, field in RunConfig.model_fields.items()}
@@ -27,9 +30,19 @@ def _read_config(ctx: click.Context, _: click.Parameter, path: Path | None) -> P
     """Use the settings of a file as the defaults of the flags."""
     if path is not None:
         settings = read_yaml(path)
-        ctx.default_map = {**settings, "agent": settings.get("agents", ())}
+        agents = [_agent_text(agent) for agent in settings.get("agents", ())]
+        ctx.default_map = {**settings, "agent": agents}
         ctx.obj = {name: settings[name] for name in FILE_ONLY if name in settings}
     return path
+
+
+def _agent_text(agent: str | dict[str, Any]) -> str:
+    """Return an agent of a file in the form of the flag."""
+    if isinstance(agent, str):
+        return agent
+    label = f"{agent['label']}=" if agent.get("label") else ""
+    arguments = json.dumps(agent["arguments"]) if agent.get("arguments") else ""
+    return f"{label}{agent['agent']}{arguments}"
 
 
 def _setting(name: str) -> str:

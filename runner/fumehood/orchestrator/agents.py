@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fumehood.core.errors import InputError
+from fumehood.core.json_values import JsonObject
 from fumehood.core.task import Suite, Task
 from fumehood.engines.engine import AgentKind, AgentSource
-from fumehood.orchestrator.config import RunConfig
+from fumehood.orchestrator.config import AgentConfig, RunConfig
 from fumehood_agent.builtin import BUILTIN
 from fumehood_agent.scaffolds.table import WITH_MODEL
 
@@ -31,14 +33,18 @@ class NamedAgent:
     source: AgentSource
     model: str | None = None
     """Model that the agent calls if it is a scaffold."""
+    arguments: JsonObject = field(default_factory=dict)
+    """Keyword arguments of its class."""
 
 
-def name_agents(references: Sequence[str], model: str | None = None) -> tuple[NamedAgent, ...]:
+def name_agents(
+    references: Sequence[str | AgentConfig], model: str | None = None
+) -> tuple[NamedAgent, ...]:
     """Resolve agent references.
 
     Args:
         references: built-in names, ``module:Class``, folders or images, each optionally as
-            ``LABEL=REFERENCE``.
+            ``LABEL=REFERENCE``. A class may have arguments: ``module:Class{"name": value}``.
         model: model that scaffolds among them call.
 
     Returns:
@@ -141,12 +147,28 @@ def _check_seats(config: RunConfig, suite: Suite) -> None:
             raise InputError(f"seats: {suite.name} has no seat {name!r}; {hint}")
 
 
-def _resolve(text: str, model: str | None) -> NamedAgent:
-    labelled = _LABELLED.fullmatch(text)
-    label, reference = labelled.groups() if labelled else (None, text)
+def _resolve(given: str | AgentConfig, model: str | None) -> NamedAgent:
+    config = given if isinstance(given, AgentConfig) else _config_of(given)
+    labelled = _LABELLED.fullmatch(config.agent)
+    label, reference = labelled.groups() if labelled else (None, config.agent)
     source = _source(reference)
+    if config.arguments and source.kind is not AgentKind.MODULE:
+        raise InputError(f"{reference} takes no arguments: only an agent module:Class does")
     default = Path(source.name).name if source.kind is AgentKind.FOLDER else reference
-    return NamedAgent(label or default, source, model)
+    return NamedAgent(config.label or label or default, source, model, config.arguments)
+
+
+def _config_of(text: str) -> AgentConfig:
+    """Return the agent and its arguments, which are a JSON object after its name."""
+    reference, brace, arguments = text.partition("{")
+    if not brace:
+        return AgentConfig(agent=text)
+    try:
+        return AgentConfig(agent=reference, arguments=json.loads(brace + arguments))
+    except ValueError:
+        raise InputError(
+            f'{text}: the arguments must be a JSON object, such as {reference}{{"patience": 3}}'
+        ) from None
 
 
 def _source(reference: str) -> AgentSource:

@@ -85,6 +85,8 @@ class BoxPlans:
             return replace(
                 plan, arguments=("--calls", CALLS_INSIDE), mounts=(Mount(file, CALLS_INSIDE),)
             )
+        if agent.arguments:
+            return replace(plan, arguments=("--arguments", json.dumps(agent.arguments)))
         return plan
 
     def _write(self, planned: PlannedEpisode, name: str, calls: list[dict[str, Json]]) -> Path:

@@ -9,14 +9,26 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    JsonValue,
+    Tag,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from fumehood.benchmarks.shared.validation_errors import field_errors
 from fumehood.benchmarks.shared.yaml_text import load_yaml
 from fumehood.core.errors import InputError
+from fumehood.core.ledger import BudgetKind
 from fumehood.gateway.capabilities import Capability, is_grant
 from fumehood_snapshots.library.settings import SearchConfig
 from fumehood_snapshots.web.policy import FetchPolicy
@@ -235,14 +247,79 @@ class Counterpart(_Strict):
     model: str | None = Field(default=None, description="Its model; default: `model` of the run.")
 
 
+class AgentConfig(_Strict):
+    """An agent with a label and with arguments of its class."""
+
+    agent: str = Field(
+        description="Built-in name, module:Class, folder with a Dockerfile, or image."
+    )
+    label: str | None = Field(default=None, description="Name in tables; default: `agent`.")
+    arguments: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Keyword arguments of the class; only for module:Class."
+    )
+
+
+class TaskSelection(_Strict):
+    """The tasks of the suite that a run uses, in the order of the suite."""
+
+    names: tuple[str, ...] = Field(("*",), min_length=1, description="Task IDs or patterns.")
+    tags: dict[str, str] = Field(
+        default_factory=dict,
+        description="Tag to a value or pattern, such as category: multi_turn_*.",
+    )
+    limit: int | None = Field(None, ge=1, description="Number of tasks, from the first one.")
+    sample: int | None = Field(None, ge=1, description="Number of tasks, drawn with `sample_seed`.")
+    sample_seed: int = Field(0, description="Seed of the drawn sample.")
+
+    @model_validator(mode="after")
+    def _one_number(self) -> TaskSelection:
+        if self.limit is not None and self.sample is not None:
+            raise ValueError("limit and sample exclude each other: remove one")
+        return self
+
+
+_Bounds: Any = create_model(  # type: ignore[call-overload]
+    "_Bounds",
+    __base__=_Strict,
+    **{
+        kind.value: (int | None, Field(default=None, ge=0, description=kind.description))
+        for kind in BudgetKind
+    },
+)
+
+
+class BudgetChange(_Bounds):  # type: ignore[misc]
+    """Bounds that replace those of the tasks, for the seats of the tested agent."""
+
+    scale: float | None = Field(
+        None, gt=0, description="Factor of the steps, calls and retries of each task, rounded up."
+    )
+
+
+_Object = TypeVar("_Object", bound=BaseModel)
+
+
+def _kind_of(value: Any) -> str:
+    return "object" if isinstance(value, dict | BaseModel) else "text"
+
+
+TextOr = Annotated[
+    Annotated[str, Tag("text")] | Annotated[_Object, Tag("object")], Discriminator(_kind_of)
+]
+"""A text, or an object with more settings."""
+
+
 class RunConfig(_Strict):
     """A run of agents on a suite."""
 
     suite: str = Field(description="NAME[:ARGUMENT] of a benchmark, or a file or folder of tasks.")
-    agents: tuple[str, ...] = Field(
+    agents: tuple[TextOr[AgentConfig], ...] = Field(
         min_length=1,
         description="Built-in name, module:Class, folder with a Dockerfile, or image; "
         "LABEL=… sets its label.",
+    )
+    tasks: TaskSelection | None = Field(
+        None, description="Tasks of the suite to run; all if unset."
     )
     trials: int = Field(1, ge=1, description="Attempts per agent and task.")
     seed: int = Field(0, description="Seed of the run; 0 gives the first trial the task's own.")
@@ -274,6 +351,9 @@ class RunConfig(_Strict):
     search: SearchConfig | None = Field(None, description="Search provider, for live and record.")
     faults: str | None = Field(
         None, description="YAML file of additional faults; `none` disables it."
+    )
+    budget: BudgetChange | None = Field(
+        None, description="Bounds that replace those of the tasks, for the tested agents."
     )
     model: str | None = Field(None, description="Model that built-in scaffolds call.")
     models: ModelsConfig | None = Field(

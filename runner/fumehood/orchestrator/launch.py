@@ -49,7 +49,7 @@ MACHINE_SETTINGS = frozenset(
     {"concurrency", "engine", "i_trust_this_agent", "runtime", "service_workers"}
 )
 """Settings of the execution. They are not part of the plan."""
-SUITE_SETTINGS = frozenset({"suite", "faults"})
+SUITE_SETTINGS = frozenset({"suite", "tasks", "faults", "budget"})
 """Settings that determine the suite. The digests of the suites are compared instead."""
 
 DAMAGED = Infra(
@@ -328,6 +328,7 @@ def _manifest(setup: RunSetup, ready: _ReadyEngine) -> JsonObject:
                 "name": agent.source.name,
                 "image": ready.images[agent.source].reference,
                 "digest": ready.images[agent.source].digest,
+                **({"arguments": agent.arguments} if agent.arguments else {}),
             }
             for agent in setup.participants.agents
         ],

@@ -18,6 +18,7 @@ from fumehood.orchestrator.data_source import data_source_of, resolve_config
 from fumehood.orchestrator.judging import JudgeSource, judge_source
 from fumehood.orchestrator.models import check_scaffolds, gateway_settings
 from fumehood.orchestrator.plan import PlannedEpisode, plan_episodes
+from fumehood.orchestrator.task_changes import selected, with_budget
 from fumehood.records.run_reader import RunReader
 from fumehood.records.seals import Signing
 from fumehood.records.signing_key import user_key
@@ -30,7 +31,7 @@ class RunSetup:
     config: RunConfig
     """With absolute paths and with the snapshot of the suite."""
     suite: Suite
-    """With the faults that the configuration adds."""
+    """The selected tasks, with the faults and budgets of the configuration."""
     participants: Participants
     data_source: DataSource | None
     """Source of searches and pages; None if no world of the suite needs one."""
@@ -44,7 +45,8 @@ class RunSetup:
         Raises:
             InputError: the suite, a path, an agent or a seat of the configuration cannot be used.
         """
-        suite = with_faults(load_suite(config.suite, config.snapshot), config.faults)
+        suite = selected(load_suite(config.suite, config.snapshot), config.tasks)
+        suite = with_budget(with_faults(suite, config.faults), config.budget)
         return cls._plan(resolve_config(config, suite), suite)
 
     @classmethod

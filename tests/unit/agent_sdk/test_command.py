@@ -57,6 +57,17 @@ def test_runs_an_agent_of_the_user(service: ScriptedService, tmp_path: Path) -> 
     assert len(service.submitted) == 1
 
 
+def test_passes_keyword_arguments_to_the_class(service: ScriptedService, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Agent:\n"
+        "    def __init__(self, *, words): self.words = words\n"
+        "    def run(self, session):\n"
+        "        for word in self.words: session.call('echo', {'word': word})\n"
+    )
+    assert run(service, tmp_path, "mine:Agent", "--arguments", '{"words": ["a", "ψ"]}').stderr == ""
+    assert [json.loads(each.arguments_json)["word"] for each in service.received] == ["a", "ψ"]
+
+
 @pytest.mark.parametrize("last_word", ["", "session.submit('done')", "session.give_up('no')"])
 def test_runs_an_agent_that_takes_the_session(
     service: ScriptedService, tmp_path: Path, last_word: str
@@ -114,6 +125,7 @@ def test_an_agent_that_raises_leaves_a_traceback_and_no_submission(
         (["json:Agent"], "module 'json' has no class 'Agent'"),
         (["builtin:oracle"], "set its file with --calls"),
         (["builtin:oracle", "--calls", "nowhere.json"], "nowhere.json"),
+        (["json:Agent", "--arguments", "[1]"], "--arguments: must be a JSON object"),
     ],
 )
 def test_an_invalid_command_line_is_answered_with_one_line(

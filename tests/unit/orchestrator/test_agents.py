@@ -9,6 +9,7 @@ import pytest
 from fumehood.core.errors import InputError
 from fumehood.engines.engine import AgentKind
 from fumehood.orchestrator.agents import name_agents
+from fumehood.orchestrator.config import AgentConfig
 
 
 @pytest.fixture
@@ -73,3 +74,29 @@ def test_an_invalid_reference_is_an_input_error(
 
 def test_an_agent_may_have_two_labels() -> None:
     assert [agent.label for agent in name_agents(["noop", "again=noop"])] == ["noop", "again"]
+
+
+def test_a_class_has_keyword_arguments_in_the_flag_and_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("class Agent: ...\n")
+    in_file = AgentConfig(agent="mine:Agent", label="calm", arguments={"patience": [1, {}]})
+    for given in ('calm=mine:Agent{"patience": [1, {}]}', in_file):
+        (agent,) = name_agents([given])
+        assert (agent.label, agent.source.name) == ("calm", "mine:Agent")
+        assert agent.arguments == {"patience": [1, {}]}
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ('noop{"patience": 1}', "noop takes no arguments: only an agent module:Class does"),
+        ("mine:Agent{patience}", "the arguments must be a JSON object"),
+        ("mine:Agent{1}", "the arguments must be a JSON object"),
+    ],
+)
+def test_arguments_that_cannot_take_effect_are_rejected(reference: str, message: str) -> None:
+    with pytest.raises(InputError) as raised:
+        name_agents([reference])
+    assert message in str(raised.value)

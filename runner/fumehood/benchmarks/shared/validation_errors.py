@@ -98,6 +98,10 @@ def _shown(value: object) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
 
 
+_MEMBERS = frozenset({"text", "object"})
+"""Tags of the members of a value that is a text or an object."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """The place in a JSON Schema that a location leads to."""
@@ -117,6 +121,8 @@ class _Place:
             if step in tags:
                 here = {"$ref": tags[step]}
                 continue
+            if step in _MEMBERS:
+                continue
             if "properties" in here:
                 known = list(here["properties"])
             # A custom validator has no schema here and reports exact locations.
@@ -133,6 +139,8 @@ def _resolve(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Mappi
             schema = definitions[schema["$ref"].rsplit("/", 1)[-1]]
         elif "anyOf" in schema:
             schema = next((item for item in schema["anyOf"] if item.get("type") != "null"), {})
+        elif "oneOf" in schema and "discriminator" not in schema:
+            schema = next((item for item in schema["oneOf"] if "$ref" in item), {})
         else:
             return schema
 

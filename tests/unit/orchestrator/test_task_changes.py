@@ -1,0 +1,73 @@
+"""A run can take a part of a suite, and change the budgets of its tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fumehood.benchmarks.registry import load_suite
+from fumehood.core.errors import InputError
+from fumehood.core.ledger import BudgetKind
+from fumehood.orchestrator.config import BudgetChange, TaskSelection, run_config
+from fumehood.orchestrator.setup import RunSetup
+from fumehood.orchestrator.task_changes import selected, with_budget
+
+SAMPLE = load_suite("sample")
+
+
+def names(**selection: Any) -> list[str]:
+    cases = selected(SAMPLE, TaskSelection(**selection)).cases
+    return [case.task.task_id for case in cases]
+
+
+def test_tasks_are_selected_by_pattern_tag_and_number() -> None:
+    every = names()
+    crud = [name for name in every if name.startswith("crud_")]
+    assert names(names=("crud_*",)) == crud
+    assert names(names=("crud_*",), limit=3) == crud[:3]
+    tag, value = next(iter(SAMPLE.cases[0].task.tags.items()))
+    expected = [case.task.task_id for case in SAMPLE.cases if case.task.tags.get(tag, "") == value]
+    assert names(tags={tag: str(value)}) == expected
+
+
+@given(size=st.integers(1, len(SAMPLE.cases)), seed=st.integers(0, 2**32))
+def test_a_sample_is_drawn_with_its_seed_and_keeps_the_order(size: int, seed: int) -> None:
+    drawn = names(sample=size, sample_seed=seed)
+    assert drawn == names(sample=size, sample_seed=seed)
+    assert len(set(drawn)) == size
+    assert drawn == [name for name in names() if name in drawn]
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"names": ("nothing_*",)}, "tasks: sample has no such task; its tasks are, for example"),
+        ({"tags": {"difficulti": "easy"}}, "'difficulti': "),
+        ({"sample": 41}, "tasks.sample: sample has only 40 such tasks"),
+    ],
+)
+def test_a_selection_without_tasks_names_the_remedy(
+    selection: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as raised:
+        names(**selection)
+    assert message in str(raised.value)
+
+
+def test_bounds_replace_those_of_the_tasks_and_a_scale_multiplies_them() -> None:
+    changed = with_budget(SAMPLE, BudgetChange(calls=2, scale=0.5))
+    for before, after in zip(SAMPLE.cases, changed.cases, strict=True):
+        old, new = before.task.seats[0].budget, after.task.seats[0].budget
+        assert new[BudgetKind.CALLS] == 2
+        assert new[BudgetKind.STEPS] == -(-(old[BudgetKind.STEPS] or 0) // 2)
+        assert new[BudgetKind.WALL_MS] == old[BudgetKind.WALL_MS]
+
+
+def test_a_run_plans_the_selected_tasks_with_their_budgets() -> None:
+    settings = {"tasks": {"names": ["crud_*"], "limit": 2}, "budget": {"calls": 1}}
+    setup = RunSetup.create(run_config({"suite": "sample", "agents": ["noop"], **settings}))
+    assert [episode.name.task for episode in setup.episodes] == names(names=("crud_*",), limit=2)
+    assert {case.task.seats[0].budget[BudgetKind.CALLS] for case in setup.suite.cases} == {1}
