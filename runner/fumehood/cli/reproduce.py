@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Published task files.  [default: generate]",
 )
-@click.option("--profile", default="large", show_default=True, help="Size of the generated suite.")
+@click.option("--profile", default="paper", show_default=True, help="Generated suite.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -63,9 +63,11 @@ def reproduce(
 ) -> None:
     """Reproduce the tables and figures of a paper.
 
-    toolmisuse: three baseline agents on the test split, as in arXiv 2604.01508. The published tasks
-    are not included. Download them and pass --data; otherwise tasks of the same kind are generated,
-    and the output says so. The same --out continues an interrupted reproduction.
+    toolmisuse: the three baseline agents of arXiv 2604.01508 and policy_aware, on the test split.
+    Prints the published and the reproduced number and their difference for every cell of both
+    tables and both figures. The published tasks are not included. Download them and pass --data;
+    otherwise tasks calibrated to the tables are generated, and the output says so. The same --out
+    continues an interrupted reproduction.
 
     \b
     Example:
@@ -78,7 +80,7 @@ def reproduce(
     tasks = data or generated_tasks(folder_path / "tasks", profile)
     settings = {
         "suite": f"{what}:{tasks}:{SPLIT}",
-        "agents": AGENTS,
+        "agents": (*AGENTS, "policy_aware"),
         "engine": engine,
         "concurrency": concurrency,
         "service_workers": service_workers,
@@ -100,11 +102,17 @@ def _find(folder: RunReader) -> Findings:
 
 
 def _print(findings: Findings, data: Data, written: list[Path], *, as_json: bool) -> None:
-    from fumehood.report.paper.reproduction import reading_tables, statements
+    from fumehood.report.paper.reproduction import as_data, cells, reading_tables, statements
 
     if as_json:
         files = [str(path) for path in written]
-        result = {"page": files[0], "files": files, "before_comparing": list(statements(data))}
+        tables = [as_data(name, lines) for name, (_, lines) in cells(findings).items()]
+        result = {
+            "page": files[0],
+            "files": files,
+            "before_comparing": list(statements(data)),
+            "cells": {table.name: table.records() for table in tables},
+        }
         click.echo(json.dumps(result, indent=2))
         return
     print_tables(*reading_tables(findings))
@@ -152,6 +160,7 @@ def data_of(root: Path, split: str, tasks: int) -> Data:
         files=tuple((path.name, digest) for path, digest in digests.items()),
         tasks=tasks,
         generated=None if manifest is None else _made_from(manifest),
+        is_calibrated=manifest is not None and manifest.profile == "paper",
         published_as=next(
             (
                 name

@@ -48,6 +48,11 @@ class DataTable:
     columns: tuple[Column, ...]
     rows: Sequence[tuple[Cell, ...]]
 
+    def records(self) -> list[dict[str, Cell]]:
+        """Return every row as column → cell."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
 
 def texts(*names: str) -> tuple[Column, ...]:
     """Return columns of text."""

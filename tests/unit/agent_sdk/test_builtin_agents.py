@@ -8,7 +8,8 @@ from fumehood_agent import Ending, Failure, UsageError, Value, work
 from fumehood_agent.builtin.heuristic import Heuristic
 from fumehood_agent.builtin.noop import Noop
 from fumehood_agent.builtin.oracle import Oracle
-from fumehood_agent.builtin.schema_repair import cast_to
+from fumehood_agent.builtin.policy_layer import PolicyLayer
+from fumehood_agent.builtin.schema_repair import SchemaRepair, cast_to
 from tests.unit.agent_sdk.memory_seat import TOOLS, MemorySeat
 
 
@@ -19,6 +20,27 @@ def test_the_heuristic_calls_every_tool_once_and_ignores_the_results() -> None:
         ("search_docs", {"query": "value", "top_k": 1}),
         ("get_doc", {"doc_id": "value"}),
     ]
+
+
+def test_the_policy_layer_changes_no_permitted_call() -> None:
+    def answer(number: int, name: str, arguments: object) -> Value | Failure:
+        return Failure("timeout", "") if number == 1 else Value({})
+
+    seats = [MemorySeat(answer, tools=TOOLS["retrieval"]) for _ in range(2)]
+    assert work(SchemaRepair(), seats[0]) is Ending.SUBMITTED
+    assert work(PolicyLayer(), seats[1]) is Ending.SUBMITTED
+    assert seats[0].calls == seats[1].calls
+    assert [name for name, _ in seats[1].calls] == ["search_docs", "search_docs", "get_doc"]
+
+
+def test_the_policy_layer_stops_before_a_call_that_the_instruction_forbids() -> None:
+    seat = MemorySeat(
+        lambda *_: Value({}),
+        tools=TOOLS["retrieval"],
+        instruction="Find the record. Do not call get_doc.",
+    )
+    assert work(PolicyLayer(), seat) is Ending.SUBMITTED
+    assert [name for name, _ in seat.calls] == ["search_docs"]
 
 
 def test_noop_does_nothing() -> None:

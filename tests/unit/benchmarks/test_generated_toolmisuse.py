@@ -56,6 +56,17 @@ def test_a_generated_suite_loads_and_its_oracles_are_correct(small: Path, split:
         assert play(case, case.gold.oracle or ()).success is case.gold.solvable
 
 
+def test_profile_paper_has_the_fault_counts_that_give_the_printed_digits(tmp_path: Path) -> None:
+    generate_suite(
+        "paper", 42, tmp_path / "paper", splits={"train": 0, "dev": 0}, score_episode=score_episode
+    )
+    report = quality_report(tmp_path / "paper").splits["test_public"]
+    faults = {"timeout": 335, "schema_drift": 165, "authz": 250, "rate_limit": 250}
+    assert report.primary_faults == faults
+    assert set(report.domains.values()) == {250}
+    assert report.duplicate_ids == 0
+
+
 def test_quality_is_better_than_the_paper_reports(small: Path) -> None:
     train = quality_report(small).splits["train"]
     assert (train.instruction_uniqueness, train.state_uniqueness) == (1, 1)

@@ -37,7 +37,7 @@ def test_every_number_of_both_tables_equals_the_output_of_score(out: Path) -> No
     )
     agents = {agent["agent"]: agent for agent in json.loads(scored.stdout)["agents"]}
     rows = [*_rows(out / "table_1.csv"), *_rows(out / "table_2.csv")]
-    assert {row["agent"] for row in rows} == set(AGENTS)
+    assert {row["agent"] for row in rows} == {*AGENTS, "policy_aware"}
     for row in rows:
         own = agents[row["agent"]]
         means = own if row["group"] == "all" else own["by_fault"][row["group"]]
@@ -46,6 +46,9 @@ def test_every_number_of_both_tables_equals_the_output_of_score(out: Path) -> No
 
 def test_the_tables_have_the_published_numbers(out: Path) -> None:
     for row in _rows(out / "table_1.csv"):
+        if row["agent"] == "policy_aware":
+            assert row["published"] == row["difference"] == row["agreement"] == ""
+            continue
         expected = (
             AREA[row["agent"]]
             if row["metric"] == "s_area"
@@ -85,14 +88,45 @@ def test_a_second_reproduction_repeats_no_episode(out: Path) -> None:
     ("data", "said"),
     [
         (
-            Data("x", (("a", "0"),), 1000, None, "v0_2_large/test_public.jsonl"),
+            Data("x", (("a", "0"),), 1000, None, False, "v0_2_large/test_public.jsonl"),
             "checked by SHA-256",
         ),
-        (Data("x", (("a", "0"),), 1000, None, None), "No digest of the paper's files is known"),
-        (Data("x", (("a", "0"),), 1000, "profile large", None), "NOT the paper's"),
+        (Data("x", (("a", "0"),), 1000, None, False, None), "No digest of the paper's files"),
+        (Data("x", (("a", "0"),), 1000, "profile large", False, None), "NOT the paper's"),
+        (Data("x", (("a", "0"),), 1000, "profile paper", True, None), "NOT the paper's"),
     ],
 )
 def test_the_origin_of_the_data_is_stated_first(data: Data, said: str) -> None:
     first, *others = statements(data)
     assert said in first
     assert not any("The paper's split has" in other for other in others)
+
+
+def test_the_interpretation_behind_the_calibrated_profile_is_stated() -> None:
+    calibrated = Data("x", (("a", "0"),), 1000, "profile paper", True, None)
+    assert any("may overlap" in statement for statement in statements(calibrated))
+
+
+@pytest.mark.slow
+def test_profile_paper_gives_every_cell_of_both_tables_and_both_figures(tmp_path: Path) -> None:
+    arguments = ["toolmisuse", "--out", str(tmp_path / "paper"), "--json"]
+    done = CliRunner().invoke(reproduce, arguments, catch_exceptions=False)
+    cells = json.loads(done.stdout)["cells"]
+    stated = {
+        name: [cell for cell in rows if cell["published"] is not None]
+        for name, rows in cells.items()
+    }
+    assert {name: len(rows) for name, rows in stated.items()} == {
+        "table_1": 3 * 5,
+        "table_2": 3 * 6,
+        "figure_1": 3 * 4,
+        "figure_2": 3 * 4,
+    }
+    for rows in stated.values():
+        assert {cell["agreement"] for cell in rows} == {"equal, rounded"}, rows
+    both = {(cell["agent"], cell["group"], cell["metric"]): cell for cell in stated["table_2"]}
+    for fault, tasks in (("timeout", 335), ("schema_drift", 165)):
+        assert both["heuristic", fault, "task_success"]["tasks"] == tasks
+        assert both["heuristic", fault, "recovery_success"]["reproduced"] == 0
+        repaired = both["schema_repair", fault, "recovery_success"]["reproduced"]
+        assert repaired == both["schema_repair", fault, "task_success"]["reproduced"]

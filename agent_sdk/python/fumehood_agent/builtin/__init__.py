@@ -13,6 +13,7 @@ BUILTIN: Mapping[str, str] = {
     "noop": "fumehood_agent.builtin.noop:Noop",
     "oracle": "fumehood_agent.builtin.oracle:Oracle",
     "policy_aware": "fumehood_agent.builtin.policy_aware:PolicyAware",
+    "policy_layer": "fumehood_agent.builtin.policy_layer:PolicyLayer",
     "searcher": "fumehood_agent.builtin.searcher:Searcher",
     "script": "fumehood_agent.builtin.script:Script",
     "schema_repair": "fumehood_agent.builtin.schema_repair:SchemaRepair",

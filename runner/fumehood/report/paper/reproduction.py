@@ -31,6 +31,8 @@ class Data:
     tasks: int
     generated: str | None
     """Profile, release and seed of tasks that Fumehood generated, otherwise None."""
+    is_calibrated: bool
+    """Whether the tasks are of profile ``paper``."""
     published_as: str | None
     """Name of the published file with the same digest; None if there is none."""
 
@@ -50,9 +52,10 @@ def statements(data: Data) -> Iterator[str]:
         "source."
     )
     yield (
-        "`policy_aware` is an implementation of this project that reads roles, denials and the "
-        "remaining budget. Its scores differ from those of the paper, which equal "
-        "`schema_repair`."
+        "`policy_layer` is the paper's `policy_aware`: schema repair behind a thin policy layer. "
+        "The rules of this layer are not public; the paper states that they change no score. The "
+        "`policy_aware` of this project is another, stronger agent, and the paper has no numbers "
+        "of it."
     )
 
 
@@ -63,6 +66,14 @@ def _about_tasks(data: Data) -> Iterator[str]:
             "same format and fault families. Differences to the published numbers say nothing "
             "about agents or engine. To compare, pass the published files with `--data`."
         )
+        if data.is_calibrated:
+            yield (
+                "Profile `paper` is calibrated to the published numbers, so agreement shows that "
+                "engine, metrics and agents CAN give these numbers, not that the tasks are alike. "
+                "The calibration interprets the rows of Table II as disjoint: 335 tasks with a "
+                "timeout and 165 with drift then give every printed digit, and the other 500 "
+                "tasks are never solved. The rows of the paper may overlap instead."
+            )
     elif data.published_as is not None:
         yield (
             f"The tasks are those published as `{data.published_as}`, checked by SHA-256. The "
@@ -102,6 +113,18 @@ class Line:
         reproduced, published = self.reproduced.value, self.published
         return None if reproduced is None or published is None else reproduced - published
 
+    @property
+    def agreement(self) -> str:
+        """Whether both values agree; empty if one of them is unknown."""
+        difference, interval = self.difference, self.reproduced.interval
+        if difference is None or self.published is None:
+            return ""
+        # The paper prints calls with two decimals, and all other means with three or more.
+        if abs(difference) <= (0.005 if self.metric.name == "tool_calls_used" else 0.0005):
+            return "equal, rounded"
+        inside = interval is not None and interval.low <= self.published <= interval.high
+        return "within interval" if inside else "differs"
+
 
 def table_1(findings: Findings) -> list[Line]:
     """Return the lines of Table I: every agent on all tasks, and the area under S(k)."""
@@ -122,12 +145,34 @@ def table_2(findings: Findings) -> list[Line]:
     ]
 
 
+def figure_1(findings: Findings) -> list[Line]:
+    """Return the points of the paper's figure of success by planned fault."""
+    faults = dict.fromkeys(fault for rows in TABLE_2.values() for fault in rows)
+    return [
+        line
+        for line in table_2(findings)
+        if line.metric.name == "task_success" and line.group in faults
+    ]
+
+
+def figure_2(findings: Findings) -> list[Line]:
+    """Return the points of the paper's figure of S(k)."""
+    return [
+        Line(agent, "all", _METRICS[f"s_{budget}"], estimates[f"s_{budget}"], AREA.get(agent))
+        for agent, estimates in (
+            (part.subject.agent, part.whole.estimates) for part in findings.subjects
+        )
+        for budget in BUDGETS
+    ]
+
+
 def as_data(name: str, lines: Sequence[Line]) -> DataTable:
     """Return lines as a data table."""
     columns = (
         *texts("agent", "group", "metric"),
         *numbers("reproduced", "low", "high", "published", "difference"),
         *integers("episodes", "tasks"),
+        *texts("agreement"),
     )
     rows = []
     for line in lines:
@@ -142,6 +187,7 @@ def as_data(name: str, lines: Sequence[Line]) -> DataTable:
                 *numbers_of_line,
                 line.reproduced.over,
                 line.reproduced.tasks,
+                line.agreement,
             )
         )
     return DataTable(name, columns, rows)
@@ -149,19 +195,23 @@ def as_data(name: str, lines: Sequence[Line]) -> DataTable:
 
 def as_reading(title: str, lines: Sequence[Line]) -> TextTable:
     """Return lines as a text table."""
-    header = ("Agent", "Tasks", "Metric", "Reproduced", "Published", "Difference")
+    header = ("Agent", "Tasks", "Metric", "Published", "Reproduced", "Difference", "Agreement")
     rows = [
         (
             line.agent,
             line.group,
             line.metric.title,
-            _interval_text(line.reproduced),
             _decimal(line.published),
+            _interval_text(line.reproduced),
             wording.NONE if line.difference is None else f"{line.difference:+.4f}",
+            line.agreement or wording.NONE,
         )
         for line in lines
     ]
-    note = "In brackets: 95 % bootstrap intervals over tasks. A dash: not in the paper."
+    note = (
+        "In brackets: 95 % bootstrap intervals over tasks. A dash: not in the paper. Agreement: "
+        "equal with the digits of the paper, or the paper's number is within the interval."
+    )
     return TextTable(title, header, rows, names=3, note=note)
 
 
@@ -237,12 +287,19 @@ def _with_rings(picture: Picture, layer: dict[str, Any]) -> Picture:
     return Picture(f"figure_{picture.name}", picture.title, caption, spec)
 
 
+def cells(findings: Findings) -> Mapping[str, tuple[str, list[Line]]]:
+    """Return the title and the lines of both tables and both figures, by file name."""
+    return {
+        "table_1": ("Table I: all tasks", table_1(findings)),
+        "table_2": ("Table II: by planned fault", table_2(findings)),
+        "figure_1": ("Figure: success by planned fault", figure_1(findings)),
+        "figure_2": ("Figure: success within a budget of k tool calls", figure_2(findings)),
+    }
+
+
 def reading_tables(findings: Findings) -> list[TextTable]:
-    """Return both tables as text tables."""
-    return [
-        as_reading("Table I: all tasks", table_1(findings)),
-        as_reading("Table II: by planned fault", table_2(findings)),
-    ]
+    """Return both tables and the points of both figures as text tables."""
+    return [as_reading(title, lines) for title, lines in cells(findings).values()]
 
 
 def write_reproduction(findings: Findings, data: Data, run: str, out: Path) -> list[Path]:
@@ -260,8 +317,7 @@ def write_reproduction(findings: Findings, data: Data, run: str, out: Path) -> l
     pictures = figures(findings)
     try:
         tables = [
-            write_csv(as_data("table_1", table_1(findings)), out),
-            write_csv(as_data("table_2", table_2(findings)), out),
+            *(write_csv(as_data(name, lines), out) for name, (_, lines) in cells(findings).items()),
             write_csv(budget_data(findings), out),
         ]
         drawn = []
@@ -294,7 +350,8 @@ def _markdown_page(findings: Findings, data: Data, run: str, drawn: list[str]) -
             f"![{markdown_text(picture.title)}]({name})\n\n{markdown_text(picture.caption)}\n"
         )
     parts.append(
-        "The data of the figures is in `table_2.csv` and `budgeted_success.csv`. All numbers "
+        "The data of the figures is in `figure_1.csv`, `figure_2.csv` and `budgeted_success.csv`. "
+        "All numbers "
         f"come from the run folder `{run}`; `fumehood score {run} --json` prints the same means "
         "under `agents`.\n"
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from fumehood.benchmarks.shared.generator import split_sizes
 from fumehood.benchmarks.shared.seeded_choices import SeededChoices
@@ -141,6 +142,75 @@ def slot_0_1(split: Split, index: int, seed: int) -> Slot:
     )
 
 
+# Profile paper: calibrated to the paper's tables.
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The tasks of profile ``paper`` with one goal and one set of faults."""
+
+    tasks: int
+    """Number of tasks, of 1,000."""
+    domain: Domain
+    make: GoalMaker
+    families: tuple[FaultType, ...]
+
+
+SHARES_OF_PAPER: Sequence[Share] = (
+    # The goal's tool is the first of the toolset, so default calls meet the fault. `heuristic`
+    # does not repeat the call and fails; `schema_repair` repeats it and recovers.
+    Share(168, "retrieval", retrieval.search_docs, ("timeout",)),
+    Share(82, "retrieval", retrieval.search_docs, ("schema_drift",)),
+    # The goal's tool comes later, and faults fire on the first call of an episode only. Default
+    # calls meet no fault: `heuristic` succeeds. The first tool rejects default arguments, which
+    # `schema_repair` repeats until no retry is left.
+    Share(84, "files", files.list_dir, ("timeout",)),
+    Share(42, "files", files.list_dir, ("schema_drift",)),
+    Share(42, "scheduling", scheduling.validate_cron, ("timeout",)),
+    Share(21, "scheduling", scheduling.validate_cron, ("schema_drift",)),
+    Share(41, "scheduling", scheduling.list_jobs, ("timeout",)),
+    Share(20, "scheduling", scheduling.list_jobs, ("schema_drift",)),
+    # No call of the goal's tool succeeds. The position of this tool determines how many denials
+    # default calls meet: `heuristic` one if it is the first or second tool, none if a third error
+    # ends the episode there; `schema_repair` two if it is the first tool, otherwise none.
+    Share(1, "crud", crud.get_account, ("authz",)),
+    Share(43, "crud", crud.update_account, ("authz",)),
+    Share(42, "files", files.write_file, ("authz",)),
+    Share(25, "crud", crud.create_account, ("authz",)),
+    Share(139, "crud", crud.close_account, ("authz",)),
+    Share(25, "crud", crud.create_account, ("rate_limit",)),
+    Share(17, "crud", crud.close_account, ("rate_limit", "adversarial_error")),
+    Share(42, "files", files.read_file, ("rate_limit",)),
+    Share(40, "files", files.write_file, ("rate_limit", "adversarial_error")),
+    Share(83, "scheduling", scheduling.create_job, ("rate_limit",)),
+    Share(43, "scheduling", scheduling.create_job, ("rate_limit", "adversarial_error")),
+)
+"""Solves the equations of Tables I and II for the three agents of the paper, for disjoint rows:
+335 tasks with a timeout and 165 with drift give every printed digit."""
+
+_PERIOD_OF_PAPER = sum(share.tasks for share in SHARES_OF_PAPER)
+_STRIDE = 383
+"""Coprime to the period, so that every part of a split has all kinds of tasks."""
+
+
+def slot_of_paper(split: Split, index: int, seed: int) -> Slot:
+    """Return the slot at ``index`` of profile ``paper``."""
+    rank = index * _STRIDE % _PERIOD_OF_PAPER
+    ends = accumulate(share.tasks for share in SHARES_OF_PAPER)
+    share = next(share for share, end in zip(SHARES_OF_PAPER, ends, strict=True) if rank < end)
+    level = DIFFICULTIES[index % len(DIFFICULTIES)]
+    return Slot(
+        task_id=f"{split}_paper_{share.domain}_{index:05d}",
+        domain=share.domain,
+        difficulty=level,
+        families=share.families,
+        budget=BUDGETS["standard"],
+        entity=_entity(split, _BASES[split] + 7 * index, level),
+        make=share.make,
+        seed=seed * 1000 + _BASES[split] + index,
+    )
+
+
 def _entity(split: Split, number: int, difficulty: Difficulty) -> Entity:
     return Entity(number=number, split=split, letter=_LETTERS[split], rivals=RIVALS[difficulty])
 
@@ -154,7 +224,7 @@ class Profile:
 
     name: str
     release: str
-    """``"0.1"`` or ``"0.2"``: determines IDs, templates, faults and budgets."""
+    """``"0.1"``, ``"0.2"`` or ``"paper"``: determines IDs, templates, faults and budgets."""
     sizes: Mapping[Split, int]
     """Split → number of tasks."""
 
@@ -171,6 +241,7 @@ PROFILES: Mapping[str, Profile] = {
         _sized("medium", "0.1", 1000, 200, 300),
         _sized("large", "0.1", 5000, 800, 1000),
         _sized("v0.2_large", "0.2", 6000, 900, 1200),
+        _sized("paper", "paper", 5000, 800, 1000),
     )
 }
 

@@ -65,9 +65,18 @@ def _prove_unsolvable(case: Case, record: TaskRecord, score_episode: ScoreEpisod
     """Raise unless no sequence of calls can succeed.
 
     If a fault makes every call fail, the state never changes. A check that fails without any call
-    can then never hold, except ``tool_call``, which also counts failed calls.
+    can then never hold, except ``tool_call``, which also counts failed calls. A fault of one tool
+    is sufficient if a criterion requires a successful call of this tool.
     """
-    if not any(fires_on_every_call(fault) for fault in record.fault_plan):
+    required = {
+        criterion.get("tool_name")
+        for criterion in record.success_criteria
+        if criterion["op"] == "successful_tool_call"
+    }
+    if not any(
+        fires_on_every_call(fault) and fault.trigger.get("on_tool") in {None, *required}
+        for fault in record.fault_plan
+    ):
         raise Unproven(
             record.task_id, "it is labelled unsolvable, but no fault makes every call fail"
         )

@@ -36,7 +36,7 @@ validation."""
 
 
 def plan_faults(
-    families: Sequence[FaultType], tool_name: str, *, persistent: bool
+    families: Sequence[FaultType], tool_name: str, *, persistent: bool, goal_only: bool = False
 ) -> list[FaultRecord]:
     """Return a plan whose first fault is of the first family.
 
@@ -46,6 +46,7 @@ def plan_faults(
             no other family returns an error that it can rewrite.
         tool_name: tool of the call that reaches the goal.
         persistent: whether ``PERSISTENT`` families fire on every call (release 0.1).
+        goal_only: whether faults fire on calls of ``tool_name`` only.
 
     Returns:
         Faults of which the first transient one fires on call 1, the second on call 2, and so on,
@@ -64,12 +65,16 @@ def plan_faults(
     rewritten = next((family for family in families if family in REWRITABLE), None)
     if rewritten is not None:
         call_of["adversarial_error"] = call_of.get(rewritten, 1)
-    return [_fault(family, call_of.get(family), tool_name) for family in families]
+    faults = [_fault(family, call_of.get(family), tool_name) for family in families]
+    if goal_only:
+        for fault in faults:
+            fault.trigger["on_tool"] = tool_name
+    return faults
 
 
 def fires_on_every_call(fault: FaultRecord) -> bool:
-    """Return whether this fault makes every call fail."""
-    return fault.fault_type in PERSISTENT and fault.trigger == {}
+    """Return whether this fault makes every call fail, or every call of one tool."""
+    return fault.fault_type in PERSISTENT and fault.trigger.keys() <= {"on_tool"}
 
 
 def _fault(family: FaultType, call: int | None, tool_name: str) -> FaultRecord:

@@ -14,6 +14,7 @@ from fumehood.benchmarks.toolmisuse.generate.allocation import (
     profile_of,
     slot_0_1,
     slot_0_2,
+    slot_of_paper,
 )
 from fumehood.benchmarks.toolmisuse.generate.checks import refuse_incoherent
 from fumehood.benchmarks.toolmisuse.generate.faults import fires_on_every_call, plan_faults
@@ -30,7 +31,11 @@ from fumehood.core.json_values import JsonObject
 GENERATOR = 2
 """Increases with every change after which the same seed gives other bytes."""
 
-_SLOTS: Mapping[str, Callable[[Split, int, int], Slot]] = {"0.1": slot_0_1, "0.2": slot_0_2}
+_SLOTS: Mapping[str, Callable[[Split, int, int], Slot]] = {
+    "0.1": slot_0_1,
+    "0.2": slot_0_2,
+    "paper": slot_of_paper,
+}
 
 TOOLSETS = {
     "crud": "crud_v1",
@@ -43,7 +48,12 @@ TOOLSETS = {
 def make_task(slot: Slot, release: str, seed: int) -> tuple[TaskRecord, OracleRecord]:
     """Return the task of a slot and its oracle, determined by the arguments alone."""
     goal = slot.make(slot.entity, SeededChoices("toolmisuse", release, seed, slot.task_id))
-    plan = plan_faults(slot.families, goal.tool_name, persistent=release == "0.1")
+    plan = plan_faults(
+        slot.families,
+        goal.tool_name,
+        persistent=release != "0.2",
+        goal_only=release == "paper",
+    )
     record = TaskRecord(
         task_id=slot.task_id,
         split=slot.entity.split,
@@ -62,7 +72,7 @@ def make_task(slot: Slot, release: str, seed: int) -> tuple[TaskRecord, OracleRe
 
 
 def _criteria(goal: Goal, release: str) -> list[JsonObject]:
-    """Return the criteria. Release 0.1 has none on outputs."""
+    """Return the criteria. Only release 0.2 has some on outputs."""
     succeeded: JsonObject = {
         "op": "successful_tool_call",
         "tool_name": goal.tool_name,
