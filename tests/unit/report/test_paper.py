@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -122,8 +123,11 @@ def test_profile_paper_gives_every_cell_of_both_tables_and_both_figures(tmp_path
         "figure_1": 3 * 4,
         "figure_2": 3 * 4,
     }
-    for rows in stated.values():
-        assert {cell["agreement"] for cell in rows} == {"equal, rounded"}, rows
+    # The paper rounds its own 0.5015 once more to 0.502; 168 of 335 are 0.50149.
+    rounded_twice = ("policy_layer", "timeout", 0.502)
+    for cell in chain.from_iterable(stated.values()):
+        once = (cell["agent"], cell["group"], cell["published"]) != rounded_twice
+        assert cell["agreement"] == ("equal, rounded" if once else "within interval"), cell
     both = {(cell["agent"], cell["group"], cell["metric"]): cell for cell in stated["table_2"]}
     for fault, tasks in (("timeout", 335), ("schema_drift", 165)):
         assert both["heuristic", fault, "task_success"]["tasks"] == tasks
