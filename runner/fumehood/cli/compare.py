@@ -57,7 +57,7 @@ DIMENSION_NAMES = ("agent", "scaffold", "data-mode")
 @click.option(
     "--recording", type=click.Path(path_type=Path), help="Record the live run into this folder."
 )
-@click.option("--trials", "-n", type=int, help="Attempts per agent and task.")
+@click.option("--trials", "-n", type=int, help="Episodes per agent and task.")
 @click.option("--seed", type=int, help="Seed of all runs.")
 @click.option("--engine", help="As in `run`.")
 @click.option(

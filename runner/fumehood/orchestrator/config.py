@@ -321,8 +321,10 @@ class RunConfig(_Strict):
     tasks: TaskSelection | None = Field(
         None, description="Tasks of the suite to run; all if unset."
     )
-    trials: int = Field(1, ge=1, description="Attempts per agent and task.")
-    seed: int = Field(0, description="Seed of the run; 0 gives the first trial the task's own.")
+    trials: int = Field(1, ge=1, description="Episodes per agent and task.")
+    seed: int = Field(
+        0, description="Seed of the run; with 0, the first trial has the seed of its task."
+    )
     concurrency: int = Field(2, ge=1, le=CONCURRENCY_MAX, description="Concurrent episodes.")
     service_workers: int = Field(1, ge=1, le=64, description="Service processes.")
     engine: str = Field("auto", description="docker, bubblewrap, inline, process, or auto.")
