@@ -23,7 +23,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     options = _parser().parse_args(argv)
     try:
-        run(options.agent, options.calls, options.model, _arguments(options.arguments))
+        run(
+            options.agent,
+            options.calls,
+            options.model,
+            _arguments(options.arguments),
+            options.model_settings,
+        )
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
@@ -38,6 +44,7 @@ def run(
     calls_file: str | None = None,
     model: str | None = None,
     arguments: Mapping[str, Any] = {},
+    model_settings: str = "{}",
 ) -> None:
     """Run the agent ``name`` in one session.
 
@@ -48,8 +55,9 @@ def run(
         calls_file: JSON file with the calls, for an agent that replays calls.
         model: for scaffolds.
         arguments: keyword arguments of the class.
+        model_settings: JSON object with the settings of the model that are not defaults.
     """
-    agent = load_agent(name, calls_file, model, arguments)
+    agent = load_agent(name, calls_file, model, arguments, model_settings)
     with Session() as session:
         play(agent, session)
 
@@ -76,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--calls", metavar="FILE", help="JSON list of calls to replay")
     command.add_argument("--model", metavar="NAME", help="model for a scaffold")
     command.add_argument("--arguments", metavar="JSON", help="keyword arguments of module:Class")
+    command.add_argument("--model-settings", metavar="JSON", default="{}", help="its settings")
     return parser
 
 

@@ -28,7 +28,7 @@ from fumehood_agent.address import (
     socket_path,
 )
 from fumehood_agent.errors import ConnectionLost, DeadlinePassed, Ended, FumehoodError, NotReachable
-from fumehood_agent.seat import Reply, Task
+from fumehood_agent.seat import ModelProblem, Reply, Task
 
 
 class AsyncSession:
@@ -126,6 +126,18 @@ class AsyncSession:
     async def give_up(self, reason: str) -> bool:
         """Give up; return whether this counts."""
         return await self._submit(wire.give_up_to_pb(reason))
+
+    async def stop(self, problem: ModelProblem) -> bool:
+        """End the work because of a problem with the model; return whether this counts."""
+        return await self._submit(pb.SubmitRequest(stopped=wire.problem_to_pb(problem)))
+
+    async def report(self, problem: ModelProblem) -> None:
+        """Record a problem with the model in the trace; the work continues."""
+        request = pb.ReportRequest(problem=wire.problem_to_pb(problem))
+        try:
+            await self._stub.Report(request)
+        except grpc.RpcError as error:
+            raise self._error(error, sent_bytes=request.ByteSize()) from error
 
     async def _fetch_task(self) -> Task:
         require_short(self.path)

@@ -11,7 +11,7 @@ from typing import Any
 from fumehood_agent import wire
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent.errors import Ended
-from fumehood_agent.seat import Reply, Task
+from fumehood_agent.seat import ModelProblem, Reply, Task
 
 Exchange = Callable[[pb.InteractRequest], pb.InteractResponse]
 """Answers one request; the in-memory counterpart of the gRPC stream."""
@@ -51,6 +51,15 @@ class InProcessSession:
     def give_up(self, reason: str) -> bool:
         """Give up, because the task cannot or must not be done; return whether this counts."""
         return self._submit(wire.give_up_to_pb(reason))
+
+    def stop(self, problem: ModelProblem) -> bool:
+        """End the work because of a problem with the model; return whether this counts."""
+        return self._submit(pb.SubmitRequest(stopped=wire.problem_to_pb(problem)))
+
+    def report(self, problem: ModelProblem) -> None:
+        """Record a problem with the model in the trace; the work continues."""
+        request = pb.ReportRequest(problem=wire.problem_to_pb(problem))
+        self._exchange(pb.InteractRequest(report=request))
 
     def _submit(self, request: pb.SubmitRequest) -> bool:
         response = self._exchange(pb.InteractRequest(submit=request)).submit

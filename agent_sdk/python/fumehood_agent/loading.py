@@ -22,6 +22,7 @@ def load_agent(
     calls_file: str | None = None,
     model: str | None = None,
     arguments: Mapping[str, Any] = {},
+    model_settings: str = "{}",
 ) -> Any:
     """Import and create the agent ``name``.
 
@@ -30,6 +31,7 @@ def load_agent(
         calls_file: JSON file with the calls; its content is the argument of the class.
         model: for scaffolds; other agents ignore it.
         arguments: keyword arguments of the class of another agent.
+        model_settings: JSON object with the settings of the model that are not defaults.
 
     Raises:
         UsageError: there is no such agent, the file cannot be read, or a scaffold has no model.
@@ -39,7 +41,7 @@ def load_agent(
     if name.removeprefix(_PREFIX) in WITH_MODEL:
         if model is None:
             raise UsageError(f"{name} needs a model; set it with --model")
-        return cls(_chat_model(model))
+        return cls(_chat_model(model, model_settings))
     needs_calls = name.removeprefix(_PREFIX) in REPLAYING
     if needs_calls and calls_file is None:
         raise UsageError(f"{name} replays a list of calls; set its file with --calls")
@@ -69,11 +71,12 @@ def _path_of(name: str) -> str:
     return known[short]
 
 
-def _chat_model(name: str) -> Any:
+def _chat_model(name: str, settings: str) -> Any:
     # Imported here, because only scaffolds need it and the import takes time.
     from fumehood_agent.scaffolds.chat_model import ChatModel
+    from fumehood_agent.scaffolds.settings import ModelSettings
 
-    return ChatModel(name)
+    return ChatModel(name, settings=ModelSettings.from_json(settings))
 
 
 def _load_class(path: str) -> Callable[..., Any]:

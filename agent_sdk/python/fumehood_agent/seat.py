@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Protocol
 
 JsonObject = dict[str, Any]
@@ -77,6 +78,23 @@ class Reply:
     """The arguments as recorded, if they differ from the arguments that were sent."""
 
 
+class ModelProblem(Enum):
+    """What went wrong between an agent and its model. Mirrored on the wire."""
+
+    REPLY_TRUNCATED = "reply_truncated"
+    """The reply reached its token limit."""
+    REPLY_UNPARSEABLE = "reply_unparseable"
+    """The reply has not the form that the API or the agent's prompt prescribes."""
+    ARGUMENTS_UNPARSEABLE = "arguments_unparseable"
+    """The arguments of a requested tool call are not a JSON object."""
+    CONTEXT_OVERFLOW = "context_overflow"
+    """The conversation is longer than the context of the model."""
+    TURN_LIMIT = "turn_limit"
+    """The agent's own limit of replies is reached."""
+    REQUEST_REFUSED = "request_refused"
+    """The provider refused a request for another reason."""
+
+
 class Seat(Protocol):
     """The interface through which an agent works."""
 
@@ -103,4 +121,16 @@ class Seat(Protocol):
 
     def give_up(self, reason: str) -> bool:
         """Give up, because the task cannot or must not be done; return whether this counts."""
+        ...
+
+
+class ModelSeat(Seat, Protocol):
+    """A seat whose agent reports problems with its model, as the scaffolds do."""
+
+    def stop(self, problem: ModelProblem) -> bool:
+        """End the work because of a problem with the model; return whether this counts."""
+        ...
+
+    def report(self, problem: ModelProblem) -> None:
+        """Record a problem with the model in the trace; the work continues."""
         ...

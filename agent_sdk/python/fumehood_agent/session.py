@@ -35,7 +35,7 @@ from fumehood_agent.errors import (
     NotReachable,
     ServiceFailed,
 )
-from fumehood_agent.seat import Reply, Task
+from fumehood_agent.seat import ModelProblem, Reply, Task
 from fumehood_agent.stream import Stream
 
 
@@ -172,6 +172,25 @@ class Session:
             ServiceUnavailable: the connection broke.
         """
         return self._submit(wire.give_up_to_pb(reason))
+
+    def stop(self, problem: ModelProblem) -> bool:
+        """End the work because of a problem with the model; see :meth:`give_up`."""
+        return self._submit(pb.SubmitRequest(stopped=wire.problem_to_pb(problem)))
+
+    def report(self, problem: ModelProblem) -> None:
+        """Record a problem with the model in the trace; the work continues.
+
+        Raises:
+            ServiceUnavailable: the connection broke.
+        """
+        request = pb.ReportRequest(problem=wire.problem_to_pb(problem))
+        if self._uses_stream:
+            self._exchange(pb.InteractRequest(report=request))
+            return
+        try:
+            self._stub.Report(request)
+        except grpc.RpcError as error:
+            raise self._error(error, sent_bytes=request.ByteSize()) from error
 
     def _fetch_task(self) -> Task:
         started = time.monotonic()

@@ -22,7 +22,16 @@ from fumehood_agent.errors import (
     Refused,
     ServiceFailed,
 )
-from fumehood_agent.seat import Failure, JsonObject, Remaining, Reply, Task, Tool, Value
+from fumehood_agent.seat import (
+    Failure,
+    JsonObject,
+    ModelProblem,
+    Remaining,
+    Reply,
+    Task,
+    Tool,
+    Value,
+)
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
@@ -75,6 +84,11 @@ def give_up_to_pb(reason: str) -> pb.SubmitRequest:
         return pb.SubmitRequest(give_up_reason=reason)
     except (TypeError, ValueError) as error:
         raise Refused(RefusalKind.MALFORMED, reason=str(error)) from error
+
+
+def problem_to_pb(problem: ModelProblem) -> pb.ModelProblem.ValueType:
+    """Return the name of a problem with the model on the wire."""
+    return pb.ModelProblem.Value(f"MODEL_PROBLEM_{problem.name}")
 
 
 def task_from_pb(message: pb.GetTaskResponse) -> Task:

@@ -84,6 +84,9 @@ def _lines(folder: RunReader, row: EpisodeRow, events: list[dict[str, Any]]) -> 
 
 
 def _event_lines(event: dict[str, Any]) -> Iterator[str]:
+    if str(event["kind"]).startswith(("model_", "provider_")):
+        yield f"      {_model_line(event)}"
+        return
     match event["kind"]:
         case "call":
             yield f"  {event['number']:>3} {event['tool']} {_short(event['arguments'])}"
@@ -97,15 +100,6 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
             else:
                 details = _short(failure["details"])
                 yield f"      ! {failure['code']}: {failure['message']} {details}"
-        case "model_call":
-            status = "" if event["status"] == 200 else f", status {event['status']}"
-            tokens = event["spent"]["model_tokens"]
-            yield f"      model request to {event['model']}: {tokens:,} tokens{status}"
-        case "model_refused":
-            needs = ", ".join(event["needs"])
-            yield f"      model request refused: {event['reason']}{f' ({needs})' if needs else ''}"
-        case "provider_checked":
-            yield f"      provider {event['provider']} checked: {event['result']}"
         case "refused":
             yield f"      refused: {event['refusal']} ({event['actual']}, limit {event['limit']})"
         case "turn_began":
@@ -118,6 +112,20 @@ def _event_lines(event: dict[str, Any]) -> Iterator[str]:
             for rule, count in enumerate(event["fire_counts"]):
                 outcome = f"fired {count}×" if count else "not reached"
                 yield f"      fault {rule}: {outcome}"
+
+
+def _model_line(event: dict[str, Any]) -> str:
+    match event["kind"]:
+        case "model_call":
+            status = "" if event["status"] == 200 else f", status {event['status']}"
+            tokens = event["spent"]["model_tokens"]
+            return f"model request to {event['model']}: {tokens:,} tokens{status}"
+        case "model_refused":
+            needs = ", ".join(event["needs"])
+            return f"model request refused: {event['reason']}{f' ({needs})' if needs else ''}"
+        case "model_problem":
+            return f"model problem, seen by the {event['source']}: {event['problem']}"
+    return f"provider {event['provider']} checked: {event['result']}"
 
 
 def _mark(success: bool | None) -> str:

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fumehood.core.json_values import Json, JsonObject
-from fumehood.core.outcome import Finished, Infra, SeatEnd, outcome_from_json
+from fumehood.core.outcome import (
+    Finished,
+    Infra,
+    ModelProblem,
+    SeatEnd,
+    outcome_from_json,
+)
 from fumehood.core.tools import FailureKind
 
 
@@ -72,6 +78,18 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenProblem:
+    """A problem between a seat's agent and its model."""
+
+    seat: str
+    problem: ModelProblem
+    source: str
+    """``gateway`` if a response shows it, ``agent`` if only the agent reported it."""
+    calls_before: int
+    """Number of earlier calls of all seats."""
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """One closed episode."""
 
@@ -88,6 +106,8 @@ class Evidence:
     """By seat, the answers to all messages except the last. A seat with one message is missing."""
     submissions: tuple[Submission, ...] = ()
     """All submitted answers in order. A seat that was waiting for its turn at the end has none."""
+    model_problems: tuple[SeenProblem, ...] = ()
+    """In the order of the trace."""
 
 
 def read_evidence(events: Iterable[JsonObject]) -> Evidence:
@@ -101,6 +121,7 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
     ends: dict[str, SeatEnd] = {}
     answers: dict[str, tuple[str, ...]] = {}
     submissions: list[Submission] = []
+    problems: list[SeenProblem] = []
     for event in events:
         match event:
             case {"kind": "call", "seat": str(seat)}:
@@ -108,6 +129,13 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
             case {"kind": "turn_ended", "seat": str(seat), "answer": str(answer)}:
                 answers[seat] = (*answers.get(seat, ()), answer)
                 submissions.append(Submission(seat, answer, len(calls)))
+            case {
+                "kind": "model_problem",
+                "seat": str(seat),
+                "problem": str(problem),
+                "source": str(source),
+            }:
+                problems.append(SeenProblem(seat, ModelProblem(problem), source, len(calls)))
             case {"kind": "refused", "refusal": str(refusal)}:
                 refusals.append(refusal)
             case {"kind": "seat_ended", "seat": str(seat), "end": dict(end)}:
@@ -124,6 +152,7 @@ def read_evidence(events: Iterable[JsonObject]) -> Evidence:
                     counts,
                     answers,
                     tuple(submissions),
+                    tuple(problems),
                 )
     raise ValueError("the trace has no event that closes the episode")
 

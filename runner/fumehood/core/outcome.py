@@ -46,6 +46,30 @@ class AgentCrashed:
     """One line, such as ``exit status 1``."""
 
 
+class ModelProblem(Enum):
+    """What went wrong between an agent and its model. Mirrored on the wire."""
+
+    REPLY_TRUNCATED = "reply_truncated"
+    """The reply reached its token limit."""
+    REPLY_UNPARSEABLE = "reply_unparseable"
+    """The reply has not the form that the API or the agent's prompt prescribes."""
+    ARGUMENTS_UNPARSEABLE = "arguments_unparseable"
+    """The arguments of a requested tool call are not a JSON object."""
+    CONTEXT_OVERFLOW = "context_overflow"
+    """The conversation is longer than the context of the model."""
+    TURN_LIMIT = "turn_limit"
+    """The agent's own limit of replies is reached."""
+    REQUEST_REFUSED = "request_refused"
+    """The provider refused a request for another reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The agent stopped because of a problem with its model. Not a statement about the task."""
+
+    problem: ModelProblem
+
+
 class InfraKind(Enum):
     """Which part of the infrastructure failed."""
 
@@ -72,7 +96,7 @@ class Infra:
     detail: str
 
 
-SeatEnd = Finished | GaveUp | OutOfBudget | TimedOut | AgentCrashed
+SeatEnd = Finished | GaveUp | Stopped | OutOfBudget | TimedOut | AgentCrashed
 """Outcomes that the service observes."""
 
 Outcome = SeatEnd | Infra
@@ -80,36 +104,30 @@ Outcome = SeatEnd | Infra
 
 def outcome_name(outcome: Outcome) -> str:
     """Return the name of the outcome with its kind, such as ``out_of_budget(steps)``."""
-    match outcome:
-        case Finished():
-            return "finished"
-        case GaveUp():
-            return "gave_up"
-        case OutOfBudget(kind):
-            return f"out_of_budget({kind.value})"
-        case TimedOut():
-            return "timed_out"
-        case AgentCrashed():
-            return "agent_crashed"
-        case Infra(kind):
-            return f"infra({kind.value})"
+    value = outcome_to_json(outcome)
+    kind = value.get("kind", value.get("problem"))
+    return f"{value['outcome']}({kind})" if kind else str(value["outcome"])
 
 
 def outcome_to_json(outcome: Outcome) -> JsonObject:
     """Return the outcome as a JSON object with its name under ``outcome``."""
+    value: JsonObject
     match outcome:
         case Finished(answer):
-            return {"outcome": "finished", "answer": answer}
+            value = {"outcome": "finished", "answer": answer}
         case GaveUp(reason):
-            return {"outcome": "gave_up", "reason": reason}
+            value = {"outcome": "gave_up", "reason": reason}
+        case Stopped(problem):
+            value = {"outcome": "stopped", "problem": problem.value}
         case OutOfBudget(kind):
-            return {"outcome": "out_of_budget", "kind": kind.value}
+            value = {"outcome": "out_of_budget", "kind": kind.value}
         case TimedOut(wall_ms):
-            return {"outcome": "timed_out", "wall_ms": wall_ms}
+            value = {"outcome": "timed_out", "wall_ms": wall_ms}
         case AgentCrashed(detail):
-            return {"outcome": "agent_crashed", "detail": detail}
+            value = {"outcome": "agent_crashed", "detail": detail}
         case Infra(kind, detail):
-            return {"outcome": "infra", "kind": kind.value, "detail": detail}
+            value = {"outcome": "infra", "kind": kind.value, "detail": detail}
+    return value
 
 
 def outcome_from_json(value: JsonObject) -> Outcome:
@@ -118,20 +136,25 @@ def outcome_from_json(value: JsonObject) -> Outcome:
     Raises:
         ValueError: the value is not an outcome.
     """
+    outcome: Outcome
     match value:
         case {"outcome": "finished", "answer": str(answer)}:
-            return Finished(answer)
+            outcome = Finished(answer)
         case {"outcome": "gave_up", "reason": str(reason)}:
-            return GaveUp(reason)
+            outcome = GaveUp(reason)
+        case {"outcome": "stopped", "problem": str(problem)}:
+            outcome = Stopped(ModelProblem(problem))
         case {"outcome": "out_of_budget", "kind": str(kind)}:
-            return OutOfBudget(BudgetKind(kind))
+            outcome = OutOfBudget(BudgetKind(kind))
         case {"outcome": "timed_out", "wall_ms": int(wall_ms)}:
-            return TimedOut(wall_ms)
+            outcome = TimedOut(wall_ms)
         case {"outcome": "agent_crashed", "detail": str(detail)}:
-            return AgentCrashed(detail)
+            outcome = AgentCrashed(detail)
         case {"outcome": "infra", "kind": str(kind), "detail": str(detail)}:
-            return Infra(InfraKind(kind), detail)
-    raise ValueError(f"not an outcome: {value!r}")
+            outcome = Infra(InfraKind(kind), detail)
+        case _:
+            raise ValueError(f"not an outcome: {value!r}")
+    return outcome
 
 
 class RefusalKind(Enum):

@@ -16,7 +16,7 @@ from fumehood.core.conversation import TurnBegan, TurnEnded
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.json_values import Json, JsonObject, canonical_json, digest_json
 from fumehood.core.ledger import Amounts, units_by_name
-from fumehood.core.outcome import CallRefused, SeatEnd, outcome_to_json
+from fumehood.core.outcome import CallRefused, ModelProblem, SeatEnd, outcome_to_json
 from fumehood.core.tools import FiredFault, ToolCall, ToolResult, Value, arguments_after_faults
 
 
@@ -66,6 +66,25 @@ class ModelRefused:
             "seat": self.seat,
             "reason": self.reason,
             "needs": self.needs,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelProblemNoted:
+    """Event: something went wrong between an agent and its model."""
+
+    seat: str
+    problem: ModelProblem
+    source: str
+    """``gateway`` if the gateway read it from a response, ``agent`` if the agent reported it."""
+
+    def to_json(self) -> JsonObject:
+        """Return the event."""
+        return {
+            "kind": "model_problem",
+            "seat": self.seat,
+            "problem": self.problem.value,
+            "source": self.source,
         }
 
 
@@ -216,6 +235,7 @@ Event = (
     | CallRefused
     | ModelCalled
     | ModelRefused
+    | ModelProblemNoted
     | ProviderChecked
     | TurnBegan
     | TurnEnded

@@ -12,7 +12,7 @@ from fumehood.core.json_values import Json
 from fumehood.core.task import SCRIPT
 from fumehood.engines.engine import AgentSource, Engine, Image, Isolation, Limits, Mount
 from fumehood.orchestrator.agents import ORACLE, NamedAgent, Participants, is_builtin, is_scaffold
-from fumehood.orchestrator.config import BoxLimits
+from fumehood.orchestrator.config import BoxLimits, ModelsConfig
 from fumehood.orchestrator.episode_runner import BoxPlan, InlinePlan
 from fumehood.orchestrator.plan import PlannedEpisode
 from fumehood.records.row import file_name
@@ -33,6 +33,7 @@ class BoxPlans:
         limits: BoxLimits,
         calls_folder: Path,
         labels: dict[str, str],
+        models: ModelsConfig | None = None,
     ) -> None:
         """Plan nothing yet.
 
@@ -43,7 +44,9 @@ class BoxPlans:
             limits: of each box.
             calls_folder: folder for lists of calls; boxes read files in it.
             labels: set on every box.
+            models: with the parameters of the models that scaffolds call.
         """
+        self._models = models
         self._participants = participants
         self._images = images
         self._engine = engine
@@ -78,7 +81,10 @@ class BoxPlans:
             labels=self._labels,
         )
         if is_scaffold(agent):
-            return replace(plan, arguments=("--model", str(agent.model)))
+            model = str(agent.model)
+            changed = self._models.parameters_of(model).changed() if self._models else {}
+            further = ("--model-settings", json.dumps(changed)) if changed else ()
+            return replace(plan, arguments=("--model", model, *further))
         if _replays(agent):
             name = f"{seat}.{agent.source.name}"
             file = self._write(planned, name, _calls(agent, planned, seat))

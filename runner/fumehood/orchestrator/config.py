@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 import yaml
 from pydantic import (
@@ -169,6 +170,54 @@ class ModelBudget(_Strict):
     usd: float | None = Field(default=None, ge=0, description="US dollars.")
 
 
+class ModelParameters(_Strict):
+    """How built-in scaffolds ask a model; the settings of ``fumehood_agent``'s scaffolds."""
+
+    dialect: Literal["chat", "responses", "messages", "gemini"] = Field(
+        default="chat", description="API of the requests."
+    )
+    output_limit_field: Literal["max_tokens", "max_completion_tokens"] = Field(
+        default="max_tokens", description="Field of a chat request with the token limit."
+    )
+    output_tokens: int = Field(default=1024, ge=1, description="Token limit of one reply.")
+    temperature: float | None = Field(
+        default=0, ge=0, le=2, description="Sampling temperature; null leaves it to the provider."
+    )
+    top_p: float | None = Field(default=None, gt=0, le=1, description="Nucleus sampling.")
+    seed: int | None = Field(default=None, description="Seed of the sampling; for chat and gemini.")
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = (
+        Field(default=None, description="Reasoning effort.")
+    )
+    tool_choice: Literal["auto", "required", "none"] | None = Field(
+        default=None, description="Whether the model must call a tool."
+    )
+    turns: int = Field(default=64, ge=1, description="Replies to one message of the user.")
+    unusable_replies: int = Field(
+        default=5,
+        ge=1,
+        description="Replies in a row that are cut or cannot be parsed, until the scaffold stops.",
+    )
+    context: Literal["none", "drop_oldest", "summarise"] = Field(
+        default="drop_oldest",
+        description="What happens to a conversation beyond context_characters.",
+    )
+    context_characters: int = Field(
+        default=96_000, ge=1000, description="Length of the conversation, as JSON."
+    )
+
+    @model_validator(mode="after")
+    def _has_effect(self) -> Self:
+        if self.dialect != "chat" and self.output_limit_field != "max_tokens":
+            raise ValueError("output_limit_field has no effect unless dialect is chat")
+        if self.dialect not in ("chat", "gemini") and self.seed is not None:
+            raise ValueError(f"seed has no effect: the dialect {self.dialect} has no seed")
+        return self
+
+    def changed(self) -> dict[str, Any]:
+        """Return the parameters that differ from their defaults."""
+        return self.model_dump(exclude_defaults=True)
+
+
 class ModelsConfig(_Strict):
     """Models that the agents of a run may call."""
 
@@ -183,6 +232,10 @@ class ModelsConfig(_Strict):
     cassette: Path | None = Field(
         None, description="Folder to replay from, or to record into instead of the run folder."
     )
+    parameters: dict[str, ModelParameters] = Field(
+        default_factory=dict,
+        description="How scaffolds ask a model, by name or pattern; the first match counts.",
+    )
     budget: ModelBudget = Field(default=ModelBudget(), description="Model budget of each seat.")
     output_tokens_max: int = Field(
         16384, ge=1, description="Output tokens reserved for a request without its own limit."
@@ -192,6 +245,13 @@ class ModelsConfig(_Strict):
         (),
         description="What a model request may ask of a provider beyond text, such as web_search.",
     )
+
+    def parameters_of(self, model: str) -> ModelParameters:
+        """Return how scaffolds ask a model."""
+        matching = (
+            parameters for name, parameters in self.parameters.items() if fnmatchcase(model, name)
+        )
+        return next(matching, ModelParameters())
 
     @field_validator("grants")
     @classmethod

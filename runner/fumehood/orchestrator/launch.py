@@ -292,7 +292,13 @@ def _execute(
         )
         create_recording_folder(config, pool.owner_uid)
         boxes = BoxPlans(
-            setup.participants, ready.images, engine, config.limits, calls_folder, labels
+            setup.participants,
+            ready.images,
+            engine,
+            config.limits,
+            calls_folder,
+            labels,
+            config.models,
         )
         limits = RunLimits(concurrency=config.concurrency, wall_ms=round(config.wall_time_s * 1000))
         runner = EpisodeRunner(pool, models)

@@ -22,11 +22,14 @@ from fumehood.orchestrator.episode_runner import SessionPlan, attempt_episode
 from fumehood.orchestrator.json_difference import first_difference
 from fumehood.orchestrator.service_pool import ServicePool
 from fumehood_agent.errors import Ended, Refused
+from fumehood_agent.seat import ModelProblem
 from fumehood_agent.session import Session
 
 Event = Mapping[str, Any]
 
-_NOT_REPLAYED = frozenset({"refused", "sealed", "model_call", "model_refused", "provider_checked"})
+_NOT_REPLAYED = frozenset(
+    {"refused", "sealed", "model_call", "model_problem", "model_refused", "provider_checked"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,8 @@ def _repeat(event: Event, session: Session) -> bool:
                 session.submit(answer)
             case {"kind": "seat_ended", "end": {"outcome": "gave_up", "reason": str(reason)}}:
                 session.give_up(reason)
+            case {"kind": "seat_ended", "end": {"outcome": "stopped", "problem": str(problem)}}:
+                session.stop(ModelProblem(problem))
             case {"kind": "seat_ended", "end": {"outcome": "timed_out"}}:
                 return True
     return False

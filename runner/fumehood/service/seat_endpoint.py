@@ -24,11 +24,19 @@ from fumehood.core.outcome import (
     CallRefused,
     Finished,
     GaveUp,
+    ModelProblem,
     Refusal,
     RefusalKind,
+    Stopped,
     TimedOut,
 )
-from fumehood.core.trace import ModelCalled, ModelRefused, ProviderChecked, Recorder
+from fumehood.core.trace import (
+    ModelCalled,
+    ModelProblemNoted,
+    ModelRefused,
+    ProviderChecked,
+    Recorder,
+)
 from fumehood.wire.ports import SpecRejected, TaskView
 
 _ENDED = Refusal(RefusalKind.ENDED)
@@ -170,10 +178,14 @@ class SeatEndpoint:
                 return self._execute_once(call_id, tool_name, arguments_json, arguments)
             return _ENDED if self._has_ended() else self._execute(tool_name, arguments)
 
-    def submit(self, end: Finished | GaveUp) -> bool | TaskView | Refusal:
+    def submit(self, end: Finished | GaveUp | Stopped) -> bool | TaskView | Refusal:
         """End the turn of the seat, or its work if the user sends no further message."""
         self._start_clock()
-        text = end.answer if isinstance(end, Finished) else end.reason
+        match end:
+            case Finished(text) | GaveUp(text):
+                pass
+            case Stopped():
+                text = ""
         too_large = refuse_large(text, self._limits.answer_bytes)
         if too_large is not None:
             self.count_refused(len(text))
@@ -183,7 +195,7 @@ class SeatEndpoint:
                 return False
             if too_large is not None:
                 return self._refuse(too_large)
-            if isinstance(end, GaveUp):
+            if not isinstance(end, Finished):
                 return self._seat.finish(end)
             self._seat.answer(end.answer)
             self._wait_for_turn()
@@ -236,12 +248,23 @@ class SeatEndpoint:
             if not self._is_closed:
                 self._seat.settle(reservation, event, actual)
 
-    def note(self, event: ModelRefused | ProviderChecked) -> None:
-        """Record a model request that failed, unless the seat has ended or had too many of them."""
+    def note(self, event: ModelRefused | ProviderChecked | ModelProblemNoted) -> bool:
+        """Record a problem with a model request, unless the seat has ended or had too many.
+
+        Returns:
+            Whether it was recorded.
+        """
         with self._lock:
-            if not self._has_ended() and self._refusals < self._limits.refusals:
-                self._refusals += 1
-                self._recorder.record(event)
+            if self._has_ended() or self._refusals >= self._limits.refusals:
+                return False
+            self._refusals += 1
+            self._recorder.record(event)
+            return True
+
+    def report(self, problem: ModelProblem) -> bool:
+        """Record a problem that the agent had with its model."""
+        self._start_clock()
+        return self.note(ModelProblemNoted(self.name, problem, "agent"))
 
     def grant(self, granted_ms: int) -> None:
         """Extend the wall time by a delay that the infrastructure caused."""

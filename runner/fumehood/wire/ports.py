@@ -12,7 +12,7 @@ from typing import Protocol
 from fumehood.core.episode import Reply
 from fumehood.core.episode_spec import EpisodeSpec
 from fumehood.core.ledger import Amounts
-from fumehood.core.outcome import Finished, GaveUp, Refusal
+from fumehood.core.outcome import Finished, GaveUp, ModelProblem, Refusal, Stopped
 from fumehood.core.tools import ToolSpec
 from fumehood.core.trace import ModelExchange, Record
 
@@ -48,8 +48,12 @@ class SeatPort(Protocol):
         """
         ...
 
-    def submit(self, end: Finished | GaveUp) -> bool | TaskView | Refusal:
-        """End the turn of the seat, or give up.
+    def report(self, problem: ModelProblem) -> bool:
+        """Record a problem with the model; return whether the trace contains it."""
+        ...
+
+    def submit(self, end: Finished | GaveUp | Stopped) -> bool | TaskView | Refusal:
+        """End the turn of the seat, give up, or stop.
 
         Returns:
             The next task if the user sends another message; otherwise whether this end of the work

@@ -5,10 +5,15 @@ gRPC, HTTP, MCP and agents inside the service use these functions.
 
 from __future__ import annotations
 
-from fumehood.core.outcome import Finished, GaveUp
+from fumehood.core.outcome import Finished, GaveUp, ModelProblem, Stopped
 from fumehood.wire.convert import reply_to_pb, submission_to_pb, task_to_pb
 from fumehood.wire.ports import SeatPort
 from fumehood_agent._proto.v1 import tool_pb2
+
+_PROBLEMS = {
+    tool_pb2.ModelProblem.Value(f"MODEL_PROBLEM_{problem.name}"): problem
+    for problem in ModelProblem
+}
 
 
 def answer_interaction(
@@ -18,6 +23,8 @@ def answer_interaction(
     match request.WhichOneof("request"):
         case "get_task":
             return tool_pb2.InteractResponse(task=task_to_pb(seat.view_task()))
+        case "report":
+            return tool_pb2.InteractResponse(report=answer_report(seat, request.report))
         case "submit":
             return tool_pb2.InteractResponse(submit=answer_submission(seat, request.submit))
         case _:
@@ -30,7 +37,18 @@ def answer_call(seat: SeatPort, request: tool_pb2.CallToolRequest) -> tool_pb2.C
 
 
 def answer_submission(seat: SeatPort, request: tool_pb2.SubmitRequest) -> tool_pb2.SubmitResponse:
-    """Submit an answer, or give up."""
-    given_up = request.WhichOneof("end") == "give_up_reason"
-    end = GaveUp(request.give_up_reason) if given_up else Finished(request.answer)
+    """Submit an answer, give up, or stop."""
+    end: Finished | GaveUp | Stopped = Finished(request.answer)
+    match request.WhichOneof("end"):
+        case "give_up_reason":
+            end = GaveUp(request.give_up_reason)
+        case "stopped":
+            # A problem that this service does not know still ends the work.
+            end = Stopped(_PROBLEMS.get(request.stopped, ModelProblem.REQUEST_REFUSED))
     return submission_to_pb(seat.submit(end))
+
+
+def answer_report(seat: SeatPort, request: tool_pb2.ReportRequest) -> tool_pb2.ReportResponse:
+    """Record a problem with the model; unknown ones are ignored."""
+    problem = _PROBLEMS.get(request.problem)
+    return tool_pb2.ReportResponse(recorded=problem is not None and seat.report(problem))

@@ -12,7 +12,12 @@ from google.protobuf.message import DecodeError, Message
 
 from fumehood.wire.convert import task_to_pb
 from fumehood.wire.ports import SeatPort
-from fumehood.wire.seat_requests import answer_call, answer_interaction, answer_submission
+from fumehood.wire.seat_requests import (
+    answer_call,
+    answer_interaction,
+    answer_report,
+    answer_submission,
+)
 from fumehood_agent._proto.v1 import tool_pb2
 
 M = TypeVar("M", bound=Message)
@@ -92,6 +97,9 @@ class _ToolService:
     def submit(self, raw: bytes, context: grpc.ServicerContext) -> tool_pb2.SubmitResponse:
         return answer_submission(self._seat, self._parse(tool_pb2.SubmitRequest, raw, context))
 
+    def report(self, raw: bytes, context: grpc.ServicerContext) -> tool_pb2.ReportResponse:
+        return answer_report(self._seat, self._parse(tool_pb2.ReportRequest, raw, context))
+
     def interact(
         self, requests: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[tool_pb2.InteractResponse]:
@@ -125,6 +133,7 @@ def _handlers(service: _ToolService) -> grpc.GenericRpcHandler[Any, Any]:
             "GetTask": unary(service.get_task, None, tool_pb2.GetTaskResponse.SerializeToString),
             "CallTool": unary(service.call_tool, None, tool_pb2.CallToolResponse.SerializeToString),
             "Submit": unary(service.submit, None, tool_pb2.SubmitResponse.SerializeToString),
+            "Report": unary(service.report, None, tool_pb2.ReportResponse.SerializeToString),
             "Interact": stream(service.interact, None, tool_pb2.InteractResponse.SerializeToString),
         },
     )

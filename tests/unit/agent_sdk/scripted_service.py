@@ -57,6 +57,7 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
         self.received: list[pb.CallToolRequest] = []
         self.carried_out = 0
         self.submitted: list[pb.SubmitRequest] = []
+        self.reported: list[int] = []
         self.streams_opened = 0
         self._answers_by_id: dict[str, pb.CallToolResponse] = {}
         self._locks_by_id: dict[str, Lock] = {}
@@ -107,6 +108,10 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
         self.submitted.append(request)
         return pb.SubmitResponse(accepted=len(self.submitted) == 1)
 
+    def Report(self, request: pb.ReportRequest, context: grpc.ServicerContext) -> pb.ReportResponse:
+        self.reported.append(request.problem)
+        return pb.ReportResponse(recorded=True)
+
     def Interact(
         self, request_iterator: Iterator[pb.InteractRequest], context: grpc.ServicerContext
     ) -> Iterator[pb.InteractResponse]:
@@ -115,5 +120,7 @@ class ScriptedService(pb_grpc.ToolServiceServicer):
             match request.WhichOneof("request"):
                 case "call":
                     yield pb.InteractResponse(call=self.CallTool(request.call, context))
+                case "report":
+                    yield pb.InteractResponse(report=self.Report(request.report, context))
                 case "submit":
                     yield pb.InteractResponse(submit=self.Submit(request.submit, context))

@@ -25,6 +25,7 @@ from fumehood_agent import (
 )
 from fumehood_agent._proto.v1 import tool_pb2 as pb
 from fumehood_agent.aio import AsyncSession
+from fumehood_agent.seat import ModelProblem
 from tests.unit.agent_sdk.relay import Relay
 from tests.unit.agent_sdk.scripted_service import ScriptedService, echo, failure, refusal, value
 
@@ -111,6 +112,17 @@ def test_only_the_first_ending_counts(service: ScriptedService) -> None:
 
     _work(service.path, work)
     assert [each.WhichOneof("end") for each in service.submitted] == ["answer", "give_up_reason"]
+
+
+def test_problems_with_a_model_are_reported_and_end_the_work(service: ScriptedService) -> None:
+    async def work(session: AsyncSession) -> None:
+        await session.report(ModelProblem.REPLY_UNPARSEABLE)
+        assert await session.stop(ModelProblem.TURN_LIMIT)
+        assert session.ended
+
+    _work(service.path, work)
+    assert service.reported == [pb.MODEL_PROBLEM_REPLY_UNPARSEABLE]
+    assert [end.stopped for end in service.submitted] == [pb.MODEL_PROBLEM_TURN_LIMIT]
 
 
 def test_a_call_whose_response_was_lost_runs_once(tmp_path: Path) -> None:

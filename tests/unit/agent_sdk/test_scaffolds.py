@@ -10,10 +10,12 @@ import pytest
 
 from fumehood_agent.errors import Ended
 from fumehood_agent.loading import load_class
-from fumehood_agent.scaffolds.chat_model import ModelReply, WantedCall, WorkOver
+from fumehood_agent.scaffolds.chat_model import ContextOverflow, ModelRefused, WorkOver
 from fumehood_agent.scaffolds.context import Context
+from fumehood_agent.scaffolds.dialects import ModelReply, WantedCall
+from fumehood_agent.scaffolds.settings import ModelSettings
 from fumehood_agent.scaffolds.table import SCAFFOLDS
-from fumehood_agent.seat import Failure, Remaining, Reply, Task, Tool, Value
+from fumehood_agent.seat import Failure, ModelProblem, Remaining, Reply, Task, Tool, Value
 
 Message = dict[str, Any]
 
@@ -21,15 +23,20 @@ Message = dict[str, Any]
 class Speaker:
     """A model that says what it is given, in order; the last thing again and again."""
 
-    def __init__(self, *says: str | Sequence[tuple[str, str]]) -> None:
+    def __init__(
+        self, *says: str | Sequence[tuple[str, str]], truncated: bool = False, **settings: Any
+    ) -> None:
         self._says = says
+        self._truncated = truncated
+        self.settings = ModelSettings(**settings)
         self.heard: list[Sequence[Message]] = []
 
     def ask(self, messages: Sequence[Message], tools: Sequence[Message] = ()) -> ModelReply:
         said = self._says[min(len(self.heard), len(self._says) - 1)]
         self.heard.append(list(messages))
         if isinstance(said, str):
-            return ModelReply(said, (), {"role": "assistant", "content": said})
+            message = {"role": "assistant", "content": said}
+            return ModelReply(said, (), message, self._truncated)
         calls = tuple(WantedCall(f"c{at}", name, text) for at, (name, text) in enumerate(said))
         return ModelReply("", calls, {"role": "assistant", "content": "", "tool_calls": []})
 
@@ -42,6 +49,7 @@ class Shop:
     def __init__(self, calls: int = 1000) -> None:
         self.task = Task("Double.", (Tool("double", {"type": "object"}),), Remaining())
         self.made: list[Mapping[str, Any]] = []
+        self.reported: list[ModelProblem] = []
         self.end: tuple[str, str] | None = None
         self._calls = calls
 
@@ -60,6 +68,12 @@ class Shop:
 
     def give_up(self, reason: str) -> bool:
         return self._finish("give_up", reason)
+
+    def stop(self, problem: ModelProblem) -> bool:
+        return self._finish("stop", problem.value)
+
+    def report(self, problem: ModelProblem) -> None:
+        self.reported.append(problem)
 
     def _finish(self, how: str, text: str) -> bool:
         counted, self.end = self.end is None, self.end or (how, text)
@@ -117,15 +131,71 @@ def test_no_model_request_follows_the_end_of_the_work(scaffold: str) -> None:
 @pytest.mark.parametrize("scaffold", SCAFFOLDS)
 def test_an_exhausted_model_budget_does_not_crash_the_agent(scaffold: str) -> None:
     class Broke:
+        settings = ModelSettings()
+
         def ask(self, messages: Sequence[Message], tools: Sequence[Message] = ()) -> ModelReply:
             raise WorkOver("out_of_budget")
 
     assert run(scaffold, Broke(), Shop()).made == []
 
 
-def test_a_model_that_never_ends_gives_up() -> None:
-    end = run("react", Speaker([("double", "{}")]), Shop()).end
-    assert end == ("give_up", "no end after 64 turns")
+def test_a_model_that_never_ends_is_stopped_at_the_turn_limit() -> None:
+    model = Speaker([("double", "{}")], turns=7)
+    shop = run("react", model, Shop())
+    assert shop.end == ("stop", "turn_limit")
+    assert shop.reported == [ModelProblem.TURN_LIMIT]
+    assert len(model.heard) == 7
+
+
+@pytest.mark.parametrize("scaffold", SCAFFOLDS)
+def test_a_reply_that_was_cut_is_never_an_answer(scaffold: str) -> None:
+    model = Speaker("The answer is", truncated=True, unusable_replies=3)
+    shop = run(scaffold, model, Shop())
+    assert shop.end == ("stop", "reply_truncated")
+    assert len(model.heard) == {"single_shot": 1, "plan_act": 4}.get(scaffold, 3)
+
+
+def test_arguments_that_are_never_json_end_the_work() -> None:
+    model = Speaker([("double", "{")], unusable_replies=3)
+    assert run("react", model, Shop()).end == ("stop", "arguments_unparseable")
+    assert len(model.heard) == 3
+
+
+def test_one_usable_reply_resets_the_count_of_unusable_ones() -> None:
+    bad, good = [("double", "{")], [("double", "{}")]
+    model = Speaker(bad, bad, good, bad, bad, good, "Done.", unusable_replies=3)
+    assert run("react", model, Shop()).end == ("submit", "Done.")
+
+
+def test_text_that_is_neither_a_call_nor_an_answer_is_reported() -> None:
+    model = Speaker("Hello.", "Action: double\nInput: {n", unusable_replies=2)
+    shop = run("react_text", model, Shop())
+    assert shop.end == ("stop", "arguments_unparseable")
+    assert shop.reported == [ModelProblem.REPLY_UNPARSEABLE, ModelProblem.ARGUMENTS_UNPARSEABLE]
+
+
+@pytest.mark.parametrize("scaffold", SCAFFOLDS)
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [(ContextOverflow, "context_overflow"), (ModelRefused, "request_refused")],
+)
+def test_a_request_that_the_provider_refuses_stops_the_work(
+    scaffold: str, error: type[Exception], problem: str
+) -> None:
+    class Refusing:
+        settings = ModelSettings()
+
+        def ask(self, messages: Sequence[Message], tools: Sequence[Message] = ()) -> ModelReply:
+            raise error("no")
+
+    assert run(scaffold, Refusing(), Shop()).end == ("stop", problem)
+
+
+def test_a_simulated_user_never_stops_the_conversation_by_an_error() -> None:
+    model = Speaker("Well", truncated=True)
+    end = run("simulated_user", model, Shop()).end
+    assert end is not None
+    assert end[0] == "submit"
 
 
 def test_text_after_an_action_is_ignored() -> None:
@@ -172,3 +242,30 @@ def test_the_newest_turn_is_kept_at_any_length() -> None:
 def test_a_long_answer_of_a_tool_is_cut_at_its_end() -> None:
     assert Context(result_chars_max=4).cut("abcdefg") == "abcd\n[3 characters left out]"
     assert Context(result_chars_max=4).cut("abcd") == "abcd"
+
+
+def test_without_a_strategy_nothing_is_left_out() -> None:
+    context = Context(chars_max=10, strategy="none")
+    for letter in "abc":
+        context.add_turn({"content": letter * 100})
+    assert [message["content"][0] for message in context.messages()] == ["a", "b", "c"]
+
+
+def test_a_long_conversation_is_replaced_by_its_summary() -> None:
+    summarised: list[Sequence[Message]] = []
+
+    def summarise(messages: Sequence[Message]) -> str:
+        summarised.append(messages)
+        return "so far"
+
+    opening = {"role": "user", "content": "the task"}
+    context = Context(opening, chars_max=380, strategy="summarise", summarise=summarise)
+    for letter in "abc":
+        context.add_turn({"role": "assistant", "content": letter * 100})
+    contents = [message["content"] for message in context.messages()]
+    assert contents == [
+        "the task",
+        "[Summary of the conversation so far: so far]",
+        "c" * 100,
+    ]
+    assert [message["content"][0] for message in summarised[0][:3]] == ["t", "a", "b"]

@@ -12,6 +12,7 @@ import pytest
 
 from fumehood_agent import Failure, Remaining, Session, Value
 from fumehood_agent._proto.v1 import tool_pb2 as pb
+from fumehood_agent.seat import ModelProblem
 from tests.unit.agent_sdk.scripted_service import PARAMETERS, ScriptedService, failure, value
 
 
@@ -79,6 +80,18 @@ def test_returns_failures_as_replies(service: ScriptedService, stream: bool) -> 
     assert reply.result == Failure(
         "not_found", "no such thing", {"tool_name": "echo", "tried": [1, None]}
     )
+
+
+def test_problems_with_a_model_are_reported_and_end_the_work(
+    service: ScriptedService, stream: bool
+) -> None:
+    with Session(service.path, stream=stream) as session:
+        session.report(ModelProblem.REPLY_UNPARSEABLE)
+        assert not session.ended
+        assert session.stop(ModelProblem.TURN_LIMIT)
+        assert session.ended
+    assert service.reported == [pb.MODEL_PROBLEM_REPLY_UNPARSEABLE]
+    assert [end.stopped for end in service.submitted] == [pb.MODEL_PROBLEM_TURN_LIMIT]
 
 
 def test_a_failure_without_details_has_none(service: ScriptedService) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,9 @@ from fumehood.benchmarks.registry import load_suite
 from fumehood.core.errors import InputError
 from fumehood.gateway.settings import settings_from_line, settings_to_line
 from fumehood.orchestrator.agents import Participants
-from fumehood.orchestrator.config import ModelsConfig, run_config
+from fumehood.orchestrator.config import ModelParameters, ModelsConfig, run_config
 from fumehood.orchestrator.models import check_scaffolds, gateway_settings
+from fumehood_agent.scaffolds.settings import ModelSettings
 
 CHAT = "/v1/chat/completions"
 PROVIDER = {"name": "p", "address": "http://localhost:8000", "models": ["m-*"]}
@@ -98,3 +101,32 @@ def test_grants_reach_the_gateway_of_a_service() -> None:
     config = ModelsConfig.model_validate({"grants": ["web_search", "field:top_k"]})
     settings = settings_from_line(settings_to_line(gateway_settings(config, ())))
     assert settings.grants == {"web_search", "field:top_k"}
+
+
+def test_the_scaffolds_have_the_parameters_of_the_configuration_with_equal_defaults() -> None:
+    assert ModelParameters().model_dump() == asdict(ModelSettings())
+
+
+def test_the_first_matching_pattern_gives_the_parameters_of_a_model() -> None:
+    parameters = {"m-1": {"turns": 3}, "m-*": {"turns": 5, "temperature": None}}
+    config = ModelsConfig.model_validate({"parameters": parameters})
+    assert config.parameters_of("m-1").changed() == {"turns": 3}
+    assert config.parameters_of("m-2").changed() == {"turns": 5, "temperature": None}
+    assert config.parameters_of("other").changed() == {}
+    settings = ModelSettings.from_json(json.dumps(config.parameters_of("m-2").changed()))
+    assert asdict(settings) == config.parameters_of("m-2").model_dump()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"dialect": "messages", "seed": 1},
+        {"dialect": "responses", "output_limit_field": "max_completion_tokens"},
+        {"no_such_key": 1},
+        {"turns": 0},
+    ],
+)
+def test_a_parameter_that_has_no_effect_is_an_error(parameters: dict[str, Any]) -> None:
+    settings = {"suite": "s", "agents": ["a"], "models": {"parameters": {"m": parameters}}}
+    with pytest.raises(InputError, match=r"models\.parameters\.m"):
+        run_config(settings)

@@ -12,7 +12,14 @@ import grpc
 import pytest
 
 from fumehood.core.episode import Reply
-from fumehood.core.outcome import Finished, GaveUp, Refusal, RefusalKind
+from fumehood.core.outcome import (
+    Finished,
+    GaveUp,
+    ModelProblem,
+    Refusal,
+    RefusalKind,
+    Stopped,
+)
 from fumehood.wire.ports import TaskView
 from fumehood.wire.tool_server import ToolServer, ToolServerLimits
 from fumehood_agent._proto.v1 import tool_pb2 as pb
@@ -27,7 +34,8 @@ class Closed:
     """A seat whose work has ended; it records the submissions."""
 
     def __init__(self) -> None:
-        self.ends: list[Finished | GaveUp] = []
+        self.ends: list[Finished | GaveUp | Stopped] = []
+        self.problems: list[ModelProblem] = []
 
     def view_task(self) -> TaskView:
         return TaskView("", (), {})
@@ -38,7 +46,11 @@ class Closed:
     def count_refused(self, size_bytes: int) -> None:
         pass
 
-    def submit(self, end: Finished | GaveUp) -> bool | Refusal:
+    def report(self, problem: ModelProblem) -> bool:
+        self.problems.append(problem)
+        return True
+
+    def submit(self, end: Finished | GaveUp | Stopped) -> bool | Refusal:
         self.ends.append(end)
         return True
 
@@ -155,3 +167,16 @@ def test_the_server_removes_its_socket() -> None:
         server.stop()
         with socket_dir(directory) as connection:
             assert refused_with(connection.task)[0] is grpc.StatusCode.UNAVAILABLE
+
+
+def test_known_problems_with_a_model_are_recorded_and_unknown_ones_ignored() -> None:
+    seat = Closed()
+    with served(seat) as directory, socket_dir(directory) as connection:
+        for problem in (pb.MODEL_PROBLEM_TURN_LIMIT, pb.MODEL_PROBLEM_UNSPECIFIED, 99):
+            request = pb.ReportRequest(problem=problem)  # type: ignore[arg-type]
+            recorded = connection.stub.Report(request).recorded
+            assert recorded == (problem == pb.MODEL_PROBLEM_TURN_LIMIT)
+        for stopped in (pb.MODEL_PROBLEM_TURN_LIMIT, 99):
+            connection.stub.Submit(pb.SubmitRequest(stopped=stopped))  # type: ignore[arg-type]
+    assert seat.problems == [ModelProblem.TURN_LIMIT]
+    assert seat.ends == [Stopped(ModelProblem.TURN_LIMIT), Stopped(ModelProblem.REQUEST_REFUSED)]

@@ -9,15 +9,13 @@ import io
 import json
 import re
 import traceback
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from typing import Any
 
 from fumehood_agent.errors import Ended
-from fumehood_agent.scaffolds.chat_model import Model, WorkOver
-from fumehood_agent.scaffolds.context import Context
 from fumehood_agent.scaffolds.moves import prompt
-from fumehood_agent.scaffolds.react import TURNS_MAX
-from fumehood_agent.seat import Failure, Seat
+from fumehood_agent.scaffolds.scaffold import Scaffold
+from fumehood_agent.seat import Failure, ModelSeat
 
 _BLOCK = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)```", re.DOTALL)
 
@@ -33,43 +31,37 @@ class _Over(BaseException):
     """
 
 
-class Code:
+class Code(Scaffold):
     """Runs the code of a model until the model submits an answer."""
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    def run(self, seat: Seat) -> None:
+    def run(self, seat: ModelSeat) -> None:
         """Run until the work has ended."""
-        try:
-            self._work(seat)
-        except (Ended, WorkOver, _Over):
-            return
+        with suppress(_Over):
+            super().run(seat)
 
-    def _work(self, seat: Seat) -> None:
+    def _work(self, seat: ModelSeat) -> None:
         tools = "\n".join(
             f"{tool.name}: {tool.description} {json.dumps(tool.parameters)}"
             for tool in seat.task.tools
         )
-        context = Context(
+        context = self._context(
             {"role": "system", "content": f"{prompt('code')}\n\nTools:\n{tools}"},
             {"role": "user", "content": seat.task.instruction},
         )
         names = _names(seat)
-        for _ in range(TURNS_MAX):
-            response = self._model.ask(context.messages())
-            block = _BLOCK.search(response.text)
+        for reply in self._replies(seat, context):
+            block = _BLOCK.search(reply.text)
             if block is None:
-                seat.submit(response.text.strip())
+                seat.submit(reply.text.strip())
                 return
             printed = _execute(block[1], names)
             context.add_turn(
-                response.message, {"role": "user", "content": f"Printed:\n{context.cut(printed)}"}
+                reply.message, {"role": "user", "content": f"Printed:\n{context.cut(printed)}"}
             )
-        seat.give_up(f"no end after {TURNS_MAX} turns")
+            self.usable()
 
 
-def _names(seat: Seat) -> dict[str, Any]:
+def _names(seat: ModelSeat) -> dict[str, Any]:
     def call(name: str, **arguments: Any) -> dict[str, Any]:
         reply = seat.call(name, arguments)
         if reply.ended:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from fumehood_agent.errors import Refused
+from fumehood_agent.scaffolds.dialects import read_arguments
 from fumehood_agent.seat import JsonObject, Seat, Tool, Value
 
 GIVE_UP = Tool(
@@ -39,11 +40,8 @@ def carry_out(seat: Seat, name: str, arguments_text: str) -> tuple[str, bool]:
     Raises:
         Ended: the work had ended before.
     """
-    try:
-        arguments = json.loads(arguments_text or "{}")
-    except ValueError as error:
-        return _as_text({"error": "the arguments are not JSON", "message": str(error)}), False
-    if not isinstance(arguments, dict):
+    arguments = read_arguments(arguments_text)
+    if arguments is None:
         return _as_text({"error": "the arguments must be one JSON object"}), False
     if name == GIVE_UP.name:
         seat.give_up(str(arguments.get("reason", "")))

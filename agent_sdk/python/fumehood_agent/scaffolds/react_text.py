@@ -9,60 +9,56 @@ from __future__ import annotations
 import json
 import re
 
-from fumehood_agent.errors import Ended
-from fumehood_agent.scaffolds.chat_model import Model, WorkOver
-from fumehood_agent.scaffolds.context import Context
+from fumehood_agent.scaffolds.dialects import read_arguments
 from fumehood_agent.scaffolds.moves import GIVE_UP, carry_out, prompt
-from fumehood_agent.scaffolds.react import TURNS_MAX
-from fumehood_agent.seat import Seat
+from fumehood_agent.scaffolds.scaffold import Scaffold
+from fumehood_agent.seat import ModelProblem, ModelSeat
 
 _ACTION = re.compile(r"^Action:[ \t]*(\S+)[ \t]*\n+Input:[ \t]*(.*)", re.MULTILINE | re.DOTALL)
 _ANSWER = re.compile(r"^Answer:[ \t]*(.*)", re.MULTILINE | re.DOTALL)
 _NEITHER = 'Write "Action:" and "Input:" lines to call a tool, or an "Answer:" line to end.'
 
 
-class ReactText:
+class ReactText(Scaffold):
     """The loop of :class:`~fumehood_agent.scaffolds.react.React` in plain text."""
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    def run(self, seat: Seat) -> None:
-        """Run until the work has ended."""
-        try:
-            self._work(seat)
-        except (Ended, WorkOver):
-            return
-
-    def _work(self, seat: Seat) -> None:
+    def _work(self, seat: ModelSeat) -> None:
         tools = "\n".join(
             f"{tool.name}: {tool.description} {json.dumps(tool.parameters)}"
             for tool in (*seat.task.tools, GIVE_UP)
         )
-        context = Context(
+        context = self._context(
             {"role": "system", "content": f"{prompt('react_text')}\n\nTools:\n{tools}"},
             {"role": "user", "content": seat.task.instruction},
         )
-        for _ in range(TURNS_MAX):
-            response = self._model.ask(context.messages())
-            answer, action = _ANSWER.search(response.text), _ACTION.search(response.text)
+        for reply in self._replies(seat, context):
+            answer, action = _ANSWER.search(reply.text), _ACTION.search(reply.text)
             if answer is not None and (action is None or answer.start() < action.start()):
                 seat.submit(answer[1].strip())
                 return
-            result, ended = (
-                (_NEITHER, False) if action is None else _act(seat, action[1], action[2])
-            )
-            if ended:
-                return
+            problem = None
+            if action is None:
+                result, problem = _NEITHER, ModelProblem.REPLY_UNPARSEABLE
+            else:
+                arguments_text = _beginning(action[2])
+                result, ended = carry_out(seat, action[1], arguments_text)
+                if ended:
+                    return
+                if read_arguments(arguments_text) is None:
+                    problem = ModelProblem.ARGUMENTS_UNPARSEABLE
             observed = {"role": "user", "content": f"Observation: {context.cut(result)}"}
-            context.add_turn(response.message, observed)
-        seat.give_up(f"no end after {TURNS_MAX} turns")
+            context.add_turn(reply.message, observed)
+            if problem is None:
+                self.usable()
+            else:
+                seat.report(problem)
+                self.unusable(problem)
 
 
-def _act(seat: Seat, name: str, text: str) -> tuple[str, bool]:
-    """Execute the call whose arguments ``text`` begins with; the rest of the text is ignored."""
+def _beginning(text: str) -> str:
+    """Return the JSON value that ``text`` begins with; the whole text if there is none."""
     try:
         _, end = json.JSONDecoder().raw_decode(text)
     except ValueError:
-        end = len(text)
-    return carry_out(seat, name, text[:end])
+        return text
+    return text[:end]

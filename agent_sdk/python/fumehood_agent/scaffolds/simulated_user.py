@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from fumehood_agent.scaffolds.chat_model import ModelRefused
 from fumehood_agent.scaffolds.react import React
-from fumehood_agent.seat import Seat, Tool
+from fumehood_agent.seat import ModelProblem, ModelSeat, Tool
 
 LOST = "I do not know what to say to that. ###OUT-OF-SCOPE###"
 
@@ -16,12 +15,6 @@ class SimulatedUser(React):
     OWN_TOOLS: tuple[Tool, ...] = ()
     """A simulated user ends the conversation with a message and cannot give up."""
 
-    def run(self, seat: Seat) -> None:
-        """Send one message. If the provider rejects the request, the conversation ends.
-
-        Otherwise an agent could break the conversation with text that the provider rejects.
-        """
-        try:
-            super().run(seat)
-        except ModelRefused:
-            seat.submit(LOST)
+    def _stopped(self, seat: ModelSeat, problem: ModelProblem) -> None:
+        # An agent could otherwise break the conversation with text that the provider rejects.
+        seat.submit(LOST)

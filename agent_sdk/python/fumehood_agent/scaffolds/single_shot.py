@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from fumehood_agent.errors import Ended
-from fumehood_agent.scaffolds.chat_model import Model, WorkOver, tool_schema
+from fumehood_agent.scaffolds.chat_model import tool_schema
 from fumehood_agent.scaffolds.moves import GIVE_UP, carry_out, prompt
-from fumehood_agent.seat import Seat
+from fumehood_agent.scaffolds.scaffold import Scaffold, Stop
+from fumehood_agent.seat import ModelProblem, ModelSeat
 
 
-class SingleShot:
+class SingleShot(Scaffold):
     """The model acts without seeing the results of its calls."""
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
-
-    def run(self, seat: Seat) -> None:
-        """Send one request."""
+    def _work(self, seat: ModelSeat) -> None:
         opening = [
             {"role": "system", "content": prompt("single_shot")},
             {"role": "user", "content": seat.task.instruction},
         ]
         tools = [tool_schema(tool) for tool in (*seat.task.tools, GIVE_UP)]
-        try:
-            response = self._model.ask(opening, tools)
-            for call in response.calls:
-                _, ended = carry_out(seat, call.name, call.arguments_text)
-                if ended:
-                    return
-            seat.submit(response.text)
-        except (Ended, WorkOver):
-            return
+        reply = self._ask(opening, tools)
+        if reply.truncated:
+            raise Stop(ModelProblem.REPLY_TRUNCATED)
+        if reply.calls and all(call.arguments is None for call in reply.calls):
+            raise Stop(ModelProblem.ARGUMENTS_UNPARSEABLE)
+        for call in reply.calls:
+            _, ended = carry_out(seat, call.name, call.arguments_text)
+            if ended:
+                return
+        seat.submit(reply.text)

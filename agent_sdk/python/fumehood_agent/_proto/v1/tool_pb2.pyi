@@ -59,6 +59,46 @@ REFUSAL_KIND_TOO_MANY_REFUSALS: RefusalKind.ValueType  # 6
 """The seat sent more refused messages than the limit, a count."""
 Global___RefusalKind: _TypeAlias = RefusalKind  # noqa: Y015
 
+class _ModelProblem:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ModelProblemEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ModelProblem.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MODEL_PROBLEM_UNSPECIFIED: _ModelProblem.ValueType  # 0
+    """Never sent."""
+    MODEL_PROBLEM_REPLY_TRUNCATED: _ModelProblem.ValueType  # 1
+    """The reply reached its token limit."""
+    MODEL_PROBLEM_REPLY_UNPARSEABLE: _ModelProblem.ValueType  # 2
+    """The reply has not the form that the API or the agent's prompt prescribes."""
+    MODEL_PROBLEM_ARGUMENTS_UNPARSEABLE: _ModelProblem.ValueType  # 3
+    """The arguments of a requested tool call are not a JSON object."""
+    MODEL_PROBLEM_CONTEXT_OVERFLOW: _ModelProblem.ValueType  # 4
+    """The conversation is longer than the context of the model."""
+    MODEL_PROBLEM_TURN_LIMIT: _ModelProblem.ValueType  # 5
+    """The agent's own limit of replies is reached."""
+    MODEL_PROBLEM_REQUEST_REFUSED: _ModelProblem.ValueType  # 6
+    """The provider refused a request for another reason."""
+
+class ModelProblem(_ModelProblem, metaclass=_ModelProblemEnumTypeWrapper):
+    """What went wrong between an agent and its model. Closed set."""
+
+MODEL_PROBLEM_UNSPECIFIED: ModelProblem.ValueType  # 0
+"""Never sent."""
+MODEL_PROBLEM_REPLY_TRUNCATED: ModelProblem.ValueType  # 1
+"""The reply reached its token limit."""
+MODEL_PROBLEM_REPLY_UNPARSEABLE: ModelProblem.ValueType  # 2
+"""The reply has not the form that the API or the agent's prompt prescribes."""
+MODEL_PROBLEM_ARGUMENTS_UNPARSEABLE: ModelProblem.ValueType  # 3
+"""The arguments of a requested tool call are not a JSON object."""
+MODEL_PROBLEM_CONTEXT_OVERFLOW: ModelProblem.ValueType  # 4
+"""The conversation is longer than the context of the model."""
+MODEL_PROBLEM_TURN_LIMIT: ModelProblem.ValueType  # 5
+"""The agent's own limit of replies is reached."""
+MODEL_PROBLEM_REQUEST_REFUSED: ModelProblem.ValueType  # 6
+"""The provider refused a request for another reason."""
+Global___ModelProblem: _TypeAlias = ModelProblem  # noqa: Y015
+
 @_typing.final
 class GetTaskRequest(_message.Message):
     """Empty because a socket belongs to one seat of one episode."""
@@ -333,25 +373,71 @@ class SubmitRequest(_message.Message):
 
     ANSWER_FIELD_NUMBER: _builtins.int
     GIVE_UP_REASON_FIELD_NUMBER: _builtins.int
+    STOPPED_FIELD_NUMBER: _builtins.int
     answer: _builtins.str
     """The answer, any text. May be empty if the task asks for actions only."""
     give_up_reason: _builtins.str
     """Gives up: the task cannot or must not be done. The reason, any text."""
+    stopped: Global___ModelProblem.ValueType
+    """Stops the work because of a problem with the model; not a statement about the task."""
     def __init__(
         self,
         *,
         answer: _builtins.str = ...,
         give_up_reason: _builtins.str = ...,
+        stopped: Global___ModelProblem.ValueType = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "end", b"end", "give_up_reason", b"give_up_reason"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "end", b"end", "give_up_reason", b"give_up_reason", "stopped", b"stopped"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "end", b"end", "give_up_reason", b"give_up_reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "end", b"end", "give_up_reason", b"give_up_reason", "stopped", b"stopped"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_end: _TypeAlias = _typing.Literal["answer", "give_up_reason"]  # noqa: Y015
+    _WhichOneofReturnType_end: _TypeAlias = _typing.Literal["answer", "give_up_reason", "stopped"]  # noqa: Y015
     _WhichOneofArgType_end: _TypeAlias = _typing.Literal["end", b"end"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_end) -> _WhichOneofReturnType_end | None: ...
 
 Global___SubmitRequest: _TypeAlias = SubmitRequest  # noqa: Y015
+
+@_typing.final
+class ReportRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    problem: Global___ModelProblem.ValueType
+    """UNSPECIFIED and unknown values are ignored."""
+    def __init__(
+        self,
+        *,
+        problem: Global___ModelProblem.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["problem", b"problem"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportRequest: _TypeAlias = ReportRequest  # noqa: Y015
+
+@_typing.final
+class ReportResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECORDED_FIELD_NUMBER: _builtins.int
+    recorded: _builtins.bool
+    """True if the trace contains the problem. False after the end of the work, for an ignored value,
+    and beyond the limit of refused messages.
+    """
+    def __init__(
+        self,
+        *,
+        recorded: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["recorded", b"recorded"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReportResponse: _TypeAlias = ReportResponse  # noqa: Y015
 
 @_typing.final
 class SubmitResponse(_message.Message):
@@ -392,24 +478,28 @@ class InteractRequest(_message.Message):
     CALL_FIELD_NUMBER: _builtins.int
     SUBMIT_FIELD_NUMBER: _builtins.int
     GET_TASK_FIELD_NUMBER: _builtins.int
+    REPORT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def call(self) -> Global___CallToolRequest: ...
     @_builtins.property
     def submit(self) -> Global___SubmitRequest: ...
     @_builtins.property
     def get_task(self) -> Global___GetTaskRequest: ...
+    @_builtins.property
+    def report(self) -> Global___ReportRequest: ...
     def __init__(
         self,
         *,
         call: Global___CallToolRequest | None = ...,
         submit: Global___SubmitRequest | None = ...,
         get_task: Global___GetTaskRequest | None = ...,
+        report: Global___ReportRequest | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "get_task", b"get_task", "request", b"request", "submit", b"submit"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "get_task", b"get_task", "report", b"report", "request", b"request", "submit", b"submit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "get_task", b"get_task", "request", b"request", "submit", b"submit"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "get_task", b"get_task", "report", b"report", "request", b"request", "submit", b"submit"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["call", "submit", "get_task"]  # noqa: Y015
+    _WhichOneofReturnType_request: _TypeAlias = _typing.Literal["call", "submit", "get_task", "report"]  # noqa: Y015
     _WhichOneofArgType_request: _TypeAlias = _typing.Literal["request", b"request"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_request) -> _WhichOneofReturnType_request | None: ...
 
@@ -422,24 +512,28 @@ class InteractResponse(_message.Message):
     CALL_FIELD_NUMBER: _builtins.int
     SUBMIT_FIELD_NUMBER: _builtins.int
     TASK_FIELD_NUMBER: _builtins.int
+    REPORT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def call(self) -> Global___CallToolResponse: ...
     @_builtins.property
     def submit(self) -> Global___SubmitResponse: ...
     @_builtins.property
     def task(self) -> Global___GetTaskResponse: ...
+    @_builtins.property
+    def report(self) -> Global___ReportResponse: ...
     def __init__(
         self,
         *,
         call: Global___CallToolResponse | None = ...,
         submit: Global___SubmitResponse | None = ...,
         task: Global___GetTaskResponse | None = ...,
+        report: Global___ReportResponse | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "response", b"response", "submit", b"submit", "task", b"task"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "report", b"report", "response", b"response", "submit", b"submit", "task", b"task"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "response", b"response", "submit", b"submit", "task", b"task"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call", b"call", "report", b"report", "response", b"response", "submit", b"submit", "task", b"task"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_response: _TypeAlias = _typing.Literal["call", "submit", "task"]  # noqa: Y015
+    _WhichOneofReturnType_response: _TypeAlias = _typing.Literal["call", "submit", "task", "report"]  # noqa: Y015
     _WhichOneofArgType_response: _TypeAlias = _typing.Literal["response", b"response"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_response) -> _WhichOneofReturnType_response | None: ...
 

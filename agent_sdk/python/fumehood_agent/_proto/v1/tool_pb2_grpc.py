@@ -56,6 +56,11 @@ class ToolServiceStub:
                 request_serializer=fumehood_dot_v1_dot_tool__pb2.SubmitRequest.SerializeToString,
                 response_deserializer=fumehood_dot_v1_dot_tool__pb2.SubmitResponse.FromString,
                 _registered_method=True)
+        self.Report = channel.unary_unary(
+                '/fumehood.v1.ToolService/Report',
+                request_serializer=fumehood_dot_v1_dot_tool__pb2.ReportRequest.SerializeToString,
+                response_deserializer=fumehood_dot_v1_dot_tool__pb2.ReportResponse.FromString,
+                _registered_method=True)
 
 
 class ToolServiceServicer:
@@ -78,7 +83,7 @@ class ToolServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Interact(self, request_iterator, context):
-        """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+        """GetTask, CallTool, Submit and Report over one open stream: one response per request, in order. Two to
         three times faster than unary calls.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -88,6 +93,13 @@ class ToolServiceServicer:
     def Submit(self, request, context):
         """Ends a turn with an answer, or ends the work by giving up. If the user has no further message,
         an answer ends the work. Only the first end of the work counts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Report(self, request, context):
+        """Records a problem between the agent and its model in the trace. The work continues.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -115,6 +127,11 @@ def add_ToolServiceServicer_to_server(servicer, server):
                     servicer.Submit,
                     request_deserializer=fumehood_dot_v1_dot_tool__pb2.SubmitRequest.FromString,
                     response_serializer=fumehood_dot_v1_dot_tool__pb2.SubmitResponse.SerializeToString,
+            ),
+            'Report': grpc.unary_unary_rpc_method_handler(
+                    servicer.Report,
+                    request_deserializer=fumehood_dot_v1_dot_tool__pb2.ReportRequest.FromString,
+                    response_serializer=fumehood_dot_v1_dot_tool__pb2.ReportResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -227,6 +244,33 @@ class ToolService:
             '/fumehood.v1.ToolService/Submit',
             fumehood_dot_v1_dot_tool__pb2.SubmitRequest.SerializeToString,
             fumehood_dot_v1_dot_tool__pb2.SubmitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Report(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/fumehood.v1.ToolService/Report',
+            fumehood_dot_v1_dot_tool__pb2.ReportRequest.SerializeToString,
+            fumehood_dot_v1_dot_tool__pb2.ReportResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -40,13 +40,15 @@ class ToolServiceStub:
     CallTool: _grpc.UnaryUnaryMultiCallable[_tool_pb2.CallToolRequest, _tool_pb2.CallToolResponse]
     """Calls one tool. The calls of an episode are executed one at a time, in order of arrival."""
     Interact: _grpc.StreamStreamMultiCallable[_tool_pb2.InteractRequest, _tool_pb2.InteractResponse]
-    """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+    """GetTask, CallTool, Submit and Report over one open stream: one response per request, in order. Two to
     three times faster than unary calls.
     """
     Submit: _grpc.UnaryUnaryMultiCallable[_tool_pb2.SubmitRequest, _tool_pb2.SubmitResponse]
     """Ends a turn with an answer, or ends the work by giving up. If the user has no further message,
     an answer ends the work. Only the first end of the work counts.
     """
+    Report: _grpc.UnaryUnaryMultiCallable[_tool_pb2.ReportRequest, _tool_pb2.ReportResponse]
+    """Records a problem between the agent and its model in the trace. The work continues."""
 
 @_typing.type_check_only
 class ToolServiceAsyncStub(ToolServiceStub):
@@ -60,13 +62,15 @@ class ToolServiceAsyncStub(ToolServiceStub):
     CallTool: _aio.UnaryUnaryMultiCallable[_tool_pb2.CallToolRequest, _tool_pb2.CallToolResponse]  # type: ignore[assignment]
     """Calls one tool. The calls of an episode are executed one at a time, in order of arrival."""
     Interact: _aio.StreamStreamMultiCallable[_tool_pb2.InteractRequest, _tool_pb2.InteractResponse]  # type: ignore[assignment]
-    """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+    """GetTask, CallTool, Submit and Report over one open stream: one response per request, in order. Two to
     three times faster than unary calls.
     """
     Submit: _aio.UnaryUnaryMultiCallable[_tool_pb2.SubmitRequest, _tool_pb2.SubmitResponse]  # type: ignore[assignment]
     """Ends a turn with an answer, or ends the work by giving up. If the user has no further message,
     an answer ends the work. Only the first end of the work counts.
     """
+    Report: _aio.UnaryUnaryMultiCallable[_tool_pb2.ReportRequest, _tool_pb2.ReportResponse]  # type: ignore[assignment]
+    """Records a problem between the agent and its model in the trace. The work continues."""
 
 class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
     """The agent's side: its task, its tools and the end of its work. Each server answers for exactly
@@ -95,7 +99,7 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_tool_pb2.InteractRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_tool_pb2.InteractResponse], _abc.AsyncIterator[_tool_pb2.InteractResponse]]:
-        """GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+        """GetTask, CallTool, Submit and Report over one open stream: one response per request, in order. Two to
         three times faster than unary calls.
         """
 
@@ -108,5 +112,13 @@ class ToolServiceServicer(metaclass=_abc_1.ABCMeta):
         """Ends a turn with an answer, or ends the work by giving up. If the user has no further message,
         an answer ends the work. Only the first end of the work counts.
         """
+
+    @_abc_1.abstractmethod
+    def Report(
+        self,
+        request: _tool_pb2.ReportRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_tool_pb2.ReportResponse, _abc.Awaitable[_tool_pb2.ReportResponse]]:
+        """Records a problem between the agent and its model in the trace. The work continues."""
 
 def add_ToolServiceServicer_to_server(servicer: ToolServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

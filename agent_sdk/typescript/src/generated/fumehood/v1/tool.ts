@@ -44,6 +44,25 @@ export enum RefusalKind {
   UNRECOGNIZED = -1,
 }
 
+/** What went wrong between an agent and its model. Closed set. */
+export enum ModelProblem {
+  /** MODEL_PROBLEM_UNSPECIFIED - Never sent. */
+  MODEL_PROBLEM_UNSPECIFIED = 0,
+  /** MODEL_PROBLEM_REPLY_TRUNCATED - The reply reached its token limit. */
+  MODEL_PROBLEM_REPLY_TRUNCATED = 1,
+  /** MODEL_PROBLEM_REPLY_UNPARSEABLE - The reply has not the form that the API or the agent's prompt prescribes. */
+  MODEL_PROBLEM_REPLY_UNPARSEABLE = 2,
+  /** MODEL_PROBLEM_ARGUMENTS_UNPARSEABLE - The arguments of a requested tool call are not a JSON object. */
+  MODEL_PROBLEM_ARGUMENTS_UNPARSEABLE = 3,
+  /** MODEL_PROBLEM_CONTEXT_OVERFLOW - The conversation is longer than the context of the model. */
+  MODEL_PROBLEM_CONTEXT_OVERFLOW = 4,
+  /** MODEL_PROBLEM_TURN_LIMIT - The agent's own limit of replies is reached. */
+  MODEL_PROBLEM_TURN_LIMIT = 5,
+  /** MODEL_PROBLEM_REQUEST_REFUSED - The provider refused a request for another reason. */
+  MODEL_PROBLEM_REQUEST_REFUSED = 6,
+  UNRECOGNIZED = -1,
+}
+
 /** Empty because a socket belongs to one seat of one episode. */
 export interface GetTaskRequest {
 }
@@ -148,7 +167,23 @@ export interface SubmitRequest {
     | //
     /** Gives up: the task cannot or must not be done. The reason, any text. */
     { $case: "giveUpReason"; value: string }
+    | //
+    /** Stops the work because of a problem with the model; not a statement about the task. */
+    { $case: "stopped"; value: ModelProblem }
     | undefined;
+}
+
+export interface ReportRequest {
+  /** UNSPECIFIED and unknown values are ignored. */
+  problem: ModelProblem;
+}
+
+export interface ReportResponse {
+  /**
+   * True if the trace contains the problem. False after the end of the work, for an ignored value,
+   * and beyond the limit of refused messages.
+   */
+  recorded: boolean;
 }
 
 export interface SubmitResponse {
@@ -164,18 +199,22 @@ export interface SubmitResponse {
 
 export interface InteractRequest {
   /** Exactly one is set. */
-  request: { $case: "call"; value: CallToolRequest } | { $case: "submit"; value: SubmitRequest } | {
-    $case: "getTask";
-    value: GetTaskRequest;
-  } | undefined;
+  request:
+    | { $case: "call"; value: CallToolRequest }
+    | { $case: "submit"; value: SubmitRequest }
+    | { $case: "getTask"; value: GetTaskRequest }
+    | { $case: "report"; value: ReportRequest }
+    | undefined;
 }
 
 export interface InteractResponse {
   /** The response to the request of the same kind. */
-  response: { $case: "call"; value: CallToolResponse } | { $case: "submit"; value: SubmitResponse } | {
-    $case: "task";
-    value: GetTaskResponse;
-  } | undefined;
+  response:
+    | { $case: "call"; value: CallToolResponse }
+    | { $case: "submit"; value: SubmitResponse }
+    | { $case: "task"; value: GetTaskResponse }
+    | { $case: "report"; value: ReportResponse }
+    | undefined;
 }
 
 function createBaseGetTaskRequest(): GetTaskRequest {
@@ -800,6 +839,9 @@ export const SubmitRequest: MessageFns<SubmitRequest> = {
       case "giveUpReason":
         writer.uint32(18).string(message.end.value);
         break;
+      case "stopped":
+        writer.uint32(24).int32(message.end.value);
+        break;
     }
     return writer;
   },
@@ -831,6 +873,106 @@ export const SubmitRequest: MessageFns<SubmitRequest> = {
             }
 
             message.end = { $case: "giveUpReason", value: reader.string() };
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.end = { $case: "stopped", value: reader.int32() as any };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReportRequest(): ReportRequest {
+  return { problem: 0 };
+}
+
+export const ReportRequest: MessageFns<ReportRequest> = {
+  encode(message: ReportRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.problem !== 0) {
+      writer.uint32(8).int32(message.problem);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReportRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReportRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.problem = reader.int32() as any;
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseReportResponse(): ReportResponse {
+  return { recorded: false };
+}
+
+export const ReportResponse: MessageFns<ReportResponse> = {
+  encode(message: ReportResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.recorded !== false) {
+      writer.uint32(8).bool(message.recorded);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ReportResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseReportResponse();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.recorded = reader.bool();
             continue;
           }
         }
@@ -930,6 +1072,9 @@ export const InteractRequest: MessageFns<InteractRequest> = {
       case "getTask":
         GetTaskRequest.encode(message.request.value, writer.uint32(26).fork()).join();
         break;
+      case "report":
+        ReportRequest.encode(message.request.value, writer.uint32(34).fork()).join();
+        break;
     }
     return writer;
   },
@@ -971,6 +1116,14 @@ export const InteractRequest: MessageFns<InteractRequest> = {
             message.request = { $case: "getTask", value: GetTaskRequest.decode(reader, reader.uint32()) };
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.request = { $case: "report", value: ReportRequest.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -999,6 +1152,9 @@ export const InteractResponse: MessageFns<InteractResponse> = {
         break;
       case "task":
         GetTaskResponse.encode(message.response.value, writer.uint32(26).fork()).join();
+        break;
+      case "report":
+        ReportResponse.encode(message.response.value, writer.uint32(34).fork()).join();
         break;
     }
     return writer;
@@ -1041,6 +1197,14 @@ export const InteractResponse: MessageFns<InteractResponse> = {
             message.response = { $case: "task", value: GetTaskResponse.decode(reader, reader.uint32()) };
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.response = { $case: "report", value: ReportResponse.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1081,7 +1245,7 @@ export const ToolServiceService = {
     responseDeserialize: (value: Buffer): CallToolResponse => CallToolResponse.decode(value),
   },
   /**
-   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+   * GetTask, CallTool, Submit and Report over one open stream: one response per request, in order. Two to
    * three times faster than unary calls.
    */
   interact: {
@@ -1106,6 +1270,16 @@ export const ToolServiceService = {
     responseSerialize: (value: SubmitResponse): Buffer => Buffer.from(SubmitResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): SubmitResponse => SubmitResponse.decode(value),
   },
+  /** Records a problem between the agent and its model in the trace. The work continues. */
+  report: {
+    path: "/fumehood.v1.ToolService/Report" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ReportRequest): Buffer => Buffer.from(ReportRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ReportRequest => ReportRequest.decode(value),
+    responseSerialize: (value: ReportResponse): Buffer => Buffer.from(ReportResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ReportResponse => ReportResponse.decode(value),
+  },
 } as const;
 
 export interface ToolServiceServer extends UntypedServiceImplementation {
@@ -1114,7 +1288,7 @@ export interface ToolServiceServer extends UntypedServiceImplementation {
   /** Calls one tool. The calls of an episode are executed one at a time, in order of arrival. */
   callTool: handleUnaryCall<CallToolRequest, CallToolResponse>;
   /**
-   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+   * GetTask, CallTool, Submit and Report over one open stream: one response per request, in order. Two to
    * three times faster than unary calls.
    */
   interact: handleBidiStreamingCall<InteractRequest, InteractResponse>;
@@ -1123,6 +1297,8 @@ export interface ToolServiceServer extends UntypedServiceImplementation {
    * an answer ends the work. Only the first end of the work counts.
    */
   submit: handleUnaryCall<SubmitRequest, SubmitResponse>;
+  /** Records a problem between the agent and its model in the trace. The work continues. */
+  report: handleUnaryCall<ReportRequest, ReportResponse>;
 }
 
 export interface ToolServiceClient extends Client {
@@ -1159,7 +1335,7 @@ export interface ToolServiceClient extends Client {
     callback: (error: ServiceError | null, response: CallToolResponse) => void,
   ): ClientUnaryCall;
   /**
-   * GetTask, CallTool and Submit over one open stream: one response per request, in order. Two to
+   * GetTask, CallTool, Submit and Report over one open stream: one response per request, in order. Two to
    * three times faster than unary calls.
    */
   interact(): ClientDuplexStream<InteractRequest, InteractResponse>;
@@ -1183,6 +1359,22 @@ export interface ToolServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: SubmitResponse) => void,
+  ): ClientUnaryCall;
+  /** Records a problem between the agent and its model in the trace. The work continues. */
+  report(
+    request: ReportRequest,
+    callback: (error: ServiceError | null, response: ReportResponse) => void,
+  ): ClientUnaryCall;
+  report(
+    request: ReportRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ReportResponse) => void,
+  ): ClientUnaryCall;
+  report(
+    request: ReportRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ReportResponse) => void,
   ): ClientUnaryCall;
 }
 
