@@ -79,7 +79,9 @@ def remove(key: str) -> None:
       fumehood keys remove alice
     """
     listed = read_trusted_keys()
-    kept = {one: name for one, name in listed.items() if key not in (one, name)}
+    kept = {
+        listed_key: owner for listed_key, owner in listed.items() if key not in (listed_key, owner)
+    }
     if len(kept) == len(listed):
         raise InputError(f"no listed key is {key!r}; see: fumehood keys list")
     path = write_trusted_keys(kept)

@@ -65,10 +65,10 @@ def receipt(
       fumehood receipt --verify row.json runs/20260101-120000
     """
     if receipt_file is not None:
-        found = read_receipt(receipt_file, Trust.of_user())
+        verified = read_receipt(receipt_file, Trust.of_user())
         if run_dir is not None:
-            compare_receipt(found, read_run(run_dir, unverified=False))
-        _print(found, receipt_file, run_dir, as_json=as_json)
+            compare_receipt(verified, read_run(run_dir, unverified=False))
+        _print(verified, receipt_file, run_dir, as_json=as_json)
         return
     if run_dir is None:
         raise InputError("name a run folder, or a receipt with --verify")
@@ -116,36 +116,36 @@ def _recent_probe(run: RunReader) -> JsonObject:
     return probe
 
 
-def _print(found: Receipt, path: Path, run_dir: Path | None, *, as_json: bool) -> None:
+def _print(verified: Receipt, path: Path, run_dir: Path | None, *, as_json: bool) -> None:
     if as_json:
         result = {
             "receipt": str(path),
             "verified": True,
             "compared_with": None if run_dir is None else str(run_dir),
-            "signing_key": found.key,
-            "signer": found.signer,
-            "statement": found.statement,
+            "signing_key": verified.key,
+            "signer": verified.signer,
+            "statement": verified.statement,
         }
         click.echo(json.dumps(result, indent=2))
         return
-    for line in _lines(found, path, run_dir):
+    for line in _lines(verified, path, run_dir):
         say(line)
 
 
-def _lines(found: Receipt, path: Path, run_dir: Path | None) -> Iterator[str]:
+def _lines(verified: Receipt, path: Path, run_dir: Path | None) -> Iterator[str]:
     """Yield the explanation of a receipt."""
-    facts = found.predicate
-    (subject,) = _objects(found.statement["subject"])
+    facts = verified.predicate
+    (subject,) = _objects(verified.statement["subject"])
     compared = f"equal to {run_dir}" if run_dir else "not compared with a run"
-    yield f"{path}: signed with {found.signer}, {found.key[:SHOWN_DIGITS]}…; {compared}"
+    yield f"{path}: signed with {verified.signer}, {verified.key[:SHOWN_DIGITS]}…; {compared}"
     yield f"subject     {subject.get('name')}"
     yield f"engine      {facts.get('engine')}, isolation {facts.get('isolation')}"
-    about = _object(facts.get("isolation_facts"))
-    yield f"kernel      {about.get('kernel', 'not recorded')}"
-    yield f"users       {about.get('users', 'not recorded')}"
-    yield f"network     {about.get('network', 'not recorded')}"
-    yield f"calls       filter {about.get('system_call_filter') or 'none'}"
-    unenforced = about.get("unenforced") or []
+    isolation_facts = _object(facts.get("isolation_facts"))
+    yield f"kernel      {isolation_facts.get('kernel', 'not recorded')}"
+    yield f"users       {isolation_facts.get('users', 'not recorded')}"
+    yield f"network     {isolation_facts.get('network', 'not recorded')}"
+    yield f"calls       filter {isolation_facts.get('system_call_filter') or 'none'}"
+    unenforced = isolation_facts.get("unenforced") or []
     limits = ", ".join(f"{name} {value}" for name, value in _object(facts.get("limits")).items())
     yield f"limits      {limits}; not enforced for a box: {_list(unenforced)}"
     yield f"grants      {_list(facts.get('grants'))}"

@@ -139,7 +139,7 @@ def _unfit(folder: Path) -> str:
         return f"{folder} is too long for sockets"
     if os.statvfs(folder).f_flag & os.ST_NOEXEC:
         return f"programs in {folder} cannot be executed (noexec)"
-    if os.geteuid() == 0 and not all(_can_enter(one) for one in (folder, *folder.parents)):
+    if os.geteuid() == 0 and not all(_can_enter(place) for place in (folder, *folder.parents)):
         return f"other users cannot enter {folder}"
     return ""
 

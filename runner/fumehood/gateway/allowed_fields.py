@@ -207,12 +207,12 @@ _REASONING = fields(
 )
 
 
-def _reasoning(value: Json, path: str, found: Needs) -> None:
+def _reasoning(value: Json, path: str, needed: Needs) -> None:
     # Without its encrypted content, the provider reads the reasoning that it stored under the ID.
     if isinstance(value, dict) and value.get("encrypted_content") is None:
-        found.add(Capability.STORED_RESPONSES.value, f"{path}.id")
+        needed.add(Capability.STORED_RESPONSES.value, f"{path}.id")
     else:
-        _REASONING(value, path, found)
+        _REASONING(value, path, needed)
 
 
 _RESPONSES_ITEM_BY_TYPE = by_type(
@@ -237,13 +237,13 @@ _RESPONSES_ITEM_BY_TYPE = by_type(
 )
 
 
-def _responses_item(value: Json, path: str, found: Needs) -> None:
+def _responses_item(value: Json, path: str, needed: Needs) -> None:
     # An item with a role is a message, and one with only an ID refers to a stored item.
     if isinstance(value, dict) and value.get("type") is None:
         rule = _RESPONSES_MESSAGE if "role" in value else _STORED
-        rule(value, path, found)
+        rule(value, path, needed)
     else:
-        _RESPONSES_ITEM_BY_TYPE(value, path, found)
+        _RESPONSES_ITEM_BY_TYPE(value, path, needed)
 
 
 _RESPONSES_TOOL = by_type(
@@ -300,8 +300,8 @@ def _source(capability: Capability) -> Rule:
     )
 
 
-def _block(value: Json, path: str, found: Needs) -> None:
-    _BLOCK(value, path, found)
+def _block(value: Json, path: str, needed: Needs) -> None:
+    _BLOCK(value, path, needed)
 
 
 _BLOCK = by_type(
@@ -411,16 +411,16 @@ def needs_of(path: str, request: JsonObject, headers: Mapping[str, str], *, name
         headers: of the request, names in lower case.
         named: whether the run names the model.
     """
-    found = Needs()
-    ALLOWED_FIELDS[path](request, "", found)
+    needed = Needs()
+    ALLOWED_FIELDS[path](request, "", needed)
     model = str(request.get("model")).casefold()
     if not named and any(fnmatchcase(model, name) for name in _SEARCHING_MODELS):
-        found.add(Capability.WEB_SEARCH.value, "model")
+        needed.add(Capability.WEB_SEARCH.value, "model")
     for header in BETA_HEADERS:
         for name in beta_names(headers, header):
             if name not in _GENERAL_BETAS:
-                found.add(BETA_PREFIX + shown(name), header)
-    return found
+                needed.add(BETA_PREFIX + shown(name), header)
+    return needed
 
 
 def beta_names(headers: Mapping[str, str], header: str) -> list[str]:

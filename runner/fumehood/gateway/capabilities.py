@@ -180,9 +180,9 @@ def by_type(rules: Mapping[str, Rule], default: str | None = None, key: str = "t
 def needs(capability: Capability, *harmless: Json) -> Rule:
     """Return a rule for a value that needs a capability, unless it is false or ``harmless``."""
 
-    def check(value: Json, path: str, found: Needs) -> None:
+    def check(value: Json, path: str, needed: Needs) -> None:
         if value is not False and value not in harmless:
-            found.add(capability.value, path)
+            needed.add(capability.value, path)
 
     return check
 

@@ -208,15 +208,15 @@ class RequestReader:
 
     def _check_model_early(self, body: bytes) -> None:
         """Refuse a request in which no key ``model`` names a known model, without parsing it."""
-        at, found = body.find(_MODEL_KEY), False
-        while at >= 0:
-            match = _MODEL_NAME.match(body, at + len(_MODEL_KEY))
+        position, has_model_key = body.find(_MODEL_KEY), False
+        while position >= 0:
+            match = _MODEL_NAME.match(body, position + len(_MODEL_KEY))
             # An escaped name needs a parser.
             if match is not None and (b"\\" in match[1] or self._has_model(match[1])):
                 return
-            found = True
-            at = body.find(_MODEL_KEY, at + len(_MODEL_KEY))
-        if not found:
+            has_model_key = True
+            position = body.find(_MODEL_KEY, position + len(_MODEL_KEY))
+        if not has_model_key:
             raise Refused(ModelRefusal.MALFORMED, NO_MODEL)
         message = "no provider has the model of the request; see GET /v1/models"
         raise Refused(ModelRefusal.UNKNOWN_MODEL, message)
@@ -234,9 +234,11 @@ class RequestReader:
             tokens = most_tokens(parsed, len(body), dialect, settings.output_tokens_max)
         except (InvalidJson, InvalidLimit) as error:
             raise Refused(ModelRefusal.MALFORMED, str(error)) from None
-        found = needs_of(path, parsed, headers, named=settings.names(model))
+        needed = needs_of(path, parsed, headers, named=settings.names(model))
         missing = {
-            need: where for need, where in found.fields.items() if need not in settings.grants
+            capability: field_name
+            for capability, field_name in needed.fields.items()
+            if capability not in settings.grants
         }
         if missing:
             raise Refused(ModelRefusal.CAPABILITY_NOT_GRANTED, _missing_message(missing), missing)
@@ -254,7 +256,7 @@ class RequestReader:
             tokens_max=tokens,
             text_characters=text_length(parsed),
             has_tools=bool(parsed.get("tools") or parsed.get("functions")),
-            is_bounded=not found.fields and not found.has_media,
+            is_bounded=not needed.fields and not needed.has_media,
         )
 
     def _check_model(self, parsed: JsonObject) -> str:
@@ -273,8 +275,8 @@ class RequestReader:
 
 def _missing_message(missing: Mapping[str, str]) -> str:
     listed = "; ".join(
-        where if need == f"field:{where}" else f"{where} needs {need}"
-        for need, where in missing.items()
+        field_name if capability == f"field:{field_name}" else f"{field_name} needs {capability}"
+        for capability, field_name in missing.items()
     )
     return (
         f"the run does not grant what the request asks for: {listed}. Leave it out, or the owner "

@@ -197,8 +197,8 @@ def _open_envelope(content: bytes) -> tuple[str, bytes]:
     """
     envelope: dict[str, Any] = json.loads(content)
     payload = base64.b64decode(envelope["payload"], validate=True)
-    (one,) = envelope["signatures"]
-    key, signature = str(one["keyid"]), base64.b64decode(one["sig"], validate=True)
+    (signed,) = envelope["signatures"]
+    key, signature = str(signed["keyid"]), base64.b64decode(signed["sig"], validate=True)
     if content != (canonical_json(envelope) + "\n").encode() or set(envelope) != {
         "payload",
         "payloadType",

@@ -202,8 +202,8 @@ def open_run(path: Path, trust: Trust, accept: Accept = Accept.VERIFIED) -> RunR
     """
     plan = _read_plan(path)
     _manifest_of(path, plan)
-    found, problem = _verify(path, trust, accept)
-    if found is None or problem:
+    verification, problem = _verify(path, trust, accept)
+    if verification is None or problem:
         if accept is not Accept.UNVERIFIED:
             remedy = (
                 "read it anyway with --unverified, or"
@@ -213,24 +213,28 @@ def open_run(path: Path, trust: Trust, accept: Accept = Accept.VERIFIED) -> RunR
             raise InputError(
                 f"{path} does not verify: {problem}; {remedy} see: fumehood verify {path}"
             )
-        return _unverified(path, plan, problem, found, trust)
-    sealed = found.rows.values()
+        return _unverified(path, plan, problem, verification, trust)
+    sealed = verification.rows.values()
     digests = {file.path: file.sha256 for row in sealed for file in row.files}
     rows = [row.row for row in sealed]
-    by_plan = {name: found.rows[name].digest for name in found.order if name in found.rows}
-    provenance = _provenance(path, found, trust)
-    return RunReader(path, provenance, dict(found.plan), rows, digests, by_plan)
+    by_plan = {
+        name: verification.rows[name].digest
+        for name in verification.order
+        if name in verification.rows
+    }
+    provenance = _provenance(path, verification, trust)
+    return RunReader(path, provenance, dict(verification.plan), rows, digests, by_plan)
 
 
 def _verify(path: Path, trust: Trust, accept: Accept) -> tuple[Verification | None, str]:
     """Return the verification, if the run was signed, and why the run is not accepted."""
     try:
-        found = verify(path)
+        verification = verify(path)
     except InputError as error:
         return None, str(error)
     blocking = [
         damage
-        for damage in found.damage
+        for damage in verification.damage
         if not (damage.is_of_crash if accept is Accept.RESUMABLE else damage.is_of_unfinished)
     ]
     if blocking:
@@ -240,39 +244,43 @@ def _verify(path: Path, trust: Trust, accept: Accept) -> tuple[Verification | No
             if all(damage.is_of_crash for damage in blocking)
             else ""
         )
-        return found, f"{blocking[0]}{more}{hint}"
-    if trust.signer(found.key) is None:
-        return found, (
-            f"signed with {found.key}, which is not one of your keys: "
-            f"if you know its owner, run fumehood keys add {found.key} NAME"
+        return verification, f"{blocking[0]}{more}{hint}"
+    if trust.signer(verification.key) is None:
+        return verification, (
+            f"signed with {verification.key}, which is not one of your keys: "
+            f"if you know its owner, run fumehood keys add {verification.key} NAME"
         )
-    return found, ""
+    return verification, ""
 
 
 def _unverified(
-    path: Path, plan: dict[str, bytes], problem: str, found: Verification | None, trust: Trust
+    path: Path,
+    plan: dict[str, bytes],
+    problem: str,
+    verification: Verification | None,
+    trust: Trust,
 ) -> RunReader:
     rows = RunFolder(path).rows()
     provenance = Provenance(
         folder=str(path),
-        key=found.key if found else "",
-        signer=(trust.signer(found.key) if found else None) or "an unknown key",
-        is_finished=bool(found and found.is_final),
-        planned=found.planned if found else len(rows),
+        key=verification.key if verification else "",
+        signer=(trust.signer(verification.key) if verification else None) or "an unknown key",
+        is_finished=bool(verification and verification.is_final),
+        planned=verification.planned if verification else len(rows),
         episodes=len(rows),
         problem=problem,
     )
     return RunReader(path, provenance, plan, rows, None, {})
 
 
-def _provenance(path: Path, found: Verification, trust: Trust) -> Provenance:
+def _provenance(path: Path, verification: Verification, trust: Trust) -> Provenance:
     return Provenance(
         folder=str(path),
-        key=found.key,
-        signer=trust.signer(found.key) or "an unknown key",
-        is_finished=found.is_final,
-        planned=found.planned,
-        episodes=found.episodes,
+        key=verification.key,
+        signer=trust.signer(verification.key) or "an unknown key",
+        is_finished=verification.is_final,
+        planned=verification.planned,
+        episodes=verification.episodes,
     )
 
 

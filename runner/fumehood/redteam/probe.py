@@ -213,7 +213,9 @@ class Probe:
         attempt = attempts[-1]
         breaches = [*self._breaches(attack, attempt), *self._damage(before)]
         breaches += [
-            f"the infrastructure failed: {one.infra.detail}" for one in attempts[:-1] if one.infra
+            f"the infrastructure failed: {earlier.infra.detail}"
+            for earlier in attempts[:-1]
+            if earlier.infra
         ]
         if len(attempts) > 1 and _has_message(attempt, message):
             breaches.append("one box read the message of the other")

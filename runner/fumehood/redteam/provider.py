@@ -67,14 +67,16 @@ def breaches_of(asked: list[AskedOfModel], *, voids: bool) -> Iterator[str]:
         asked: the requests.
         voids: whether an attempt is void as soon as a provider fails a request.
     """
-    for one in asked:
-        for found in dict.fromkeys(_found(one)):
-            yield f"a request with {found} reached the provider"
-    used = sum(sum(_reply(one).usage or (0, 0)) for one in asked if _reply(one).status == 200)
-    largest = max((sum(_reply(one).usage or (0, 0)) for one in asked), default=0)
+    for request in asked:
+        for breach in dict.fromkeys(_found(request)):
+            yield f"a request with {breach} reached the provider"
+    used = sum(
+        sum(_reply(request).usage or (0, 0)) for request in asked if _reply(request).status == 200
+    )
+    largest = max((sum(_reply(request).usage or (0, 0)) for request in asked), default=0)
     if used > TOKENS_MAX + largest:
         yield f"{used} tokens were used, of {TOKENS_MAX}"
-    failures = {_reply(one).status for one in asked} - {200}
+    failures = {_reply(request).status for request in asked} - {200}
     if voids and failures:
         yield f"the attempt is void: the provider answered {min(failures)}"
 

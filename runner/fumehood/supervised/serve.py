@@ -126,7 +126,9 @@ class _Server:
         try:
             while True:
                 ready = {fd for fd, _ in self._poll.poll(self._next_deadline_ms())}
-                for child in [one for one in self._running.values() if one.pidfd in ready]:
+                for child in [
+                    running for running in self._running.values() if running.pidfd in ready
+                ]:
                     self._end(child)
                 self._kill_late()
                 if self._control.fileno() in ready and not self._handle_request():

@@ -42,7 +42,9 @@ def opening_from_bytes(data: bytes) -> tuple[EpisodeSpec, list[ModelExchange]]:
         SpecError: a field of the specification is invalid.
     """
     request = control_pb2.OpenEpisodeRequest.FromString(data)
-    return spec_from_pb(request.spec), [exchange_from_pb(one) for one in request.exchanges]
+    return spec_from_pb(request.spec), [
+        exchange_from_pb(exchange) for exchange in request.exchanges
+    ]
 
 
 def message_to_bytes(message: EpisodeMessage) -> bytes:

@@ -52,9 +52,11 @@ def hierarchies() -> Hierarchies | None:
     """Return the hierarchies in which this process may make groups; None if it may not."""
     if os.geteuid() != 0:
         return None
-    found = find_hierarchies(_MOUNTS.read_text("utf-8"))
-    writable = found is not None and all(os.access(top, os.W_OK) for top in found.tops.values())
-    return found if writable else None
+    existing = find_hierarchies(_MOUNTS.read_text("utf-8"))
+    writable = existing is not None and all(
+        os.access(top, os.W_OK) for top in existing.tops.values()
+    )
+    return existing if writable else None
 
 
 def find_hierarchies(mounts: str) -> Hierarchies | None:
@@ -175,8 +177,8 @@ class BoxGroup:
 def remove_group(user: int) -> bool:
     """Remove the group of a box whose owner is gone; return False if a process in it does not
     end."""
-    found = hierarchies()
-    return found is None or BoxGroup(found, user).remove()
+    writable_hierarchies = hierarchies()
+    return writable_hierarchies is None or BoxGroup(writable_hierarchies, user).remove()
 
 
 def remove_unnamed_groups(reserved: Callable[[], Collection[int]]) -> None:
@@ -186,8 +188,8 @@ def remove_unnamed_groups(reserved: Callable[[], Collection[int]]) -> None:
         reserved: returns the reserved users. It is called after the groups have been listed,
             because a group is made after its user was reserved.
     """
-    found = hierarchies()
-    tops = found.tops.values() if found else ()
+    writable_hierarchies = hierarchies()
+    tops = writable_hierarchies.tops.values() if writable_hierarchies else ()
     groups = [folder for top in tops for folder in top.glob(f"{PREFIX}[0-9]*")]
     users = reserved()
     for folder in groups:

@@ -162,8 +162,8 @@ class StartGate:
             text += piece
             # bwrap dies if this side closes before its last line.
             if b"}" in text or not piece:
-                found = re.search(rb'"child-pid": (\d+)', text)
-                return int(found[1]) if found else None
+                match = re.search(rb'"child-pid": (\d+)', text)
+                return int(match[1]) if match else None
 
     def open(self) -> None:
         """Let the command run."""

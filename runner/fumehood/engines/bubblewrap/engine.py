@@ -266,10 +266,10 @@ class BubblewrapEngine:
 
     def _group(self, held: HeldByBox, limits: Limits) -> BoxGroup | None:
         """Make the control group of a box; None where there are none."""
-        found = hierarchies()
-        if found is None:
+        writable_hierarchies = hierarchies()
+        if writable_hierarchies is None:
             return None
-        group = BoxGroup(found, held.user())
+        group = BoxGroup(writable_hierarchies, held.user())
         group.make(limits)
         held.on_release(lambda: _require_removed(group))
         return group

@@ -115,14 +115,14 @@ class PrivateMounts:
         empty.mkdir()
         # A box can read the options of its mounts, so they name descriptors and not folders. A
         # read-only overlay needs two folders.
-        lower = [os.open(one, os.O_PATH | os.O_CLOEXEC) for one in (source, empty)]
+        lower = [os.open(layer, os.O_PATH | os.O_CLOEXEC) for layer in (source, empty)]
         try:
-            folders = ":".join(f"/proc/self/fd/{one}" for one in lower)
+            folders = ":".join(f"/proc/self/fd/{layer}" for layer in lower)
             flags = _READ_ONLY | _NO_SETUID | _NO_DEVICES
             _mount("overlay", target, "overlay", flags, f"lowerdir={folders}")
         finally:
-            for one in lower:
-                os.close(one)
+            for layer in lower:
+                os.close(layer)
         return target
 
 

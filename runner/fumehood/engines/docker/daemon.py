@@ -272,8 +272,8 @@ class Daemon:
                 archive = io.BytesIO(b"".join(content))
             with tarfile.open(fileobj=archive) as files:
                 entry = files.next()
-                found = files.extractfile(entry) if entry is not None and entry.isreg() else None
-                return found.read() if found else b""
+                file = files.extractfile(entry) if entry is not None and entry.isreg() else None
+                return file.read() if file else b""
 
         return self._ask("read from a container", read)
 

@@ -100,4 +100,4 @@ def normalised(path: str) -> str:
 
 def is_reserved(path: str) -> bool:
     """Return whether a normalised path is in a folder that the engine makes."""
-    return any(path == one or path.startswith(f"{one}/") for one in _RESERVED)
+    return any(path == reserved or path.startswith(f"{reserved}/") for reserved in _RESERVED)

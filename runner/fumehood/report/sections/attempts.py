@@ -59,7 +59,7 @@ def notices(subjects: Sequence[Subject]) -> list[str]:
         str(difference)
         for key in runs
         for difference in infra_differences(
-            {one.label: _attempts(one) for one in subjects if id(one.run) == key}
+            {subject.label: _attempts(subject) for subject in subjects if id(subject.run) == key}
         )
     ]
 

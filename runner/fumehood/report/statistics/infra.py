@@ -94,13 +94,13 @@ def infra_differences(agents: Mapping[str, Attempts]) -> list[InfraDifference]:
         return []
     infra = sum(own.infra for own in agents.values())
     total = sum(own.total for own in agents.values())
-    found = []
+    differences = []
     for agent, own in agents.items():
         others = infra - own.infra, total - own.total
         p_value = fisher_exact(own.infra, own.total - own.infra, others[0], others[1] - others[0])
         if p_value < ALPHA / len(agents):
-            found.append(InfraDifference(agent, own.infra, own.total, *others, p_value))
-    return found
+            differences.append(InfraDifference(agent, own.infra, own.total, *others, p_value))
+    return differences
 
 
 def fisher_exact(first: int, second: int, third: int, fourth: int) -> float:

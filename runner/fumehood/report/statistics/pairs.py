@@ -146,16 +146,18 @@ def count_flips(pairs: Sequence[Pair]) -> Flips:
 def difference(pairs: Sequence[Pair], metric: Metric) -> Difference:
     """Return the mean difference in a metric, with a paired bootstrap interval over tasks."""
     known = [
-        (pair.first.task.task_id, one, other)
+        (pair.first.task.task_id, first_value, second_value)
         for pair in pairs
-        if (one := metric.of(pair.first)) is not None
-        and (other := metric.of(pair.second)) is not None
+        if (first_value := metric.of(pair.first)) is not None
+        and (second_value := metric.of(pair.second)) is not None
     ]
     if not known:
         return Difference(None, None, None, None, 0)
-    first = float(np.mean([one for _, one, _ in known]))
-    second = float(np.mean([other for _, _, other in known]))
-    sums, counts = _by_task([(task, other - one) for task, one, other in known])
+    first = float(np.mean([first_value for _, first_value, _ in known]))
+    second = float(np.mean([second_value for _, _, second_value in known]))
+    sums, counts = _by_task(
+        [(task, second_value - first_value) for task, first_value, second_value in known]
+    )
     (interval,) = mean_intervals(sums, counts)
     if metric.unit is Unit.SHARE and not sums.any() and first == second:
         interval = _no_flip_interval(len(sums))
