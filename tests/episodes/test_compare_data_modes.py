@@ -39,8 +39,9 @@ def compared() -> Iterator[tuple[Path, Site, Result]]:
 
 
 def decay(site: Site) -> None:
-    """Change the owls' text, delay the cats, and move the foxes to a page with a wrong length."""
-    site.routes["/owls"] = article("owls", "Owls hunt whenever they like.")
+    """Change text and encoding of the owls, delay the cats, and cut the page of the foxes short."""
+    changed = article("owls", "Owls fly to the café whenever they like.")
+    site.routes["/owls"] = page(changed.encode("cp1252"), Content_Type="text/html")
     site.routes["/cats"] = lambda connection: time.sleep(1.5)
     site.routes["/foxes"] = redirect("/moved")
     site.routes["/moved"] = page("short", Content_Length="5000")
@@ -89,6 +90,7 @@ def test_unavailable_pages_are_counted_apart_from_changed_ones(
     assert of_searcher["pages"]["offline"]["lost"] == {}
     assert set(of_searcher["pages"]["live"]["lost"]) == {"broken_response", "timed_out"}
     assert of_searcher["changed_pages"] >= 1
+    assert of_searcher["cost_changes"]["calls"]["over"] == 3
     assert of_searcher["shared_pages"] >= of_searcher["changed_pages"]
 
 
@@ -141,6 +143,23 @@ def test_finished_runs_of_two_data_modes_are_compared(
     again = CliRunner().invoke(compare, [*words, "--json"], catch_exceptions=False)
     resumed = printed(invoke(place, "--json"))
     assert printed(again)["data_mode_effects"] == resumed["data_mode_effects"]
+
+
+@pytest.mark.slow
+def test_a_live_run_that_fetched_nothing_has_no_effect(
+    compared: tuple[Path, Site, Result], tmp_path: Path
+) -> None:
+    place, _, _ = compared
+    settings = yaml.safe_load((place / "live.yaml").read_text())
+    settings["fetch"]["hosts"] = ["elsewhere.example"]
+    config = tmp_path / "refused.yaml"
+    config.write_text(yaml.safe_dump(settings))
+    words = [str(place / "tasks.jsonl"), "--by", "data-mode", "--agent", "searcher"]
+    words += ["--config", str(config), "--snapshot", str(place / "snapshot")]
+    with pytest.raises(InputError, match=r"all 3 pages .*\(host_not_allowed 3\).*fetch\.hosts"):
+        CliRunner().invoke(
+            compare, [*words, "--out", str(tmp_path / "out")], catch_exceptions=False
+        )
 
 
 def test_a_live_run_needs_a_list_of_hosts(tmp_path: Path) -> None:

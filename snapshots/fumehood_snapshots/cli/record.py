@@ -28,7 +28,7 @@ SESSION = "record"
     "--allow-private",
     "private_hosts",
     multiple=True,
-    help="A host, without a port, that may have a private address.",
+    help="A host, *.host or host:port that may have a private address.",
 )
 @click.option(
     "--depth", type=click.IntRange(0, 20), default=0, show_default=True, help="Links to follow."
@@ -61,6 +61,8 @@ def record(
     seeds = [*urls, *(_lines(urls_from) if urls_from else [])]
     if not seeds:
         raise SnapshotInputError("no URL to record; give URLs, or a file with --urls-from")
+    if "*" in private_hosts:
+        raise SnapshotInputError("--allow-private must name hosts; * opens the whole local network")
     policy = FetchPolicy(
         hosts=tuple(hosts), private_hosts=tuple(private_hosts), obey_robots=not ignore_robots
     )

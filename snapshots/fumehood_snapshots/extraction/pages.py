@@ -43,18 +43,26 @@ def extract_page(body: bytes, content_type: str, extractor: str) -> Extracted:
     Raises:
         UnreadablePageError: it has another type, or contains no text.
     """
-    media_type, charset = media_type_and_charset(content_type)
-    if media_type in HTML_TYPES:
-        extracted = _from_html(body, charset, extractor)
-    elif media_type in MARKDOWN_TYPES:
-        extracted = _from_markdown(_decoded(body, charset))
-    elif media_type in TEXT_TYPES:
-        extracted = _from_text(_decoded(body, charset))
-    else:
-        raise UnreadablePageError(f"{media_type} is not text; convert it to text first")
+    try:
+        extracted = _extracted(body, content_type, extractor)
+    except UnreadablePageError:
+        raise
+    except Exception as error:  # A page must not end a build or an episode by crashing a parser.
+        raise UnreadablePageError(f"{extractor} cannot read it: {type(error).__name__}") from error
     if not extracted.text.strip():
         raise UnreadablePageError("contains no text")
     return Extracted(clean(extracted.title).strip()[:TITLE_CHARS_MAX], clean(extracted.text))
+
+
+def _extracted(body: bytes, content_type: str, extractor: str) -> Extracted:
+    media_type, charset = media_type_and_charset(content_type)
+    if media_type in HTML_TYPES:
+        return _from_html(body, charset, extractor)
+    if media_type in MARKDOWN_TYPES:
+        return _from_markdown(_decoded(body, charset))
+    if media_type in TEXT_TYPES:
+        return _from_text(_decoded(body, charset))
+    raise UnreadablePageError(f"{media_type} is not text; convert it to text first")
 
 
 def clean(text: str) -> str:
@@ -76,11 +84,7 @@ def _from_html(body: bytes, charset: str | None, extractor: str) -> Extracted:
         raise UnreadablePageError(
             f"its elements are nested more than {NESTING_DEPTH_MAX} levels deep"
         )
-    try:
-        tree = HTMLTree.parse(html)
-        return Extracted(tree.title or "", main_text_extractor(extractor)(html))
-    except Exception as error:  # A page must not end a build by crashing a parser.
-        raise UnreadablePageError(f"{extractor} cannot read it: {type(error).__name__}") from error
+    return Extracted(HTMLTree.parse(html).title or "", main_text_extractor(extractor)(html))
 
 
 def safe_encoding(charset: str | None) -> str | None:

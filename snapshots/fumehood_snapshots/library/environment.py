@@ -94,7 +94,7 @@ def _search_policy(config: EnvironmentConfig) -> FetchPolicy:
     host = parts.hostname or ""
     port = parts.port
     name = host if port in {None, DEFAULT_PORTS.get(parts.scheme)} else f"{host}:{port}"
-    private = (host,) if config.search.private else ()
+    private = (name,) if config.search.private else ()
     # The robots.txt of a search engine does not address its API users.
     changes = {"hosts": (name,), "private_hosts": private, "obey_robots": False}
     return config.fetch.model_copy(update=changes)

@@ -5,13 +5,20 @@ Some dependencies load modules or data on first use.
 
 from __future__ import annotations
 
+import codecs
 from importlib import import_module
 
+ENCODINGS = (
+    "ascii big5 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 cp866 cp949 euc_jp "
+    "euc_kr gb18030 gbk iso2022_jp iso8859-10 iso8859-11 iso8859-13 iso8859-14 iso8859-15 "
+    "iso8859-16 iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7 iso8859-8 koi8-r "
+    "koi8-u latin_1 mac-cyrillic mac-roman shift_jis utf-16 utf-16-be utf-16-le utf-8 utf-8-sig"
+)
+"""Encodings of the WHATWG Encoding Standard (section 4.2), by Python's names."""
 MODULES = (
     "bm25s",
     "bm25s.scoring",
     "encodings.idna",
-    "encodings.latin_1",
     "httpcore._backends.sync",
     "lxml.html",
     "orjson",
@@ -33,13 +40,15 @@ WARM = (
 
 
 def preload() -> None:
-    """Import all modules, and extract the text of one page.
+    """Import all modules and text codecs, and extract the text of one page.
 
     Raises:
         ModuleNotFoundError: the extra is not installed.
     """
     for name in MODULES:
         import_module(name)
+    for name in ENCODINGS.split():
+        codecs.lookup(name)
     from fumehood_snapshots.analysis.analyzer import Analyzer
     from fumehood_snapshots.analysis.spec import analysis_spec
     from fumehood_snapshots.extraction.main_text import EXTRACTORS

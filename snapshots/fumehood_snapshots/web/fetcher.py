@@ -108,9 +108,10 @@ class LiveFetcher:
         return url, parts
 
     def _check_addresses(self, parts: SplitResult, deadline: Deadline) -> tuple[str, ...]:
-        host = normal_host(parts)
-        may_be_private = self._policy.may_be_private(host)
-        return self._addresses.of(host, may_be_private=may_be_private, wait_max_s=deadline.left_s)
+        may_be_private = self._policy.may_be_private(parts)
+        return self._addresses.of(
+            normal_host(parts), may_be_private=may_be_private, wait_max_s=deadline.left_s
+        )
 
     def _get(self, url: str, parts: SplitResult, deadline: Deadline) -> Capture:
         bytes_max = self._policy.body_bytes_max

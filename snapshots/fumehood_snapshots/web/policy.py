@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from urllib.parse import SplitResult
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from fumehood_snapshots.documents.urls import DEFAULT_PORTS
 from fumehood_snapshots.errors import FetchFailed, FetchFailure
@@ -28,8 +29,15 @@ class FetchPolicy(BaseModel):
     obey_robots: bool = True
     user_agent: str = USER_AGENT
     private_hosts: tuple[str, ...] = ()
-    """Hosts that may have a private address, such as a search engine on this machine. Patterns are
-    not allowed."""
+    """Hosts that may have a private address, such as a search engine on this machine. The syntax is
+    that of ``hosts``, without ``*``."""
+
+    @field_validator("private_hosts")
+    @classmethod
+    def _are_named(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
+        if "*" in patterns:
+            raise ValueError("private hosts must be named; * would open the whole local network")
+        return patterns
 
     def check(self, parts: SplitResult) -> None:
         """Refuse a URL that is not allowed.
@@ -43,18 +51,15 @@ class FetchPolicy(BaseModel):
             raise FetchFailed(
                 FetchFailure.BAD_URL, "a URL with a user or a password is not fetched"
             )
-        host, port = normal_host(parts), parts.port
-        default = port is None or port == DEFAULT_PORTS[parts.scheme]
-        name = f"[{host}]" if ":" in host else host
-        wanted = name if default else f"{name}:{port}"
-        if not any(_matches(pattern.lower(), wanted, default) for pattern in self.hosts):
+        if not _matches_any(self.hosts, parts):
             raise FetchFailed(
-                FetchFailure.HOST_NOT_ALLOWED, f"{wanted} is not on the list of allowed hosts"
+                FetchFailure.HOST_NOT_ALLOWED,
+                f"{_host_and_port(parts)} is not on the list of allowed hosts",
             )
 
-    def may_be_private(self, host: str) -> bool:
-        """Return whether ``host`` may have a private address."""
-        return host in (name.lower() for name in self.private_hosts)
+    def may_be_private(self, parts: SplitResult) -> bool:
+        """Return whether the host of a URL may have a private address."""
+        return _matches_any(self.private_hosts, parts)
 
 
 def normal_host(parts: SplitResult) -> str:
@@ -62,9 +67,21 @@ def normal_host(parts: SplitResult) -> str:
     return (parts.hostname or "").rstrip(".")
 
 
-def _matches(pattern: str, wanted: str, default_port: bool) -> bool:
+def _host_and_port(parts: SplitResult) -> str:
+    """Return ``host``, or ``host:port`` if the port is not the default of the scheme."""
+    host = normal_host(parts)
+    name = f"[{host}]" if ":" in host else host
+    return name if parts.port in {None, DEFAULT_PORTS[parts.scheme]} else f"{name}:{parts.port}"
+
+
+def _matches_any(patterns: Iterable[str], parts: SplitResult) -> bool:
+    wanted = _host_and_port(parts)
+    return any(_matches(pattern.lower(), wanted, parts) for pattern in patterns)
+
+
+def _matches(pattern: str, wanted: str, parts: SplitResult) -> bool:
     if pattern == "*":
-        return default_port
+        return parts.port in {None, DEFAULT_PORTS[parts.scheme]}
     if pattern.startswith("*."):
         return wanted.endswith(pattern[1:]) and wanted != pattern[1:]
     return wanted == pattern

@@ -63,7 +63,7 @@ def test_the_first_difference_is_found_and_named(
     assert first_divergence(second, first) == found
 
 
-def test_unavailable_pages_are_counted_by_reason() -> None:
+def test_unavailable_and_refused_pages_are_counted_by_reason() -> None:
     counts = count_pages(
         [
             SEARCH,
@@ -71,13 +71,16 @@ def test_unavailable_pages_are_counted_by_reason() -> None:
             made("open_page", {}, failed="fetch_failed|timed_out: no answer in 20 s"),
             made("open_page", {}, failed="fetch_failed|timed_out: no answer in 20 s"),
             made("open_page", {}, failed="not_found|gone"),
+            made("open_page", {}, failed="fetch_failed|host_not_allowed: other.example is not"),
             made("open_page", {}, failed="invalid_argument|an invalid call"),
             made("open_page", {}, failed="fetch_failed|x", fired_rules=(0,)),
         ]
     )
-    assert (counts.opened, counts.lost, counts.lost_share) == (
+    assert (counts.opened, counts.read, counts.lost, counts.refused, counts.lost_share) == (
         4,
+        1,
         {"not_found": 1, "timed_out": 2},
+        {"host_not_allowed": 1},
         0.75,
     )
     assert count_pages([SEARCH]).lost_share is None

@@ -59,7 +59,7 @@ class Site:
         """Return a policy that allows this server, which takes saying so twice."""
         settings = {
             "hosts": (f"127.0.0.1:{self.port}",),
-            "private_hosts": ("127.0.0.1",),
+            "private_hosts": (f"127.0.0.1:{self.port}",),
             "seconds_max": 5.0,
         }
         return FetchPolicy.model_validate({**settings, **changes})

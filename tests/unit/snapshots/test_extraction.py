@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from fumehood_snapshots.extraction.main_text import EXTRACTORS, extractor_release
@@ -43,6 +47,71 @@ def test_the_main_text_is_kept_and_the_rest_dropped(extractor: str) -> None:
 )
 def test_a_page_is_read_in_its_encoding(content_type: str, body: bytes) -> None:
     assert "An öwl is" in extract_page(body, content_type, "resiliparse").text
+
+
+READ_WITHOUT_FILES = """
+import json, resource, sys
+from fumehood_snapshots.extraction.pages import UnreadablePageError, extract_page
+from fumehood_snapshots.library.preload import preload
+
+pages = [(bytes.fromhex(body), content_type) for body, content_type in json.load(sys.stdin)]
+preload()
+resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+read = []
+for body, content_type in pages:
+    for extractor in ("resiliparse", "trafilatura"):
+        try:
+            read.append(extract_page(body, content_type, extractor).text)
+        except UnreadablePageError as error:
+            read.append(f"unreadable: {error}")
+print(json.dumps(read))
+"""
+
+
+WORDS = {
+    "windows-1252": "Bäume",
+    "iso-8859-2": "dąb",
+    "windows-1251": "дуб",
+    "koi8-r": "дуб",
+    "iso-8859-7": "δρυς",
+    "shift_jis": "樹木",
+    "euc-jp": "樹木",
+    "iso-2022-jp": "樹木",
+    "gb18030": "树木",
+    "big5": "樹木",
+    "euc-kr": "나무",
+    "utf-16le": "дуб",
+}
+"""Encoding → a word in it."""
+
+
+def test_a_process_that_can_open_no_file_reads_pages_in_all_encodings() -> None:
+    pages, expected = [], []
+    for charset, word in WORDS.items():
+        html = ARTICLE.replace("An owl is", f"{word} An owl is")
+        with_meta = html.replace("<head>", f'<head><meta charset="{charset}">')
+        broken = html.encode(charset)[:-1] + b"\xff\xfe\x80"
+        pages += [
+            (html.encode(charset), f"text/html; charset={charset}"),
+            (html.encode(charset), f"text/plain; charset={charset}"),
+            (broken, f"text/html; charset={charset}"),
+            (broken, "text/html; charset=no-such-encoding"),
+        ]
+        expected += [f"{word} An owl is"] * 4 + [""] * 4
+        if charset != "utf-16le":  # The HTML standard reads such a declaration as UTF-8.
+            pages.append((with_meta.encode(charset), "text/html"))
+            expected += [f"{word} An owl is"] * 2
+    finished = subprocess.run(
+        [sys.executable, "-c", READ_WITHOUT_FILES],
+        input=json.dumps([(body.hex(), content_type) for body, content_type in pages]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    read = json.loads(finished.stdout)
+    assert [
+        text for text, part in zip(read, expected, strict=True) if not text or part not in text
+    ] == []
 
 
 @pytest.mark.parametrize("charset", ["zip", "unicode_escape", "punycode", "utf-7", "hex"])

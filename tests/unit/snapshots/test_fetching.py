@@ -150,7 +150,7 @@ def test_all_spellings_of_loopback_are_refused(site: Site, host: str) -> None:
 def test_only_a_listed_host_may_be_private(site: Site) -> None:
     settings = {
         "hosts": (f"a.example:{site.port}", f"b.example:{site.port}"),
-        "private_hosts": ("a.example", "*"),
+        "private_hosts": (f"a.example:{site.port}",),
     }
     fetcher = LiveFetcher(FetchPolicy.model_validate(settings), resolve=lambda name: ["127.0.0.1"])
     assert fetcher.fetch(f"http://a.example:{site.port}/owls").status == 200
@@ -161,14 +161,14 @@ def test_only_a_listed_host_may_be_private(site: Site) -> None:
 
 def test_an_address_is_resolved_once_and_pinned(site: Site) -> None:
     answers = iter([["127.0.0.1"], ["169.254.169.254"]])
-    settings = {"hosts": (f"a.example:{site.port}",), "private_hosts": ("a.example",)}
+    settings = {"hosts": (f"a.example:{site.port}",), "private_hosts": (f"a.example:{site.port}",)}
     fetcher = LiveFetcher(FetchPolicy.model_validate(settings), resolve=lambda name: next(answers))
     for _ in range(3):
         assert fetcher.fetch(f"http://a.example:{site.port}/owls").body == OWLS.encode()
 
 
 def test_the_next_address_is_tried_when_one_refuses(site: Site) -> None:
-    settings = {"hosts": (f"a.example:{site.port}",), "private_hosts": ("a.example",)}
+    settings = {"hosts": (f"a.example:{site.port}",), "private_hosts": (f"a.example:{site.port}",)}
     fetcher = LiveFetcher(
         FetchPolicy.model_validate(settings), resolve=lambda name: ["127.0.0.2", "127.0.0.1"]
     )

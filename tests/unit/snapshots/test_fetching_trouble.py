@@ -94,9 +94,9 @@ def test_a_slow_name_resolution_times_out_and_blocks_no_other(site: Site) -> Non
             answered.wait(30)
         return ["127.0.0.1"]
 
-    names = ("slow.example", "quick.example")
+    names = [f"{name}.example:{site.port}" for name in ("slow", "quick")]
     policy = site.policy(
-        hosts=[f"{name}:{site.port}" for name in names],
+        hosts=names,
         private_hosts=names,
         seconds_max=1.0,
         obey_robots=False,
@@ -120,7 +120,9 @@ def test_a_slow_name_resolution_times_out_and_blocks_no_other(site: Site) -> Non
 
 def test_a_failed_name_resolution_is_repeated(site: Site) -> None:
     answers: list[list[str]] = [[], ["127.0.0.1"]]
-    policy = site.policy(hosts=(f"a.example:{site.port}",), private_hosts=("a.example",))
+    policy = site.policy(
+        hosts=(f"a.example:{site.port}",), private_hosts=(f"a.example:{site.port}",)
+    )
     fetcher = LiveFetcher(policy, resolve=lambda name: answers.pop(0))
     assert (
         failure_of(fetcher, f"http://a.example:{site.port}/owls") is FetchFailure.NAME_NOT_RESOLVED
@@ -137,7 +139,9 @@ def test_a_closed_port_is_a_failed_connection(site: Site) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-        fetcher = LiveFetcher(site.policy(hosts=(f"127.0.0.1:{port}",), obey_robots=False))
+        name = f"127.0.0.1:{port}"
+        policy = site.policy(hosts=(name,), private_hosts=(name,), obey_robots=False)
+        fetcher = LiveFetcher(policy)
         assert failure_of(fetcher, f"http://127.0.0.1:{port}/") is FetchFailure.CONNECTION_FAILED
 
 
@@ -169,7 +173,7 @@ def test_a_certificate_of_an_unknown_authority_is_refused(tmp_path: Path) -> Non
         thread.start()
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         policy = FetchPolicy(
-            hosts=(address,), private_hosts=("127.0.0.1",), obey_robots=False, seconds_max=5
+            hosts=(address,), private_hosts=(address,), obey_robots=False, seconds_max=5
         )
         assert (
             failure_of(LiveFetcher(policy), f"https://{address}/") is FetchFailure.CONNECTION_FAILED

@@ -122,7 +122,7 @@ def test_record_and_build_work_together(tmp_path: Path) -> None:
         host = f"127.0.0.1:{site.port}"
         recorded = _run(
             "record", tmp_path / "r", f"{site.url}/", "http://elsewhere.example/",
-            "--allow", host, "--allow-private", "127.0.0.1", "--depth", 1, "--pause", 0,
+            "--allow", host, "--allow-private", host, "--depth", 1, "--pause", 0,
         )  # fmt: skip
     assert "2 pages recorded, 1 failed" in recorded.output
     _run(

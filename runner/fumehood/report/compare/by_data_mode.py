@@ -15,11 +15,13 @@ from fumehood.core.errors import InputError
 from fumehood.core.evidence import AnsweredCall
 from fumehood.core.json_values import Json, JsonObject
 from fumehood.report import wording
+from fumehood.report.compare.by_scaffold import cost_change_table, cost_metrics
 from fumehood.report.compare.dimension import Compared, CompareOptions, Target
 from fumehood.report.findings import Versus
 from fumehood.report.runs import Run, Subject, subjects_of
+from fumehood.report.sections.comparisons import difference_json
 from fumehood.report.statistics.metrics import Unit
-from fumehood.report.statistics.pairs import compare
+from fumehood.report.statistics.pairs import Difference, compare, difference
 from fumehood.report.text_table import TextTable
 from fumehood.report.traces import ReadTrace, read_traces
 from fumehood.report.wording import why_no_comparison
@@ -56,6 +58,7 @@ class ByDataMode:
         return Compared(
             [
                 effect_table(result),
+                cost_table(result),
                 divergence_table(result),
                 page_table(result),
                 latency_table(result),
@@ -106,6 +109,8 @@ def first_divergence(
 OPEN_PAGE = "open_page"
 LOST = frozenset({"fetch_failed", "not_found", "not_recorded"})
 """Failure codes of a page that is unavailable; other codes concern the call."""
+REFUSED = frozenset({"bad_url", "host_not_allowed", "address_not_public", "robots_disallowed"})
+"""Reasons of a page that the fetch policy refused; other reasons are link rot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +118,17 @@ class PageCounts:
     """The pages that an agent opened in one data mode."""
 
     opened: int
-    """Calls that the library answered or rejected; calls on which a fault fired are left out."""
+    """Calls that the library answered, or failed to answer although the policy allowed them. Calls
+    on which a fault fired are left out."""
     lost: Mapping[str, int]
     """Unavailable pages by reason, such as ``timed_out`` or ``not_found``."""
+    refused: Mapping[str, int]
+    """Pages that the fetch policy refused, by reason, such as ``host_not_allowed``."""
+
+    @property
+    def read(self) -> int:
+        """Number of pages that the library answered with."""
+        return self.opened - sum(self.lost.values())
 
     @property
     def lost_share(self) -> float | None:
@@ -125,16 +138,17 @@ class PageCounts:
 
 def count_pages(calls: Iterable[AnsweredCall]) -> PageCounts:
     """Count the opened pages, and the unavailable ones by reason."""
-    opened, lost = 0, Counter[str]()
+    opened, failures = 0, Counter[str]()
     for call in calls:
         if call.tool_name != OPEN_PAGE or call.fired_rules:
             continue
         if call.failure is None:
             opened += 1
         elif call.failure.code in LOST:
-            opened += 1
-            lost[_reason(call.failure.code, call.failure.message)] += 1
-    return PageCounts(opened, dict(sorted(lost.items())))
+            failures[_reason(call.failure.code, call.failure.message)] += 1
+    lost = {reason: count for reason, count in sorted(failures.items()) if reason not in REFUSED}
+    refused = {reason: count for reason, count in sorted(failures.items()) if reason in REFUSED}
+    return PageCounts(opened + sum(lost.values()), lost, refused)
 
 
 def changed_pages(first: Iterable[AnsweredCall], second: Iterable[AnsweredCall]) -> tuple[int, int]:
@@ -192,6 +206,8 @@ class DataModeEffect:
     sides: tuple[Side, Side]
     divergences: Mapping[Trial, Divergence | None]
     """First difference of each pair of episodes with traces; None if they are equal."""
+    cost_changes: Mapping[str, Difference]
+    """By resource: the second data mode minus the first, on the same pairs."""
     shared_pages: int
     """Pages that were read in both episodes of a pair."""
     changed_pages: int
@@ -219,7 +235,8 @@ def effects(first: Run, second: Run) -> Effects:
     """Compare two runs of the same agents on the same tasks in two data modes.
 
     Raises:
-        InputError: both runs have the same data mode, share no agent, or have an unreadable trace.
+        InputError: both runs have the same data mode, share no agent, or have an unreadable trace,
+            or every page that one of them fetched failed.
     """
     modes = data_mode_of(first), data_mode_of(second)
     if modes[0] == modes[1]:
@@ -230,6 +247,8 @@ def effects(first: Run, second: Run) -> Effects:
     if not firsts.keys() & seconds.keys():
         raise InputError(f"the runs share no agent: {', '.join(firsts)}; {', '.join(seconds)}")
     own = tuple(_effect(firsts[name], seconds[name]) for name in firsts if name in seconds)
+    for run, position in ((first, 0), (second, 1)):
+        _check_fetches(run, [effect.sides[position].pages for effect in own])
     between = tuple(
         (data_mode, Versus(baseline, other, compare(baseline.results, other.results)))
         for data_mode, subjects in zip(modes, (firsts, seconds), strict=True)
@@ -244,15 +263,33 @@ def data_mode_of(run: Run) -> str:
     return str(config.get("data_mode", "offline")) if isinstance(config, dict) else "offline"
 
 
+def _check_fetches(run: Run, pages: Sequence[PageCounts]) -> None:
+    """Reject a run of which no page could be fetched: its scores describe the network."""
+    reasons = sum((Counter(page.lost) + Counter(page.refused) for page in pages), Counter[str]())
+    failed = reasons.total()
+    if data_mode_of(run) != "offline" and failed and not any(page.read for page in pages):
+        counts = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
+        raise InputError(
+            f"{run.label}: all {failed} pages that this {data_mode_of(run)} run fetched failed "
+            f"({counts}), so no effect can be shown; correct fetch.hosts, fetch.private_hosts or "
+            "the network, and run it again"
+        )
+
+
 def _effect(firsts: Subject, seconds: Subject) -> DataModeEffect:
     read = [_traces(subject) for subject in (firsts, seconds)]
     calls = [{trial: _calls(trace) for trial, trace in traces.items()} for traces in read]
     both = [trial for trial in calls[0] if trial in calls[1]]
     shared = [changed_pages(calls[0][trial], calls[1][trial]) for trial in both]
+    comparison = compare(firsts.results, seconds.results)
     return DataModeEffect(
-        versus=Versus(firsts, seconds, compare(firsts.results, seconds.results)),
+        versus=Versus(firsts, seconds, comparison),
         sides=(_side(firsts, read[0]), _side(seconds, read[1])),
         divergences={trial: first_divergence(calls[0][trial], calls[1][trial]) for trial in both},
+        cost_changes={
+            metric.name: difference(comparison.pairing.pairs, metric)
+            for metric in cost_metrics([firsts, seconds])
+        },
         shared_pages=sum(pages for pages, _ in shared),
         changed_pages=sum(changed for _, changed in shared),
     )
@@ -345,6 +382,7 @@ def page_table(effects: Effects) -> TextTable:
         "Data mode",
         "Pages opened",
         "Unavailable",
+        "Refused",
         "Reasons",
         "Read in both",
         "Changed",
@@ -352,10 +390,8 @@ def page_table(effects: Effects) -> TextTable:
     rows = []
     for effect in effects.of_data_mode:
         for side in effect.sides:
-            why = (
-                ", ".join(f"{reason} {count}" for reason, count in side.pages.lost.items())
-                or wording.NONE
-            )
+            reasons = {**side.pages.lost, **side.pages.refused}
+            why = ", ".join(f"{reason} {count}" for reason, count in reasons.items())
             lost = wording.amount(side.pages.lost_share, Unit.SHARE)
             shared = (str(effect.shared_pages), str(effect.changed_pages))
             rows.append(
@@ -364,11 +400,24 @@ def page_table(effects: Effects) -> TextTable:
                     side.data_mode,
                     str(side.pages.opened),
                     lost,
-                    why,
+                    str(sum(side.pages.refused.values())),
+                    why or wording.NONE,
                     *shared,
                 )
             )
-    return TextTable("Link rot", header, rows, names=2)
+    note = "Refused: pages that the fetch policy does not allow; they are not counted as opened."
+    return TextTable("Link rot", header, rows, names=2, note=note)
+
+
+def cost_table(effects: Effects) -> TextTable:
+    """Return the cost differences between the data modes, on the same tasks."""
+    return cost_change_table(
+        [
+            (effect.versus.second.agent, effect.cost_changes)
+            for effect in effects.of_data_mode
+            if effect.versus.comparison.pairing.pairs
+        ]
+    )
 
 
 def latency_table(effects: Effects) -> TextTable:
@@ -415,8 +464,15 @@ def _effect_json(effect: DataModeEffect) -> JsonObject:
         "shared_pages": effect.shared_pages,
         "changed_pages": effect.changed_pages,
         "pages": {
-            side.data_mode: {"opened": side.pages.opened, "lost": dict(side.pages.lost)}
+            side.data_mode: {
+                "opened": side.pages.opened,
+                "lost": dict(side.pages.lost),
+                "refused": dict(side.pages.refused),
+            }
             for side in effect.sides
+        },
+        "cost_changes": {
+            name: difference_json(change) for name, change in effect.cost_changes.items()
         },
         "latency_ms": {
             side.data_mode: {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +55,19 @@ class ByScaffold:
         versus = [effect.versus for effect in effects.scaffolds if effect.versus]
         check_comparable(versus)
         return Compared(
-            [cost_table(effects), versus_table(versus), cost_change_table(effects)],
+            [
+                cost_table(effects),
+                versus_table(versus),
+                cost_change_table(
+                    [
+                        (
+                            f"{effects.scaffolds[0].scaffold} → {effect.scaffold}",
+                            effect.cost_changes,
+                        )
+                        for effect in effects.scaffolds[1:]
+                    ]
+                ),
+            ],
             effects_json(effects),
             [effect.subject for effect in effects.scaffolds],
         )
@@ -112,10 +124,7 @@ def scaffold_effects(runs: Sequence[Run], names: Sequence[str], against: str) ->
         raise InputError(
             f"nothing to compare: {against} and another scaffold are needed, the runs have: {known}"
         )
-    amounts = dict[int, dict[str, float]]()
-    for subject in subjects.values():
-        amounts |= _amounts(subject)
-    metrics = [_metric(name, amounts) for name in COSTS]
+    metrics = cost_metrics(subjects.values())
     first = subjects[against]
     effects = [_effect(name, subjects[name], metrics, first) for name in others]
     return ScaffoldEffects(_model(runs), (_effect(against, first, metrics, None), *effects))
@@ -181,6 +190,18 @@ def _model(runs: Sequence[Run]) -> str:
     return "".join(models)
 
 
+def cost_metrics(subjects: Iterable[Subject]) -> list[Metric]:
+    """Return a metric for each resource in `COSTS`.
+
+    Raises:
+        InputError: a trace cannot be read.
+    """
+    amounts = dict[int, dict[str, float]]()
+    for subject in subjects:
+        amounts |= _amounts(subject)
+    return [_metric(name, amounts) for name in COSTS]
+
+
 def _amounts(subject: Subject) -> dict[int, dict[str, float]]:
     """Return the costs of each result by object identity, because names may repeat."""
     amounts: dict[int, dict[str, float]] = {}
@@ -233,16 +254,20 @@ def cost_table(effects: ScaffoldEffects) -> TextTable:
     return TextTable(f"Scaffolds with the model {effects.model}", header, rows, note=note)
 
 
-def cost_change_table(effects: ScaffoldEffects) -> TextTable:
-    """Return the cost differences to the baseline scaffold, on the same tasks."""
-    first = effects.scaffolds[0].scaffold
-    header = ("Compared", *(COSTS[name] for name in _used(effects)))
+def cost_change_table(compared: Sequence[tuple[str, Mapping[str, Difference]]]) -> TextTable:
+    """Return cost differences on the same tasks; a resource that none used has no column.
+
+    Args:
+        compared: label of each comparison and its differences, by resource.
+    """
+    used = [
+        name
+        for name in COSTS
+        if any(changes[name].first or changes[name].second for _, changes in compared)
+    ]
+    header = ("Compared", *(COSTS[name] for name in used))
     rows = [
-        (
-            f"{first} → {effect.scaffold}",
-            *(_change(effect.cost_changes[name], name) for name in _used(effects)),
-        )
-        for effect in effects.scaffolds[1:]
+        (label, *(_change(changes[name], name) for name in used)) for label, changes in compared
     ]
     note = "Second minus first per episode, paired by task; in brackets: 95 % intervals over tasks."
     return TextTable("Cost differences", header, rows, note=note)
