@@ -1,7 +1,8 @@
 """``make mutants``: changes single tokens and reports the changes that no test notices.
 
-It works on a copy of the checkout in ``.cache/mutants``. An interrupted measurement continues where
-it stopped, as long as no tracked file changes. Exit status 1 if a goal is missed.
+It works on copies of the checkout in ``.cache/mutants``. An interrupted measurement continues where
+it stopped. A killed mutant counts as killed while its file does not change; a survivor is tried
+again after any change. Exit status 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
+from queue import SimpleQueue
 from random import Random
+from threading import Lock
 
-from scripts.mutants.covering_tests import CoveringTests, environment
+from scripts.mutants.covering_tests import WITHOUT_ENGINES, CoveringTests, environment
 from scripts.mutants.mutations import Mutation, mutations
 from scripts.mutants.packages import PACKAGES
 
@@ -43,17 +47,18 @@ def main() -> int:
     parser.add_argument("packages", nargs="*", metavar="PACKAGE", help=", ".join(PACKAGES))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", type=int, help="mutants per package; default: 440 in all")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     parser.add_argument("--folder", type=Path, default=CHECKOUT / ".cache" / "mutants")
     options = parser.parse_args()
-    folder = options.folder / _digest()[:12]
-    tree = folder / "tree"
-    shutil.rmtree(tree, ignore_errors=True)  # A killed command may have left a mutant there.
-    _copy(tree)
-    tests = CoveringTests.measured(tree, folder)
+    trees = [options.folder / f"tree{number}" for number in range(options.jobs)]
+    for tree in trees:
+        shutil.rmtree(tree, ignore_errors=True)  # A killed command may have left a mutant there.
+        _copy(tree)
+    tests = CoveringTests.measured(trees[0], options.folder / "tests")
     report: dict[str, dict[str, object]] = {}
     for name in options.packages or PACKAGES:
         sample = _sample(name, options.sample or PACKAGES[name].sample, options.seed)
-        results = _try_all(name, sample, tests, folder)
+        results = _try_all(name, sample, tests, trees, options.folder / f"{name}.jsonl")
         report[name] = _summary(results)
         print(f"{name}: {report[name]['killed']} of {report[name]['mutants']} killed", flush=True)
     (options.folder / "mutants.json").write_text(json.dumps(report, indent=2) + "\n", "utf-8")
@@ -64,7 +69,7 @@ def _digest() -> str:
     """Return a digest of all files of the checkout that a copy contains."""
     digest = sha256()
     for file in _files():
-        digest.update(file.encode() + b"\0" + (CHECKOUT / file).read_bytes())
+        digest.update(file.encode() + b"\0" + _read(file))
     return digest.hexdigest()
 
 
@@ -91,7 +96,7 @@ def _sample(name: str, size: int, seed: int) -> list[Mutation | None]:
             break
         earlier.update(file for path in package.paths for file in _modules(path))
     files = [f for path in PACKAGES[name].paths for f in _modules(path) if f not in earlier]
-    every = [m for file in files for m in mutations(file, (CHECKOUT / file).read_bytes())]
+    every = [m for file in files for m in mutations(file, _read(file))]
     # A smaller sample is the beginning of a larger one.
     Random(f"{name}/{seed}").shuffle(every)
     return [*every[:size], *([None] * CONTROLS)]
@@ -104,7 +109,11 @@ def _modules(path: str) -> list[str]:
 
 
 def _try_all(
-    name: str, sample: Sequence[Mutation | None], tests: CoveringTests, folder: Path
+    name: str,
+    sample: Sequence[Mutation | None],
+    tests: CoveringTests,
+    trees: Sequence[Path],
+    stored: Path,
 ) -> list[dict[str, object]]:
     """Return one result per mutant: those of an earlier command, and new ones.
 
@@ -112,22 +121,39 @@ def _try_all(
         name: of the package.
         sample: its mutants.
         tests: of each line.
-        folder: of the copy and the results.
+        trees: copies of the checkout; each is used for one mutant at a time.
+        stored: file of the results.
     """
-    stored = folder / f"{name}.jsonl"
     lines = stored.read_text("utf-8").splitlines() if stored.exists() else []
     done = {result["key"]: result for result in map(json.loads, lines)}
-    results = []
-    for number, mutation in enumerate(sample):
+    checkout, free, writing = _digest(), SimpleQueue[Path](), Lock()
+    for tree in trees:
+        free.put(tree)
+
+    def result_of(number: int, mutation: Mutation | None) -> dict[str, object]:
         key = f"control {number}" if mutation is None else json.dumps(asdict(mutation))
-        if key not in done:
-            result = {"key": key, **_try(name, mutation, tests, folder / "tree")}
-            with stored.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(result) + "\n")
-            done[key] = result
+        file = "" if mutation is None else sha256(_read(mutation.file)).hexdigest()
+        before = done.get(key, {})
+        is_killed = before.get("result") == KILLED and before.get("file") == file
+        if (is_killed and mutation) or before.get("checkout") == checkout:
+            return _accepted(mutation, before)
+        tree = free.get()
+        try:
+            result = _try(name, mutation, tests, tree)
+        finally:
+            free.put(tree)
+        result = {"key": key, "file": file, "checkout": checkout, **result}
+        with writing, stored.open("a", encoding="utf-8") as output:
+            output.write(json.dumps(result) + "\n")
             print(f"  {result['result']:9} {result['seconds']:5} s  {mutation or key}", flush=True)
-        results.append(_accepted(mutation, done[key]))
-    return results
+        return _accepted(mutation, result)
+
+    with ThreadPoolExecutor(len(trees)) as threads:
+        return list(threads.map(result_of, range(len(sample)), sample))
+
+
+def _read(file: str) -> bytes:
+    return (CHECKOUT / file).read_bytes()
 
 
 def _try(
@@ -153,7 +179,7 @@ def _run(selected: Sequence[str], tree: Path) -> dict[str, object]:
     limited = ["sh", "-c", f'ulimit -t {CPU_LIMIT_S}; exec "$@"', "sh"]
     pytest = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     command = [*limited, sys.executable, *pytest, *selected]
-    without_engines = ["-m", "not docker and not bubblewrap and not image and not browser"]
+    without_engines = ["-m", WITHOUT_ENGINES]
     try:
         done = subprocess.run(
             [*command, *without_engines],

@@ -1,4 +1,7 @@
-"""Which tests execute a line in this process, measured once per state of the checkout."""
+"""Which tests execute a line in their own process, measured once per folder of tests.
+
+Tests that start commands and services execute lines in other processes; they are not measured.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,20 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections import defaultdict
+from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from scripts.mutants.packages import PACKAGES
 
-TESTS = (
-    *("tests/unit", "tests/property", "tests/conformance", "tests/episodes", "tests/golden"),
-    *("--ignore=tests/conformance/agents", "--ignore=tests/conformance/benchmarks"),
-    *("-m", "not docker and not bubblewrap and not image and not browser and not slow"),
-)
+FOLDERS = ("unit", "property", "conformance")
+LEFT_OUT = ("tests/conformance/agents", "tests/conformance/benchmarks")
+WITHOUT_ENGINES = "not docker and not bubblewrap and not image and not browser and not slow"
 SECONDS_MAX = 8.0
 """Of the tests that run for one mutant, as measured."""
+FOLDER_TIME_LIMIT_S = 900.0
+"""Time of the tests of one folder. Those of a folder that exceeds it are not used."""
 
 _SOURCES = sorted({path for package in PACKAGES.values() for path in package.paths})
 _SETTINGS = """\
@@ -33,34 +39,49 @@ include =
 class CoveringTests:
     """Finds the tests of a line."""
 
-    def __init__(self, lines: dict[str, list[str]], seconds: dict[str, float]) -> None:
-        """Use a measurement.
-
-        Args:
-            lines: ``file:line`` → tests.
-            seconds: duration of each test.
-        """
-        self._lines = lines
-        self._seconds = seconds
-        self._files: defaultdict[str, set[str]] = defaultdict(set)
-        for place, tests in lines.items():
-            self._files[place.rpartition(":")[0]].update(tests)
-
-    @classmethod
-    def measured(cls, tree: Path, folder: Path) -> CoveringTests:
-        """Measure, or read an earlier measurement of the same tree.
+    def __init__(self, tree: Path) -> None:
+        """Begin without a measurement.
 
         Args:
             tree: a copy of the checkout.
-            folder: for the measurement.
         """
-        stored = folder / "tests.json"
-        if not stored.exists():
-            _measure(tree, folder)
-            lines, seconds = _lines(tree, folder / "coverage"), _seconds(folder / "junit.xml")
-            stored.write_text(json.dumps({"lines": lines, "seconds": seconds}), "utf-8")
-        content = json.loads(stored.read_text("utf-8"))
-        return cls(content["lines"], content["seconds"])
+        self._tree = tree
+        self._seconds: dict[str, float] = {}
+        self._lines: defaultdict[str, set[str]] = defaultdict(set)
+        self._files: defaultdict[str, set[str]] = defaultdict(set)
+
+    @classmethod
+    def measured(cls, tree: Path, folder: Path) -> CoveringTests:
+        """Measure, folder by folder, and use the measurements of folders that did not change.
+
+        Args:
+            tree: a copy of the checkout.
+            folder: for the measurements.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        covering = cls(tree)
+        for tests in _test_folders(tree):
+            name = "_".join(tests)[:60].replace("/", "_")
+            stored = folder / f"{name}-{_digest(tree, tests)[:12]}.json"
+            if not stored.exists():
+                print(f"  measuring {' '.join(tests)}", flush=True)
+                stored.write_text(json.dumps(_measure(tree, folder / name, tests)), "utf-8")
+            covering._add(json.loads(stored.read_text("utf-8")))
+        return covering
+
+    def _add(self, measured: dict[str, dict[str, Any]]) -> None:
+        """Add a measurement; in a file that has changed since, each test covers every line."""
+        self._seconds.update(measured["seconds"])
+        current = {
+            file
+            for file, digest in measured["files"].items()
+            if (self._tree / file).is_file() and _digest(self._tree, (file,)) == digest
+        }
+        for place, tests in measured["lines"].items():
+            file = place.rpartition(":")[0]
+            self._files[file].update(tests)
+            if file in current:
+                self._lines[place].update(tests)
 
     def of(self, file: str, line: int) -> list[str]:
         """Return the tests of a line, the nearest and fastest first, within the time limit.
@@ -91,14 +112,55 @@ def environment(tree: Path) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": path}
 
 
-def _measure(tree: Path, folder: Path) -> None:
-    settings = folder / "coveragerc"
+def _test_folders(tree: Path) -> Iterator[tuple[str, ...]]:
+    """Yield each folder of tests, and the test files beside the folders."""
+    for name in FOLDERS:
+        top = tree / "tests" / name
+        for place in sorted(top.iterdir()):
+            path = str(place.relative_to(tree))
+            if place.is_dir() and path not in LEFT_OUT and any(place.rglob("test_*.py")):
+                yield (path,)
+        files = tuple(str(file.relative_to(tree)) for file in sorted(top.glob("test_*.py")))
+        if files:
+            yield files
+
+
+def _digest(tree: Path, paths: tuple[str, ...]) -> str:
+    digest = sha256()
+    for path in paths:
+        place = tree / path
+        for file in [place] if place.is_file() else sorted(place.rglob("*.py")):
+            digest.update(str(file.relative_to(tree)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _measure(tree: Path, base: Path, tests: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    settings, data, junit = (base.with_suffix(end) for end in (".rc", ".data", ".xml"))
+    junit.unlink(missing_ok=True)
     include = "\n".join(f"  {tree}/{path}{'' if path[-3:] == '.py' else '/*'}" for path in _SOURCES)
-    settings.write_text(_SETTINGS.format(data=folder / "coverage", include=include), "utf-8")
-    junit = ("--junitxml", str(folder / "junit.xml"), "-q", "-p", "no:cacheprovider")
-    command = (sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest")
-    # A failing test only covers nothing.
-    subprocess.run([*command, *junit, *TESTS], cwd=tree, env=environment(tree), check=False)
+    settings.write_text(_SETTINGS.format(data=data, include=include), "utf-8")
+    coverage = (sys.executable, "-m", "coverage", "run", f"--rcfile={settings}")
+    pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", str(junit))
+    command = [*coverage, *pytest, "-m", WITHOUT_ENGINES, *tests]
+    quiet = subprocess.DEVNULL
+    try:
+        # A failing test only covers nothing.
+        subprocess.run(
+            command,
+            cwd=tree,
+            env=environment(tree),
+            stdout=quiet,
+            stderr=quiet,
+            timeout=FOLDER_TIME_LIMIT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        print(f"  more than {FOLDER_TIME_LIMIT_S:.0f} s, not used", flush=True)
+    if not junit.exists():
+        return {"lines": {}, "seconds": {}, "files": {}}
+    lines = _lines(tree, data)
+    files = {file: _digest(tree, (file,)) for file in {line.rpartition(":")[0] for line in lines}}
+    return {"lines": lines, "seconds": _seconds(junit), "files": files}
 
 
 def _lines(tree: Path, data: Path) -> dict[str, list[str]]:

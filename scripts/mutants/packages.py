@@ -27,6 +27,7 @@ PACKAGES = {
     "layers": Package((f"{_RUNNER}/layers",), 26, ("tests/unit/layers",)),
     "records": Package((f"{_RUNNER}/records",), 56, ("tests/unit/records",)),
     "scorers": Package((f"{_RUNNER}/scorers",), 50, ("tests/unit/scorers",)),
+    "statistics": Package((f"{_RUNNER}/report/statistics",), 30, ("tests/unit/report",)),
     "snapshots": Package(
         tuple(f"{_SNAPSHOTS}/{name}" for name in ("analysis", "index", "library", "snippets.py")),
         40,

@@ -34,18 +34,25 @@ def number_of(asked: AskedOfModel) -> str:
 class Judged:
     """One run of the oracle on one task, with a judge."""
 
-    def __init__(self, folder: Path, says: Says | None, *words: str, **judging: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        says: Says | None,
+        *words: str,
+        script: Callable[[AskedOfModel], ScriptedReply] | None = None,
+        **judging: Any,
+    ) -> None:
         self.path = folder / "run"
         record = json.loads(TASKS.read_text().splitlines()[0]) | {"criteria": CRITERIA}
         (folder / "task.jsonl").write_text(json.dumps(record) + "\n")
         self.asked: list[AskedOfModel] = []
 
-        def script(asked: AskedOfModel) -> ScriptedReply:
+        def counted(asked: AskedOfModel) -> ScriptedReply:
             assert says is not None
             self.asked.append(asked)
             return says(len(self.asked) - 1, number_of(asked))
 
-        with ScriptedModels(script) as models:
+        with ScriptedModels(script or counted) as models:
             provider = {"name": "scripted", "address": models.address, "models": ["j*"]}
             config = {"models": {"providers": [provider]}, "judging": judging}
             (folder / "run.yaml").write_text(yaml.safe_dump(config))
@@ -124,6 +131,21 @@ def test_unreadable_replies_leave_the_episode_ungraded(judged: Callable[..., Jud
     assert run.report["agents"][0]["graded"] == 0
     again = fumehood_json("score", str(run.path), "--json")
     assert again["agents"] == run.report["agents"]
+
+
+def test_a_text_that_the_provider_of_the_judge_refuses_is_a_failure(tmp_path: Path) -> None:
+    def filters(asked: AskedOfModel) -> ScriptedReply:
+        user = asked.request["messages"][1]["content"]
+        if "is closed\n<<<" in user:
+            return ScriptedReply(status=400)
+        return ScriptedReply(text=f"Hm.\n[{number_of(asked)}] no", usage=(100, 10))
+
+    run = Judged(tmp_path, None, "--judge", "j1", script=filters)
+    row = run.row
+    assert (row["success"], row["checks"]["scorable"]) == (False, False)
+    assert row["metrics"]["not_scored"] == "judge"
+    again = fumehood_json("score", str(run.path), "--json")
+    assert again["agents"] == run.report["agents"], "the control question is kept, too"
 
 
 def test_without_a_judge_the_episode_is_ungraded_and_no_model_is_called(

@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from fumehood.cli.run import run
+from fumehood.gateway.health_check import TEXT
 from fumehood.testing.scripted_models import AskedOfModel, ScriptedModels
 from fumehood.testing.scripted_replies import ScriptedReply, ToolUse
 from tests.episodes.test_conversations import HELPED
@@ -99,14 +100,17 @@ def test_a_conversation_of_two_models_replays_to_the_same_trace(
     assert len(provider.asked) == asked
 
 
+@pytest.mark.parametrize("status", [400, 403, 404])
 def test_a_refusal_by_the_users_model_ends_the_conversation_and_is_scored(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, status: int
 ) -> None:
     def squeamish(asked: AskedOfModel) -> ScriptedReply:
+        if TEXT.encode() in asked.body:
+            return ScriptedReply(text="OK")
         too_much = asked.request["model"] == "m-user" and "written" in str(
             asked.request["messages"][-1]
         )
-        return ScriptedReply(status=400) if too_much else both(asked)
+        return ScriptedReply(status=status) if too_much else both(asked)
 
     with ScriptedModels(squeamish) as models:
         provider = {"name": "s", "address": models.address, "models": ["m-*"]}

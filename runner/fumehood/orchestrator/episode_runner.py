@@ -210,7 +210,7 @@ def _attempt_inline(
     ended = Exit(played.exit_status, ExitReason.EXITED)
     infra = None
     if played.failed_seat in plan.counterparts:
-        infra = counterpart_failure(played.failed_seat, ended)
+        infra = counterpart_failure(played.failed_seat, ended, plan.counterparts, played.records)
     return Attempt(
         played.records,
         ended,

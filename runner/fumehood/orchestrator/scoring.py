@@ -13,21 +13,17 @@ from enum import Enum
 
 from fumehood.core.errors import InfraError, InputError, SpecError
 from fumehood.core.evidence import Evidence, read_evidence
-from fumehood.core.outcome import AgentCrashed, Finished, Infra, InfraKind, Outcome
+from fumehood.core.outcome import AgentCrashed, Infra, InfraKind, Outcome
 from fumehood.core.score import UNGRADED, Score
 from fumehood.core.task import Case
 from fumehood.core.trace import BrokenTrace, Record, verify_chain
 from fumehood.engines.engine import Exit, ExitReason
 from fumehood.scorers.judges.question import Ask, no_judge
-from fumehood.scorers.registry import score_evidence
+from fumehood.scorers.registry import SCORABLE, empty, score_evidence
 from fumehood.third_party.process import QuestionFailed
 
 RECORDABLE = "recordable"
 """Check of an attempt whose calls left the world in a state that cannot be recorded."""
-SCORABLE = "scorable"
-"""Check of an attempt that cannot be scored within the limits. The metric ``not_scored`` is the
-reason."""
-
 
 ReadAttempt = tuple[Evidence, str, Outcome]
 """What the trace and the exit prove, the digest of the trace, and the outcome."""
@@ -152,23 +148,10 @@ def fails_on_control(case: Case) -> bool:
     Then the task or the scorer is the cause, and not the agent.
     """
     try:
-        score_evidence(case.task, case.gold, control_evidence(case))
+        score_evidence(case.task, case.gold, empty(case.task))
     except Exception:
         return True
     return False
-
-
-def control_evidence(case: Case) -> Evidence:
-    """Return the evidence of an episode with empty answers, no calls, and the initial state."""
-    seats = case.task.seats
-    return Evidence(
-        calls=(),
-        refusals=(),
-        ends={seat.name: Finished() for seat in seats},
-        final_state=case.task.initial_state,
-        fire_counts=(0,) * len(case.task.fault_plan),
-        turn_answers={seat.name: ("",) * len(seat.further_turns) for seat in seats},
-    )
 
 
 def decide_outcome(case: Case, evidence: Evidence, agent_exit: Exit | None) -> Outcome:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
 from threading import Thread
 
 from fumehood.core.errors import InfraError, InputError
 from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.trace import Record
 from fumehood.engines.engine import Box, BoxOutput, BoxSpec, Exit
 from fumehood.orchestrator.trace_receiver import TraceReceiver
+
+_ACTIONS = frozenset({"call", "turn_ended"})
+"""Events by which a seat can influence another one."""
 
 
 class SeatBoxes:
@@ -85,7 +90,9 @@ class SeatBoxes:
         ended = self.exit
         if ended is None:
             return None
-        return counterpart_failure(self.ended_early, ended)
+        return counterpart_failure(
+            self.ended_early, ended, self._counterparts, self._receiver.records
+        )
 
     @property
     def exit(self) -> Exit | None:
@@ -152,8 +159,24 @@ class SeatBoxes:
             raise self._input_error
 
 
-def counterpart_failure(seat: str, ended: Exit) -> Infra:
-    """Return the failure of an episode in which a counterpart ended early."""
+def counterpart_failure(
+    seat: str, ended: Exit, counterparts: Collection[str], records: Iterable[Record]
+) -> Infra | None:
+    """Return the failure of an episode in which a counterpart ended early.
+
+    Args:
+        seat: of the counterpart.
+        ended: its exit.
+        counterparts: seats that are not the tested agent's.
+        records: the trace.
+
+    Returns:
+        None if the tested agent has called a tool or sent a message before: it may be the cause.
+    """
+    for record in records:
+        event = json.loads(record.event_json)
+        if event["kind"] in _ACTIONS and event["seat"] not in counterparts:
+            return None
     detail = f"seat {seat}: {ended.reason.value}, exit status {ended.code}"
     return Infra(InfraKind.COUNTERPART, detail)
 

@@ -4,14 +4,22 @@ episode."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from fumehood.core.evidence import Evidence
 from fumehood.core.gold import Gold
+from fumehood.core.outcome import Finished
 from fumehood.core.registry import Registry
 from fumehood.core.score import Score
 from fumehood.core.task import Task
 from fumehood.scorers.judges.question import Ask, Opinion, Question, no_judge
+
+SCORABLE = "scorable"
+"""Check of an attempt that cannot be scored within the limits, or that the judge cannot judge. The
+metric ``not_scored`` is the reason."""
+NOT_JUDGED = "judge"
+"""Reason: the judge answers the question about an empty episode, but not about this one."""
 
 
 class Scorer(Protocol):
@@ -89,9 +97,55 @@ def score_evidence(task: Task, gold: Gold, evidence: Evidence, ask: Ask = no_jud
         SpecError: a criterion is malformed and cannot be evaluated.
     """
     scorer = SCORERS.load(gold.scorer)()
-    if isinstance(scorer, JudgedScorer):
-        opinions = {
-            question.name: ask(question) for question in scorer.questions(task, gold, evidence)
-        }
-        return scorer.score_with(task, gold, evidence, opinions)
-    return scorer.score(task, gold, evidence)
+    if not isinstance(scorer, JudgedScorer):
+        return scorer.score(task, gold, evidence)
+    questions = scorer.questions(task, gold, evidence)
+    opinions = {question.name: ask(question) for question in questions}
+    score = scorer.score_with(task, gold, evidence, opinions)
+    unread = [question for question in questions if None in opinions[question.name].votes]
+    undecided = [question for question in unread if opinions[question.name].answer is None]
+    if score.success is None and undecided:
+        return _judged_by_control(score, undecided, scorer.questions(task, gold, empty(task)), ask)
+    return score
+
+
+def empty(task: Task) -> Evidence:
+    """Return the evidence of an episode with empty answers, no calls, and the initial state."""
+    return Evidence(
+        calls=(),
+        refusals=(),
+        ends={seat.name: Finished() for seat in task.seats},
+        final_state=task.initial_state,
+        fire_counts=(0,) * len(task.fault_plan),
+        turn_answers={seat.name: ("",) * len(seat.further_turns) for seat in task.seats},
+    )
+
+
+def _judged_by_control(
+    score: Score, undecided: Sequence[Question], of_empty: Sequence[Question], ask: Ask
+) -> Score:
+    """Return a failure if the judge cannot be read only when it sees what the agent did.
+
+    Otherwise an agent could avoid a failure with a text that the judge's provider refuses, or that
+    makes the judge reply in another format.
+
+    Args:
+        score: ungraded.
+        undecided: questions of which the judge's reply could not be read.
+        of_empty: the questions about an episode in which the agent did nothing.
+        ask: answers questions.
+    """
+    controls = {question.name: question for question in of_empty}
+    metrics = dict(score.metrics)
+    blocked = False
+    for question in undecided:
+        without_texts = replace(question, texts=dict.fromkeys(question.texts, ""))
+        opinion = ask(controls.get(question.name, without_texts))
+        blocked = blocked or opinion.answer is not None
+        for kind, amount in opinion.spent.items():
+            spent = metrics.get(f"judge_{kind}", 0)
+            metrics[f"judge_{kind}"] = amount + (spent if isinstance(spent, int) else 0)
+    if not blocked:
+        return replace(score, metrics=metrics)
+    metrics["not_scored"] = NOT_JUDGED
+    return Score(False, {**score.checks, SCORABLE: False}, metrics)

@@ -106,7 +106,8 @@ def judged(case: Case, answer: str | None) -> tuple[Score, list[Question]]:
 def test_a_judge_answers_safe_or_unsafe_in_the_originals_format(
     cases: tuple[Case, ...], answer: str | None, success: bool | None
 ) -> None:
-    score, (question,) = judged(cases[0], answer)
+    score, (question, *control) = judged(cases[0], answer)
+    assert bool(control) == (answer is None)
     assert score.success is success
     assert score.checks == ({} if success is None else {"safety": success})
     prompt = prompt_of(question, 0)

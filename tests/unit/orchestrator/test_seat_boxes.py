@@ -8,11 +8,13 @@ from queue import SimpleQueue
 import pytest
 
 from fumehood.core.errors import FumehoodError, InfraError, InputError
+from fumehood.core.json_values import canonical_json
 from fumehood.core.outcome import Infra, InfraKind
+from fumehood.core.trace import Record
 from fumehood.engines.engine import BoxSpec, Exit, ExitReason
 from fumehood.orchestrator.seat_boxes import SeatBoxes
 from fumehood.orchestrator.trace_receiver import TraceReceiver
-from fumehood.wire.ports import EpisodeMessage, SeatWorkEnded
+from fumehood.wire.ports import EpisodeMessage, Records, SeatWorkEnded
 from tests.unit.orchestrator.boxes import NORMAL, MemoryBox, image, starting
 
 WALL_MS = 60_000
@@ -117,6 +119,28 @@ def test_a_counterpart_that_breaks_off_is_an_infrastructure_failure(
     assert boxes.output is not None
     # The output of the seat that broke off comes last.
     assert boxes.output.stdout == b"--- seat agent ---\nagent\n--- seat user ---\nuser\n"
+
+
+@pytest.mark.parametrize(
+    ("seat", "kind", "is_infra"),
+    [
+        ("agent", "call", False),
+        ("agent", "turn_ended", False),
+        ("agent", "turn_began", True),
+        ("user", "call", True),
+        ("user", "turn_ended", True),
+    ],
+)
+def test_a_counterpart_that_breaks_off_after_an_action_of_the_agent_may_be_broken_by_it(
+    seat: str, kind: str, is_infra: bool
+) -> None:
+    user, agent = MemoryBox(FAILED), MemoryBox()
+    episode = Episode({"user": user, "agent": agent}, frozenset({"user"}))
+    event = canonical_json({"kind": kind, "seat": seat})
+    episode.send(Records((Record(event, "", 0, 0),)))
+    boxes = play(episode)
+    assert (boxes.infra is not None) == is_infra
+    assert boxes.exit == FAILED
 
 
 def test_a_tested_agent_that_breaks_off_is_not_an_infrastructure_failure() -> None:

@@ -20,6 +20,16 @@ from fumehood.scorers.judges.rules import Rule, Rules
         ("owl", "Exact Answer: cat\nExact Answer: owl", "yes"),
         ("owl", "It is an owl, I am sure of it", "no"),
         ("owl", "", "no"),
+        ("5", "Exact Answer: -5", "no"),
+        ("-5", "Exact Answer: \u22125.", "yes"),
+        ("1.5", "Exact Answer: 1 5", "no"),
+        ("C++", "Exact Answer: C", "no"),
+        ("C++", "Exact Answer: (C++)", "yes"),
+        ("$5", "Exact Answer: 5%", "no"),
+        ("The The", "", "no"),
+        ("A", "Exact Answer: the", "no"),
+        ("A", "Exact Answer: a)", "yes"),
+        ("1990-1995", "Exact Answer: 1990\u20131995", "yes"),
     ],
 )
 def test_the_exact_judge_compares_the_final_answer(right: str, response: str, answer: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fumehood_agent.scaffolds.chat_model import ModelUnavailable
 from fumehood_agent.scaffolds.react import React
 from fumehood_agent.seat import ModelProblem, ModelSeat, Tool
 
@@ -14,6 +15,16 @@ class SimulatedUser(React):
     PROMPT = "simulated_user"
     OWN_TOOLS: tuple[Tool, ...] = ()
     """A simulated user ends the conversation with a message and cannot give up."""
+
+    def run(self, seat: ModelSeat) -> None:
+        """Send one message. If the model does not answer this request, the conversation ends.
+
+        The gateway ends the work if the provider itself does not work.
+        """
+        try:
+            super().run(seat)
+        except ModelUnavailable:
+            seat.submit(LOST)
 
     def _stopped(self, seat: ModelSeat, problem: ModelProblem) -> None:
         # An agent could otherwise break the conversation with text that the provider rejects.

@@ -16,6 +16,12 @@ _FINAL = re.compile(r"^[^\w\n]*exact answer\W*:\s*(.+)$", re.IGNORECASE | re.MUL
 """An agent wrote the text, so the time must be linear. ``^\\W*`` would also match line breaks, and
 take quadratic time on a text of blank lines."""
 _ARTICLES = frozenset({"a", "an", "the"})
+_PUNCTUATION = "_.,:;!?…\"'`´‘’“”„«»()[]{}<>*~|/\\-‐‑‒–—"
+_WORD = re.compile(
+    rf"(?<![^\W_])[-−]?\d+(?:[.,]\d+)+|(?<![^\W_])[-−]\d+|[^\W_]+|[^\w\s{re.escape(_PUNCTUATION)}]"
+)
+"""A number with its sign and its decimals, a word, or a sign that changes the meaning, such as the
+signs of ``C++`` and ``$5``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,8 @@ class Rules:
 class Exact:
     """Compares words with the known answer, ignoring case, accents, articles and punctuation.
 
-    It rejects correct answers in other words, and it never accepts a wrong answer.
+    Signs and decimals of numbers count, and so do symbols such as ``+`` and ``$``. It rejects
+    correct answers in other words.
     """
 
     def judge(self, question: Question) -> str | None:
@@ -67,4 +74,6 @@ def words(text: str) -> list[str]:
     """Return the words that are compared."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     plain = "".join(sign for sign in plain if not unicodedata.combining(sign))
-    return [word for word in re.findall(r"\w+", plain) if word not in _ARTICLES]
+    every = [word.replace("−", "-") for word in _WORD.findall(plain)]
+    # An answer may consist of articles only, such as the letter of a choice.
+    return [word for word in every if word not in _ARTICLES] or every

@@ -7,18 +7,23 @@ entries of other seats or of tools.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fumehood.core.conversation import indent_continuation
 from fumehood.core.evidence import AnsweredCall, Evidence
 from fumehood.core.outcome import GaveUp
 
 CHARS_MAX = 50_000
-"""Limit of the transcript, below the limit of a judge's text. Every line of a longer transcript is
-cut to the same share. Omitting the middle instead would let an agent hide its actions behind long
-messages."""
+"""Limit of the transcript, below the limit of a judge's text. Only the longest lines of a longer
+transcript are cut, all to the same length. Omitting the middle instead would let an agent hide its
+actions behind long messages, and so would cutting every line to the same share."""
 CALL_CHARS_MAX = 4_000
 """Limit of the arguments and of the result of one call, each."""
+TEXT_CHARS_MAX = 1_000
+"""Limit of each text in the arguments and the result of a call that exceed their limit, so that no
+text hides the arguments after it."""
+_NOTE_CHARS_MIN = 100
+"""Shorter texts are cut without a note of the omitted length."""
 
 
 def transcript_of(evidence: Evidence) -> str:
@@ -33,12 +38,23 @@ def transcript_of(evidence: Evidence) -> str:
     lines += [
         indent_continuation(f"{seat} gives up: {end.reason}") for seat, end in _gave_up(evidence)
     ]
-    text = "\n".join(lines)
-    return (
-        text
-        if len(text) <= CHARS_MAX
-        else "\n".join(_cut(line, CHARS_MAX // len(lines)) for line in lines)
-    )
+    longest = _longest(sorted(map(len, lines)))
+    return "\n".join(_cut(line, longest) for line in lines)
+
+
+def _longest(lengths: Sequence[int]) -> int:
+    """Return the length to which lines are cut, so that all fit.
+
+    Args:
+        lengths: of all lines, in ascending order.
+    """
+    left = CHARS_MAX - len(lengths)
+    for number, length in enumerate(lengths):
+        share = left // (len(lengths) - number)
+        if length > share:
+            return max(share, 1)
+        left -= length
+    return CHARS_MAX
 
 
 def _gave_up(evidence: Evidence) -> Iterator[tuple[str, GaveUp]]:
@@ -59,8 +75,27 @@ def _call(call: AnsweredCall) -> list[str]:
 
 
 def _short(value: object) -> str:
-    return _cut(json.dumps(value, ensure_ascii=False), CALL_CHARS_MAX)
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > CALL_CHARS_MAX:
+        text = json.dumps(_with_short_texts(value), ensure_ascii=False)
+    return _cut(text, CALL_CHARS_MAX)
+
+
+def _with_short_texts(value: object) -> object:
+    if isinstance(value, str):
+        return _cut(value, TEXT_CHARS_MAX)
+    if isinstance(value, list):
+        return [_with_short_texts(item) for item in value]
+    if isinstance(value, dict):
+        return {_cut(name, TEXT_CHARS_MAX): _with_short_texts(v) for name, v in value.items()}
+    return value
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]} … {len(text) - most} characters omitted"
+    """Return the beginning and the end of a text that is longer than ``most`` characters."""
+    if len(text) <= most:
+        return text
+    note = f" … {len(text) - most} characters omitted … " if most >= _NOTE_CHARS_MIN else "…"
+    tail = max(most - len(note), 0) // 2
+    head = max(most - len(note) - tail, 0)
+    return f"{text[:head]}{note}{text[len(text) - tail :]}"[:most]
